@@ -1,0 +1,84 @@
+// What the job actor is told and asked, and what it tells others.
+import type { Body } from '../../runtime/host/outcome.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import type { ReplyTo } from '../../runtime/turn.ts';
+import type { JobGroup, TerminalStatus } from './record.ts';
+
+/** The plugin name of the jobs that stand for pipeline runs. */
+export const pipelinePlugin = 'pipeline';
+
+/** From the edge: one job of a direct call or a webhook. Asked; answered with a SubmitReply. */
+export type Submit = {
+  readonly kind: 'submit';
+  readonly replyTo: ReplyTo;
+  readonly plugin: string;
+  readonly command: string;
+  /** Packed. */
+  readonly payload: Uint8Array;
+  readonly submittedBy: string;
+  /** The envelope for `handle`, else null. */
+  readonly event: { readonly type: string; readonly source: string } | null;
+};
+
+/** Why new work is not taken. The first three pass by themselves. */
+export const refusals = [
+  'queue_full',
+  'disk_full',
+  'stopping',
+  'unknown_plugin',
+  'unknown_command',
+  'unknown_pipeline',
+] as const;
+export type Refusal = (typeof refusals)[number];
+
+export type SubmitReply =
+  | { readonly kind: 'accepted'; readonly id: JobId }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** From the pipeline actor: jobs of one plugin and command, side by side in one block. Always taken: their run was accepted. */
+export type CreateJobs = {
+  readonly kind: 'create';
+  readonly plugin: string;
+  readonly command: string;
+  readonly group: Omit<JobGroup, 'count'>;
+  /** Packed, one a job; the group's job k has payloads[k]. */
+  readonly payloads: readonly Uint8Array[];
+  /** Set: the jobs end at once, without an attempt (template error, hop limit). */
+  readonly stillborn?: { readonly status: 'failed' | 'dead'; readonly error: string };
+};
+
+/** From the pipeline actor: the job that stands for a run. Its id was made by the pipeline actor; it is never dispatched. */
+export type CreateRun = {
+  readonly kind: 'create_run';
+  readonly id: JobId;
+  readonly pipeline: string;
+  readonly group: Omit<JobGroup, 'count'>;
+  readonly payload: Uint8Array;
+};
+
+/** From the pipeline actor: the run is over. */
+export type SettleRun = {
+  readonly kind: 'settle_run';
+  readonly id: JobId;
+  readonly pipeline: string;
+  readonly status: 'succeeded' | 'failed';
+  readonly body: Body;
+};
+
+/** To the pipeline actor, in the commit that settles them: jobs of one group that ended for good. */
+export type JobsSettled = {
+  readonly kind: 'settled';
+  readonly plugin: string;
+  readonly command: string;
+  readonly group: JobGroup;
+  readonly jobs: readonly SettledJob[];
+};
+export type SettledJob = {
+  readonly id: JobId;
+  /** Place in the group: its ordinal is the group's first plus this. */
+  readonly offset: number;
+  readonly status: TerminalStatus;
+  readonly body: Body;
+};
+
+export type JobMessage = Submit | CreateJobs | CreateRun | SettleRun;

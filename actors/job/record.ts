@@ -1,0 +1,47 @@
+// What is stored of jobs: blocks as they were accepted, what of them is open, and how each attempt ended.
+import type { JobId } from '../../runtime/ids.ts';
+
+/** Every status a job can have (interface, 3.1). */
+export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
+export type Status = (typeof statuses)[number];
+export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead'] as const;
+export type TerminalStatus = (typeof terminalStatuses)[number];
+
+/** Where a job stands in a pipeline run; only the pipeline actor reads what is inside. */
+export type RunPosition = {
+  readonly run: JobId;
+  /** The step, as its number in the compiled definition. */
+  readonly node: number;
+  /** The scope whose join waits for it. */
+  readonly scope: number;
+  /** Ordinals of the forks on the way here: they order the entries of a join. */
+  readonly path: readonly number[];
+  /** Not null: job k of the group has the path with `first + k` appended. */
+  readonly first: number | null;
+};
+
+/** What jobs that stand side by side in a block have in common. */
+export type JobGroup = {
+  readonly count: number;
+  readonly submittedBy: string;
+  /** The job that caused these; null for the root of a tree. */
+  readonly parent: JobId | null;
+  /** The root of the tree they belong to; null: each is its own root. */
+  readonly root: JobId | null;
+  /** How many jobs the event chain has crossed up to and with this one. */
+  readonly depth: number;
+  /** For `handle`: the envelope. eventId null: the job's own id. */
+  readonly event: {
+    readonly type: string;
+    readonly source: string;
+    readonly eventId: string | null;
+    readonly dedupeKey: string | null;
+  } | null;
+  /** Packed map: the baggage. */
+  readonly context: Uint8Array;
+  readonly pipeline: string | null;
+  readonly stepId: string | null;
+  readonly run: RunPosition | null;
+  /** Inside a run that a hook started: no hooks fire. */
+  readonly hooked: boolean;
+};

@@ -1,0 +1,101 @@
+// The whole configuration after loading and checking: plain frozen data that any thread can hold.
+import type { JsonObject } from '../runtime/packing.ts';
+import type { PipelineDefinition } from './pipeline/definition.ts';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+export type ListenAddress = { readonly host: string; readonly port: number };
+
+export type ApiToken = {
+  readonly name: string | null;
+  readonly token: string;
+  readonly scopes: readonly string[];
+  readonly expiresAtMs: number | null;
+};
+
+export type WebhookEndpoint = {
+  readonly name: string;
+  readonly path: string;
+  readonly plugin: string;
+  readonly secretRef: string;
+  readonly signatureHeader: string;
+  readonly bodyBytesMax: number;
+};
+
+export type CommandType = 'read' | 'write';
+
+export type Command = {
+  readonly name: string;
+  readonly type: CommandType;
+  readonly description: string | null;
+  /** Full JSON Schema (the short form is expanded), or null. */
+  readonly inputSchema: JsonObject | null;
+  readonly outputSchema: JsonObject | null;
+  readonly idempotent: boolean;
+  readonly retrySafe: boolean;
+  readonly consume: readonly string[];
+  readonly emit: readonly { readonly event: string; readonly values: readonly string[] }[];
+};
+
+export type Manifest = {
+  readonly name: string;
+  readonly version: string;
+  readonly protocol: number;
+  readonly description: string;
+  readonly dialect: 'headgate' | 'ductile';
+  readonly runtime: 'worker' | 'process';
+  /** Absolute; inside `directory` once links are resolved. */
+  readonly directory: string;
+  readonly entrypoint: string;
+  readonly concurrencySafe: boolean;
+  readonly commands: readonly Command[];
+  readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
+};
+
+export type RetryPolicy = {
+  readonly attemptsMax: number;
+  readonly backoffBaseMs: number;
+  readonly backoffMaxMs: number;
+};
+
+/** A plugin as jobs see it: a manifest under an instance name, with its own config and state. */
+export type PluginInstance = {
+  readonly name: string;
+  readonly manifest: Manifest;
+  readonly config: JsonObject;
+  /** How many jobs of it may run at once; null: no limit but the workers. 1 for `concurrency_safe: false`. */
+  readonly parallelism: number | null;
+  /** Command -> deadline of one attempt; every command of the manifest has one. */
+  readonly deadlineMs: { readonly [command: string]: number };
+  readonly retry: RetryPolicy;
+};
+
+export type Config = {
+  /** Absolute path of the main file, and of every file of the include closure in the order of reading. */
+  readonly mainFile: string;
+  readonly files: readonly string[];
+  readonly service: {
+    readonly name: string;
+    readonly logLevel: LogLevel;
+    readonly strictMode: boolean;
+    readonly workersMax: number;
+    readonly queueDepthMax: number;
+    readonly pluginEnvPassthrough: readonly string[];
+  };
+  readonly state: { readonly path: string; readonly retention: { readonly jobsMs: number; readonly jobsMax: number } };
+  readonly api: {
+    readonly enabled: boolean;
+    readonly listen: ListenAddress;
+    readonly bodyBytesMax: number;
+    readonly tokens: readonly ApiToken[];
+  };
+  readonly webhooks: { readonly listen: ListenAddress; readonly endpoints: readonly WebhookEndpoint[] };
+  /** secret_ref -> key. */
+  readonly tokens: { readonly [name: string]: string };
+  readonly pluginRoots: readonly string[];
+  /** Enabled instances by name, sorted; a disabled plugin is absent. */
+  readonly plugins: { readonly [instance: string]: PluginInstance };
+  readonly pipelines: readonly PipelineDefinition[];
+  readonly vault: { readonly keyFile: string };
+  /** Broken plugins and other things that stop nothing. */
+  readonly warnings: readonly string[];
+};

@@ -1,0 +1,76 @@
+// A pipeline after parsing: a tree of steps with conditions, templates and paths already taken apart. Plain data.
+import type { Json } from '../../runtime/packing.ts';
+
+export const pathRoots = ['payload', 'context', 'config'] as const;
+/** `payload.items.0.name` taken apart. No keys: the root itself. */
+export type Path = { readonly root: (typeof pathRoots)[number]; readonly keys: readonly string[] };
+
+export const operators = [
+  'exists',
+  'eq',
+  'neq',
+  'in',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'contains',
+  'startswith',
+  'endswith',
+  'regex',
+] as const;
+export type Operator = (typeof operators)[number];
+
+export type Condition =
+  | { readonly kind: 'test'; readonly path: Path; readonly op: Operator; readonly value: Json }
+  | { readonly kind: 'all' | 'any'; readonly of: readonly Condition[] }
+  | { readonly kind: 'not'; readonly of: Condition };
+
+/** A value of `with`: literals, one whole reference, text with references in it, or lists and maps of these. */
+export type Template =
+  | { readonly kind: 'literal'; readonly value: Json }
+  | { readonly kind: 'reference'; readonly path: Path }
+  | { readonly kind: 'text'; readonly parts: readonly (string | Path)[] }
+  | { readonly kind: 'list'; readonly items: readonly Template[] }
+  | { readonly kind: 'map'; readonly entries: readonly (readonly [string, Template])[] };
+
+export type Join = { readonly collect: 'results' | 'counts' };
+
+type StepCommon = {
+  /** Given, or made from its place: unique in the pipeline. */
+  readonly id: string;
+  readonly if: Condition | null;
+  readonly onError: 'continue' | 'fail';
+  readonly join: Join | null;
+};
+
+/** What a step that makes jobs has besides. */
+type Work = StepCommon & {
+  readonly foreach: Path | null;
+  readonly with: readonly (readonly [string, Template])[] | null;
+  /** Dotted target -> path. */
+  readonly baggage: readonly (readonly [string, Path])[];
+};
+
+export type Step =
+  | (Work & { readonly kind: 'uses'; readonly instance: string; readonly command: string })
+  | (Work & { readonly kind: 'call'; readonly pipeline: string })
+  | (StepCommon & {
+      readonly kind: 'split';
+      readonly branches: readonly { readonly name: string | null; readonly steps: readonly Step[] }[];
+    })
+  | (StepCommon & { readonly kind: 'steps'; readonly steps: readonly Step[] });
+
+export const hooks = ['job.completed', 'job.failed', 'job.timed_out'] as const;
+export type Hook = (typeof hooks)[number];
+
+export type PipelineDefinition = {
+  readonly name: string;
+  /** Neither: it runs only when called. */
+  readonly on: string | null;
+  readonly onHook: Hook | null;
+  readonly executionMode: 'synchronous' | 'asynchronous';
+  readonly timeoutMs: number;
+  readonly if: Condition | null;
+  readonly steps: readonly Step[];
+};

@@ -1,0 +1,37 @@
+// What the HTTP face needs of the rest: to hand in work, to look at it, and the configuration in force.
+import type { SubmitReply } from '../actors/job/protocol.ts';
+import type { JobView } from '../actors/job/view.ts';
+import type { Config } from '../config/config.ts';
+import type { JobId } from '../runtime/ids.ts';
+
+export type Submission = {
+  readonly plugin: string;
+  readonly command: string;
+  /** Packed payload. */
+  readonly payload: Uint8Array;
+  readonly submittedBy: string;
+  readonly event: { readonly type: string; readonly source: string } | null;
+};
+
+export type RunSubmission = { readonly pipeline: string; readonly payload: Uint8Array; readonly submittedBy: string };
+
+export interface Engine {
+  config(): Config;
+  /** Resolves when the job is on disk, or is refused. */
+  submit(submission: Submission): Promise<SubmitReply>;
+  /** As submit; when `onSettled` is given it is called once, after the run has settled (never before the promise resolves). */
+  startRun(submission: RunSubmission, onSettled?: () => void): Promise<SubmitReply>;
+  /** Forget a watch whose caller no longer waits. */
+  unwatch(id: JobId): void;
+  /** Undefined when there is no such job. Reads what is committed now. */
+  job(id: JobId): JobView | undefined;
+  /** The job and all its descendants, parents before children; undefined when there is no such job. At most `limit`. */
+  tree(id: JobId, limit: number): readonly JobView[] | undefined;
+  /** As tree, in pages for streaming: each call gives the next jobs, an empty page at the end. */
+  treePages(id: JobId): { next(): readonly JobView[] } | undefined;
+  queueDepth(): number;
+  startedAtMs: number;
+  version: string;
+  /** No new work: the service is stopping. */
+  stopping(): boolean;
+}

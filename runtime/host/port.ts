@@ -1,0 +1,102 @@
+// The contract between the ledger thread and a plugin host: frames of tasks go out, outcomes come back.
+import type { JsonObject } from '../packing.ts';
+import type { Body } from './outcome.ts';
+
+/** A plugin instance as a host needs it; plain data. */
+export type HostedPlugin = {
+  readonly instance: string;
+  /** The manifest's name, its dialect, and where its code is. */
+  readonly plugin: string;
+  readonly dialect: 'headgate' | 'ductile';
+  readonly runtime: 'worker' | 'process';
+  readonly directory: string;
+  readonly entrypoint: string;
+  readonly config: JsonObject;
+  /** Command name -> JSON Schema of its payload (of `event.payload` for `handle`), or null. */
+  readonly commands: { readonly [command: string]: { readonly inputSchema: JsonObject | null } };
+};
+
+/** What jobs that stand side by side in a frame have in common. */
+export type TaskGroup = {
+  readonly count: number;
+  /** Packed map: the baggage. */
+  readonly context: Uint8Array;
+  readonly pipeline: string | null;
+  readonly stepId: string | null;
+  readonly depth: number;
+  /** The envelope around the payload, for the command `handle`. eventId null: the job's id. */
+  readonly event: {
+    readonly type: string;
+    readonly source: string;
+    readonly eventId: string | null;
+    readonly dedupeKey: string | null;
+  } | null;
+  /** When the jobs were created, in µs since the epoch: the envelope's timestamp. */
+  readonly createdUs: number;
+};
+
+/** A batch of jobs of one instance and command, run one after another by one thread. */
+export type TaskFrame = {
+  readonly frameId: number;
+  readonly instance: string;
+  readonly command: string;
+  /** Each task may run so long. */
+  readonly deadlineMs: number;
+  /** Packed map: the plugin state as of the dispatch; tasks of the frame see the updates of those before them. */
+  readonly state: Uint8Array;
+  readonly groups: readonly TaskGroup[];
+  /** 16 bytes a task. */
+  readonly ids: Uint8Array;
+  readonly attempts: readonly number[];
+  /** Packed payloads. */
+  readonly payloads: readonly Uint8Array[];
+};
+
+export const verdicts = ['ok', 'error', 'timed_out'] as const;
+export type Verdict = (typeof verdicts)[number];
+
+/** How one task of a frame ended. A `retry: false` or a permanent failure has `permanent`. */
+export type Outcome = {
+  /** Place in the frame. */
+  readonly task: number;
+  readonly verdict: Verdict;
+  readonly permanent: boolean;
+  /** µs since the epoch, and the time it ran. */
+  readonly startedUs: number;
+  readonly runUs: number;
+  readonly body: Body;
+};
+
+/** What a host tells the ledger thread. Called from I/O callbacks: they only put something into a mailbox. */
+export type HostListener = {
+  /** Tasks of a frame that ended; a frame is over when all its tasks were answered or returned. */
+  onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
+  /** Tasks that were never started, given back because a task before them is slow, or the host is stopping. */
+  onReturned(frameId: number, tasks: readonly number[]): void;
+  /** The host process is gone, surely, and all frames it held with it. It is being started again. */
+  onLost(reason: string): void;
+  /** A thread was replaced (blocked, crashed or out of memory); for observation. */
+  onThreadReplaced(reason: string): void;
+};
+
+export type HostOptions = {
+  /** `main` or `quarantine`: shows in logs and in the process title. */
+  readonly name: string;
+  readonly threads: number;
+  /** A directory for the marks of living plugin processes, by which survivors are found after a crash. */
+  readonly runDirectory: string;
+  /** Names of environment variables that plugins may see, besides the fixed allowlist. */
+  readonly envPassthrough: readonly string[];
+  readonly listener: HostListener;
+  readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
+};
+
+/** A running plugin host: a process of its own with a pool of threads. */
+export interface PluginHost {
+  /** The plugins it may run; frames submitted from now on see them (code is loaded anew when the generation changes). */
+  configure(generation: number, plugins: readonly HostedPlugin[]): void;
+  /** Never waits: frames submitted before the process is up are sent when it is. */
+  submit(frame: TaskFrame): void;
+  /** Ends everything: tasks still running after `graceMs` are killed and not answered. Resolves when no process is left. */
+  stop(graceMs: number): Promise<void>;
+}

@@ -1,0 +1,88 @@
+// Job ids: UUIDv7 whose last four bytes number the job inside its block, so that an id leads to its block by itself.
+//
+//   48 bits milliseconds | version | 12 bits counter | variant | 30 bits random | 32 bits index in the block
+//
+// A block is a batch of jobs accepted in one commit; its key is the first twelve bytes. Key order is age.
+
+/** The first 12 bytes of the ids of a block. */
+export type BlockKey = Uint8Array & { readonly __brand?: 'BlockKey' };
+/** The 16 bytes of a job id. */
+export type JobId = Uint8Array & { readonly __brand?: 'JobId' };
+
+export const blockKeyBytes = 12;
+export const jobIdBytes = 16;
+
+/** Makes block keys, each larger than the one before, whatever the clock does. */
+export type BlockKeys = { next(nowMs: number): BlockKey };
+
+export function makeBlockKeys(random32: () => number): BlockKeys {
+  let lastMs = 0;
+  let counter = 0;
+  return {
+    next(nowMs) {
+      if (nowMs > lastMs) {
+        lastMs = nowMs;
+        counter = 0;
+      } else if (++counter > 0xfff) {
+        lastMs++;
+        counter = 0;
+      }
+      const key = Buffer.allocUnsafeSlow(blockKeyBytes);
+      key.writeUIntBE(lastMs, 0, 6);
+      key.writeUInt16BE(0x7000 | counter, 6);
+      key.writeUInt32BE((0x80000000 | (random32() & 0x3fffffff)) >>> 0, 8);
+      return key;
+    },
+  };
+}
+
+export function jobId(block: BlockKey, index: number): JobId {
+  const id = Buffer.allocUnsafe(jobIdBytes);
+  id.set(block, 0);
+  id.writeUInt32BE(index, blockKeyBytes);
+  return id;
+}
+
+export function blockOf(id: JobId): BlockKey {
+  return id.subarray(0, blockKeyBytes);
+}
+
+export function indexOf(id: JobId): number {
+  return ((id[12]! << 24) | (id[13]! << 16) | (id[14]! << 8) | id[15]!) >>> 0;
+}
+
+const hex: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+/** The text form, RFC 9562: `0198c0de-0000-7000-8000-000000000000`. */
+export function formatId(id: JobId): string {
+  const h = hex;
+  return (
+    h[id[0]!]! +
+    h[id[1]!]! +
+    h[id[2]!]! +
+    h[id[3]!]! +
+    '-' +
+    h[id[4]!]! +
+    h[id[5]!]! +
+    '-' +
+    h[id[6]!]! +
+    h[id[7]!]! +
+    '-' +
+    h[id[8]!]! +
+    h[id[9]!]! +
+    '-' +
+    h[id[10]!]! +
+    h[id[11]!]! +
+    h[id[12]!]! +
+    h[id[13]!]! +
+    h[id[14]!]! +
+    h[id[15]!]!
+  );
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+
+/** The id of its text form, or undefined when the text is not an id of ours. */
+export function parseId(text: string): JobId | undefined {
+  return uuid.test(text) ? Buffer.from(text.replaceAll('-', ''), 'hex') : undefined;
+}
