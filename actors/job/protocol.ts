@@ -63,6 +63,8 @@ export type SettleRun = {
   readonly pipeline: string;
   readonly status: 'succeeded' | 'failed';
   readonly body: Body;
+  /** When the run was created, in µs. */
+  readonly createdUs: number;
 };
 
 /** To the pipeline actor, in the commit that settles them: jobs of one group that ended for good. */

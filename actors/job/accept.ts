@@ -1,0 +1,213 @@
+// New jobs: from the edge, and from the pipeline actor. All of one plugin and command in a turn become one block.
+import { encodeBody } from '../../runtime/host/outcome.ts';
+import { blockOf, indexOf } from '../../runtime/ids.ts';
+import { packedEmpty } from '../../runtime/packing.ts';
+import type { Batch } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { BlockBuilder, encodeBlock } from './block.ts';
+import { cachedBytesMax, type Desk } from './desk.ts';
+import { keyText, OpenBlock } from './open.ts';
+import type { CreateJobs, CreateRun, SettleRun, Submit, SubmitReply } from './protocol.ts';
+import { pipelinePlugin } from './protocol.ts';
+import type { JobGroup } from './record.ts';
+
+type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
+
+export class Acceptance {
+  readonly #desk: Desk;
+  /** Plugin and command -> the block that is being filled in this turn. */
+  readonly #builders = new Map<string, { builder: BlockBuilder; stillborn: Stillborn[] }>();
+  /** Why nothing new is taken at the moment, if so. */
+  closed: 'stopping' | 'disk_full' | null = null;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  submit(turn: Turn, message: Submit): void {
+    const reply = this.#admit(message) ?? this.#add(turn, message);
+    turn.reply(message.replyTo, reply);
+  }
+
+  #admit({ plugin, command }: Submit): SubmitReply | null {
+    const desk = this.#desk;
+    if (this.closed) return { kind: 'refused', refusal: this.closed };
+    const lane = desk.lanes.get(plugin);
+    if (!lane?.instance) return { kind: 'refused', refusal: 'unknown_plugin' };
+    if (!lane.command(command)) return { kind: 'refused', refusal: 'unknown_command' };
+    if (desk.unsettled >= desk.config.service.queueDepthMax) return { kind: 'refused', refusal: 'queue_full' };
+    return null;
+  }
+
+  #add(turn: Turn, { plugin, command, payload, submittedBy, event }: Submit): SubmitReply {
+    const { builder } = this.#builderFor(turn, plugin, command);
+    const last = builder.groups.at(-1);
+    const alike =
+      last !== undefined &&
+      last.parent === null &&
+      last.submittedBy === submittedBy &&
+      last.event?.type === event?.type &&
+      last.event?.source === event?.source;
+    const group: Omit<JobGroup, 'count'> = alike ? last : directGroup(submittedBy, event);
+    this.#desk.unsettled++;
+    return { kind: 'accepted', id: builder.add(payload, group, alike) };
+  }
+
+  create(turn: Turn, { plugin, command, group, payloads, stillborn }: CreateJobs): void {
+    let piece = group;
+    let inPiece = 0;
+    let current: BlockBuilder | null = null;
+    for (let k = 0; k < payloads.length; k++) {
+      const target = this.#builderFor(turn, plugin, command);
+      const alike: boolean = target.builder === current;
+      if (!alike) {
+        // A group that goes over the end of a block goes on in the next, with its ordinals.
+        if (k > 0 && group.run && group.run.first !== null)
+          piece = { ...group, run: { ...group.run, first: group.run.first + k } };
+        current = target.builder;
+        inPiece = 0;
+      }
+      target.builder.add(payloads[k]!, piece, alike && inPiece > 0);
+      inPiece++;
+      if (stillborn) target.stillborn.push({ index: target.builder.payloads.length - 1, ...stillborn });
+    }
+    this.#desk.unsettled += payloads.length;
+  }
+
+  /** The job that stands for a run has a block of its own, handed out from the start: it is running. */
+  createRun(turn: Turn, { id, pipeline, group, payload }: CreateRun): void {
+    const desk = this.#desk;
+    const key = Buffer.from(blockOf(id));
+    const createdUs = turn.nowUs;
+    const block = {
+      plugin: pipelinePlugin,
+      command: pipeline,
+      createdUs,
+      groups: [{ ...group, count: 1 }],
+      payloads: [payload],
+    };
+    turn.batch.put('blocks', key, encodeBlock(block));
+    const open = new OpenBlock(keyText(key), pipelinePlugin, pipeline, 1);
+    open.next = 1;
+    turn.batch.put('open', key, open.encode());
+    writeTree(turn.batch, key, block.groups);
+    desk.books.accepted(pipelinePlugin, pipeline, 1);
+    desk.watch.job('job.enqueued', pipelinePlugin, pipeline, id);
+    desk.watch.job('pipeline.started', pipelinePlugin, pipeline, id);
+  }
+
+  settleRun(turn: Turn, { id, pipeline, status, body, createdUs }: SettleRun): void {
+    const desk = this.#desk;
+    const completedUs = desk.books.commitUs(turn.nowUs);
+    const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
+    desk.books.attempt(turn.batch, pipelinePlugin, pipeline, id, 1, createdUs, attempt);
+    turn.batch.remove('open', Buffer.from(blockOf(id)));
+    const succeeded = status === 'succeeded';
+    desk.watch.job(succeeded ? 'job.completed' : 'job.failed', pipelinePlugin, pipeline, id);
+    desk.watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', pipelinePlugin, pipeline, id);
+  }
+
+  /** Closes the blocks of this turn: they are written, and their jobs wait in their lanes. */
+  seal(turn: Turn): void {
+    for (const { builder, stillborn } of this.#builders.values()) this.#close(turn, builder, stillborn);
+    this.#builders.clear();
+  }
+
+  #builderFor(turn: Turn, plugin: string, command: string): { builder: BlockBuilder; stillborn: Stillborn[] } {
+    const name = `${plugin}\0${command}`;
+    let filling = this.#builders.get(name);
+    if (filling && !filling.builder.full) return filling;
+    if (filling) this.#close(turn, filling.builder, filling.stillborn);
+    const key = this.#desk.blockKeys.next(Math.floor(turn.nowUs / 1000));
+    filling = { builder: new BlockBuilder(key, plugin, command, turn.nowUs), stillborn: [] };
+    this.#builders.set(name, filling);
+    return filling;
+  }
+
+  #close(turn: Turn, builder: BlockBuilder, stillborn: readonly Stillborn[]): void {
+    const desk = this.#desk;
+    const { plugin, command, key } = builder;
+    const count = builder.payloads.length;
+    turn.batch.put('blocks', key, encodeBlock(builder));
+    writeTree(turn.batch, key, builder.groups);
+    desk.books.accepted(plugin, command, count);
+    const open = new OpenBlock(keyText(key), plugin, command, count);
+    open.block = builder;
+    open.cachedBytes = builder.bytes + 64 * count;
+    desk.cachedBytes += open.cachedBytes;
+    desk.touch(open);
+    desk.watch.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
+    if (stillborn.length > 0) this.#bury(turn, open, stillborn);
+    else desk.lane(plugin).enqueue(open);
+    if (desk.cachedBytes > cachedBytesMax) {
+      turn.after(() => {
+        if (open.out === 0) desk.release(open);
+      });
+    }
+  }
+
+  /** Some jobs of the block end at once; the others are queued one by one. */
+  #bury(turn: Turn, open: OpenBlock, stillborn: readonly Stillborn[]): void {
+    const desk = this.#desk;
+    const lane = desk.lane(open.plugin);
+    const ends = new Map(stillborn.map(job => [job.index, job]));
+    open.next = open.count;
+    for (let index = 0; index < open.count; index++) {
+      const job = ends.get(index);
+      if (job) desk.end(turn, open, index, 0, job.status, null, encodeBody({ error: Buffer.from(job.error) }));
+      else {
+        open.back.push(index);
+        lane.enqueueAgain({ open, index, attempt: 1, kept: false, alone: false });
+      }
+    }
+    desk.sendSettled(turn);
+  }
+}
+
+function directGroup(submittedBy: string, event: Submit['event']): Omit<JobGroup, 'count'> {
+  return {
+    submittedBy,
+    parent: null,
+    root: null,
+    depth: 1,
+    event: event && { type: event.type, source: event.source, eventId: null, dedupeKey: null },
+    context: packedEmpty,
+    pipeline: null,
+    stepId: null,
+    run: null,
+    hooked: false,
+  };
+}
+
+/** Which jobs of the block belong to which root: `from, to` pairs of four bytes. */
+function writeTree(batch: Batch, key: Uint8Array, groups: readonly JobGroup[]): void {
+  const ranges = new Map<string, number[]>();
+  let start = 0;
+  for (const { root, count } of groups) {
+    if (root) {
+      const name = Buffer.from(root).toString('latin1');
+      const known = ranges.get(name);
+      if (!known) ranges.set(name, [start, start + count]);
+      else if (known.at(-1) === start) known[known.length - 1] = start + count;
+      else known.push(start, start + count);
+    }
+    start += count;
+  }
+  for (const [root, numbers] of ranges) {
+    batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), Buffer.from(Uint32Array.from(numbers).buffer));
+  }
+}
+
+function idsOf(key: Uint8Array, count: number): Uint8Array {
+  const ids = Buffer.allocUnsafe(count * 16);
+  for (let index = 0; index < count; index++) {
+    ids.set(key, index * 16);
+    ids.writeUInt32BE(index, index * 16 + 12);
+  }
+  return ids;
+}
+
+/** The key of a job's block and its place there, for messages about one job. */
+export function placeOf(id: Uint8Array): { readonly key: string; readonly index: number } {
+  return { key: keyText(blockOf(id)), index: indexOf(id) };
+}

@@ -1,0 +1,158 @@
+// The job actor: the one hand that writes jobs. Each message is one small move on the desk; a turn ends with dispatch.
+import type { Config, PluginInstance } from '../../config/config.ts';
+import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
+import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
+import { Acceptance } from './accept.ts';
+import { Desk, type DeskOptions } from './desk.ts';
+import { Dispatcher, type SlotName, type StartHost } from './dispatch.ts';
+import type { JobMessage } from './protocol.ts';
+import { Recovery } from './recovery.ts';
+import { Retention } from './retention.ts';
+
+/** What comes from the hosts and from the actor itself, besides the protocol. */
+export type InnerMessage =
+  | {
+      readonly kind: 'outcomes';
+      readonly slot: SlotName;
+      readonly frameId: number;
+      readonly outcomes: readonly Outcome[];
+    }
+  | { readonly kind: 'returned'; readonly slot: SlotName; readonly frameId: number; readonly tasks: readonly number[] }
+  | { readonly kind: 'host_lost'; readonly slot: SlotName; readonly reason: string }
+  | { readonly kind: 'thread_replaced'; readonly slot: SlotName; readonly reason: string }
+  | { readonly kind: 'alarm' }
+  | { readonly kind: 'load' }
+  | { readonly kind: 'prune' }
+  | { readonly kind: 'wake' }
+  | { readonly kind: 'admit'; readonly refusal: 'disk_full' | null }
+  | { readonly kind: 'reconfigure'; readonly config: Config }
+  | { readonly kind: 'stop'; readonly replyTo: ReplyTo; readonly graceMs: number }
+  | { readonly kind: 'hosts_stopped'; readonly replyTo: ReplyTo };
+
+export type JobActorOptions = DeskOptions & {
+  readonly startHost: StartHost;
+  readonly nowMs: number;
+  /** Puts a message into the actor's own mailbox. */
+  readonly self: (message: InnerMessage) => void;
+  /** Sends `alarm` at this time; the newest call counts. */
+  readonly alarm: (atUs: number | null) => void;
+};
+
+export type JobActor = Actor & { readonly dispatcher: Dispatcher };
+
+export function startJobActor(options: JobActorOptions): JobActor {
+  const { self } = options;
+  const desk = new Desk(options);
+  const acceptance = new Acceptance(desk);
+  const dispatcher = new Dispatcher(desk, options.startHost, options.config.service.workersMax);
+  const recovery = new Recovery(desk, options.nowMs);
+  const retention = new Retention(desk);
+  let alarmUs: number | null = null;
+
+  dispatcher.configure(hostedPlugins(options.config));
+  dispatcher.warm();
+  self({ kind: 'load' });
+
+  function handle(message: JobMessage | InnerMessage, turn: Turn): void {
+    switch (message.kind) {
+      case 'submit':
+        return acceptance.submit(turn, message);
+      case 'create':
+        return acceptance.create(turn, message);
+      case 'create_run':
+        return acceptance.createRun(turn, message);
+      case 'settle_run':
+        return acceptance.settleRun(turn, message);
+      case 'outcomes':
+        return dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
+      case 'returned':
+        return dispatcher.returned(turn, message.slot, message.frameId, message.tasks);
+      case 'host_lost':
+        return dispatcher.hostLost(turn, message.slot, message.reason);
+      case 'thread_replaced':
+        return desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot, reason: message.reason });
+      case 'alarm':
+        alarmUs = null;
+        return wakeRetries(turn);
+      case 'load':
+        if (!recovery.step(turn)) turn.after(() => self({ kind: 'load' }));
+        return undefined;
+      case 'prune':
+        if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
+        return undefined;
+      case 'wake':
+        return undefined;
+      case 'admit':
+        if (acceptance.closed === 'stopping') return undefined;
+        acceptance.closed = message.refusal;
+        if (message.refusal) dispatcher.hold();
+        else dispatcher.resume();
+        return undefined;
+      case 'reconfigure':
+        desk.configure(message.config);
+        dispatcher.configure(hostedPlugins(message.config));
+        return undefined;
+      case 'stop':
+        acceptance.closed = 'stopping';
+        turn.after(() => {
+          const stopped = dispatcher.stop(message.graceMs);
+          void stopped.then(() => self({ kind: 'hosts_stopped', replyTo: message.replyTo }));
+        });
+        return undefined;
+      case 'hosts_stopped':
+        dispatcher.requeueAll(turn);
+        turn.reply(message.replyTo, { kind: 'stopped' });
+        return undefined;
+      default:
+        return message satisfies never;
+    }
+  }
+
+  function wakeRetries(turn: Turn): void {
+    for (let due = desk.retries.popDue(turn.nowUs); due; due = desk.retries.popDue(turn.nowUs)) {
+      const { open, index, attempt, culprit } = due;
+      const again = { open, index, attempt, kept: true, alone: culprit };
+      if (culprit) desk.suspects.push(again);
+      else desk.lane(open.plugin).enqueueAgain(again);
+    }
+  }
+
+  function setAlarm(turn: Turn): void {
+    const dueUs = desk.retries.nextDueUs;
+    if (dueUs === alarmUs) return;
+    alarmUs = dueUs;
+    turn.after(() => options.alarm(dueUs));
+  }
+
+  return {
+    dispatcher,
+    receive(messages, turn) {
+      for (const message of messages) handle(message as JobMessage | InnerMessage, turn);
+    },
+    quiet(turn) {
+      acceptance.seal(turn);
+      dispatcher.dispatch(turn);
+      desk.close(turn);
+      setAlarm(turn);
+    },
+  };
+}
+
+function hostedPlugins(config: Config): HostedPlugin[] {
+  return Object.values(config.plugins).map(hosted);
+}
+
+function hosted({ name, manifest, config }: PluginInstance): HostedPlugin {
+  return {
+    instance: name,
+    plugin: manifest.name,
+    dialect: manifest.dialect,
+    runtime: manifest.runtime,
+    directory: manifest.directory,
+    entrypoint: manifest.entrypoint,
+    config,
+    commands: Object.fromEntries(
+      manifest.commands.map(command => [command.name, { inputSchema: command.inputSchema }]),
+    ),
+  };
+}

@@ -1,0 +1,258 @@
+// The job actor's state, and the few moves that everything else is made of: touch, end, retry, enqueue again.
+import type { Config, RetryPolicy } from '../../config/config.ts';
+import { type Body, hasPart } from '../../runtime/host/outcome.ts';
+import type { BlockKeys } from '../../runtime/ids.ts';
+import { type JobId, jobId } from '../../runtime/ids.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { errorOf } from './attempt.ts';
+import { type Block, decodeBlock, groupOf } from './block.ts';
+import { Books } from './books.ts';
+import type { Gauges } from './gauges.ts';
+import { type Again, type CommandLane, Lane } from './lane.ts';
+import { keyBytes, type OpenBlock } from './open.ts';
+import type { JobsSettled, SettledJob } from './protocol.ts';
+import type { JobGroup, TerminalStatus } from './record.ts';
+import { encodeRetry, Retries, type RetryRecord } from './retries.ts';
+import { decide } from './verdict.ts';
+import { Watch } from './watch.ts';
+
+/** Payload bytes of waiting blocks that are kept decoded; what is over is read again when its turn comes. */
+export const cachedBytesMax = 32 * 2 ** 20;
+
+export type DeskOptions = {
+  readonly reader: Reader;
+  readonly config: Config;
+  readonly blockKeys: BlockKeys;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly gauges: Gauges;
+};
+
+export class Desk {
+  readonly reader: Reader;
+  readonly blockKeys: BlockKeys;
+  readonly random: () => number;
+  readonly gauges: Gauges;
+  readonly books: Books;
+  readonly watch = new Watch();
+  readonly retries = new Retries();
+  readonly lanes = new Map<string, Lane>();
+  /** Jobs that may have taken their host down: they run in the quarantine, one by one. */
+  readonly suspects: Again[] = [];
+  readonly touched = new Set<OpenBlock>();
+  /** Unsettled jobs, those that stand for runs not counted. */
+  unsettled = 0;
+  running = 0;
+  cachedBytes = 0;
+  config!: Config;
+  #hooked = false;
+  #settled: (Omit<JobsSettled, 'jobs'> & { jobs: SettledJob[] }) | null = null;
+
+  constructor(options: DeskOptions) {
+    this.reader = options.reader;
+    this.blockKeys = options.blockKeys;
+    this.random = options.random;
+    this.gauges = options.gauges;
+    this.books = new Books(options.reader);
+    this.configure(options.config);
+  }
+
+  configure(config: Config): void {
+    this.config = config;
+    this.#hooked = config.pipelines.some(pipeline => pipeline.onHook !== null);
+    for (const name of Object.keys(config.plugins)) this.lane(name);
+    for (const lane of this.lanes.values()) lane.configure(config.plugins[lane.name] ?? null);
+  }
+
+  lane(name: string): Lane {
+    let lane = this.lanes.get(name);
+    if (!lane) {
+      lane = new Lane(name);
+      lane.configure(this.config.plugins[name] ?? null);
+      this.lanes.set(name, lane);
+    }
+    return lane;
+  }
+
+  /** The block's jobs, from memory or from the store. */
+  load(open: OpenBlock): Block {
+    if (open.block) return open.block;
+    const bytes = this.reader.get('blocks', keyBytes(open.key));
+    if (!bytes) throw new Error(`an open block has no record: ${Buffer.from(open.key, 'latin1').toString('hex')}`);
+    open.block = decodeBlock(bytes);
+    return open.block;
+  }
+
+  /** The open record of this block is written at the end of the turn. */
+  touch(open: OpenBlock): void {
+    open.touched = true;
+    this.touched.add(open);
+  }
+
+  /** A job ends for good: record, log, journal, counters, and the word to the pipeline actor are one commit. */
+  end(
+    turn: Turn,
+    open: OpenBlock,
+    index: number,
+    attempt: number,
+    status: TerminalStatus,
+    startedUs: number | null,
+    body: Body,
+  ): void {
+    const block = this.load(open);
+    const id = jobId(keyBytes(open.key), index);
+    const completedUs = this.books.commitUs(turn.nowUs);
+    const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
+    this.books.attempt(turn.batch, open.plugin, open.command, id, attempt, block.createdUs, {
+      status,
+      final: true,
+      startedUs: started,
+      completedUs,
+      body,
+    });
+    open.settle(index);
+    this.unsettled--;
+    this.touch(open);
+    if (status === 'succeeded') this.watch.job('job.completed', open.plugin, open.command, id);
+    else this.watch.job(`job.${status}`, open.plugin, open.command, id, errorOf(body));
+    this.#route(turn, open, block, index, id, status, body);
+  }
+
+  /** The job waits for its next attempt. */
+  retry(turn: Turn, open: OpenBlock, index: number, record: RetryRecord, kept: boolean): void {
+    this.keepRetry(turn, open, index, record);
+    if (!kept) open.retrying++;
+    this.touch(open);
+    const { dueUs, attempt, culprit } = record;
+    this.retries.push({ dueUs, open, index, attempt, culprit });
+  }
+
+  keepRetry(turn: Turn, open: OpenBlock, index: number, record: RetryRecord): void {
+    turn.batch.put('retries', jobId(keyBytes(open.key), index), encodeRetry(record));
+  }
+
+  dropRetry(turn: Turn, open: OpenBlock, index: number): void {
+    turn.batch.remove('retries', jobId(keyBytes(open.key), index));
+    open.retrying--;
+    this.touch(open);
+  }
+
+  /**
+   * A running attempt was lost with its host or the service, and is charged: it failed, and the job is retried at once
+   * while attempts are left. `attempt` is the number of the lost one.
+   */
+  lost(turn: Turn, open: OpenBlock, index: number, attempt: number, kept: boolean, culprit: boolean, body: Body): void {
+    const command = this.lane(open.plugin).command(open.command);
+    const decision = decide(
+      {
+        verdict: 'error',
+        permanent: false,
+        attempt,
+        policy: this.policyOf(open.plugin),
+        retrySafe: command?.retrySafe ?? true,
+      },
+      this.random,
+    );
+    if (decision.kind === 'end') {
+      if (kept) this.dropRetry(turn, open, index);
+      this.end(turn, open, index, attempt, decision.status, null, body);
+      return;
+    }
+    this.logRetried(turn, open, index, attempt, 'failed', turn.nowUs, body);
+    this.retry(turn, open, index, { attempt: attempt + 1, dueUs: turn.nowUs, stage: 'waiting', culprit }, kept);
+  }
+
+  /** The log record of an attempt that is followed by another. */
+  logRetried(
+    turn: Turn,
+    open: OpenBlock,
+    index: number,
+    attempt: number,
+    status: 'failed' | 'timed_out',
+    startedUs: number,
+    body: Body,
+  ): void {
+    const { createdUs } = this.load(open);
+    const id = jobId(keyBytes(open.key), index);
+    const completedUs = this.books.commitUs(turn.nowUs);
+    this.books.attempt(turn.batch, open.plugin, open.command, id, attempt, createdUs, {
+      status,
+      final: false,
+      startedUs: Math.min(Math.max(startedUs, createdUs), completedUs),
+      completedUs,
+      body,
+    });
+    this.watch.job('job.retry_scheduled', open.plugin, open.command, id, errorOf(body));
+  }
+
+  policyOf(plugin: string): RetryPolicy {
+    return this.config.plugins[plugin]?.retry ?? { attemptsMax: 1, backoffBaseMs: 0, backoffMaxMs: 0 };
+  }
+
+  commandOf(open: OpenBlock): CommandLane | undefined {
+    return this.lane(open.plugin).command(open.command);
+  }
+
+  /** Tells the pipeline actor of what settled since the last call. */
+  sendSettled(turn: Turn): void {
+    if (!this.#settled) return;
+    turn.tell('pipeline', this.#settled);
+    this.#settled = null;
+  }
+
+  /** Writes what the turn changed. */
+  close(turn: Turn): void {
+    for (const open of this.touched) {
+      open.touched = false;
+      const key = keyBytes(open.key);
+      if (open.unsettled > 0) turn.batch.put('open', key, open.encode());
+      else {
+        turn.batch.remove('open', key);
+        this.release(open);
+      }
+    }
+    this.touched.clear();
+    this.books.close(turn.batch);
+    this.watch.tell(turn);
+    this.gauges.set({
+      queued: this.unsettled - this.running - this.retries.size,
+      running: this.running,
+      delayed: this.retries.size,
+    });
+  }
+
+  /** Lets go of the decoded block. */
+  release(open: OpenBlock): void {
+    if (open.cachedBytes > 0) this.cachedBytes -= open.cachedBytes;
+    open.cachedBytes = 0;
+    open.block = null;
+  }
+
+  #route(
+    turn: Turn,
+    open: OpenBlock,
+    block: Block,
+    index: number,
+    id: JobId,
+    status: TerminalStatus,
+    body: Body,
+  ): void {
+    const { group, offset } = groupOf(block, index);
+    if (!this.#isRouted(group, status, body)) return;
+    const job: SettledJob = { id, offset, status, body };
+    const settled = this.#settled;
+    if (settled && settled.group === group && settled.command === open.command && settled.plugin === open.plugin) {
+      settled.jobs.push(job);
+      return;
+    }
+    this.sendSettled(turn);
+    this.#settled = { kind: 'settled', plugin: open.plugin, command: open.command, group, jobs: [job] };
+  }
+
+  #isRouted(group: JobGroup, status: TerminalStatus, body: Body): boolean {
+    if (group.run !== null) return true;
+    if (status === 'succeeded' && hasPart(body, 'events')) return true;
+    return this.#hooked && !group.hooked;
+  }
+}

@@ -1,0 +1,382 @@
+// Handing jobs to the hosts: lanes take turns, frames fill the free places, and what comes back is settled.
+import { bodyPart, encodeBody, hasPart } from '../../runtime/host/outcome.ts';
+import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Desk } from './desk.ts';
+import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
+import type { Lane } from './lane.ts';
+import { keyBytes } from './open.ts';
+import { decide } from './verdict.ts';
+
+/** A host and the frames it holds. */
+type Slot = {
+  readonly name: SlotName;
+  readonly threads: number;
+  host: PluginHost | null;
+  readonly frames: Map<number, JobFrame>;
+  /** Frames whose jobs are not short: nothing may wait behind them. */
+  slow: number;
+};
+export type SlotName = 'main' | 'quarantine';
+
+/** Starts a host; what it says comes back as messages that carry the slot's name. */
+export type StartHost = (name: SlotName, threads: number) => PluginHost;
+
+/** Jobs of a removed plugin that fail in one turn. */
+const orphansPerTurnMax = 1024;
+
+export class Dispatcher {
+  readonly #desk: Desk;
+  readonly #startHost: StartHost;
+  readonly #slots: Record<SlotName, Slot>;
+  #frameIds = 0;
+  #turnOf = 0;
+  #generation = 0;
+  #plugins: readonly HostedPlugin[] = [];
+  #held = false;
+
+  constructor(desk: Desk, startHost: StartHost, threads: number) {
+    this.#desk = desk;
+    this.#startHost = startHost;
+    this.#slots = { main: emptySlot('main', threads), quarantine: emptySlot('quarantine', 1) };
+  }
+
+  configure(plugins: readonly HostedPlugin[]): void {
+    this.#generation++;
+    this.#plugins = plugins;
+    for (const slot of Object.values(this.#slots)) slot.host?.configure(this.#generation, plugins);
+  }
+
+  /** Starts the main host early, so that the first job does not wait for it. */
+  warm(): void {
+    this.#hostOf(this.#slots.main);
+  }
+
+  /** From now on nothing is handed out. */
+  hold(): void {
+    this.#held = true;
+  }
+
+  resume(): void {
+    this.#held = false;
+  }
+
+  /** Fills the free places. Frames leave after the commit. */
+  dispatch(turn: Turn): void {
+    if (this.#held) return;
+    this.#dispatchSuspect(turn);
+    const main = this.#slots.main;
+    for (let lane = this.#nextLane(); lane; lane = this.#nextLane()) {
+      if (!lane.instance) {
+        this.#failOrphans(turn, lane);
+        continue;
+      }
+      const name = nextCommand(lane)!;
+      const command = lane.command(name);
+      if (!command) {
+        this.#failOrphans(turn, lane);
+        continue;
+      }
+      if (!hasPlace(main, command.pace.fast)) return;
+      this.#send(
+        turn,
+        main,
+        pickFrame(lane, command, ++this.#frameIds, open => this.#desk.load(open)),
+      );
+    }
+  }
+
+  /** The next lane, in turns, that has something waiting and may run it. */
+  #nextLane(): Lane | null {
+    const lanes = [...this.#desk.lanes.values()];
+    for (let step = 0; step < lanes.length; step++) {
+      const lane = lanes[(this.#turnOf + step) % lanes.length]!;
+      if (lane.waiting === 0 || this.#isFull(lane)) continue;
+      this.#turnOf = (this.#turnOf + step + 1) % lanes.length;
+      return lane;
+    }
+    return null;
+  }
+
+  #isFull(lane: Lane): boolean {
+    if (lane.room <= 0) return true;
+    const manifest = lane.instance?.manifest;
+    if (!manifest || manifest.concurrencySafe) return false;
+    for (const other of this.#desk.lanes.values()) {
+      if (other.framesOut > 0 && other.instance?.manifest.name === manifest.name) return true;
+    }
+    return false;
+  }
+
+  #send(turn: Turn, slot: Slot, frame: JobFrame): void {
+    const desk = this.#desk;
+    const { lane, opens, indexes, attempts, kept, command } = frame;
+    const alone = opens.length === 1;
+    for (let task = 0; task < opens.length; task++) {
+      const open = opens[task]!;
+      const index = indexes[task]!;
+      open.out++;
+      if (open.back.length > 0) open.back = open.back.filter(other => other !== index);
+      if (kept[task]) {
+        const culprit = slot.name === 'quarantine';
+        desk.keepRetry(turn, open, index, {
+          attempt: attempts[task]!,
+          dueUs: 0,
+          stage: alone ? 'alone' : 'out',
+          culprit,
+        });
+      } else if (alone) open.solo.push(index);
+      if (task === 0 || open !== opens[task - 1]) desk.touch(open);
+    }
+    lane.framesOut++;
+    lane.running += opens.length;
+    desk.running += opens.length;
+    slot.frames.set(frame.id, frame);
+    frame.slow = !command.pace.fast;
+    if (frame.slow) slot.slow++;
+    desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
+    const tasks = taskFrame(frame, desk.books.state(lane.name));
+    turn.after(() => this.#hostOf(slot).submit(tasks));
+  }
+
+  #hostOf(slot: Slot): PluginHost {
+    if (!slot.host) {
+      slot.host = this.#startHost(slot.name, slot.threads);
+      slot.host.configure(this.#generation, this.#plugins);
+    }
+    return slot.host;
+  }
+
+  /** Tasks of a frame ended. */
+  settle(turn: Turn, slotName: SlotName, frameId: number, outcomes: readonly Outcome[]): void {
+    const slot = this.#slots[slotName];
+    const frame = slot.frames.get(frameId);
+    if (!frame) return;
+    let ranUs = 0;
+    let heard = 0;
+    for (const outcome of outcomes) {
+      if (frame.heard[outcome.task] !== 0) continue;
+      this.#hear(frame, outcome.task);
+      ranUs += outcome.runUs;
+      heard++;
+      this.#settleOne(turn, slot, frame, outcome);
+    }
+    frame.command.pace.measured(heard, ranUs);
+    this.#desk.sendSettled(turn);
+    this.#closeIfOver(slot, frame);
+  }
+
+  #settleOne(turn: Turn, slot: Slot, frame: JobFrame, outcome: Outcome): void {
+    const desk = this.#desk;
+    const { task } = outcome;
+    const open = frame.opens[task]!;
+    const index = frame.indexes[task]!;
+    const kept = frame.kept[task]!;
+    const attempt = frame.attempts[task]!;
+    let { verdict, permanent, body } = outcome;
+    if (verdict === 'ok') {
+      if (hasPart(body, 'state_updates')) {
+        const refusal = desk.books.updateState(frame.lane.name, bodyPart(body, 'state_updates')!);
+        if (refusal) {
+          verdict = 'error';
+          permanent = true;
+          body = encodeBody({ error: Buffer.from(refusal) });
+        }
+      }
+      if (verdict === 'ok') {
+        if (kept) desk.dropRetry(turn, open, index);
+        desk.end(turn, open, index, attempt, 'succeeded', outcome.startedUs, body);
+        return;
+      }
+    }
+    const policy = desk.policyOf(open.plugin);
+    const decision = decide({ verdict, permanent, attempt, policy, retrySafe: frame.command.retrySafe }, desk.random);
+    if (decision.kind === 'end') {
+      if (kept) desk.dropRetry(turn, open, index);
+      desk.end(turn, open, index, attempt, decision.status, outcome.startedUs, body);
+      return;
+    }
+    desk.logRetried(turn, open, index, attempt, decision.status, outcome.startedUs, body);
+    const dueUs = turn.nowUs + decision.delayMs * 1000;
+    const culprit = slot.name === 'quarantine' && kept;
+    desk.retry(turn, open, index, { attempt: attempt + 1, dueUs, stage: 'waiting', culprit }, kept);
+  }
+
+  /** Tasks came back unstarted: they wait again, before all others of their lane. */
+  returned(turn: Turn, slotName: SlotName, frameId: number, tasks: readonly number[]): void {
+    const slot = this.#slots[slotName];
+    const frame = slot.frames.get(frameId);
+    if (!frame) return;
+    frame.command.pace.tooLarge();
+    for (const task of tasks) {
+      if (frame.heard[task] !== 0) continue;
+      this.#hear(frame, task);
+      this.#requeue(turn, frame, task, slot.name === 'quarantine');
+    }
+    this.#closeIfOver(slot, frame);
+  }
+
+  /** A host died with all it held. Who may have done it runs again in the quarantine; who surely did is charged. */
+  hostLost(turn: Turn, slotName: SlotName, reason: string): void {
+    const desk = this.#desk;
+    const slot = this.#slots[slotName];
+    const held = [...slot.frames.values()];
+    const culpritKnown = held.reduce((tasks, frame) => tasks + frame.left, 0) === 1;
+    const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
+    for (const frame of held) {
+      for (let task = 0; task < frame.opens.length; task++) {
+        if (frame.heard[task] !== 0) continue;
+        this.#hear(frame, task);
+        const open = frame.opens[task]!;
+        const index = frame.indexes[task]!;
+        const attempt = frame.attempts[task]!;
+        const kept = frame.kept[task]!;
+        if (culpritKnown) desk.lost(turn, open, index, attempt, kept, true, body);
+        else if (!frame.command.retrySafe) desk.lost(turn, open, index, attempt, kept, false, lostBody);
+        else this.#requeue(turn, frame, task, true);
+      }
+      this.#closeIfOver(slot, frame);
+    }
+    desk.sendSettled(turn);
+    desk.watch.plain('worker.replaced', turn.nowUs, { host: slotName, reason });
+  }
+
+  /** Ends the hosts; resolves when no plugin code runs any more. */
+  async stop(graceMs: number): Promise<void> {
+    this.hold();
+    await Promise.all(Object.values(this.#slots).map(slot => slot.host?.stop(graceMs)));
+  }
+
+  /** After `stop`: what was still running is queued again and not charged. */
+  requeueAll(turn: Turn): void {
+    for (const slot of Object.values(this.#slots)) {
+      for (const frame of [...slot.frames.values()]) {
+        for (let task = 0; task < frame.opens.length; task++) {
+          if (frame.heard[task] !== 0) continue;
+          this.#hear(frame, task);
+          this.#requeue(turn, frame, task, false);
+        }
+        this.#closeIfOver(slot, frame);
+      }
+      slot.host = null;
+    }
+  }
+
+  #requeue(turn: Turn, frame: JobFrame, task: number, suspect: boolean): void {
+    const desk = this.#desk;
+    const open = frame.opens[task]!;
+    const index = frame.indexes[task]!;
+    const attempt = frame.attempts[task]!;
+    const kept = frame.kept[task]!;
+    if (kept) desk.keepRetry(turn, open, index, { attempt, dueUs: 0, stage: 'waiting', culprit: suspect });
+    else open.back.push(index);
+    desk.touch(open);
+    const again = { open, index, attempt, kept, alone: suspect };
+    if (suspect) desk.suspects.push(again);
+    else frame.lane.enqueueAgain(again);
+  }
+
+  /** One suspect at a time, with a host to itself. */
+  #dispatchSuspect(turn: Turn): void {
+    const desk = this.#desk;
+    const slot = this.#slots.quarantine;
+    while (slot.frames.size === 0) {
+      const again = desk.suspects.shift();
+      if (!again) {
+        this.#closeQuarantine(turn, slot);
+        return;
+      }
+      const lane = desk.lane(again.open.plugin);
+      const command = lane.command(again.open.command);
+      if (!command) {
+        lane.enqueueAgain(again);
+        continue;
+      }
+      this.#send(turn, slot, soloFrame(lane, command, again, ++this.#frameIds, desk.load(again.open)));
+    }
+  }
+
+  #closeQuarantine(turn: Turn, slot: Slot): void {
+    const { host } = slot;
+    if (!host) return;
+    slot.host = null;
+    turn.after(() => void host.stop(0));
+  }
+
+  #hear(frame: JobFrame, task: number): void {
+    frame.heard[task] = 1;
+    frame.left--;
+    frame.lane.running--;
+    this.#desk.running--;
+    const open = frame.opens[task]!;
+    open.out--;
+    if (open.solo.length > 0) {
+      const index = frame.indexes[task]!;
+      open.solo = open.solo.filter(other => other !== index);
+    }
+  }
+
+  #closeIfOver(slot: Slot, frame: JobFrame): void {
+    if (frame.left > 0) return;
+    slot.frames.delete(frame.id);
+    if (frame.slow) slot.slow--;
+    frame.lane.framesOut--;
+    for (const open of frame.opens) {
+      // Only retries are left of it: the block is read again when one is due.
+      if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#desk.release(open);
+    }
+  }
+
+  /** The plugin or the command is gone since the jobs were accepted: they fail, with that reason. */
+  #failOrphans(turn: Turn, lane: Lane): void {
+    const desk = this.#desk;
+    const missing = lane.instance
+      ? 'the command is no longer part of the plugin'
+      : 'the plugin is no longer configured';
+    const body = encodeBody({ error: Buffer.from(missing) });
+    for (let jobs = 0; jobs < orphansPerTurnMax && lane.waiting > 0; ) {
+      const again = lane.again.shift();
+      if (again) {
+        lane.waiting--;
+        jobs++;
+        again.open.back = again.open.back.filter(other => other !== again.index);
+        if (again.kept) desk.dropRetry(turn, again.open, again.index);
+        desk.end(turn, again.open, again.index, again.attempt - 1, 'failed', null, body);
+        continue;
+      }
+      const open = lane.fresh.peek()!;
+      if (lane.instance && lane.command(open.command)) break;
+      for (; jobs < orphansPerTurnMax && open.next < open.count; jobs++) {
+        lane.waiting--;
+        desk.end(turn, open, open.next++, 0, 'failed', null, body);
+      }
+      if (open.next === open.count) lane.fresh.shift();
+    }
+    desk.sendSettled(turn);
+  }
+
+  /** For views of what runs now. */
+  *active(): Iterable<{ readonly key: Buffer; readonly index: number; readonly lane: Lane }> {
+    for (const slot of Object.values(this.#slots)) {
+      for (const frame of slot.frames.values()) {
+        for (let task = 0; task < frame.opens.length; task++) {
+          if (frame.heard[task] === 0)
+            yield { key: keyBytes(frame.opens[task]!.key), index: frame.indexes[task]!, lane: frame.lane };
+        }
+      }
+    }
+  }
+}
+
+/** The outcome of a job that must not be run twice and whose end nobody saw. */
+export const lostBody = encodeBody({ error: Buffer.from('lost while running') });
+
+function emptySlot(name: SlotName, threads: number): Slot {
+  return { name, threads, host: null, frames: new Map(), slow: 0 };
+}
+
+/** A thread each; and one more frame each while all of them are short. */
+function hasPlace(slot: Slot, fast: boolean): boolean {
+  const out = slot.frames.size;
+  return out < slot.threads || (fast && slot.slow === 0 && out < 2 * slot.threads);
+}

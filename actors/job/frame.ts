@@ -1,0 +1,159 @@
+// From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
+import type { TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
+import { jobIdBytes } from '../../runtime/ids.ts';
+import { type Block, groupOf } from './block.ts';
+import type { Again, CommandLane, Lane } from './lane.ts';
+import { keyBytes, type OpenBlock } from './open.ts';
+
+/** Payload bytes of one frame; a single larger job goes alone. */
+export const frameBytesMax = 2 ** 20;
+
+/** A frame that a host holds: who its tasks are, and which have been heard of. */
+export type JobFrame = {
+  readonly id: number;
+  readonly lane: Lane;
+  readonly command: CommandLane;
+  readonly opens: readonly OpenBlock[];
+  readonly indexes: readonly number[];
+  readonly attempts: readonly number[];
+  /** Tasks that have a record in `retries`. */
+  readonly kept: readonly boolean[];
+  readonly heard: Uint8Array;
+  left: number;
+  /** Its jobs are not short: set when it is handed out. */
+  slow: boolean;
+  readonly ids: Uint8Array;
+};
+
+/** Picks the next jobs of a lane, which has some waiting. `load` gives a block that is no longer in memory. */
+export function pickFrame(
+  lane: Lane,
+  command: CommandLane,
+  frameId: number,
+  load: (open: OpenBlock) => Block,
+): JobFrame {
+  const opens: OpenBlock[] = [];
+  const indexes: number[] = [];
+  const attempts: number[] = [];
+  const kept: boolean[] = [];
+  let bytes = 0;
+  const sizeMax = command.retrySafe ? command.pace.size : 1;
+
+  function add(open: OpenBlock, index: number, attempt: number, isKept: boolean): void {
+    open.block ??= load(open);
+    bytes += open.block.payloads[index]!.length;
+    opens.push(open);
+    indexes.push(index);
+    attempts.push(attempt);
+    kept.push(isKept);
+  }
+
+  for (let next = lane.again.peek(); next && opens.length < sizeMax; next = lane.again.peek()) {
+    if (next.open.command !== command.name || (next.alone && opens.length > 0)) break;
+    lane.again.shift();
+    add(next.open, next.index, next.attempt, next.kept);
+    if (next.alone || bytes >= frameBytesMax) return close();
+  }
+  if (lane.again.length > 0 && opens.length > 0) return close();
+  for (
+    let open = lane.fresh.peek();
+    open && opens.length < sizeMax && bytes < frameBytesMax;
+    open = lane.fresh.peek()
+  ) {
+    if (open.command !== command.name) break;
+    while (open.next < open.count && opens.length < sizeMax && bytes < frameBytesMax) {
+      add(open, open.next, 1, false);
+      open.next++;
+    }
+    open.touched = true;
+    if (open.next === open.count) lane.fresh.shift();
+  }
+  return close();
+
+  function close(): JobFrame {
+    const left = opens.length;
+    lane.waiting -= left;
+    const ids = Buffer.allocUnsafeSlow(left * jobIdBytes);
+    for (let task = 0; task < left; task++) {
+      ids.write(opens[task]!.key, task * jobIdBytes, 'latin1');
+      ids.writeUInt32BE(indexes[task]!, task * jobIdBytes + 12);
+    }
+    return {
+      id: frameId,
+      lane,
+      command,
+      opens,
+      indexes,
+      attempts,
+      kept,
+      heard: new Uint8Array(left),
+      left,
+      slow: false,
+      ids,
+    };
+  }
+}
+
+/** The command of the job that is next in the lane. */
+export function nextCommand(lane: Lane): string | undefined {
+  return lane.again.peek()?.open.command ?? lane.fresh.peek()?.command;
+}
+
+/** One job as a frame of its own, for the quarantine. */
+export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameId: number, block: Block): JobFrame {
+  again.open.block ??= block;
+  const ids = Buffer.allocUnsafeSlow(jobIdBytes);
+  ids.set(keyBytes(again.open.key));
+  ids.writeUInt32BE(again.index, 12);
+  const { open, index, attempt, kept } = again;
+  return {
+    id: frameId,
+    lane,
+    command,
+    opens: [open],
+    indexes: [index],
+    attempts: [attempt],
+    kept: [kept],
+    heard: new Uint8Array(1),
+    left: 1,
+    slow: false,
+    ids,
+  };
+}
+
+/** What the host gets of it. */
+export function taskFrame(frame: JobFrame, state: Uint8Array): TaskFrame {
+  const groups: TaskGroup[] = [];
+  const payloads: Uint8Array[] = [];
+  for (let task = 0; task < frame.opens.length; ) {
+    const open = frame.opens[task]!;
+    const block = open.block!;
+    const first = frame.indexes[task]!;
+    const { group, offset } = groupOf(block, first);
+    const room = group.count - offset;
+    let count = 0;
+    while (
+      count < room &&
+      task + count < frame.opens.length &&
+      frame.opens[task + count] === open &&
+      frame.indexes[task + count] === first + count
+    ) {
+      payloads.push(block.payloads[first + count]!);
+      count++;
+    }
+    const { context, pipeline, stepId, depth, event } = group;
+    groups.push({ count, context, pipeline, stepId, depth, event, createdUs: block.createdUs });
+    task += count;
+  }
+  return {
+    frameId: frame.id,
+    instance: frame.lane.name,
+    command: frame.command.name,
+    deadlineMs: frame.command.deadlineMs,
+    state,
+    groups,
+    ids: frame.ids,
+    attempts: frame.attempts,
+    payloads,
+  };
+}

@@ -1,0 +1,22 @@
+// A few numbers that any thread of the process may read at any time, without asking.
+
+const names = ['queued', 'running', 'delayed'] as const;
+type Name = (typeof names)[number];
+
+export class Gauges {
+  readonly shared: SharedArrayBuffer;
+  readonly #cells: Float64Array;
+
+  constructor(shared = new SharedArrayBuffer(names.length * 8)) {
+    this.shared = shared;
+    this.#cells = new Float64Array(shared);
+  }
+
+  set(values: { readonly [N in Name]: number }): void {
+    for (let i = 0; i < names.length; i++) this.#cells[i] = values[names[i]!];
+  }
+
+  get(name: Name): number {
+    return this.#cells[names.indexOf(name)]!;
+  }
+}

@@ -1,0 +1,73 @@
+// A lane: what waits and runs of one plugin instance. Lanes take turns, so that a flood of one does not starve another.
+import type { PluginInstance } from '../../config/config.ts';
+import type { OpenBlock } from './open.ts';
+import { Pace } from './pace.ts';
+import { Queue } from './queue.ts';
+
+/** One job that is to run although its block was passed already: a retry, a returned task, a suspect. */
+export type Again = {
+  readonly open: OpenBlock;
+  readonly index: number;
+  readonly attempt: number;
+  /** It has a record in `retries`. */
+  readonly kept: boolean;
+  /** Nobody else shares its frame: what happens then is its own doing. */
+  readonly alone: boolean;
+};
+
+/** What the dispatcher must know of a command. */
+export type CommandLane = {
+  readonly name: string;
+  readonly retrySafe: boolean;
+  readonly deadlineMs: number;
+  readonly pace: Pace;
+};
+
+export class Lane {
+  readonly fresh = new Queue<OpenBlock>();
+  readonly again = new Queue<Again>();
+  /** Jobs in `fresh` and `again`. */
+  waiting = 0;
+  /** Frames, and jobs in them, that hosts hold. */
+  framesOut = 0;
+  running = 0;
+  /** Null: the plugin is gone from the configuration; what waits fails. */
+  instance: PluginInstance | null = null;
+  #commands = new Map<string, CommandLane>();
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Takes over a new configuration; measured paces stay. */
+  configure(instance: PluginInstance | null): void {
+    this.instance = instance;
+    const before = this.#commands;
+    this.#commands = new Map(
+      (instance?.manifest.commands ?? []).map(({ name, retrySafe }) => [
+        name,
+        { name, retrySafe, deadlineMs: instance!.deadlineMs[name]!, pace: before.get(name)?.pace ?? new Pace() },
+      ]),
+    );
+  }
+
+  command(name: string): CommandLane | undefined {
+    return this.#commands.get(name);
+  }
+
+  enqueue(open: OpenBlock): void {
+    this.fresh.push(open);
+    this.waiting += open.count - open.next;
+  }
+
+  enqueueAgain(again: Again): void {
+    this.again.push(again);
+    this.waiting++;
+  }
+
+  /** How many more of its frames may go out: `parallelism` bounds them. */
+  get room(): number {
+    return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.framesOut;
+  }
+}

@@ -1,0 +1,80 @@
+// Jobs that wait for their next attempt, soonest first.
+import { pack, unpack } from '../../runtime/packing.ts';
+import type { OpenBlock } from './open.ts';
+
+/** Persisted in `retries`, from the end of the first attempt to the end of the job. */
+export type RetryRecord = {
+  /** The attempt that comes, or runs. */
+  readonly attempt: number;
+  readonly dueUs: number;
+  /** waiting, or handed to a worker: alone or in a frame with others. */
+  readonly stage: 'waiting' | 'out' | 'alone';
+  /** It took its host down: it runs in the quarantine from now on. */
+  readonly culprit: boolean;
+};
+
+export function encodeRetry(record: RetryRecord): Uint8Array {
+  return pack([record.attempt, record.dueUs, record.stage, record.culprit]);
+}
+
+export function decodeRetry(bytes: Uint8Array): RetryRecord {
+  const [attempt, dueUs, stage, culprit] = unpack<[number, number, RetryRecord['stage'], boolean]>(bytes);
+  return { attempt, dueUs, stage, culprit };
+}
+
+export type Waiting = {
+  readonly dueUs: number;
+  readonly open: OpenBlock;
+  readonly index: number;
+  readonly attempt: number;
+  readonly culprit: boolean;
+};
+
+/** A binary heap by due time. */
+export class Retries {
+  readonly #heap: Waiting[] = [];
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  get nextDueUs(): number | null {
+    return this.#heap[0]?.dueUs ?? null;
+  }
+
+  push(item: Waiting): void {
+    const heap = this.#heap;
+    let at = heap.push(item) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (heap[parent]!.dueUs <= item.dueUs) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = item;
+  }
+
+  /** The soonest one, if it is due. */
+  popDue(nowUs: number): Waiting | undefined {
+    const heap = this.#heap;
+    const first = heap[0];
+    if (!first || first.dueUs > nowUs) return undefined;
+    const last = heap.pop()!;
+    if (heap.length > 0) this.#sink(last);
+    return first;
+  }
+
+  #sink(item: Waiting): void {
+    const heap = this.#heap;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && heap[child + 1]!.dueUs < heap[child]!.dueUs) child++;
+      if (heap[child]!.dueUs >= item.dueUs) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = item;
+  }
+}

@@ -1,0 +1,24 @@
+// The life of a job as one table (decisions, section 4). A move that is not in it is a defect.
+//
+//   (none) ──▶ queued ──▶ running ──▶ succeeded | failed | timed_out | dead
+//                 ▲          │
+//                 └──────────┘  retried, or lost with its worker or the service
+import { type Status, type TerminalStatus, terminalStatuses } from './record.ts';
+
+const moves: { readonly [From in Status]: readonly Status[] } = {
+  // A queued job ends without running when it cannot run: its plugin was removed, its input could not be made.
+  queued: ['running', 'failed', 'dead'],
+  running: ['succeeded', 'queued', 'failed', 'timed_out', 'dead'],
+  succeeded: [],
+  failed: [],
+  timed_out: [],
+  dead: [],
+};
+
+export function isAllowed(from: Status, to: Status): boolean {
+  return moves[from].includes(to);
+}
+
+export function isTerminal(status: Status): status is TerminalStatus {
+  return (terminalStatuses as readonly Status[]).includes(status);
+}

@@ -1,0 +1,44 @@
+// Which process is meant: a number alone may be somebody else's by now.
+import { readFileSync } from 'node:fs';
+
+/** `startTicks` and `bootId` are null where the system does not tell (outside Linux). */
+export type ProcessIdentity = {
+  readonly pid: number;
+  readonly startTicks: string | null;
+  readonly bootId: string | null;
+};
+
+export function identify(pid: number): ProcessIdentity {
+  return { pid, startTicks: startTicksOf(pid), bootId: bootId() };
+}
+
+/** Whether exactly this process still runs (a zombie does not). */
+export function isAlive(known: ProcessIdentity): boolean {
+  if (known.bootId !== null && known.bootId !== bootId()) return false;
+  if (known.startTicks !== null) return startTicksOf(known.pid) === known.startTicks;
+  try {
+    process.kill(known.pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function startTicksOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name in parentheses may hold anything: count fields from its end.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+function bootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,25 @@
+// The writes of one turn, kept as three parallel lists until they are committed together.
+import type { Batch, Key, Table, Value } from './store.ts';
+
+export class WriteBatch implements Batch {
+  readonly tables: Table[] = [];
+  readonly keys: Key[] = [];
+  /** Undefined removes the key. */
+  readonly values: (Value | undefined)[] = [];
+
+  get size(): number {
+    return this.tables.length;
+  }
+
+  put(table: Table, key: Key, value: Value): void {
+    this.tables.push(table);
+    this.keys.push(key);
+    this.values.push(value);
+  }
+
+  remove(table: Table, key: Key): void {
+    this.tables.push(table);
+    this.keys.push(key);
+    this.values.push(undefined);
+  }
+}

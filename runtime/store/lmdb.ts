@@ -1,0 +1,122 @@
+// The ledger on disk: one LMDB environment, one database a table, one synchronous durable transaction a commit.
+import { mkdirSync } from 'node:fs';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { identify, isAlive, type ProcessIdentity } from '../process.ts';
+import { WriteBatch } from './batch.ts';
+import { type Range, type Reader, type Store, StoreFault, StoreFull, type Table, tables } from './store.ts';
+
+/** Address space set aside for the file; the file itself grows as it is filled. */
+export const mapBytesMax = 256 * 2 ** 30;
+const formatVersion = 1;
+
+/** The state directory is held by another running process. */
+export class StoreHeld extends Error {
+  readonly code = 'store_held';
+  readonly holder: ProcessIdentity;
+  constructor(path: string, holder: ProcessIdentity) {
+    super(`${path} is in use by process ${holder.pid}: stop it, or give this instance a state.path of its own`);
+    this.holder = holder;
+  }
+}
+
+type Sheets = { env: RootDatabase; of: Record<Table, Database<Uint8Array, Uint8Array>> };
+
+function openSheets(path: string): Sheets {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const env = open({
+    path,
+    mapSize: mapBytesMax,
+    maxDbs: tables.length + 8,
+    maxReaders: 256,
+    // The default leaves a write readable whose sync failed; without it a commit returns when it is on disk.
+    overlappingSync: false,
+    noMemInit: true,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+  });
+  const of = Object.fromEntries(
+    tables.map(name => [name, env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' })]),
+  ) as Sheets['of'];
+  return { env, of };
+}
+
+function readerOf({ env, of }: Sheets): Reader {
+  return {
+    // The native call copies the value out of the map, so it outlives the page.
+    get: (table, key) => of[table].getBinary(key) as Uint8Array | undefined,
+    scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
+    count: table => (of[table].getStats() as { entryCount: number }).entryCount,
+    refresh() {
+      for (const table of tables) of[table].resetReadTxn();
+    },
+    close() {
+      void env.close();
+    },
+  };
+}
+
+function bounds({ from, to, reverse, limit }: Range): object {
+  const ends = reverse
+    ? { reverse: true, start: to, end: from, exclusiveStart: true, inclusiveEnd: true }
+    : { start: from, end: to };
+  return limit === undefined ? ends : { ...ends, limit };
+}
+
+/** For threads that only look. The ledger thread of this process must have opened the store before. */
+export function openReader(path: string): Reader {
+  return readerOf(openSheets(path));
+}
+
+/** For the ledger thread. Throws StoreHeld when another living process has the directory. */
+export function openStore(path: string): Store {
+  const sheets = openSheets(path);
+  claim(sheets, path);
+  return {
+    ...readerOf(sheets),
+    batch: () => new WriteBatch(),
+    commit(batch) {
+      const { tables: names, keys, values } = batch as WriteBatch;
+      try {
+        sheets.env.transactionSync(() => {
+          for (let i = 0; i < names.length; i++) {
+            const value = values[i];
+            if (value === undefined) sheets.of[names[i]!].remove(keys[i]!);
+            else sheets.of[names[i]!].put(keys[i]!, value);
+          }
+        });
+      } catch (error) {
+        throw asStoreError(error);
+      }
+    },
+  };
+}
+
+/** The write lock of LMDB decides between two that start at the same moment. */
+function claim({ env, of }: Sheets, path: string): void {
+  const ownerKey = Buffer.from('owner');
+  const formatKey = Buffer.from('format');
+  const self = identify(process.pid);
+  const refusal = env.transactionSync((): Error | null => {
+    const format = of.meta.get(formatKey);
+    if (format && format[0] !== formatVersion) {
+      return new StoreFault(`${path} was written in format ${format[0]}; this version reads ${formatVersion}`);
+    }
+    const known = of.meta.get(ownerKey);
+    const holder = known ? (JSON.parse(Buffer.from(known).toString()) as ProcessIdentity) : null;
+    if (holder && holder.pid !== self.pid && isAlive(holder)) return new StoreHeld(path, holder);
+    of.meta.put(ownerKey, Buffer.from(JSON.stringify(self)));
+    of.meta.put(formatKey, Buffer.from([formatVersion]));
+    return null;
+  });
+  if (refusal) throw refusal;
+}
+
+const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);
+
+function asStoreError(error: unknown): Error {
+  const cause = error as { code?: unknown; message?: string; commitError?: { code?: unknown; message?: string } };
+  const inner = cause.commitError ?? cause;
+  const message = String(inner.message ?? error);
+  const full = noSpace.has(inner.code) || /ENOSPC|no space|MDB_MAP_FULL|mapsize|quota/i.test(message);
+  return full ? new StoreFull(message, { cause: error }) : new StoreFault(message, { cause: error });
+}

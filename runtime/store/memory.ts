@@ -1,0 +1,51 @@
+// The store of the simulator: sorted maps in memory, with the same answers as the real one and faults on demand.
+import { WriteBatch } from './batch.ts';
+import type { Batch, Key, Range, Store, Table } from './store.ts';
+import { tables } from './store.ts';
+
+type Sheet = { values: Map<string, Uint8Array>; sorted: string[] | null };
+
+/** `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. */
+export function openMemoryStore(beforeCommit: (batch: Batch) => void = () => {}): Store {
+  const sheets = new Map<Table, Sheet>(tables.map(name => [name, { values: new Map(), sorted: null }]));
+
+  function keysOf(sheet: Sheet): string[] {
+    sheet.sorted ??= [...sheet.values.keys()].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+    return sheet.sorted;
+  }
+
+  return {
+    get: (table, key) => sheets.get(table)!.values.get(text(key)),
+    *scan(table, range: Range) {
+      const sheet = sheets.get(table)!;
+      const from = range.from && text(range.from);
+      const to = range.to && text(range.to);
+      const wanted = keysOf(sheet).filter(key => (from === undefined || key >= from) && (to === undefined || key < to));
+      if (range.reverse) wanted.reverse();
+      for (const key of wanted.slice(0, range.limit ?? wanted.length)) {
+        const value = sheet.values.get(key);
+        if (value) yield { key: Buffer.from(key, 'latin1'), value };
+      }
+    },
+    count: table => sheets.get(table)!.values.size,
+    refresh() {},
+    close() {},
+    batch: () => new WriteBatch(),
+    commit(batch) {
+      beforeCommit(batch);
+      const { tables: names, keys, values } = batch as WriteBatch;
+      for (let i = 0; i < names.length; i++) {
+        const sheet = sheets.get(names[i]!)!;
+        const key = text(keys[i]!);
+        const value = values[i];
+        if (value === undefined ? sheet.values.has(key) : !sheet.values.has(key)) sheet.sorted = null;
+        if (value === undefined) sheet.values.delete(key);
+        else sheet.values.set(key, Buffer.from(value));
+      }
+    },
+  };
+}
+
+function text(key: Key): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
+}
