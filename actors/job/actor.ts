@@ -51,60 +51,68 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   dispatcher.configure(hostedPlugins(options.config));
   dispatcher.warm();
-  self({ kind: 'load' });
 
   function handle(message: JobMessage | InnerMessage, turn: Turn): void {
     switch (message.kind) {
       case 'submit':
-        return acceptance.submit(turn, message);
+        acceptance.submit(turn, message);
+        break;
       case 'create':
-        return acceptance.create(turn, message);
+        acceptance.create(turn, message);
+        break;
       case 'create_run':
-        return acceptance.createRun(turn, message);
+        acceptance.createRun(turn, message);
+        break;
       case 'settle_run':
-        return acceptance.settleRun(turn, message);
+        acceptance.settleRun(turn, message);
+        break;
       case 'outcomes':
-        return dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
+        dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
+        break;
       case 'returned':
-        return dispatcher.returned(turn, message.slot, message.frameId, message.tasks);
+        dispatcher.returned(turn, message.slot, message.frameId, message.tasks);
+        break;
       case 'host_lost':
-        return dispatcher.hostLost(turn, message.slot, message.reason);
+        dispatcher.hostLost(turn, message.slot, message.reason);
+        break;
       case 'thread_replaced':
-        return desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot, reason: message.reason });
+        desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot, reason: message.reason });
+        break;
       case 'alarm':
         alarmUs = null;
-        return wakeRetries(turn);
+        wakeRetries(turn);
+        break;
       case 'load':
         if (!recovery.step(turn)) turn.after(() => self({ kind: 'load' }));
-        return undefined;
+        break;
       case 'prune':
         if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
-        return undefined;
+        break;
       case 'wake':
-        return undefined;
+        break;
       case 'admit':
-        if (acceptance.closed === 'stopping') return undefined;
+        if (acceptance.closed === 'stopping') break;
         acceptance.closed = message.refusal;
         if (message.refusal) dispatcher.hold();
         else dispatcher.resume();
-        return undefined;
+        break;
       case 'reconfigure':
         desk.configure(message.config);
         dispatcher.configure(hostedPlugins(message.config));
-        return undefined;
+        break;
       case 'stop':
         acceptance.closed = 'stopping';
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
           void stopped.then(() => self({ kind: 'hosts_stopped', replyTo: message.replyTo }));
         });
-        return undefined;
+        break;
       case 'hosts_stopped':
         dispatcher.requeueAll(turn);
         turn.reply(message.replyTo, { kind: 'stopped' });
-        return undefined;
+        break;
       default:
-        return message satisfies never;
+        message satisfies never;
     }
   }
 

@@ -20,10 +20,11 @@ export type Submit = {
   readonly event: { readonly type: string; readonly source: string } | null;
 };
 
-/** Why new work is not taken. The first three pass by themselves. */
+/** Why new work is not taken. The first four pass by themselves. */
 export const refusals = [
   'queue_full',
   'disk_full',
+  'unavailable',
   'stopping',
   'unknown_plugin',
   'unknown_command',

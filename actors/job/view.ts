@@ -1,6 +1,22 @@
 // Reading jobs from the store, on any thread.
-import type { Json } from '../../runtime/packing.ts';
+import { decodeBody } from '../../runtime/host/outcome.ts';
+import {
+  type BlockKey,
+  blockKeyBytes,
+  blockOf,
+  formatId,
+  indexOf,
+  type JobId,
+  jobId,
+  jobIdBytes,
+} from '../../runtime/ids.ts';
+import { type Json, unpack } from '../../runtime/packing.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { type Attempt, attemptKey, decodeAttempt, errorOf, latestAttempt } from './attempt.ts';
+import { type Block, decodeBlock, findBlock, groupOf } from './block.ts';
+import { keyText, OpenBlock } from './open.ts';
 import type { Status } from './record.ts';
+import { decodeRetry } from './retries.ts';
 
 /** A job as the interface shows it (2.1), with times in µs since the epoch. */
 export type JobView = {
@@ -18,3 +34,131 @@ export type JobView = {
   readonly output: { readonly [key: string]: Json } | null;
   readonly lastError: string | null;
 };
+
+/** The job of this id, as it is committed now; undefined when there is none. */
+export function findJob(reader: Reader, id: JobId): JobView | undefined {
+  const block = findBlock(reader, id);
+  return block && viewOf(reader, block, id);
+}
+
+/** The job and all its descendants, parents before children; undefined when there is no such job. Lazy: use it up at once or in pages. */
+export function findTree(reader: Reader, id: JobId): Iterable<JobView> | undefined {
+  const block = findBlock(reader, id);
+  return block && walkTree(reader, block, id);
+}
+
+function* walkTree(reader: Reader, block: Block, id: JobId): Iterable<JobView> {
+  yield viewOf(reader, block, id);
+  const { root } = groupOf(block, indexOf(id)).group;
+  const whole = root === null;
+  // Below another job of the tree: only what descends from it.
+  const inside = whole ? null : new Set([formatId(id)]);
+  let from = Buffer.concat([root ?? id, Buffer.alloc(blockKeyBytes)]);
+  const to = Buffer.concat([root ?? id, Buffer.alloc(blockKeyBytes, 0xff)]);
+  for (;;) {
+    // One block at a time: no scan stays open while the reader waits for its next page.
+    const [entry] = [...reader.scan('tree', { from, to, limit: 1 })];
+    if (!entry) return;
+    from = Buffer.concat([entry.key, Buffer.of(0)]);
+    yield* jobsOf(reader, Buffer.from(entry.key.subarray(jobIdBytes)), rangesOf(entry.value), inside);
+  }
+}
+
+function* jobsOf(
+  reader: Reader,
+  key: BlockKey,
+  ranges: readonly number[],
+  inside: Set<string> | null,
+): Iterable<JobView> {
+  const bytes = reader.get('blocks', key);
+  if (!bytes) return;
+  const block = decodeBlock(bytes);
+  const endings = endingsOf(reader, key, block.payloads.length);
+  const open = openOf(reader, key);
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
+      const view = assemble(reader, block, jobId(key, index), endings.get(index), open);
+      if (inside) {
+        if (view.parentJobId === null || !inside.has(view.parentJobId)) continue;
+        inside.add(view.jobId);
+      }
+      yield view;
+    }
+  }
+}
+
+type Ending = { readonly number: number; readonly attempt: Attempt };
+
+/** The latest attempt of each job of a block, in one scan. */
+function endingsOf(reader: Reader, key: BlockKey, count: number): Map<number, Ending> {
+  const endings = new Map<number, Ending>();
+  const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, count), 0) };
+  for (const entry of reader.scan('attempts', range)) {
+    const number = (entry.key[16]! << 8) | entry.key[17]!;
+    endings.set(indexOf(entry.key.subarray(0, jobIdBytes)), { number, attempt: decodeAttempt(entry.value) });
+  }
+  return endings;
+}
+
+function rangesOf(value: Uint8Array): number[] {
+  const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
+  return Array.from({ length: value.length / 4 }, (_, i) => view.getUint32(i * 4, true));
+}
+
+function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {
+  const bytes = reader.get('open', key);
+  return bytes && OpenBlock.decode(keyText(key), bytes);
+}
+
+function viewOf(reader: Reader, block: Block, id: JobId): JobView {
+  const ending = latestAttempt(reader, id);
+  const open = ending?.attempt.final ? undefined : openOf(reader, blockOf(id));
+  return assemble(reader, block, id, ending, open);
+}
+
+function assemble(
+  reader: Reader,
+  block: Block,
+  id: JobId,
+  ending: Ending | undefined,
+  open: OpenBlock | undefined,
+): JobView {
+  const { group } = groupOf(block, indexOf(id));
+  const last = ending?.attempt;
+  const final = last?.final === true;
+  const running = !final && open !== undefined && isRunning(reader, open, id, ending !== undefined);
+  return {
+    jobId: formatId(id),
+    parentJobId: group.parent && formatId(group.parent),
+    plugin: block.plugin,
+    command: block.command,
+    status: final ? last.status : running ? 'running' : 'queued',
+    submittedBy: group.submittedBy,
+    attempt: (ending?.number ?? 0) + (running ? 1 : 0),
+    createdUs: block.createdUs,
+    startedUs: last?.startedUs ?? null,
+    completedUs: final ? last.completedUs : null,
+    output: final ? outputOf(last) : null,
+    lastError: last ? errorOf(last.body) : null,
+  };
+}
+
+/** A retried job says so in its record of retries; any other by its place in the open record. */
+function isRunning(reader: Reader, open: OpenBlock, id: JobId, retried: boolean): boolean {
+  if (!retried) return open.isOut(indexOf(id));
+  const retry = reader.get('retries', id);
+  return retry !== undefined && decodeRetry(retry).stage !== 'waiting';
+}
+
+/** The plugin output (interface, 2.2): with empty parts where the response had none. */
+export function outputOf(attempt: Attempt): { readonly [key: string]: Json } {
+  const parts = decodeBody(attempt.body);
+  return {
+    status: attempt.status === 'succeeded' ? 'ok' : 'error',
+    result: parts.result ? unpack(parts.result) : null,
+    ...(parts.error && { error: Buffer.from(parts.error).toString() }),
+    events: parts.events ? unpack(parts.events) : [],
+    state_updates: parts.state_updates ? unpack(parts.state_updates) : {},
+    logs: parts.logs ? unpack(parts.logs) : [],
+  };
+}

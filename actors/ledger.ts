@@ -1,0 +1,223 @@
+// The ledger thread: the store, and the actors that write it, in turns. What it says to the edge goes as packets.
+
+import { randomInt } from 'node:crypto';
+import { statfsSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Config } from '../config/config.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { startHost } from '../runtime/host/host.ts';
+import type { PluginHost } from '../runtime/host/port.ts';
+import { makeBlockKeys } from '../runtime/ids.ts';
+import { type Link, openLink } from '../runtime/link.ts';
+import { startLoop } from '../runtime/loop.ts';
+import { openStore, StoreHeld } from '../runtime/store/lmdb.ts';
+import { type Store, StoreFault, StoreFull } from '../runtime/store/store.ts';
+import { deathCounter } from '../runtime/supervisor.ts';
+import type { Actor, ReplyTo } from '../runtime/turn.ts';
+import { type InnerMessage, startJobActor } from './job/actor.ts';
+import type { SlotName } from './job/dispatch.ts';
+import { Gauges } from './job/gauges.ts';
+import type { Refusal, SubmitReply } from './job/protocol.ts';
+import { startPipelineActor } from './pipeline/actor.ts';
+
+/** What the edge hands to the thread at its start. */
+export type LedgerData = { readonly config: Config; readonly gauges: SharedArrayBuffer };
+
+/** From the ledger to whoever started it, beside the packets of actors. */
+export type LedgerNotice =
+  | { readonly kind: 'ready' }
+  | {
+      readonly kind: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly message: string;
+      readonly fields: object;
+    }
+  /** The service must end with this exit status. */
+  | { readonly kind: 'fatal'; readonly exitStatus: number; readonly message: string };
+
+/** Exit statuses (decisions, sections 4 and 8). */
+export const exitHeld = 75;
+export const exitIo = 74;
+export const exitBug = 70;
+
+/** Below this much free room on the disk new work is refused; what runs may still be written. */
+export const diskReserveBytes = 64 * 2 ** 20;
+/** Of a small disk, this part of it is enough. */
+const diskReservePart = 0.05;
+const diskCheckMs = 1_000;
+const pruneMs = 10_000;
+/** The longest time a timer can be set to. */
+const timeoutMsMax = 2 ** 31 - 1;
+/** The actors are made anew from the store at most so often. */
+const intensity = { deathsMax: 3, withinMs: 10_000 };
+
+function run({ config: first, gauges }: LedgerData): void {
+  const clock = systemClock();
+  const blockKeys = makeBlockKeys(() => randomInt(2 ** 32));
+  const tooManyDeaths = deathCounter(intensity);
+  const hosts = new Set<PluginHost>();
+  let config = first;
+  let alarm: NodeJS.Timeout | undefined;
+  /** Counts the lives of the actors: what was meant for an earlier one is dropped. */
+  let life = 0;
+  /** up: work is done. resting: the disk is full. leaving: the hosts of the life before are still ending. */
+  let condition: 'up' | 'resting' | 'leaving' = 'resting';
+
+  const link: Link = openLink({
+    thread: 'ledger',
+    port: parentPort!,
+    onTold(actor, message) {
+      if ((message as InnerMessage).kind === 'reconfigure') config = (message as { config: Config }).config;
+      loop.deliver(actor, message);
+    },
+  });
+  const notify = (notice: LedgerNotice): void => {
+    link.tell('supervisor', notice);
+    link.flush();
+  };
+  const store = openOrTell(config.state.path, notify);
+  if (!store) return;
+
+  const loop = startLoop({
+    store,
+    clock,
+    schedule: turn =>
+      setImmediate(() => {
+        turn();
+        link.flush();
+      }),
+    send: (actor, message) => link.tell(actor, message as object),
+    reply: link.reply,
+    onFailure: fail,
+  });
+
+  /** A turn failed: memory and disk may differ. Everything is made anew from what is on disk. */
+  function fail(error: unknown, unanswered: readonly unknown[]): void {
+    const { message, stack } = error as Error;
+    if (error instanceof StoreFault) {
+      notify({ kind: 'fatal', exitStatus: exitIo, message: `the ledger cannot be written: ${message}` });
+      return;
+    }
+    const full = error instanceof StoreFull;
+    notify({
+      kind: 'log',
+      level: 'error',
+      message: full ? 'the disk is full' : 'a turn failed',
+      fields: { error: stack ?? message },
+    });
+    if (!full && tooManyDeaths(Date.now())) {
+      notify({ kind: 'fatal', exitStatus: exitBug, message: `the ledger failed too often: ${message}` });
+      return;
+    }
+    const refusal = full ? 'disk_full' : 'unavailable';
+    for (const asked of unanswered) refuse(asked, refusal);
+    rest(refusal);
+  }
+
+  /** Ends the life of the actors. A new one begins when no plugin code of this one runs any more, and the disk has room. */
+  function rest(refusal: Refusal): void {
+    life++;
+    condition = 'leaving';
+    clearTimeout(alarm);
+    const refuser: Actor = {
+      receive(messages) {
+        for (const message of messages) refuse(message, refusal);
+      },
+    };
+    loop.setActors({ job: refuser, pipeline: refuser });
+    void Promise.all([...hosts].map(host => host.stop(0))).then(() => {
+      hosts.clear();
+      condition = 'resting';
+      if (diskHasRoom()) begin();
+    });
+  }
+
+  function refuse(message: unknown, refusal: Refusal): void {
+    const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
+    if (!replyTo) return;
+    link.reply(replyTo, kind === 'stop' ? { kind: 'stopped' } : ({ kind: 'refused', refusal } satisfies SubmitReply));
+  }
+
+  function begin(): void {
+    condition = 'up';
+    const current = ++life;
+    const tell = (actor: string, message: object): void => {
+      if (current === life) loop.deliver(actor, message);
+    };
+    const toSelf = (message: InnerMessage): void => tell('job', message);
+    const job = startJobActor({
+      reader: store!,
+      config,
+      blockKeys,
+      random: Math.random,
+      gauges: new Gauges(gauges),
+      nowMs: Math.floor(clock.nowUs() / 1000),
+      self: toSelf,
+      startHost: (name, threads) => openHost(name, threads, toSelf),
+      alarm(atUs) {
+        clearTimeout(alarm);
+        if (atUs === null) return;
+        const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
+        alarm = setTimeout(() => toSelf({ kind: 'alarm' }), Math.min(waitMs, timeoutMsMax));
+      },
+    });
+    const pipeline = startPipelineActor({
+      store: store!,
+      config,
+      blockKeys,
+      wake: () => tell('pipeline', { kind: 'expand' }),
+    });
+    loop.setActors({ job, pipeline });
+    toSelf({ kind: 'load' });
+  }
+
+  function openHost(name: SlotName, threads: number, toSelf: (message: InnerMessage) => void): PluginHost {
+    const host = startHost({
+      name,
+      threads,
+      runDirectory: `${config.state.path}/run`,
+      envPassthrough: config.service.pluginEnvPassthrough,
+      log: (level, message, fields = {}) => notify({ kind: 'log', level, message, fields }),
+      listener: {
+        onOutcomes: (frameId, outcomes) => toSelf({ kind: 'outcomes', slot: name, frameId, outcomes }),
+        onReturned: (frameId, tasks) => toSelf({ kind: 'returned', slot: name, frameId, tasks }),
+        onLost: reason => toSelf({ kind: 'host_lost', slot: name, reason }),
+        onThreadReplaced: reason => toSelf({ kind: 'thread_replaced', slot: name, reason }),
+      },
+    });
+    hosts.add(host);
+    return host;
+  }
+
+  let hadRoom = true;
+  setInterval(() => {
+    const hasRoom = diskHasRoom();
+    if (condition === 'resting' && hasRoom) begin();
+    else if (condition === 'up' && hasRoom !== hadRoom)
+      loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
+    hadRoom = hasRoom;
+  }, diskCheckMs).unref();
+  setInterval(() => {
+    if (condition === 'up') loop.deliver('job', { kind: 'prune' });
+  }, pruneMs).unref();
+
+  function diskHasRoom(): boolean {
+    const { bavail, bsize, blocks } = statfsSync(config.state.path);
+    return bavail * bsize >= Math.min(diskReserveBytes, blocks * bsize * diskReservePart);
+  }
+
+  begin();
+  notify({ kind: 'ready' });
+}
+
+function openOrTell(path: string, notify: (notice: LedgerNotice) => void): Store | null {
+  try {
+    return openStore(path);
+  } catch (error) {
+    const exitStatus = error instanceof StoreHeld ? exitHeld : exitIo;
+    notify({ kind: 'fatal', exitStatus, message: (error as Error).message });
+    return null;
+  }
+}
+
+run(workerData as LedgerData);
