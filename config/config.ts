@@ -2,7 +2,8 @@
 import type { JsonObject } from '../runtime/packing.ts';
 import type { PipelineDefinition } from './pipeline/definition.ts';
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
 export type ListenAddress = { readonly host: string; readonly port: number };
 
 export type ApiToken = {
@@ -17,8 +18,15 @@ export type WebhookEndpoint = {
   readonly path: string;
   readonly plugin: string;
   readonly secretRef: string;
+  /** As written; of `standard-webhooks` it is `webhook-signature`. */
   readonly signatureHeader: string;
   readonly bodyBytesMax: number;
+  /** Fixed headers, a `whsec_` key, and both guards below are set. */
+  readonly scheme?: 'standard-webhooks';
+  /** The header with the Unix seconds that are signed too, and how far they may be off, both ways. */
+  readonly timestamp?: { readonly header: string; readonly toleranceMs: number };
+  /** The header with the id by which repeats are known; required of senders once it is set. */
+  readonly idHeader?: string;
 };
 
 export type CommandType = 'read' | 'write';
@@ -49,6 +57,8 @@ export type Manifest = {
   readonly concurrencySafe: boolean;
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
+  /** `mode: persistent`: a process serves many jobs, recycled after so many or so long. */
+  readonly persistent?: { readonly jobsMax: number | null; readonly ageMs: number | null };
 };
 
 export type RetryPolicy = {
@@ -99,3 +109,8 @@ export type Config = {
   /** Broken plugins and other things that stop nothing. */
   readonly warnings: readonly string[];
 };
+
+/** The instance of a name that came from outside: `constructor` and the like are no instances. */
+export function instanceNamed(config: Config, name: string): PluginInstance | undefined {
+  return Object.hasOwn(config.plugins, name) ? config.plugins[name] : undefined;
+}

@@ -1,0 +1,28 @@
+// Entries of one list that share what must be their own.
+import { itemsOf, nodeAt, type Place, type SourceNode, textOf } from '../source/tree.ts';
+import { formatPlace, type Report } from './problem.ts';
+
+/** Names both places, whatever files they are in. `what` completes "is already the name of …". */
+export function reportDuplicates(
+  list: SourceNode | undefined,
+  path: readonly string[],
+  key: string,
+  what: string,
+  report: Report,
+  isSecret = false,
+): void {
+  const first = new Map<string, Place>();
+  for (const [index, item] of itemsOf(list).entries()) {
+    const node = nodeAt(item, key);
+    const text = textOf(node);
+    if (node === undefined || text === undefined) continue;
+    const before = first.get(text);
+    if (before === undefined) {
+      first.set(text, node.place);
+      continue;
+    }
+    const shown = isSecret ? 'the same text' : JSON.stringify(text);
+    const message = `${shown} is already ${what} at ${formatPlace(before)}; each must have its own`;
+    report({ place: node.place, path: [...path, index, key], message });
+  }
+}

@@ -1,0 +1,58 @@
+// What is wrong with a configuration, where, and how it is told.
+import type { NodePath, Place } from '../source/tree.ts';
+
+/** No place: the trouble is not in a file (none was found). */
+export type Problem = {
+  readonly place: Place | null;
+  readonly path: NodePath;
+  readonly message: string;
+  /** Whatever else is wrong with the value at this place follows from this, and is not told. */
+  readonly isCause?: true;
+};
+export type Report = (problem: Problem) => void;
+
+const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+
+/** `pipelines[0].steps[1].uses`; keys that are not words stand in brackets and quotes. */
+export function formatPath(path: NodePath): string {
+  return path
+    .map((key, index) => {
+      if (typeof key === 'number') return `[${key}]`;
+      if (!plainKey.test(key)) return `[${JSON.stringify(key)}]`;
+      return index === 0 ? key : `.${key}`;
+    })
+    .join('');
+}
+
+export function formatPlace(place: Place): string {
+  return `${place.file}:${place.line}:${place.column}`;
+}
+
+/** `file:line:column: path: what is wrong and what would be right`, on one line. */
+export function formatProblem(problem: Problem): string {
+  const parts = [problem.place === null ? '' : formatPlace(problem.place), formatPath(problem.path), problem.message];
+  return parts
+    .filter(part => part !== '')
+    .join(': ')
+    .replaceAll(/[\r\n]+\s*/g, ' ');
+}
+
+/** In the order of reading: by file, line and column; each said once, and consequences of others not at all. */
+export function formatProblems(problems: readonly Problem[], files: readonly string[]): string[] {
+  const rank = (problem: Problem): number => {
+    const index = files.indexOf(problem.place?.file ?? '');
+    return index === -1 ? files.length : index;
+  };
+  const at = (problem: Problem): string => (problem.place === null ? '' : formatPlace(problem.place));
+  const causes = new Set(problems.filter(problem => problem.isCause).map(at));
+  const sorted = problems
+    .filter(problem => problem.isCause || !causes.has(at(problem)))
+    .sort(
+      (a, b) =>
+        rank(a) - rank(b) ||
+        (a.place?.file ?? '').localeCompare(b.place?.file ?? '') ||
+        (a.place?.line ?? 0) - (b.place?.line ?? 0) ||
+        (a.place?.column ?? 0) - (b.place?.column ?? 0),
+    );
+  return [...new Set(sorted.map(formatProblem))];
+}

@@ -1,0 +1,11 @@
+// "Did you mean", or else what there is.
+import { nearest } from '../pipeline/suggestion.ts';
+
+/** `did you mean "echo"?`, or else what there is: `known plugins: a, b`. */
+export function hint(word: string, known: readonly string[], what: string): string {
+  const found = nearest(word, known);
+  if (found !== undefined) return `did you mean ${JSON.stringify(found)}?`;
+  if (known.length === 0) return `there are no ${what}`;
+  const listed = known.slice(0, 20).join(', ');
+  return `known ${what}: ${listed}${known.length > 20 ? `, and ${known.length - 20} more` : ''}`;
+}

@@ -1,0 +1,84 @@
+// JSON Schemas, compiled with ajv; patterns run on an engine with linear time. The only file that knows ajv.
+import { Ajv, type ErrorObject, type Options } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { RE2JS } from 're2js';
+import type { JsonObject } from '../runtime/packing.ts';
+
+export type Mismatch = {
+  /** JSON Pointer of the value that is wrong. */
+  readonly pointer: string;
+  readonly message: string;
+  readonly keyword: string;
+  readonly params: { readonly [name: string]: unknown };
+  /** The schema that holds the keyword. */
+  readonly schema: JsonObject;
+  /** The key that is wrong, where it is not the value. */
+  readonly key: string | null;
+};
+
+/** What is wrong with a value: nothing when it fits. */
+export type SchemaCheck = (value: unknown) => Mismatch[];
+export type CompiledSchema =
+  | { readonly ok: true; readonly check: SchemaCheck }
+  | { readonly ok: false; readonly message: string };
+/** `every`: all mismatches, for trusted values; `first`: stops at the first, so that a hostile value costs little. */
+export type SchemaCompiler = (schema: JsonObject, mismatches: 'every' | 'first') => CompiledSchema;
+
+// ajv keeps patterns by their text: the prefix keeps these apart from those of another engine.
+const linearEngine = Object.assign(
+  (pattern: string, flags: string) => {
+    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
+    return { test: (text: string) => compiled.test(text), toString: () => `re2:${flags}:${pattern}` };
+  },
+  { code: 're2' },
+);
+
+/** A compiler of its own for each configuration: what it compiled goes when the configuration goes. */
+export function makeSchemaCompiler(): SchemaCompiler {
+  const engines = new Map<string, Ajv>();
+  return (schema, mismatches) => {
+    const isOld = typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
+    const key = `${isOld}:${mismatches}`;
+    const engine = engines.get(key) ?? makeEngine(isOld, mismatches === 'every');
+    engines.set(key, engine);
+    return compile(engine, schema);
+  };
+}
+
+function makeEngine(isOld: boolean, allErrors: boolean): Ajv {
+  const options: Options = {
+    allErrors,
+    strict: false,
+    verbose: true,
+    logger: false,
+    ownProperties: true,
+    addUsedSchema: false,
+    validateFormats: false,
+    code: { regExp: linearEngine },
+  };
+  return isOld ? new Ajv(options) : new Ajv2020(options);
+}
+
+function compile(engine: Ajv, schema: JsonObject): CompiledSchema {
+  if ('$async' in schema) return { ok: false, message: '$async is not supported' };
+  try {
+    const validate = engine.compile(schema);
+    return { ok: true, check: value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf)) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    if (!message.includes('error parsing regexp')) return { ok: false, message };
+    const note = 'patterns run in linear time, without look-around and back-references';
+    return { ok: false, message: `${message} (${note})` };
+  }
+}
+
+function mismatchOf(error: ErrorObject): Mismatch {
+  return {
+    pointer: error.instancePath,
+    message: error.message ?? `breaks ${error.keyword}`,
+    keyword: error.keyword,
+    params: error.params,
+    schema: (error.parentSchema ?? {}) as JsonObject,
+    key: error.propertyName ?? null,
+  };
+}

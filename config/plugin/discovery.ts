@@ -1,0 +1,87 @@
+// Searches the plugin roots for manifests. Broken ones are kept apart: they stop nothing unless something names them.
+import { join } from 'node:path';
+import { formatPlace, type Problem, type Report } from '../check/problem.ts';
+import type { Manifest } from '../config.ts';
+import { diskReason, type Files } from '../source/files.ts';
+import type { NodePath, Place } from '../source/tree.ts';
+import type { ManifestReader } from './manifest.ts';
+
+const depthMax = 32;
+
+export type PluginRoot = {
+  /** Absolute. */
+  readonly directory: string;
+  readonly place: Place;
+  readonly path: NodePath;
+  /** Not named by the configuration: may be missing. */
+  readonly isDefault: boolean;
+};
+
+export type BrokenPlugin = { readonly name: string; readonly problems: readonly Problem[] };
+export type Discovery = {
+  readonly manifests: ReadonlyMap<string, Manifest>;
+  readonly broken: readonly BrokenPlugin[];
+};
+
+export function discoverPlugins(
+  roots: readonly PluginRoot[],
+  disk: Files,
+  readManifest: ManifestReader,
+  report: Report,
+): Discovery {
+  const manifests = new Map<string, Manifest>();
+  const places = new Map<string, Place>();
+  const broken: BrokenPlugin[] = [];
+  const visited = new Set<string>();
+  for (const root of roots) {
+    for (const file of manifestsUnder(root, disk, visited, report)) {
+      const { name, namePlace, manifest, problems } = readManifest(file);
+      const before = places.get(name);
+      if (manifest === null) {
+        broken.push({ name, problems });
+      } else if (before !== undefined) {
+        const message = `${JSON.stringify(name)} is also the name of the plugin at ${formatPlace(before)}; give one of them another name`;
+        report({ place: namePlace, path: ['name'], message });
+      } else {
+        places.set(name, namePlace);
+        manifests.set(name, manifest);
+      }
+    }
+  }
+  return { manifests, broken };
+}
+
+/** What lies inside a plugin's directory belongs to the plugin and is not searched. */
+function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, report: Report): string[] {
+  const kind = disk.kind(root.directory);
+  if (kind === 'missing' && root.isDefault) return [];
+  if (kind !== 'directory') {
+    const wrong = kind === 'missing' ? 'does not exist' : 'is not a directory';
+    const message = `${root.directory} ${wrong}; it must be a directory of plugins`;
+    report({ place: root.place, path: root.path, message });
+    return [];
+  }
+  const found: string[] = [];
+  const search = (directory: string, depth: number): void => {
+    try {
+      const real = disk.realpath(directory);
+      if (visited.has(real) || depth > depthMax) return;
+      visited.add(real);
+      const names = disk.list(directory);
+      if (names.includes('manifest.yaml')) {
+        found.push(join(directory, 'manifest.yaml'));
+        return;
+      }
+      const inner = names.filter(name => name !== 'node_modules' && !name.startsWith('.'));
+      for (const name of inner) {
+        const path = join(directory, name);
+        if (disk.kind(path) === 'directory') search(path, depth + 1);
+      }
+    } catch (error) {
+      const message = `${directory} cannot be searched for plugins (${diskReason(error)})`;
+      report({ place: root.place, path: root.path, message });
+    }
+  };
+  search(root.directory, 0);
+  return found;
+}

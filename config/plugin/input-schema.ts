@@ -1,0 +1,53 @@
+// Schemas of payloads in manifests: full JSON Schema, or the short form `{ field: type }`.
+import type { Json, JsonObject } from '../../runtime/packing.ts';
+import { hint } from '../check/suggestion.ts';
+
+export const typeNames = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null', 'any'] as const;
+
+const isTypeName = (value: Json): boolean => (typeNames as readonly Json[]).includes(value);
+
+// Keywords whose value can be text: a map of texts with only such keys may be a full schema.
+const textKeywords = [
+  '$schema',
+  '$id',
+  '$ref',
+  '$comment',
+  '$anchor',
+  'type',
+  'title',
+  'description',
+  'format',
+  'pattern',
+];
+
+export type ExpandedSchema =
+  | { readonly ok: true; readonly schema: JsonObject }
+  | { readonly ok: false; readonly key: string; readonly message: string };
+
+/** The full schema. Of the short form the fields are optional, and others are allowed. */
+export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile'): ExpandedSchema {
+  if (!isShort(written)) return { ok: true, schema: written };
+  const properties: { [field: string]: JsonObject } = {};
+  for (const [key, type] of Object.entries(written) as [string, string][]) {
+    if (isTypeName(type)) {
+      properties[key] = type === 'any' ? {} : { type };
+    } else if (dialect === 'ductile') {
+      // Runs unmodified: what we do not know restricts nothing.
+      properties[key] = { description: type };
+    } else {
+      const message = `is ${JSON.stringify(type)}, which is not a type; ${hint(type, typeNames, 'types')}`;
+      return { ok: false, key, message };
+    }
+  }
+  return { ok: true, schema: { type: 'object', properties } };
+}
+
+/** A payload is always an object, so `{ type: string }` can only be a field named `type`. */
+function isShort(written: JsonObject): boolean {
+  const entries = Object.entries(written);
+  if (entries.length === 0 || entries.some(([, value]) => typeof value !== 'string')) return false;
+  if (entries.some(([key]) => !textKeywords.includes(key))) return true;
+  if ('$ref' in written || '$schema' in written) return false;
+  const type = written['type'];
+  return type === undefined ? entries.every(([, value]) => isTypeName(value)) : type !== 'object';
+}

@@ -1,0 +1,202 @@
+// Puts plugins and configuration together: the instances that jobs can name.
+import type { JsonObject } from '../../runtime/packing.ts';
+import { formatProblem, type Problem, type Report } from '../check/problem.ts';
+import { hint } from '../check/suggestion.ts';
+import type { Manifest, PluginInstance } from '../config.ts';
+import { parseDuration } from '../quantity.ts';
+import {
+  entriesOf,
+  flagOf,
+  isEmptyNode,
+  nodeAt,
+  numberOf,
+  type Place,
+  plainValue,
+  type SourceNode,
+  textOf,
+} from '../source/tree.ts';
+import type { Discovery } from './discovery.ts';
+
+const deadlineDefaultMs = new Map([
+  ['handle', 120_000],
+  ['poll', 60_000],
+  ['health', 10_000],
+]);
+const deadlineOtherMs = 60_000;
+// The largest delay of a Node timer.
+const deadlineMaxMs = 2 ** 31 - 1;
+const retryDefault = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
+
+export type Instances = {
+  /** Enabled ones, sorted by name. */
+  readonly plugins: { readonly [instance: string]: PluginInstance };
+  /** Why a name is no instance, for those who name it: its problems count as errors then. */
+  readonly unusable: ReadonlyMap<string, readonly Problem[]>;
+  readonly disabled: ReadonlySet<string>;
+  /** Of plugins that are left out, and that nothing in `plugins` names. */
+  readonly warnings: readonly Problem[];
+};
+
+type Work = {
+  readonly discovery: Discovery;
+  /** The value of `plugins`, or undefined. */
+  readonly configured: SourceNode | undefined;
+  readonly report: Report;
+  readonly unusable: Map<string, readonly Problem[]>;
+  readonly named: Set<string>;
+  readonly warnings: Problem[];
+};
+
+export function makeInstances(configured: SourceNode | undefined, discovery: Discovery, report: Report): Instances {
+  const { manifests, broken } = discovery;
+  const brokenOnly = broken.filter(plugin => !manifests.has(plugin.name));
+  const work: Work = {
+    discovery,
+    configured,
+    report,
+    unusable: new Map(brokenOnly.map(plugin => [plugin.name, plugin.problems])),
+    named: new Set(),
+    warnings: [],
+  };
+  const found: PluginInstance[] = [];
+  const disabled = new Set<string>();
+  const { warnings } = work;
+  for (const [name, entry] of entriesOf(configured)) {
+    if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.add(name);
+    else found.push(...(configuredInstance(work, name, entry.value) ?? []));
+  }
+  for (const [name, manifest] of manifests) {
+    if (nodeAt(configured, name) !== undefined) continue;
+    const missing = manifest.configKeys.required;
+    if (missing.length === 0) {
+      found.push(composeInstance(name, manifest, undefined));
+      continue;
+    }
+    const place = { file: `${manifest.directory}/manifest.yaml`, line: 1, column: 1 };
+    const message = `the plugin ${JSON.stringify(name)} is left out until plugins.${name}.config has ${missing.join(', ')}`;
+    const problem: Problem = { place, path: ['config_keys', 'required'], message };
+    warnings.push(problem);
+    work.unusable.set(name, [problem]);
+  }
+  for (const plugin of broken) if (!work.named.has(plugin.name)) warnings.push(...plugin.problems);
+  const sorted = found.sort((a, b) => (a.name < b.name ? -1 : 1)).map(instance => [instance.name, instance] as const);
+  return { plugins: Object.fromEntries(sorted), unusable: work.unusable, disabled, warnings };
+}
+
+/** One instance, or none, with the reason said. */
+function configuredInstance(work: Work, name: string, node: SourceNode): PluginInstance[] | null {
+  const manifest = resolveManifest(work, name);
+  if (manifest === null) return null;
+  checkConfigKeys(work, name, manifest, node);
+  checkTimeouts(work, name, manifest, node);
+  const parallelism = nodeAt(node, 'parallelism');
+  if (parallelism !== undefined && (numberOf(parallelism) ?? 1) > 1 && !manifest.concurrencySafe) {
+    const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at once`;
+    work.warnings.push({ place: parallelism.place, path: ['plugins', name, 'parallelism'], message });
+  }
+  return [composeInstance(name, manifest, node)];
+}
+
+/** Follows `uses` to a manifest. */
+function resolveManifest(work: Work, instance: string): Manifest | null {
+  const { configured, discovery, report } = work;
+  const chain = [instance];
+  for (;;) {
+    const name = chain.at(-1)!;
+    const node = nodeAt(configured, name, 'uses');
+    const next = textOf(node);
+    if (next === undefined) return namedManifest(work, instance, name, chain);
+    if (chain.includes(next)) {
+      const message = `goes in a circle: ${[...chain, next].join(' -> ')}; one of them must be a plugin`;
+      const place = nodeAt(configured, instance, 'uses')!.place;
+      report({ place, path: ['plugins', instance, 'uses'], message });
+      return null;
+    }
+    const isKnown = nodeAt(configured, next) !== undefined || discovery.manifests.has(next) || work.unusable.has(next);
+    if (!isKnown) {
+      report(unknownPlugin(work, next, node!.place, ['plugins', name, 'uses']));
+      return null;
+    }
+    chain.push(next);
+  }
+}
+
+function namedManifest(work: Work, instance: string, name: string, chain: readonly string[]): Manifest | null {
+  const manifest = work.discovery.manifests.get(name);
+  if (manifest !== undefined) return manifest;
+  const via = chain.at(-2);
+  const path = via === undefined ? ['plugins', instance] : ['plugins', via, 'uses'];
+  const node = nodeAt(work.configured, ...path.slice(1))!;
+  const place = via === undefined ? entryPlace(work.configured, instance) : node.place;
+  const problems = work.unusable.get(name);
+  if (problems !== undefined) {
+    work.named.add(name);
+    for (const problem of problems) work.report(problem);
+    const message = `the plugin ${JSON.stringify(name)} is broken: ${formatProblem(problems[0]!)}`;
+    work.report({ place, path, message });
+  } else if (via === undefined || isDisabled(work, name)) {
+    // An instance that is on and leads to nothing says so itself; for the others it was said.
+    work.report(unknownPlugin(work, name, place, path));
+  }
+  return null;
+}
+
+function isDisabled(work: Work, name: string): boolean {
+  return flagOf(nodeAt(work.configured, name, 'enabled')) === false;
+}
+
+function entryPlace(configured: SourceNode | undefined, name: string): Place {
+  return entriesOf(configured).find(([key]) => key === name)![1].keyPlace;
+}
+
+function unknownPlugin(work: Work, name: string, place: Place, path: readonly string[]): Problem {
+  const known = [...work.discovery.manifests.keys()].sort();
+  const message = `there is no plugin ${JSON.stringify(name)} in the plugin roots; ${hint(name, known, 'plugins')}`;
+  return { place, path, message };
+}
+
+function checkConfigKeys(work: Work, name: string, manifest: Manifest, node: SourceNode): void {
+  const config = nodeAt(node, 'config');
+  for (const key of manifest.configKeys.required) {
+    const value = nodeAt(config, key);
+    if (value !== undefined && !isEmptyNode(value)) continue;
+    const place = value?.place ?? config?.place ?? entryPlace(work.configured, name);
+    const message = `is missing; the plugin ${JSON.stringify(manifest.name)} requires it`;
+    work.report({ place, path: ['plugins', name, 'config', key], message });
+  }
+}
+
+function checkTimeouts(work: Work, name: string, manifest: Manifest, node: SourceNode): void {
+  const commands = manifest.commands.map(command => command.name);
+  for (const [command, entry] of entriesOf(nodeAt(node, 'timeouts'))) {
+    const path = ['plugins', name, 'timeouts', command];
+    if (!commands.includes(command)) {
+      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}; ${hint(command, commands, 'commands')}`;
+      work.report({ place: entry.keyPlace, path, message });
+      continue;
+    }
+    const ms = parseDuration(textOf(entry.value));
+    if (ms === undefined || (ms > 0 && ms <= deadlineMaxMs)) continue;
+    const message = `is ${JSON.stringify(textOf(entry.value))}; it must be from 1ms to 24d`;
+    work.report({ place: entry.value.place, path, message });
+  }
+}
+
+function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
+  const config = nodeAt(node, 'config');
+  const retry = nodeAt(node, 'retry');
+  const deadlineOf = (command: string): number =>
+    parseDuration(textOf(nodeAt(node, 'timeouts', command))) ?? deadlineDefaultMs.get(command) ?? deadlineOtherMs;
+  return {
+    name,
+    manifest,
+    config: config?.kind === 'map' ? (plainValue(config) as JsonObject) : {},
+    parallelism: manifest.concurrencySafe ? (numberOf(nodeAt(node, 'parallelism')) ?? null) : 1,
+    deadlineMs: Object.fromEntries(manifest.commands.map(({ name: command }) => [command, deadlineOf(command)])),
+    retry: {
+      attemptsMax: numberOf(nodeAt(retry, 'max_attempts')) ?? retryDefault.attemptsMax,
+      backoffBaseMs: parseDuration(textOf(nodeAt(retry, 'backoff_base'))) ?? retryDefault.backoffBaseMs,
+      backoffMaxMs: parseDuration(textOf(nodeAt(retry, 'backoff_max'))) ?? retryDefault.backoffMaxMs,
+    },
+  };
+}

@@ -1,0 +1,52 @@
+// The `api` section: where it listens and who may call.
+import { reportDuplicates } from '../check/duplicate.ts';
+import type { Report } from '../check/problem.ts';
+import type { ApiToken, Config } from '../config.ts';
+import { parseListen, parseSize } from '../quantity.ts';
+import { flagOf, itemsOf, nodeAt, numberOf, type SourceNode, textOf, textsOf } from '../source/tree.ts';
+import { readListen } from './listen.ts';
+
+export const bodyBytesDefault = 2 ** 20;
+
+export function readApi(root: SourceNode, report: Report): Config['api'] {
+  const api = nodeAt(root, 'api');
+  const tokens = nodeAt(api, 'auth', 'tokens');
+  const path = ['api', 'auth', 'tokens'];
+  reportDuplicates(tokens, path, 'name', 'the name of a token', report);
+  reportDuplicates(tokens, path, 'token', 'the text of a token', report, true);
+  const listen = readListen(root, ['api', 'listen'], report) ?? parseListen('127.0.0.1:8080')!;
+  return {
+    enabled: flagOf(nodeAt(api, 'enabled')) ?? true,
+    listen,
+    bodyBytesMax: readSize(nodeAt(api, 'max_body_size')),
+    tokens: itemsOf(tokens).map((item, index) => readToken(item, [...path, index], report)),
+  };
+}
+
+function readToken(node: SourceNode, path: readonly (string | number)[], report: Report): ApiToken {
+  const expires = nodeAt(node, 'expires_at');
+  const text = textOf(expires);
+  const expiresAtMs = text === undefined ? null : Date.parse(text);
+  if (expires !== undefined && expiresAtMs !== null && !isRealTime(text!, expiresAtMs)) {
+    const looksRight = /^\d{4}-\d\d-\d\d[Tt]/.test(text!);
+    const message = `is ${JSON.stringify(text)}, which is no day of the calendar or no time of the day`;
+    if (looksRight) report({ place: expires.place, path: [...path, 'expires_at'], message });
+  }
+  return {
+    name: textOf(nodeAt(node, 'name')) ?? null,
+    token: textOf(nodeAt(node, 'token')) ?? '',
+    scopes: textsOf(nodeAt(node, 'scopes')),
+    expiresAtMs,
+  };
+}
+
+// Date.parse takes 30 February for 2 March.
+function isRealTime(text: string, ms: number): boolean {
+  if (Number.isNaN(ms)) return false;
+  const [year, month, day] = text.slice(0, 10).split('-').map(Number);
+  return new Date(Date.UTC(year!, month!, 0)).getUTCDate() >= day! && day! >= 1;
+}
+
+export function readSize(node: SourceNode | undefined): number {
+  return parseSize(numberOf(node) ?? textOf(node)) ?? bodyBytesDefault;
+}

@@ -1,0 +1,80 @@
+// The building blocks of the JSON Schemas: every field says what is expected of it, for messages and for editors.
+import { type SchemaOptions, type TArray, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
+
+/** `expected` completes "must be …". `description` is for editors. */
+export type FieldOptions = { readonly expected: string; readonly description?: string };
+
+const namePattern = '^[A-Za-z0-9_-]{1,128}$';
+const nameExpected = 'a name of letters, digits, "_" and "-", at most 128 of them';
+/** Of plugins, instances and commands. `__proto__` would be no key of plain objects. */
+export const nameRule = { pattern: namePattern, not: { const: '__proto__' }, expected: nameExpected };
+
+export function text(options: FieldOptions & SchemaOptions) {
+  return Type.String({ minLength: 1, ...options });
+}
+
+/** Text that no message shows. */
+export function secretText(options: FieldOptions) {
+  return Type.String({ minLength: 1, writeOnly: true, ...options });
+}
+
+export function name(description: string) {
+  return Type.String({ ...nameRule, description });
+}
+
+export function flag(description: string) {
+  return Type.Boolean({ expected: 'true or false', description });
+}
+
+export function count(minimum: number, description: string, maximum = Number.MAX_SAFE_INTEGER) {
+  const limit = maximum === Number.MAX_SAFE_INTEGER ? `, at least ${minimum}` : ` from ${minimum} to ${maximum}`;
+  return Type.Integer({ minimum, maximum, expected: `a whole number${limit}`, description });
+}
+
+export function oneOf(values: readonly string[], description: string) {
+  const expected = values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.join(', ')}`;
+  return Type.Unsafe<string>({ type: 'string', enum: [...values], expected, description });
+}
+
+export function duration(description: string) {
+  const expected = 'a duration such as 250ms, 30s, 5m, 24h or 7d';
+  return Type.String({ pattern: durationPattern, expected, description });
+}
+
+export function size(description: string) {
+  const number = Type.Integer({ minimum: 1 });
+  const expected = 'a size such as 512KB, 1MB or 1GB, or a number of bytes';
+  return Type.Union([number, Type.String({ pattern: sizePattern })], { expected, description });
+}
+
+export function listen(description: string) {
+  const expected = 'a host and a port such as 127.0.0.1:8080 or "[::1]:8080"';
+  return Type.String({ pattern: listenPattern, expected, description });
+}
+
+/** Any value at all. */
+export function anything(description: string) {
+  return Type.Unknown({ description });
+}
+
+export function freeMap(description: string) {
+  return Type.Object({}, { additionalProperties: true, expected: 'a map', description });
+}
+
+/** A map with known keys only; those not wrapped in `optional` are required. */
+export function closedMap<T extends TProperties>(properties: T, description: string): TObject<T> {
+  return Type.Object(properties, { additionalProperties: false, expected: 'a map of settings', description });
+}
+
+/** A map from names to values of one kind. */
+export function mapOf(value: TSchema, description: string, keys?: typeof nameRule): TObject {
+  const propertyNames = keys === undefined ? {} : { propertyNames: keys };
+  return Type.Object({}, { additionalProperties: value, expected: 'a map', description, ...propertyNames });
+}
+
+export function listOf<T extends TSchema>(items: T, description: string): TArray<T> {
+  return Type.Array(items, { expected: 'a list', description });
+}
+
+export const optional = Type.Optional;

@@ -1,0 +1,19 @@
+// The scopes that an API token can have, interface section 5.
+
+export const scopes = [
+  '*',
+  'plugin:ro',
+  'plugin:rw',
+  'plugin:catalog:ro',
+  'jobs:ro',
+  'jobs:rw',
+  'jobs:status:ro',
+  'jobs:tree:ro',
+  'jobs:logs:ro',
+  'jobs:result:ro',
+  'events:ro',
+  'events:rw',
+  'system:ro',
+  'system:rw',
+] as const;
+export type Scope = (typeof scopes)[number];

@@ -1,0 +1,60 @@
+// The sections `service`, `state` and `vault`, and the plugin roots: plain settings and paths.
+import { dirname, join, resolve } from 'node:path';
+import type { Config, LogLevel } from '../config.ts';
+import type { PluginRoot } from '../plugin/discovery.ts';
+import { parseDuration } from '../quantity.ts';
+import { flagOf, itemsOf, nodeAt, numberOf, type Place, type SourceNode, textOf, textsOf } from '../source/tree.ts';
+
+const day = 86_400_000;
+
+export function readService(root: SourceNode, processors: number): Config['service'] {
+  const service = nodeAt(root, 'service');
+  return {
+    name: textOf(nodeAt(service, 'name')) ?? 'headgate',
+    logLevel: (textOf(nodeAt(service, 'log_level')) as LogLevel | undefined) ?? 'info',
+    strictMode: flagOf(nodeAt(service, 'strict_mode')) ?? false,
+    workersMax: numberOf(nodeAt(service, 'max_workers')) ?? processors,
+    queueDepthMax: numberOf(nodeAt(service, 'max_queue_depth')) ?? 1_000_000,
+    pluginEnvPassthrough: [...new Set(textsOf(nodeAt(service, 'plugin_env_passthrough')))],
+  };
+}
+
+export function readState(root: SourceNode, mainFile: string): Config['state'] {
+  const state = nodeAt(root, 'state');
+  const retention = nodeAt(state, 'retention');
+  return {
+    path: readPath(nodeAt(state, 'path')) ?? join(dirname(mainFile), 'data'),
+    retention: {
+      jobsMs: parseDuration(textOf(nodeAt(retention, 'jobs'))) ?? 30 * day,
+      jobsMax: numberOf(nodeAt(retention, 'max_jobs')) ?? 10_000_000,
+    },
+  };
+}
+
+export function readVault(root: SourceNode, statePath: string): Config['vault'] {
+  return { keyFile: readPath(nodeAt(root, 'vault', 'key_file')) ?? defaultKeyFile(statePath) };
+}
+
+export function defaultKeyFile(statePath: string): string {
+  return join(statePath, 'vault.key');
+}
+
+export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[] {
+  const list = nodeAt(root, 'plugin_roots');
+  if (list === undefined) {
+    const place: Place = { file: mainFile, line: 1, column: 1 };
+    return [{ directory: join(dirname(mainFile), 'plugins'), place, path: ['plugin_roots'], isDefault: true }];
+  }
+  return itemsOf(list).flatMap((item, index) => {
+    const directory = readPath(item);
+    return directory === undefined
+      ? []
+      : [{ directory, place: item.place, path: ['plugin_roots', index], isDefault: false }];
+  });
+}
+
+/** Relative paths are relative to the file that names them. */
+function readPath(node: SourceNode | undefined): string | undefined {
+  const text = textOf(node);
+  return node === undefined || text === undefined || text === '' ? undefined : resolve(dirname(node.place.file), text);
+}

@@ -1,0 +1,158 @@
+// The JSON Schema of a configuration file, after interpolation and merging.
+import { Type } from '@sinclair/typebox';
+import { logLevels } from '../config.ts';
+import * as field from './field.ts';
+import { scopes } from './scope.ts';
+
+const { optional } = field;
+
+const service = field.closedMap(
+  {
+    name: optional(field.text({ expected: 'a text', description: 'The name that the service gives itself.' })),
+    log_level: optional(field.oneOf(logLevels, 'What is logged.')),
+    strict_mode: optional(field.flag('Refuse to start when the seal is broken.')),
+    max_workers: optional(field.count(1, 'Plugin threads; default: the processor count.', 1024)),
+    max_queue_depth: optional(field.count(1, 'Open jobs past which new work gets 503.')),
+    plugin_env_passthrough: optional(
+      field.listOf(
+        field.text({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', expected: 'the name of an environment variable' }),
+        'Names of environment variables that plugins may see.',
+      ),
+    ),
+  },
+  'The service as a whole.',
+);
+
+const retention = field.closedMap(
+  {
+    jobs: optional(field.duration('How long settled jobs are kept.')),
+    max_jobs: optional(field.count(1, 'How many settled jobs are kept.')),
+  },
+  'What is kept of settled jobs.',
+);
+
+const state = field.closedMap(
+  {
+    path: optional(field.text({ expected: 'the path of a directory', description: 'The directory of the store.' })),
+    retention: optional(retention),
+  },
+  'Where jobs live, and for how long.',
+);
+
+const apiToken = field.closedMap(
+  {
+    name: optional(field.text({ expected: 'a text', description: 'The name of the token in logs.' })),
+    token: field.secretText({ expected: 'the text of the token', description: 'What clients send.' }),
+    scopes: field.listOf(field.oneOf(scopes, 'A scope.'), 'What the token may do.'),
+    expires_at: optional(
+      field.text({
+        pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$',
+        expected: 'a time such as 2027-01-01T00:00:00Z',
+        description: 'From when on the token is refused.',
+      }),
+    ),
+  },
+  'A bearer token of the API.',
+);
+
+const api = field.closedMap(
+  {
+    enabled: optional(field.flag('Whether the API listens at all.')),
+    listen: optional(field.listen('Where the API listens.')),
+    max_body_size: optional(field.size('The largest request body.')),
+    auth: optional(field.closedMap({ tokens: optional(field.listOf(apiToken, 'The tokens.')) }, 'Who may call.')),
+  },
+  'The HTTP API.',
+);
+
+const headerName = (description: string) =>
+  field.text({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", expected: 'the name of a header', description });
+
+const endpoint = field.closedMap(
+  {
+    name: field.text({
+      pattern: '^[A-Za-z0-9_.-]{1,128}$',
+      expected: 'a name of letters, digits, "_", "-" and "."',
+      description: 'The name of the endpoint.',
+    }),
+    path: field.text({
+      pattern: '^/webhook/[A-Za-z0-9._~/-]+$',
+      expected: 'a path that begins with /webhook/, such as /webhook/github',
+      description: 'Where it is served.',
+    }),
+    plugin: field.name('The plugin whose handle command gets the webhook.'),
+    secret_ref: field.text({ expected: 'the name of an entry of "tokens"', description: 'The key of the signature.' }),
+    signature_header: optional(headerName('The header with the signature.')),
+    max_body_size: optional(field.size('The largest body.')),
+    scheme: optional(field.oneOf(['standard-webhooks'], 'Fixed headers and whsec_ keys of Standard Webhooks.')),
+    timestamp_header: optional(headerName('The header with the Unix seconds that are signed too.')),
+    tolerance: optional(field.duration('How far the timestamp may be off, both ways; default 5m.')),
+    id_header: optional(headerName('The header with the id by which repeats are known.')),
+  },
+  'A signed inbound webhook.',
+);
+
+const webhooks = field.closedMap(
+  {
+    listen: optional(field.listen('Where webhooks are received.')),
+    endpoints: optional(field.listOf(endpoint, 'The endpoints.')),
+  },
+  'Inbound webhooks.',
+);
+
+const token = field.closedMap(
+  {
+    name: field.text({ expected: 'a text', description: 'What secret_ref says.' }),
+    key: field.secretText({ expected: 'the text of the key', description: 'The HMAC key.' }),
+  },
+  'A key for webhook signatures.',
+);
+
+const instance = field.closedMap(
+  {
+    enabled: optional(field.flag('false: the plugin is absent.')),
+    uses: optional(field.name('The plugin, or instance, that this is another instance of.')),
+    config: optional(field.freeMap('What the plugin gets as its config.')),
+    parallelism: optional(field.count(1, 'At most so many jobs of it run at once.', 100_000)),
+    timeouts: optional(field.mapOf(field.duration('The deadline of an attempt.'), 'Deadlines by command.')),
+    retry: optional(
+      field.closedMap(
+        {
+          max_attempts: optional(field.count(1, 'Attempts in all; 1 switches retries off.', 1000)),
+          backoff_base: optional(field.duration('The first delay.')),
+          backoff_max: optional(field.duration('The longest delay.')),
+        },
+        'When failed jobs run again.',
+      ),
+    ),
+  },
+  'An instance of a plugin.',
+);
+
+export const settingsSchema = field.closedMap(
+  {
+    include: optional(
+      field.listOf(
+        field.text({ expected: 'the path of a file or directory' }),
+        'More files, or directories of *.yaml, relative to this one.',
+      ),
+    ),
+    service: optional(service),
+    state: optional(state),
+    api: optional(api),
+    webhooks: optional(webhooks),
+    tokens: optional(field.listOf(token, 'Keys that secret_ref names.')),
+    plugin_roots: optional(
+      field.listOf(field.text({ expected: 'the path of a directory' }), 'Directories that are searched for plugins.'),
+    ),
+    plugins: optional(field.mapOf(instance, 'Instances by name.', field.nameRule)),
+    pipelines: optional(Type.Array(Type.Unknown(), { expected: 'a list of pipelines', description: 'The pipelines.' })),
+    vault: optional(
+      field.closedMap(
+        { key_file: optional(field.text({ expected: 'the path of a file', description: 'The unlock key.' })) },
+        'The secret store.',
+      ),
+    ),
+  },
+  'The configuration of headgate.',
+);

@@ -1,0 +1,132 @@
+// The `webhooks` section and the `tokens` that its endpoints name.
+import { reportDuplicates } from '../check/duplicate.ts';
+import { formatPlace, type Report } from '../check/problem.ts';
+import { hint } from '../check/suggestion.ts';
+import type { Config, WebhookEndpoint } from '../config.ts';
+import type { Instances } from '../plugin/instances.ts';
+import { parseDuration, parseListen } from '../quantity.ts';
+import type { NodePath } from '../source/tree.ts';
+import { itemsOf, nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
+import { readSize } from './api.ts';
+import { readListen } from './listen.ts';
+
+const keyBytesMin = 16;
+const toleranceDefaultMs = 300_000;
+const standardPrefix = 'whsec_';
+const standard = { signature: 'webhook-signature', timestamp: 'webhook-timestamp', id: 'webhook-id' };
+
+export function readTokens(root: SourceNode, report: Report): Config['tokens'] {
+  const list = nodeAt(root, 'tokens');
+  reportDuplicates(list, ['tokens'], 'name', 'the name of a token', report);
+  const keys: [string, string][] = [];
+  for (const [index, item] of itemsOf(list).entries()) {
+    const name = textOf(nodeAt(item, 'name'));
+    const node = nodeAt(item, 'key');
+    const key = textOf(node);
+    if (node === undefined || name === undefined || key === undefined || key === '') continue;
+    keys.push([name, key]);
+    const bytes = hmacKey(key).length;
+    if (bytes >= keyBytesMin) continue;
+    const message = `has ${bytes} bytes; an HMAC key must have at least ${keyBytesMin}`;
+    report({ place: node.place, path: ['tokens', index, 'key'], message });
+  }
+  return Object.fromEntries(keys);
+}
+
+/** The bytes of a key: of a `whsec_` key, those that its base64 stands for. */
+export function hmacKey(key: string): Buffer {
+  return key.startsWith(standardPrefix) ? Buffer.from(key.slice(standardPrefix.length), 'base64') : Buffer.from(key);
+}
+
+export function readWebhooks(
+  root: SourceNode,
+  tokens: Config['tokens'],
+  instances: Instances,
+  report: Report,
+): Config['webhooks'] {
+  const list = nodeAt(root, 'webhooks', 'endpoints');
+  const path = ['webhooks', 'endpoints'];
+  reportDuplicates(list, path, 'name', 'the name of an endpoint', report);
+  reportDuplicates(list, path, 'path', 'the path of an endpoint', report);
+  for (const [index, item] of itemsOf(list).entries()) {
+    checkPlugin(item, [...path, index], instances, report);
+    checkSecret(item, [...path, index], tokens, report);
+    checkHeaders(item, [...path, index], report);
+  }
+  return {
+    listen: readListen(root, ['webhooks', 'listen'], report) ?? parseListen('127.0.0.1:8081')!,
+    endpoints: itemsOf(list).map(readEndpoint),
+  };
+}
+
+function checkPlugin(item: SourceNode, path: NodePath, instances: Instances, report: Report): void {
+  const node = nodeAt(item, 'plugin');
+  const name = textOf(node);
+  if (node === undefined || name === undefined) return;
+  const refuse = (message: string) => report({ place: node.place, path: [...path, 'plugin'], message });
+  const shown = JSON.stringify(name);
+  const instance = Object.hasOwn(instances.plugins, name) ? instances.plugins[name] : undefined;
+  const unusable = instances.unusable.get(name);
+  if (instance !== undefined) {
+    if (instance.manifest.commands.some(command => command.name === 'handle')) return;
+    refuse(`the plugin ${shown} has no command "handle"; a webhook needs a plugin that has it`);
+  } else if (instances.disabled.has(name)) {
+    refuse(`the plugin ${shown} is disabled; enable it or name another`);
+  } else if (unusable !== undefined) {
+    for (const problem of unusable) report(problem);
+    refuse(`the plugin ${shown} cannot be used${unusable[0]?.place ? `; see ${formatPlace(unusable[0].place)}` : ''}`);
+  } else {
+    refuse(`there is no plugin ${shown}; ${hint(name, Object.keys(instances.plugins), 'plugins')}`);
+  }
+}
+
+function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'], report: Report): void {
+  const node = nodeAt(item, 'secret_ref');
+  const name = textOf(node);
+  if (node === undefined || name === undefined || name === '') return;
+  const refuse = (message: string) => report({ place: node.place, path: [...path, 'secret_ref'], message });
+  if (!Object.hasOwn(tokens, name)) {
+    refuse(`there is no ${JSON.stringify(name)} in tokens; ${hint(name, Object.keys(tokens), 'tokens')}`);
+  } else if (isStandard(item) && !tokens[name]!.startsWith(standardPrefix)) {
+    refuse(`the key of ${JSON.stringify(name)} must begin with ${standardPrefix} for the scheme standard-webhooks`);
+  }
+}
+
+function checkHeaders(item: SourceNode, path: NodePath, report: Report): void {
+  if (item.kind !== 'map') return;
+  if (isStandard(item)) {
+    for (const key of ['signature_header', 'timestamp_header', 'id_header']) {
+      if (nodeAt(item, key) === undefined) continue;
+      const message = 'is fixed by the scheme standard-webhooks; take it out';
+      report({ place: placesAt(item, [key]).key, path: [...path, key], message });
+    }
+  } else if (nodeAt(item, 'signature_header') === undefined) {
+    const message = 'is missing; it must be the name of a header';
+    report({ place: item.place, path: [...path, 'signature_header'], message });
+  } else if (nodeAt(item, 'tolerance') !== undefined && nodeAt(item, 'timestamp_header') === undefined) {
+    const message = 'has no effect without timestamp_header; set that too';
+    report({ place: placesAt(item, ['tolerance']).key, path: [...path, 'tolerance'], message });
+  }
+}
+
+function isStandard(item: SourceNode): boolean {
+  return textOf(nodeAt(item, 'scheme')) === 'standard-webhooks';
+}
+
+function readEndpoint(item: SourceNode): WebhookEndpoint {
+  const isFixed = isStandard(item);
+  const header = isFixed ? standard.timestamp : textOf(nodeAt(item, 'timestamp_header'));
+  const idHeader = isFixed ? standard.id : textOf(nodeAt(item, 'id_header'));
+  const toleranceMs = parseDuration(textOf(nodeAt(item, 'tolerance'))) ?? toleranceDefaultMs;
+  return {
+    name: textOf(nodeAt(item, 'name')) ?? '',
+    path: textOf(nodeAt(item, 'path')) ?? '',
+    plugin: textOf(nodeAt(item, 'plugin')) ?? '',
+    secretRef: textOf(nodeAt(item, 'secret_ref')) ?? '',
+    signatureHeader: isFixed ? standard.signature : (textOf(nodeAt(item, 'signature_header')) ?? ''),
+    bodyBytesMax: readSize(nodeAt(item, 'max_body_size')),
+    ...(isFixed ? { scheme: 'standard-webhooks' as const } : {}),
+    ...(header === undefined ? {} : { timestamp: { header, toleranceMs } }),
+    ...(idHeader === undefined ? {} : { idHeader }),
+  };
+}

@@ -1,0 +1,158 @@
+// YAML bytes to a tree with places. The only file that knows the yaml library.
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema } from 'yaml';
+import type { Problem } from '../check/problem.ts';
+import type { ListNode, MapEntry, MapNode, Place, ScalarNode, SourceNode } from './tree.ts';
+
+const depthMax = 64;
+// Aliases can repeat a node without end in a few bytes.
+const nodesMax = 200_000;
+
+export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly Problem[] };
+
+/** Never throws: whatever the bytes are, the answer is a tree or problems. An empty file has no root. */
+export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
+  const start: Place = { file, line: 1, column: 1 };
+  const refuse = (message: string): ParsedDocument => ({
+    root: null,
+    problems: [{ place: start, path: [], message }],
+  });
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return refuse('is not UTF-8 text; save the file as UTF-8');
+  }
+  try {
+    return convert(file, text);
+  } catch (error) {
+    if (error instanceof TooLarge) return refuse(error.message);
+    if (error instanceof RangeError) return refuse('is nested too deeply to be read');
+    return refuse(`is not YAML that can be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+class TooLarge extends Error {}
+
+function convert(file: string, text: string): ParsedDocument {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: false,
+    logLevel: 'silent',
+  });
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const problems: Problem[] = [...document.errors, ...document.warnings].map(error => ({
+    place: placeAt(error.pos[0]),
+    path: [],
+    message: `is not valid YAML: ${error.message}`,
+  }));
+  if (problems.length > 0) return { root: null, problems };
+  const root = document.contents === null ? null : new Converter(placeAt, text, problems).node(document.contents, 0);
+  return { root, problems };
+}
+
+class Converter {
+  readonly #placeAt: (offset: number) => Place;
+  readonly #text: string;
+  readonly #problems: Problem[];
+  readonly #anchors = new Map<string, Node>();
+  #nodes = 0;
+
+  constructor(placeAt: (offset: number) => Place, text: string, problems: Problem[]) {
+    this.#placeAt = placeAt;
+    this.#text = text;
+    this.#problems = problems;
+  }
+
+  node(node: unknown, depth: number, fallback?: Place): SourceNode {
+    if (++this.#nodes > nodesMax) throw new TooLarge(`holds more than ${nodesMax} values, aliases counted in full`);
+    if (depth > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
+    const place = this.#place(node, fallback);
+    if (isAlias(node)) {
+      const target = this.#anchors.get(node.source);
+      if (target !== undefined) return this.node(target, depth + 1);
+      this.#problems.push({ place, path: [], message: `*${node.source} names no anchor that stands before it` });
+      return emptyScalar(place);
+    }
+    if (isMap(node)) {
+      if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+      return this.#map(node.items, place, depth);
+    }
+    if (isSeq(node)) {
+      if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+      const items = node.items.map(item => this.node(item, depth + 1, place));
+      return { kind: 'list', place, items } satisfies ListNode;
+    }
+    if (isScalar(node)) {
+      if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+      return this.#scalar(node, place);
+    }
+    return emptyScalar(place);
+  }
+
+  #map(pairs: readonly { key: unknown; value: unknown }[], place: Place, depth: number): MapNode {
+    const entries = new Map<string, MapEntry>();
+    for (const pair of pairs) {
+      const keyPlace = this.#place(pair.key, place);
+      const key = keyOf(pair.key);
+      const value = this.node(pair.value, depth + 1, keyPlace);
+      const known = key === undefined ? undefined : entries.get(key);
+      if (key === undefined || key === '__proto__') {
+        const message = key === undefined ? 'a key must be text' : '__proto__ cannot be a key; choose another name';
+        this.#problems.push({ place: keyPlace, path: [], message });
+      } else if (known !== undefined) {
+        const { line, column } = known.keyPlace;
+        const message = `is already set at ${known.keyPlace.file}:${line}:${column}; keep one of the two`;
+        this.#problems.push({ place: keyPlace, path: [key], message });
+      } else {
+        entries.set(key, { keyPlace, value });
+      }
+    }
+    return { kind: 'map', place, entries };
+  }
+
+  #scalar(node: { value: unknown; type?: string; range?: unknown; source?: string }, place: Place): ScalarNode {
+    const range = node.range as readonly number[] | undefined;
+    const written = range === undefined ? String(node.value) : this.#text.slice(range[0], range[1]);
+    const plain = node.type === undefined || node.type === 'PLAIN';
+    return { kind: 'scalar', place, value: scalarValue(node.value, node.source ?? written), written, plain };
+  }
+
+  #place(node: unknown, fallback?: Place): Place {
+    const range = (node as { range?: readonly number[] } | null)?.range;
+    return range?.[0] === undefined ? (fallback ?? this.#placeAt(0)) : this.#placeAt(range[0]);
+  }
+}
+
+function keyOf(node: unknown): string | undefined {
+  if (!isScalar(node) || node.value === null) return undefined;
+  return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+}
+
+function emptyScalar(place: Place): ScalarNode {
+  return { kind: 'scalar', place, value: null, written: '', plain: true };
+}
+
+/** JSON has no infinities: such numbers stay the text that they are written as. */
+function scalarValue(value: unknown, source: string): ScalarNode['value'] {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value;
+  return typeof value === 'number' && Number.isFinite(value) ? value : source;
+}
+
+const core = new Schema({ schema: 'core' });
+
+/** The value that an unquoted scalar of this text has in YAML. */
+export function typedScalar(text: string): ScalarNode['value'] {
+  for (const tag of core.tags) {
+    if (!('test' in tag) || tag.default !== true || !tag.test?.test(text)) continue;
+    if (!('resolve' in tag) || tag.resolve === undefined) continue;
+    const resolve = tag.resolve as (text: string, onError: () => void, options: object) => unknown;
+    const resolved = resolve(text, () => {}, {});
+    return scalarValue(isScalar(resolved) ? resolved.value : resolved, text);
+  }
+  return text;
+}

@@ -1,0 +1,56 @@
+// `${NAME}` and `${NAME:-default}` in scalars, after parsing: a variable can change a value, never the structure.
+import type { Report } from '../check/problem.ts';
+import { typedScalar } from './document.ts';
+import type { MapEntry, NodePath, ScalarNode, SourceNode } from './tree.ts';
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+const marks = /\$\$\{|\$\{([^}]*)\}|\$\{/g;
+const reference = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
+// biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
+const rule = 'write ${NAME}, ${NAME:-default}, or $${ for a literal ${';
+
+/** The text with its variables replaced; a default stands in for a variable that is unset or empty. */
+export function interpolate(text: string, env: Environment): { text: string; problems: string[] } {
+  const problems: string[] = [];
+  const replaced = text.replaceAll(marks, (mark, inner: string | undefined) => {
+    if (mark === '$${') return '${';
+    if (inner === undefined) {
+      problems.push(`has \${ without a closing brace; ${rule}`);
+      return '';
+    }
+    const [, name, fallback] = reference.exec(inner) ?? [];
+    if (name === undefined) {
+      problems.push(`has ${mark}, which is not a variable; ${rule}`);
+      return '';
+    }
+    const value = Object.hasOwn(env, name) ? env[name] : undefined;
+    if (fallback !== undefined) return value === undefined || value === '' ? fallback : value;
+    if (value === undefined) {
+      problems.push(`the environment variable ${name} is not set; set it, or give a default: \${${name}:-default}`);
+    }
+    return value ?? '';
+  });
+  return { text: replaced, problems };
+}
+
+/** The same tree with every scalar interpolated. Keys stay as they are. */
+export function interpolateTree(node: SourceNode, env: Environment, report: Report, path: NodePath = []): SourceNode {
+  if (node.kind === 'scalar') return interpolateScalar(node, env, report, path);
+  if (node.kind === 'list') {
+    return { ...node, items: node.items.map((item, index) => interpolateTree(item, env, report, [...path, index])) };
+  }
+  const entries = new Map<string, MapEntry>();
+  for (const [key, entry] of node.entries) {
+    entries.set(key, { ...entry, value: interpolateTree(entry.value, env, report, [...path, key]) });
+  }
+  return { ...node, entries };
+}
+
+function interpolateScalar(node: ScalarNode, env: Environment, report: Report, path: NodePath): ScalarNode {
+  if (typeof node.value !== 'string' || !node.value.includes('${')) return node;
+  const { text, problems } = interpolate(node.value, env);
+  for (const message of problems) report({ place: node.place, path, message, isCause: true });
+  if (problems.length > 0) return node;
+  return { ...node, value: node.plain ? typedScalar(text) : text };
+}

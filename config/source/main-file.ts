@@ -1,0 +1,42 @@
+// Finds the main configuration file.
+import { join, resolve } from 'node:path';
+import type { Files } from './files.ts';
+import type { Environment } from './interpolation.ts';
+
+export type MainFile =
+  | { readonly ok: true; readonly file: string }
+  | { readonly ok: false; readonly message: string; readonly place: string | null };
+
+const mainName = 'config.yaml';
+
+/**
+ * `--config`, `$HEADGATE_CONFIG`, `./config.yaml`, `$XDG_CONFIG_HOME/headgate`, `/etc/headgate`: the first that is
+ * given counts, also when it is missing; of the last three, the first that exists.
+ */
+export function findMainFile(path: string | undefined, env: Environment, cwd: string, files: Files): MainFile {
+  const given = path ?? (env['HEADGATE_CONFIG'] || undefined);
+  if (given !== undefined)
+    return openGiven(resolve(cwd, given), path === undefined ? '$HEADGATE_CONFIG' : '--config', files);
+  const candidates = usualPlaces(env, cwd);
+  const found = candidates.find(file => files.kind(file) === 'file');
+  if (found !== undefined) return { ok: true, file: found };
+  const message = `no configuration found: looked for ${candidates.join(', ')}; name one with --config, or make one with "headgate init DIR"`;
+  return { ok: false, place: null, message };
+}
+
+function openGiven(path: string, source: string, files: Files): MainFile {
+  const kind = files.kind(path);
+  const file = kind === 'directory' ? join(path, mainName) : path;
+  if (kind === 'file' || (kind === 'directory' && files.kind(file) === 'file')) return { ok: true, file };
+  const wanted =
+    kind === 'directory' ? `a directory with a ${mainName} in it` : `a file, or a directory with a ${mainName}`;
+  const wrong = kind === 'other' ? 'is not a file' : 'does not exist';
+  return { ok: false, place: file, message: `${wrong}; ${source} must name ${wanted}` };
+}
+
+function usualPlaces(env: Environment, cwd: string): string[] {
+  const home = env['XDG_CONFIG_HOME'] || (env['HOME'] ? join(env['HOME'], '.config') : '');
+  const places = [join(cwd, mainName)];
+  if (home !== '') places.push(join(resolve(cwd, home), 'headgate', mainName));
+  return [...places, join('/etc/headgate', mainName)];
+}

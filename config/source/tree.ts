@@ -1,0 +1,86 @@
+// What YAML files say, as a tree in which every key and value knows its place.
+import type { Json } from '../../runtime/packing.ts';
+
+/** Line and column count from 1. */
+export type Place = { readonly file: string; readonly line: number; readonly column: number };
+/** Keys and indexes from the root: `pipelines[0].steps` is `['pipelines', 0, 'steps']`. */
+export type NodePath = readonly (string | number)[];
+
+export type ScalarNode = {
+  readonly kind: 'scalar';
+  readonly place: Place;
+  readonly value: null | boolean | number | string;
+  /** As it stands in the file, before interpolation: the only form that messages may show. */
+  readonly written: string;
+  /** Unquoted: typed again once variables are in. */
+  readonly plain: boolean;
+};
+export type ListNode = { readonly kind: 'list'; readonly place: Place; readonly items: readonly SourceNode[] };
+export type MapEntry = { readonly keyPlace: Place; readonly value: SourceNode };
+export type MapNode = { readonly kind: 'map'; readonly place: Place; readonly entries: ReadonlyMap<string, MapEntry> };
+export type SourceNode = ScalarNode | ListNode | MapNode;
+
+export function emptyMap(place: Place): MapNode {
+  return { kind: 'map', place, entries: new Map() };
+}
+
+export function isEmptyNode(node: SourceNode): boolean {
+  return node.kind === 'scalar' && node.value === null;
+}
+
+/** The node at a path, or undefined where there is none. */
+export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceNode | undefined {
+  let here = node;
+  for (const key of path) {
+    if (here?.kind === 'map') here = here.entries.get(String(key))?.value;
+    else if (here?.kind === 'list') here = here.items[Number(key)];
+    else return undefined;
+  }
+  return here;
+}
+
+/** The places of a path, as far as it exists: the key's and the value's; the deepest ancestor's for what is missing. */
+export function placesAt(root: SourceNode, path: NodePath): { key: Place; value: Place } {
+  let here = root;
+  let key = root.place;
+  for (const step of path) {
+    const entry = here.kind === 'map' ? here.entries.get(String(step)) : undefined;
+    const next = entry?.value ?? (here.kind === 'list' ? here.items[Number(step)] : undefined);
+    if (next === undefined) return { key: here.place, value: here.place };
+    key = entry?.keyPlace ?? next.place;
+    here = next;
+  }
+  return { key, value: here.place };
+}
+
+export function textOf(node: SourceNode | undefined): string | undefined {
+  return node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
+}
+
+export function numberOf(node: SourceNode | undefined): number | undefined {
+  return node?.kind === 'scalar' && typeof node.value === 'number' ? node.value : undefined;
+}
+
+export function flagOf(node: SourceNode | undefined): boolean | undefined {
+  return node?.kind === 'scalar' && typeof node.value === 'boolean' ? node.value : undefined;
+}
+
+export function itemsOf(node: SourceNode | undefined): readonly SourceNode[] {
+  return node?.kind === 'list' ? node.items : [];
+}
+
+export function entriesOf(node: SourceNode | undefined): readonly (readonly [string, MapEntry])[] {
+  return node?.kind === 'map' ? [...node.entries] : [];
+}
+
+/** The texts of a list; other items are left out (the shape check names them). */
+export function textsOf(node: SourceNode | undefined): string[] {
+  return itemsOf(node).flatMap(item => textOf(item) ?? []);
+}
+
+/** The value without places. Keys named `__proto__` never get into a tree. */
+export function plainValue(node: SourceNode): Json {
+  if (node.kind === 'scalar') return node.value;
+  if (node.kind === 'list') return node.items.map(plainValue);
+  return Object.fromEntries([...node.entries].map(([key, entry]) => [key, plainValue(entry.value)]));
+}
