@@ -154,7 +154,14 @@ export class Acceptance {
     open.next = open.count;
     for (let index = 0; index < open.count; index++) {
       const job = ends.get(index);
-      if (job) desk.end(turn, open, index, 0, job.status, null, encodeBody({ error: Buffer.from(job.error) }));
+      if (job)
+        desk.end(turn, open, index, {
+          from: 'queued',
+          attempt: 0,
+          status: job.status,
+          startedUs: null,
+          body: encodeBody({ error: Buffer.from(job.error) }),
+        });
       else {
         open.back.push(index);
         lane.enqueueAgain({ open, index, attempt: 1, kept: false, alone: false });

@@ -14,6 +14,7 @@ import { keyBytes, type OpenBlock } from './open.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import type { JobGroup, TerminalStatus } from './record.ts';
 import { encodeRetry, Retries, type RetryRecord } from './retries.ts';
+import { assertMove } from './transitions.ts';
 import { decide } from './verdict.ts';
 import { Watch } from './watch.ts';
 
@@ -27,6 +28,15 @@ export type DeskOptions = {
   /** In [0, 1). */
   readonly random: () => number;
   readonly gauges: Gauges;
+};
+
+/** How a job ends. `attempt` 0: it never ran. */
+export type Ending = {
+  readonly from: 'queued' | 'running';
+  readonly attempt: number;
+  readonly status: TerminalStatus;
+  readonly startedUs: number | null;
+  readonly body: Body;
 };
 
 export class Desk {
@@ -91,26 +101,15 @@ export class Desk {
   }
 
   /** A job ends for good: record, log, journal, counters, and the word to the pipeline actor are one commit. */
-  end(
-    turn: Turn,
-    open: OpenBlock,
-    index: number,
-    attempt: number,
-    status: TerminalStatus,
-    startedUs: number | null,
-    body: Body,
-  ): void {
+  end(turn: Turn, open: OpenBlock, index: number, ending: Ending): void {
+    const { from, attempt, status, startedUs, body } = ending;
+    assertMove(from, status);
     const block = this.load(open);
     const id = jobId(keyBytes(open.key), index);
     const completedUs = this.books.commitUs(turn.nowUs);
     const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
-    this.books.attempt(turn.batch, open.plugin, open.command, id, attempt, block.createdUs, {
-      status,
-      final: true,
-      startedUs: started,
-      completedUs,
-      body,
-    });
+    const record = { status, final: true, startedUs: started, completedUs, body };
+    this.books.attempt(turn.batch, open.plugin, open.command, id, attempt, block.createdUs, record);
     open.settle(index);
     this.unsettled--;
     this.touch(open);
@@ -156,7 +155,7 @@ export class Desk {
     );
     if (decision.kind === 'end') {
       if (kept) this.dropRetry(turn, open, index);
-      this.end(turn, open, index, attempt, decision.status, null, body);
+      this.end(turn, open, index, { from: 'running', attempt, status: decision.status, startedUs: null, body });
       return;
     }
     this.logRetried(turn, open, index, attempt, 'failed', turn.nowUs, body);

@@ -185,7 +185,13 @@ export class Dispatcher {
       }
       if (verdict === 'ok') {
         if (kept) desk.dropRetry(turn, open, index);
-        desk.end(turn, open, index, attempt, 'succeeded', outcome.startedUs, body);
+        desk.end(turn, open, index, {
+          from: 'running',
+          attempt,
+          status: 'succeeded',
+          startedUs: outcome.startedUs,
+          body,
+        });
         return;
       }
     }
@@ -193,7 +199,13 @@ export class Dispatcher {
     const decision = decide({ verdict, permanent, attempt, policy, retrySafe: frame.command.retrySafe }, desk.random);
     if (decision.kind === 'end') {
       if (kept) desk.dropRetry(turn, open, index);
-      desk.end(turn, open, index, attempt, decision.status, outcome.startedUs, body);
+      desk.end(turn, open, index, {
+        from: 'running',
+        attempt,
+        status: decision.status,
+        startedUs: outcome.startedUs,
+        body,
+      });
       return;
     }
     desk.logRetried(turn, open, index, attempt, decision.status, outcome.startedUs, body);
@@ -334,6 +346,7 @@ export class Dispatcher {
       ? 'the command is no longer part of the plugin'
       : 'the plugin is no longer configured';
     const body = encodeBody({ error: Buffer.from(missing) });
+    const orphaned = { from: 'queued', attempt: 0, status: 'failed', startedUs: null, body } as const;
     for (let jobs = 0; jobs < orphansPerTurnMax && lane.waiting > 0; ) {
       const again = lane.again.shift();
       if (again) {
@@ -341,14 +354,14 @@ export class Dispatcher {
         jobs++;
         again.open.back = again.open.back.filter(other => other !== again.index);
         if (again.kept) desk.dropRetry(turn, again.open, again.index);
-        desk.end(turn, again.open, again.index, again.attempt - 1, 'failed', null, body);
+        desk.end(turn, again.open, again.index, { ...orphaned, attempt: again.attempt - 1 });
         continue;
       }
       const open = lane.fresh.peek()!;
       if (lane.instance && lane.command(open.command)) break;
       for (; jobs < orphansPerTurnMax && open.next < open.count; jobs++) {
         lane.waiting--;
-        desk.end(turn, open, open.next++, 0, 'failed', null, body);
+        desk.end(turn, open, open.next++, orphaned);
       }
       if (open.next === open.count) lane.fresh.shift();
     }

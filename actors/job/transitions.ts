@@ -3,7 +3,7 @@
 //   (none) ──▶ queued ──▶ running ──▶ succeeded | failed | timed_out | dead
 //                 ▲          │
 //                 └──────────┘  retried, or lost with its worker or the service
-import { type Status, type TerminalStatus, terminalStatuses } from './record.ts';
+import type { Status } from './record.ts';
 
 const moves: { readonly [From in Status]: readonly Status[] } = {
   // A queued job ends without running when it cannot run: its plugin was removed, its input could not be made.
@@ -19,6 +19,7 @@ export function isAllowed(from: Status, to: Status): boolean {
   return moves[from].includes(to);
 }
 
-export function isTerminal(status: Status): status is TerminalStatus {
-  return (terminalStatuses as readonly Status[]).includes(status);
+/** A move that is not in the table is a bug of ours. */
+export function assertMove(from: Status, to: Status): void {
+  if (!isAllowed(from, to)) throw new Error(`a job cannot go from ${from} to ${to}`);
 }

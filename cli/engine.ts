@@ -1,0 +1,95 @@
+// The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
+import type { Gauges } from '../actors/job/gauges.ts';
+import type { SubmitReply } from '../actors/job/protocol.ts';
+import { findJob, findTree, type JobView } from '../actors/job/view.ts';
+import type { RunSettled } from '../actors/pipeline/protocol.ts';
+import type { Config } from '../config/config.ts';
+import type { Engine } from '../http/engine.ts';
+import { formatId } from '../runtime/ids.ts';
+import type { Link } from '../runtime/link.ts';
+import type { Reader } from '../runtime/store/store.ts';
+
+/** Jobs of one page of a streamed tree. */
+const treePageJobs = 256;
+
+export type EngineParts = {
+  readonly link: Link;
+  readonly reader: Reader;
+  readonly gauges: Gauges;
+  readonly config: () => Config;
+  readonly stopping: () => boolean;
+  readonly startedAtMs: number;
+  readonly version: string;
+};
+
+export type GatewayEngine = Engine & { readonly runSettled: (message: RunSettled) => void };
+
+export function openEngine({
+  link,
+  reader,
+  gauges,
+  config,
+  stopping,
+  startedAtMs,
+  version,
+}: EngineParts): GatewayEngine {
+  /** Who waits for a run, by its id; a run may settle before its caller knows the id. */
+  const watchers = new Map<string, () => void>();
+  const settledEarly = new Set<string>();
+
+  return {
+    config,
+    stopping,
+    startedAtMs,
+    version,
+    queueDepth: () => gauges.get('queued'),
+    submit: submission => link.ask<SubmitReply>('job', { kind: 'submit', ...submission }),
+    async startRun(submission, onSettled) {
+      const watch = onSettled !== undefined;
+      const reply = await link.ask<SubmitReply>('pipeline', { kind: 'start_run', ...submission, watch });
+      if (!watch || reply.kind !== 'accepted') return reply;
+      const id = formatId(reply.id);
+      if (settledEarly.delete(id)) queueMicrotask(onSettled);
+      else watchers.set(id, onSettled);
+      return reply;
+    },
+    unwatch(id) {
+      watchers.delete(formatId(id));
+      link.tell('pipeline', { kind: 'unwatch', id });
+    },
+    runSettled({ id }) {
+      const name = formatId(id);
+      const watcher = watchers.get(name);
+      if (watchers.delete(name)) watcher!();
+      else {
+        settledEarly.add(name);
+        // The reply that names the run is in the same packet or has come before.
+        setImmediate(() => settledEarly.delete(name));
+      }
+    },
+    job(id) {
+      reader.refresh();
+      return findJob(reader, id);
+    },
+    tree(id, limit) {
+      reader.refresh();
+      const views = findTree(reader, id);
+      return views && take(views[Symbol.iterator](), limit);
+    },
+    treePages(id) {
+      reader.refresh();
+      const views = findTree(reader, id)?.[Symbol.iterator]();
+      return views && { next: () => take(views, treePageJobs) };
+    },
+  };
+}
+
+function take(views: Iterator<JobView>, limit: number): JobView[] {
+  const taken: JobView[] = [];
+  while (taken.length < limit) {
+    const next = views.next();
+    if (next.done) break;
+    taken.push(next.value);
+  }
+  return taken;
+}

@@ -1,0 +1,143 @@
+// The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
+import { Worker } from 'node:worker_threads';
+import { type Hub, startHub as openHub } from '../actors/hub/actor.ts';
+import { Gauges } from '../actors/job/gauges.ts';
+import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
+import type { RunSettled } from '../actors/pipeline/protocol.ts';
+import type { Config } from '../config/config.ts';
+import { compareForReload } from '../config/reload.ts';
+import { routes } from '../http/routes/table.ts';
+import { type Serving, serve } from '../http/server.ts';
+import { type Link, openLink } from '../runtime/link.ts';
+import type { Logger } from '../runtime/log.ts';
+import { openReader } from '../runtime/store/lmdb.ts';
+import type { Running } from '../runtime/supervisor.ts';
+import { type GatewayEngine, openEngine } from './engine.ts';
+import { version } from './version.ts';
+
+/** The service cannot go on, or cannot start: the exit status says why. */
+export class ServiceFault extends Error {
+  readonly exitStatus: number;
+  constructor(message: string, exitStatus: number) {
+    super(message);
+    this.exitStatus = exitStatus;
+  }
+}
+
+export type GatewayOptions = { readonly config: Config; readonly graceMs: number; readonly log: Logger };
+
+export class Gateway {
+  readonly graceMs: number;
+  readonly #log: Logger;
+  readonly #gauges = new Gauges();
+  #config: Config;
+  #stopping = false;
+  #hub: Hub | null = null;
+  #link: Link | null = null;
+  #engine: GatewayEngine | null = null;
+  #serving: Serving | null = null;
+
+  constructor({ config, graceMs, log }: GatewayOptions) {
+    this.#config = config;
+    this.graceMs = graceMs;
+    this.#log = log;
+  }
+
+  /** Where the API listens; known once the edge is up. */
+  get port(): number {
+    return this.#serving?.port ?? 0;
+  }
+
+  get hub(): Hub {
+    if (!this.#hub) throw new Error('the hub is not up');
+    return this.#hub;
+  }
+
+  get engine(): GatewayEngine {
+    if (!this.#engine) throw new Error('the ledger is not up');
+    return this.#engine;
+  }
+
+  /** From now on new work is refused. */
+  refuse(): void {
+    this.#stopping = true;
+  }
+
+  readonly startHub = async (): Promise<Running> => {
+    this.#hub = openHub();
+    return { died: never, stop: async () => {} };
+  };
+
+  readonly startLedger = async (): Promise<Running> => {
+    const data: LedgerData = { config: this.#config, gauges: this.#gauges.shared };
+    const worker = new Worker(new URL('../actors/ledger.js', import.meta.url), { workerData: data });
+    let onReady = (): void => {};
+    let onDeath = (_: Error): void => {};
+    const ready = new Promise<void>(resolve => {
+      onReady = resolve;
+    });
+    const died = new Promise<Error>(resolve => {
+      onDeath = resolve;
+    });
+    const link = openLink({
+      thread: 'edge',
+      port: worker as never,
+      schedule: flush => setImmediate(flush),
+      onTold: (actor, message) => {
+        if (actor === 'hub') this.#hub?.receive([message], null as never);
+        else if (actor === 'edge') this.#engine?.runSettled(message as RunSettled);
+        else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
+      },
+    });
+    worker.on('error', onDeath);
+    worker.on('exit', code => onDeath(new Error(`the ledger thread ended with ${code}`)));
+    void died.then(error => link.fail(error));
+    await Promise.race([ready, died.then(error => Promise.reject(error))]);
+    this.#link = link;
+    this.#engine = openEngine({
+      link,
+      reader: openReader(this.#config.state.path),
+      gauges: this.#gauges,
+      config: () => this.#config,
+      stopping: () => this.#stopping,
+      startedAtMs: Date.now(),
+      version,
+    });
+    return {
+      died,
+      stop: async () => {
+        await link.ask('job', { kind: 'stop', graceMs: this.graceMs });
+      },
+    };
+  };
+
+  readonly startEdge = async (): Promise<Running> => {
+    const { listen } = this.#config.api;
+    const log = this.#log;
+    this.#serving = await serve({ listen, routes, engine: this.engine, log });
+    return { died: never, stop: async () => this.#serving?.stopListening() };
+  };
+
+  /** Swaps the configuration in one step. Names of settings that need a restart are answered. */
+  reload(next: Config): readonly string[] {
+    const { config, kept } = compareForReload(this.#config, next);
+    this.#config = config;
+    this.#link?.tell('job', { kind: 'reconfigure', config });
+    this.#link?.tell('pipeline', { kind: 'reconfigure', config });
+    return kept;
+  }
+
+  /** After everything has stopped: lets go of connections that are still open. */
+  close(): void {
+    this.#serving?.close();
+  }
+
+  #noticed(notice: LedgerNotice, onReady: () => void, onDeath: (error: Error) => void): void {
+    if (notice.kind === 'ready') onReady();
+    else if (notice.kind === 'log') this.#log[notice.level](notice.fields, notice.message);
+    else onDeath(new ServiceFault(notice.message, notice.exitStatus));
+  }
+}
+
+/** The death of a part that has none of its own: it lives and dies with the process. */
+const never = new Promise<Error>(() => {});

@@ -1,0 +1,24 @@
+// What to try, printed once the service is up.
+import type { Started } from './start.ts';
+
+export function printHints({ gateway, url, local }: Started): void {
+  const { pipelines, plugins } = gateway.engine.config();
+  const lines = [`headgate is up at ${url}`];
+  if (local) {
+    lines.push(local.made ? `a token was made and kept in ${local.file}` : `the token is in ${local.file}`);
+    lines.push(`  export HEADGATE_TOKEN="$(cat ${local.file})"`);
+  }
+  const authorization = `-H "Authorization: Bearer $HEADGATE_TOKEN"`;
+  const [pipeline] = pipelines;
+  if (pipeline) lines.push('run a pipeline:', `  curl -s -X POST ${authorization} ${url}/pipeline/${pipeline.name}`);
+  const plugin = Object.values(plugins)[0];
+  const command = plugin?.manifest.commands[0];
+  if (plugin && command)
+    lines.push('call a plugin:', `  curl -s -X POST ${authorization} ${url}/plugin/${plugin.name}/${command.name}`);
+  lines.push(
+    'look at a job:',
+    `  curl -s ${authorization} ${url}/job/<job_id>`,
+    `  curl -s ${authorization} ${url}/job/<job_id>/tree`,
+  );
+  process.stderr.write(`${lines.join('\n')}\n`);
+}

@@ -1,0 +1,80 @@
+// `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
+import { availableParallelism } from 'node:os';
+import { loadConfig } from '../config/load.ts';
+import { openLog } from '../runtime/log.ts';
+import { supervise } from '../runtime/supervisor.ts';
+import { Gateway, ServiceFault } from './gateway.ts';
+import { type LocalToken, withLocalToken } from './token.ts';
+import { intensity, tree } from './tree.ts';
+
+export const exitConfig = 78;
+export const exitDefect = 70;
+
+export type StartOptions = { readonly path?: string | undefined; readonly graceMs: number };
+
+/** What a program that starts the service in its own process can use. */
+export type Started = {
+  readonly gateway: Gateway;
+  readonly url: string;
+  readonly local: LocalToken | null;
+  /** Resolves with the exit status when the service has ended. */
+  readonly ended: Promise<number>;
+  stop(): void;
+};
+
+/** Resolves when the service is up; null when it could not start (said on stderr), with `process.exitCode` set. */
+export async function start({ path, graceMs }: StartOptions): Promise<Started | null> {
+  const read = () => loadConfig({ path, env: process.env, cwd: process.cwd(), processors: availableParallelism() });
+  const loaded = read();
+  if (!loaded.ok) return refuse(loaded.problems, exitConfig);
+  const { config, local } = withLocalToken(loaded.config);
+  const log = openLog(config.service.logLevel, config.service.name);
+  for (const warning of config.warnings) log.warn(warning);
+
+  const gateway = new Gateway({ config, graceMs, log });
+  let end = (_: number): void => {};
+  const ended = new Promise<number>(resolve => {
+    end = resolve;
+  });
+  const supervisor = supervise({
+    tree: tree(gateway),
+    intensity,
+    nowMs: Date.now,
+    onDeath: (child, reason) => log.error({ part: child }, reason.message),
+    onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitDefect),
+  });
+  try {
+    await supervisor.start();
+  } catch (error) {
+    return refuse([(error as Error).message], error instanceof ServiceFault ? error.exitStatus : exitDefect);
+  }
+
+  const stop = (): void => {
+    gateway.refuse();
+    void supervisor.stop().then(() => end(0));
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  process.on('SIGHUP', () => {
+    const next = read();
+    if (!next.ok) {
+      for (const problem of next.problems) log.error(problem);
+      return;
+    }
+    const kept = gateway.reload(withLocalToken(next.config).config);
+    log.info(
+      { kept },
+      kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded',
+    );
+  });
+  void ended.then(() => gateway.close());
+  const url = `http://${config.api.listen.host}:${gateway.port}`;
+  log.info({ url, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');
+  return { gateway, url, local, ended, stop };
+}
+
+function refuse(problems: readonly string[], exitStatus: number): null {
+  for (const problem of problems) process.stderr.write(`${problem}\n`);
+  process.exitCode = exitStatus;
+  return null;
+}

@@ -1,0 +1,29 @@
+// The token that is made at the first start when the configuration names none: kept beside the state, for start and clients.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ApiToken, Config } from '../config/config.ts';
+
+/** `made`: it did not exist before, and is worth printing this once. */
+export type LocalToken = { readonly token: string; readonly file: string; readonly made: boolean };
+
+export function localToken(statePath: string): LocalToken {
+  const file = join(statePath, 'api-token');
+  try {
+    return { token: readFileSync(file, 'utf8').trim(), file, made: false };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const token = `hg_${randomBytes(24).toString('base64url')}`;
+  mkdirSync(statePath, { recursive: true, mode: 0o700 });
+  writeFileSync(file, `${token}\n`, { mode: 0o600, flag: 'wx' });
+  return { token, file, made: true };
+}
+
+/** The configuration with the local token, when it has no token of its own: everything may be done with it. */
+export function withLocalToken(config: Config): { readonly config: Config; readonly local: LocalToken | null } {
+  if (config.api.tokens.length > 0) return { config, local: null };
+  const local = localToken(config.state.path);
+  const token: ApiToken = { name: 'local', token: local.token, scopes: ['*'], expiresAtMs: null };
+  return { config: { ...config, api: { ...config.api, tokens: [token] } }, local };
+}

@@ -1,0 +1,109 @@
+// Starts the parts of the service in the order of one table, stops them in reverse, and starts again what dies.
+
+/** A running part. `died` resolves with the reason when it ends by itself; it never resolves after `stop`. */
+export type Running = {
+  readonly died: Promise<Error>;
+  stop(): Promise<void>;
+};
+
+/** One line of the table. */
+export type Child = {
+  readonly name: string;
+  /** Where it lives: for the reader. */
+  readonly thread: string;
+  start(): Promise<Running>;
+  /** always: it alone is started again. never: its death ends the service. */
+  readonly restart: 'always' | 'never';
+  /** A part that has not stopped by then is left behind. */
+  readonly stopMsMax: number;
+};
+
+/** More deaths than this within the time: the supervisor gives up. */
+export type Intensity = { readonly deathsMax: number; readonly withinMs: number };
+
+export type Supervisor = {
+  /** Resolves when all are up; rejects, with the others stopped again, when one cannot start. */
+  start(): Promise<void>;
+  /** Stops all, in reverse order. */
+  stop(): Promise<void>;
+};
+
+export type SupervisorOptions = {
+  readonly tree: readonly Child[];
+  readonly intensity: Intensity;
+  readonly nowMs: () => number;
+  readonly onDeath: (child: string, reason: Error) => void;
+  /** Nothing more can be done: everything has been stopped. */
+  readonly onGiveUp: (child: string, reason: Error) => void;
+};
+
+export function supervise({ tree, intensity, nowMs, onDeath, onGiveUp }: SupervisorOptions): Supervisor {
+  const running: { child: Child; part: Running }[] = [];
+  const died = deathCounter(intensity);
+  let stopping: Promise<void> | null = null;
+
+  async function startChild(child: Child, place: number): Promise<void> {
+    const part = await child.start();
+    running[place] = { child, part };
+    void part.died.then(reason => mourn(child, place, reason));
+  }
+
+  async function mourn(child: Child, place: number, reason: Error): Promise<void> {
+    if (stopping) return;
+    onDeath(child.name, reason);
+    if (child.restart === 'never' || died(nowMs())) return giveUp(child, reason);
+    try {
+      await startChild(child, place);
+    } catch (error) {
+      await giveUp(child, error as Error);
+    }
+  }
+
+  async function giveUp(child: Child, reason: Error): Promise<void> {
+    await stop();
+    onGiveUp(child.name, reason);
+  }
+
+  function stop(): Promise<void> {
+    stopping ??= stopAll();
+    return stopping;
+  }
+
+  async function stopAll(): Promise<void> {
+    for (const { child, part } of running.toReversed()) await within(child.stopMsMax, part.stop());
+  }
+
+  return {
+    async start() {
+      for (const [place, child] of tree.entries()) {
+        try {
+          await startChild(child, place);
+        } catch (error) {
+          await stop();
+          throw error;
+        }
+      }
+    },
+    stop,
+  };
+}
+
+/** Tells, at each death, whether it was one too many. */
+export function deathCounter({ deathsMax, withinMs }: Intensity): (nowMs: number) => boolean {
+  const deaths: number[] = [];
+  return nowMs => {
+    deaths.push(nowMs);
+    while (deaths[0]! < nowMs - withinMs) deaths.shift();
+    return deaths.length > deathsMax;
+  };
+}
+
+/** Waits for the promise, but not longer. A refusal to stop is a death like another. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work.catch(() => {}), over]);
+  clearTimeout(timer);
+}
