@@ -44,6 +44,8 @@ export type TaskFrame = {
   readonly deadlineMs: number;
   /** Packed map: the plugin state as of the dispatch; tasks of the frame see the updates of those before them. */
   readonly state: Uint8Array;
+  /** Packed map of name to value; left out when nothing was granted. */
+  readonly secrets?: Uint8Array | undefined;
   readonly groups: readonly TaskGroup[];
   /** 16 bytes a task. */
   readonly ids: Uint8Array;
@@ -73,7 +75,7 @@ export type HostListener = {
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
   /** Tasks that were never started, given back because a task before them is slow, or the host is stopping. */
   onReturned(frameId: number, tasks: readonly number[]): void;
-  /** The host process is gone, surely, and all frames it held with it. It is being started again. */
+  /** The host process is gone, surely, and with it all frames submitted before this call. It is being started again. */
   onLost(reason: string): void;
   /** A thread was replaced (blocked, crashed or out of memory); for observation. */
   onThreadReplaced(reason: string): void;

@@ -1,0 +1,12 @@
+// The environment that plugin code sees: a few harmless names, and those that the configuration lets through.
+
+const names = ['PATH', 'HOME', 'TZ', 'LANG', 'LANGUAGE', 'TMPDIR'];
+
+export function pluginEnvironment(from: NodeJS.ProcessEnv, passthrough: readonly string[]): { [name: string]: string } {
+  const allowed = new Set([...names, ...passthrough]);
+  const kept: { [name: string]: string } = {};
+  for (const [name, value] of Object.entries(from)) {
+    if (value !== undefined && (allowed.has(name) || name.startsWith('LC_'))) kept[name] = value;
+  }
+  return kept;
+}

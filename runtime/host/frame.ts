@@ -1,0 +1,170 @@
+// A frame of tasks on the wire: written by the ledger thread, read by whoever runs it.
+//
+//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | attempts (4 a task)
+//   | payload lengths (4 a task) | header (packed) | state | secrets | ids (16 a task) | contexts | payloads
+import { formatId, jobIdBytes } from '../ids.ts';
+import { pack, unpack } from '../packing.ts';
+import type { TaskFrame, TaskGroup } from './port.ts';
+import { allocateMessage } from './wire.ts';
+
+type Header = {
+  readonly command: string;
+  readonly stateBytes: number;
+  /** Null: no secrets were granted. */
+  readonly secretsBytes: number | null;
+  readonly groups: readonly GroupHeader[];
+};
+type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
+
+/** What the host's main thread has to know of a frame. */
+export type FrameHead = {
+  readonly frameId: number;
+  readonly generation: number;
+  /** Place in the list of configured plugins. */
+  readonly plugin: number;
+  readonly count: number;
+  readonly deadlineMs: number;
+};
+
+const fixedBytes = 32;
+
+/** A whole message. `plugin` is the instance's place in the list of `generation`. */
+export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Buffer {
+  const { groups, payloads, attempts, state, secrets, ids } = frame;
+  const count = payloads.length;
+  const packed = pack([
+    frame.command,
+    state.length,
+    secrets?.length ?? null,
+    groups.map(g => [g.count, g.context.length, g.pipeline, g.stepId, g.depth, g.createdUs, eventFields(g)]),
+  ]);
+  let bytes = fixedBytes + 8 * count + packed.length + state.length + (secrets?.length ?? 0) + ids.length;
+  for (const group of groups) bytes += group.context.length;
+  for (const payload of payloads) bytes += payload.length;
+
+  const { message, bodyAt } = allocateMessage('frame', bytes);
+  let at = bodyAt;
+  at = message.writeDoubleLE(frame.frameId, at);
+  at = message.writeUInt32LE(generation, at);
+  at = message.writeUInt32LE(plugin, at);
+  at = message.writeUInt32LE(count, at);
+  at = message.writeUInt32LE(packed.length, at);
+  at = message.writeDoubleLE(frame.deadlineMs, at);
+  for (let i = 0; i < count; i++) at = message.writeUInt32LE(attempts[i]!, at);
+  for (let i = 0; i < count; i++) at = message.writeUInt32LE(payloads[i]!.length, at);
+  const put = (part: Uint8Array) => {
+    message.set(part, at);
+    at += part.length;
+  };
+  put(packed);
+  put(state);
+  if (secrets) put(secrets);
+  put(ids);
+  for (const group of groups) put(group.context);
+  for (let i = 0; i < count; i++) put(payloads[i]!);
+  return message;
+}
+
+function eventFields({ event }: TaskGroup): unknown {
+  return event && [event.type, event.source, event.eventId, event.dedupeKey];
+}
+
+export function frameHead(bytes: Buffer): FrameHead {
+  return {
+    frameId: bytes.readDoubleLE(0),
+    generation: bytes.readUInt32LE(8),
+    plugin: bytes.readUInt32LE(12),
+    count: bytes.readUInt32LE(16),
+    deadlineMs: bytes.readDoubleLE(24),
+  };
+}
+
+/** What the tasks of a group share, as their runner needs it. */
+export type Group = Omit<TaskGroup, 'count'> & {
+  /** The first task after the group. */
+  readonly end: number;
+  readonly timestamp: string;
+};
+
+/** A frame as its runner reads it; nothing is decoded before it is asked for. */
+export class Frame {
+  readonly head: FrameHead;
+  readonly command: string;
+  readonly state: Uint8Array;
+  readonly secrets: Uint8Array | null;
+  readonly #bytes: Buffer;
+  readonly #groups: readonly Group[];
+  readonly #idsAt: number;
+  readonly #payloadEnds: Uint32Array;
+  readonly #payloadsAt: number;
+  #group = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.head = frameHead(bytes);
+    const { count } = this.head;
+    let at = fixedBytes + 4 * count;
+    this.#payloadEnds = new Uint32Array(count);
+    for (let i = 0, end = 0; i < count; i++, at += 4) {
+      end += bytes.readUInt32LE(at);
+      this.#payloadEnds[i] = end;
+    }
+    const take = (length: number) => {
+      at += length;
+      return bytes.subarray(at - length, at);
+    };
+    const header = readHeader(take(bytes.readUInt32LE(20)));
+    this.command = header.command;
+    this.state = take(header.stateBytes);
+    this.secrets = header.secretsBytes === null ? null : take(header.secretsBytes);
+    this.#idsAt = at;
+    at += count * jobIdBytes;
+    let end = 0;
+    this.#groups = header.groups.map(({ contextBytes, count: tasks, ...rest }) => {
+      end += tasks;
+      return { ...rest, end, context: take(contextBytes), timestamp: new Date(rest.createdUs / 1000).toISOString() };
+    });
+    this.#payloadsAt = at;
+  }
+
+  /** The job's id as text. */
+  jobId(task: number): string {
+    const at = this.#idsAt + task * jobIdBytes;
+    return formatId(this.#bytes.subarray(at, at + jobIdBytes));
+  }
+
+  attempt(task: number): number {
+    return this.#bytes.readUInt32LE(fixedBytes + 4 * task);
+  }
+
+  payload(task: number): Uint8Array {
+    const start = task === 0 ? 0 : this.#payloadEnds[task - 1]!;
+    return this.#bytes.subarray(this.#payloadsAt + start, this.#payloadsAt + this.#payloadEnds[task]!);
+  }
+
+  /** Tasks are asked for in order. */
+  group(task: number): Group {
+    while (task >= this.#groups[this.#group]!.end) this.#group++;
+    return this.#groups[this.#group]!;
+  }
+}
+
+function readHeader(packed: Buffer): Header {
+  type Event = [string, string, string | null, string | null] | null;
+  type Fields = [number, number, string | null, string | null, number, number, Event];
+  const [command, stateBytes, secretsBytes, groups] = unpack<[string, number, number | null, Fields[]]>(packed);
+  return {
+    command,
+    stateBytes,
+    secretsBytes,
+    groups: groups.map(([count, contextBytes, pipeline, stepId, depth, createdUs, event]) => ({
+      count,
+      contextBytes,
+      pipeline,
+      stepId,
+      depth,
+      createdUs,
+      event: event && { type: event[0], source: event[1], eventId: event[2], dedupeKey: event[3] },
+    })),
+  };
+}

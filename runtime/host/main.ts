@@ -1,0 +1,107 @@
+// The plugin host's process: takes frames from the pipe, has them run, and dies with the service.
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { unpack } from '../packing.ts';
+import { captureConsole } from './console.ts';
+import { frameHead } from './frame.ts';
+import { killGroup, Marks } from './marks.ts';
+import type { HostedPlugin } from './port.ts';
+import { ProcessFrames } from './process-frames.ts';
+import { Reports } from './reports.ts';
+import { MessageReader } from './wire.ts';
+import { WorkerFrames } from './worker-frames.ts';
+
+export type HostSetup = { readonly name: string; readonly threads: number; readonly runDirectory: string };
+export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+export type Stop = { readonly graceMs: number };
+
+/** The pipe to the ledger thread. */
+export const pipeFd = 3;
+
+type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: WorkerFrames };
+
+const setup = JSON.parse(process.argv[2]!) as HostSetup;
+process.title = `headgate plugins ${setup.name}`;
+const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
+const reports = new Reports(pipe);
+captureConsole(reports);
+const processes = new ProcessFrames(setup.threads, new Marks(setup.runDirectory, setup.name), reports);
+const generations = new Map<number, Generation>();
+let current = 0;
+let stopping = false;
+
+/** Kills all plugin processes, and this one with all that its threads have started: they share its group. */
+function die(): void {
+  processes.kill();
+  killGroup(process.pid);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+function configure({ generation, plugins }: Configure): void {
+  if (generations.has(generation)) return;
+  const workers = new WorkerFrames(setup.threads, generation, plugins, reports, () => {
+    writeSync(2, 'a plugin thread cannot be stopped\n');
+    die();
+  });
+  generations.set(generation, { plugins, workers });
+  current = generation;
+  retire();
+}
+
+/** Threads of an older generation go when their last frame is over. */
+function retire(): void {
+  let waits = false;
+  for (const [number, { workers }] of generations) {
+    if (number === current) continue;
+    if (workers.idle) {
+      generations.delete(number);
+      void workers.close();
+    } else {
+      waits = true;
+    }
+  }
+  if (waits) setTimeout(retire, 100).unref();
+}
+
+function submit(frame: Buffer): void {
+  const head = frameHead(frame);
+  const generation = generations.get(head.generation);
+  if (stopping || generation === undefined) {
+    reports.returned(head.frameId, 0, head.count);
+    return;
+  }
+  const plugin = generation.plugins[head.plugin]!;
+  if (plugin.runtime === 'process') processes.submit(frame, plugin);
+  else generation.workers.submit(head, frame);
+}
+
+function stop({ graceMs }: Stop): void {
+  stopping = true;
+  const endMs = performance.now() + graceMs;
+  const all = [processes, ...[...generations.values()].map(({ workers }) => workers)];
+  for (const frames of all) frames.returnUnstarted();
+  const look = () => {
+    if (all.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);
+    else reports.end(die);
+  };
+  look();
+}
+
+const reader = new MessageReader((kind, body) => {
+  if (kind === 'frame') submit(body);
+  else if (kind === 'configure') configure(unpack<never>(body));
+  else if (kind === 'stop') stop(unpack<never>(body));
+});
+pipe.on('data', chunk => reader.push(chunk));
+pipe.on('end', die);
+pipe.on('error', die);
+pipe.on('close', die);
+process.on('uncaughtException', error => {
+  writeSync(2, `plugin host: ${error.stack}\n`);
+  die();
+});
+// The service ends hosts itself; a signal that is meant for its group must not.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+process.on('SIGHUP', () => {});
+reports.ready();

@@ -1,0 +1,121 @@
+// Marks of living plugin processes on disk, by which those that outlive their service are found and killed.
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { identify, isAlive, type ProcessIdentity } from '../process.ts';
+
+/** A process group's leader, and the pid namespace in which its number means something. */
+type Mark = ProcessIdentity & { readonly namespace: string | null };
+
+const pollMs = 5;
+
+/** The marks of one host: its own process, and each process plugin that it runs. All of them lead a group. */
+export class Marks {
+  readonly #directory: string;
+  readonly #prefix: string;
+
+  constructor(directory: string, host: string) {
+    this.#directory = directory;
+    this.#prefix = `${host}.`;
+    mkdirSync(directory, { recursive: true });
+  }
+
+  put(pid: number): void {
+    const mark: Mark = { ...identify(pid), namespace: pidNamespace() };
+    writeFileSync(this.#path(pid), JSON.stringify(mark));
+  }
+
+  remove(pid: number): void {
+    rmSync(this.#path(pid), { force: true });
+  }
+
+  /** Kills every marked group and resolves when none is left; `warn` is told of those that hold out. */
+  async killAll(warn: (message: string) => void = () => {}): Promise<void> {
+    for (let round = 1; ; round++) {
+      const left = this.#killOnce();
+      if (left === 0) return;
+      if (round % 1000 === 0) warn(`${left} plugin processes do not die`);
+      await sleep(pollMs);
+    }
+  }
+
+  #killOnce(): number {
+    let left = 0;
+    let members: Map<number, number> | null = null;
+    for (const name of readdirSync(this.#directory)) {
+      if (!name.startsWith(this.#prefix)) continue;
+      const path = join(this.#directory, name);
+      const mark = readMark(path);
+      members ??= groupMembers();
+      if (mark !== null && isGroupAlive(mark, members)) {
+        left++;
+        killGroup(mark.pid);
+      } else {
+        rmSync(path, { force: true });
+      }
+    }
+    return left;
+  }
+
+  #path(pid: number): string {
+    return join(this.#directory, `${this.#prefix}${pid}`);
+  }
+}
+
+/** SIGKILL, or another signal, to a whole group; a group that is gone is fine. */
+export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Gone, or never ours.
+  }
+}
+
+function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
+  if (mark.startTicks === null) return isAlive(mark);
+  const here = identify(process.pid);
+  if (mark.bootId !== here.bootId || mark.namespace !== pidNamespace()) return false;
+  if (isAlive(mark)) return true;
+  // The leader is gone. While others of its group live, the number belongs to no new process.
+  const holder = identify(mark.pid).startTicks;
+  return holder === null && (members.get(mark.pid) ?? 0) > 0;
+}
+
+/** How many living processes each group has. */
+function groupMembers(): Map<number, number> {
+  const members = new Map<number, number>();
+  let names: string[] = [];
+  try {
+    names = readdirSync('/proc').filter(name => /^\d+$/.test(name));
+  } catch {
+    return members;
+  }
+  for (const name of names) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+      // The name in parentheses may hold anything: count fields from its end.
+      const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      if (state !== 'Z' && state !== 'X') members.set(Number(group), (members.get(Number(group)) ?? 0) + 1);
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return members;
+}
+
+function readMark(path: string): Mark | null {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    // Written half when the machine went down: nothing of that time lives.
+    return null;
+  }
+}
+
+function pidNamespace(): string | null {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,107 @@
+// The threads that run worker plugins. The only file that knows piscina.
+import { totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { describe } from './response.ts';
+import type { LateOutcome, ThreadData } from './thread.ts';
+
+/** A thread that outgrows it dies; Buffers are not counted. */
+export const threadHeapMbMax = 512;
+/** A thread that cannot be stopped within this time takes the host down. */
+export const terminateMsMax = 2_000;
+
+export type PoolEvents = {
+  onLateOutcome(late: LateOutcome): void;
+  onThreadReplaced(reason: string): void;
+  /** A thread holds out against being stopped. */
+  onStuck(): void;
+};
+
+type Thread = { readonly worker: Worker; readonly exited: Promise<void>; reason: string | null };
+
+export class ThreadPool {
+  readonly #piscina: Piscina;
+  readonly #events: PoolEvents;
+  readonly #threads = new Map<number, Thread>();
+  #closing = false;
+
+  constructor(threads: number, data: ThreadData, events: PoolEvents) {
+    this.#events = events;
+    this.#piscina = new Piscina({
+      filename: fileURLToPath(new URL('./thread.js', import.meta.url)),
+      name: 'runFrame',
+      minThreads: threads,
+      maxThreads: threads,
+      concurrentTasksPerWorker: 1,
+      atomics: (process.env['POOL_ATOMICS'] ?? 'disabled') as 'disabled',
+      recordTiming: false,
+      workerData: data,
+      resourceLimits: { maxOldGenerationSizeMb: heapMb(threads) },
+    });
+    this.#piscina.on('workerCreate', () => this.#watchThreads());
+    this.#piscina.on('message', (late: LateOutcome) => events.onLateOutcome(late));
+    // A thread that dies idle; its exit is reported.
+    this.#piscina.on('error', () => {});
+  }
+
+  /** Resolves when the frame's tasks are done; rejects when its thread died. */
+  run(shared: SharedArrayBuffer): Promise<void> {
+    return this.#piscina.run(shared);
+  }
+
+  /** Stops a thread, whatever it does; `reason` goes into the report. */
+  terminate(threadId: number, reason: string): void {
+    const thread = this.#threads.get(threadId);
+    if (thread === undefined) return;
+    thread.reason = reason;
+    const stuck = setTimeout(() => this.#events.onStuck(), terminateMsMax);
+    void thread.exited.then(() => clearTimeout(stuck));
+    void thread.worker.terminate();
+  }
+
+  /** Resolves when the thread is gone and all its messages have come. */
+  async exitOf(threadId: number): Promise<void> {
+    await this.#threads.get(threadId)?.exited;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await this.#piscina.destroy();
+  }
+
+  #watchThreads(): void {
+    for (const worker of this.#piscina.threads) {
+      const { threadId } = worker;
+      if (threadId < 0 || this.#threads.has(threadId)) continue;
+      const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
+      const thread: Thread = { worker, exited, reason: null };
+      this.#threads.set(threadId, thread);
+      worker.on('error', error => {
+        thread.reason ??= reasonOf(error);
+      });
+      worker.once('exit', code => {
+        this.#threads.delete(threadId);
+        if (!this.#closing) this.#events.onThreadReplaced(thread.reason ?? exitReason(code));
+      });
+    }
+  }
+}
+
+/** Why a thread died, for the task that it died of. */
+export function reasonOf(error: unknown): string {
+  if ((error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;
+  }
+  const message = describe(error);
+  const code = /^worker exited with code: (\d+)$/.exec(message)?.[1];
+  return code === undefined ? `uncaught error: ${message}` : exitReason(Number(code));
+}
+
+function exitReason(code: number): string {
+  return `the plugin ended its thread: process.exit(${code})`;
+}
+
+function heapMb(threads: number): number {
+  return Math.max(64, Math.min(threadHeapMbMax, Math.floor(totalmem() / 2 ** 21 / threads)));
+}

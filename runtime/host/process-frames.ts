@@ -1,0 +1,106 @@
+// Frames of process plugins: so many at once, the others wait in order; the tasks of a frame run one after another.
+import { type Json, unpack } from '../packing.ts';
+import { Attempt } from './attempt.ts';
+import { Frame } from './frame.ts';
+import type { Marks } from './marks.ts';
+import type { HostedPlugin } from './port.ts';
+import type { Reports } from './reports.ts';
+import { makeRequest } from './request.ts';
+import { describe, type Settled, settleFailure } from './response.ts';
+import { PayloadChecks } from './schema.ts';
+import { FrameState } from './state.ts';
+
+/** When a task runs longer, those behind it in the frame go back. */
+const slowMs = 5;
+
+type Flight = { readonly frame: Frame; readonly plugin: HostedPlugin; begun: boolean; next: number; end: number };
+
+export class ProcessFrames {
+  readonly #slots: number;
+  readonly #marks: Marks;
+  readonly #reports: Reports;
+  readonly #flights = new Set<Flight>();
+  readonly #attempts = new Set<Attempt>();
+  readonly #checks = new PayloadChecks();
+  #running = 0;
+
+  constructor(slots: number, marks: Marks, reports: Reports) {
+    this.#slots = slots;
+    this.#marks = marks;
+    this.#reports = reports;
+  }
+
+  get idle(): boolean {
+    return this.#flights.size === 0;
+  }
+
+  /** The frame's bytes are a view of what came over the pipe: they are copied. */
+  submit(bytes: Buffer, plugin: HostedPlugin): void {
+    const frame = new Frame(Buffer.from(bytes));
+    this.#flights.add({ frame, plugin, begun: false, next: 0, end: frame.head.count });
+    this.#launch();
+  }
+
+  returnUnstarted(): void {
+    for (const flight of this.#flights) this.#takeBack(flight);
+  }
+
+  /** Kills whatever runs. */
+  kill(): void {
+    for (const attempt of this.#attempts) attempt.kill();
+  }
+
+  #launch(): void {
+    for (const flight of this.#flights) {
+      if (this.#running >= this.#slots) return;
+      if (flight.begun) continue;
+      flight.begun = true;
+      this.#running++;
+      void this.#run(flight);
+    }
+  }
+
+  #takeBack(flight: Flight): void {
+    this.#reports.returned(flight.frame.head.frameId, flight.next, flight.end);
+    flight.end = flight.next;
+    if (!flight.begun) this.#flights.delete(flight);
+  }
+
+  async #run(flight: Flight): Promise<void> {
+    const { frame } = flight;
+    const { frameId } = frame.head;
+    const state = new FrameState(frame.state);
+    const slow = setTimeout(() => this.#takeBack(flight), slowMs);
+    while (flight.next < flight.end) {
+      const task = flight.next++;
+      const startedMs = Date.now();
+      const settled = state.settle(await this.#attempt(flight, task, state, startedMs));
+      slow.refresh();
+      const { verdict, permanent, body } = settled;
+      const runUs = (Date.now() - startedMs) * 1000;
+      this.#reports.outcome(frameId, { task, verdict, permanent, startedUs: startedMs * 1000, runUs }, body);
+    }
+    clearTimeout(slow);
+    this.#flights.delete(flight);
+    this.#running--;
+    this.#launch();
+  }
+
+  async #attempt({ frame, plugin }: Flight, task: number, state: FrameState, startedMs: number): Promise<Settled> {
+    const payload = unpack<Json>(frame.payload(task));
+    const mismatch = this.#checks.check(plugin.commands[frame.command]?.inputSchema, payload);
+    if (mismatch !== null) return settleFailure(mismatch, true);
+    const { deadlineMs } = frame.head;
+    const deadlineAt = new Date(startedMs + deadlineMs).toISOString();
+    try {
+      const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt);
+      const attempt = new Attempt(plugin, request, deadlineMs, this.#marks);
+      this.#attempts.add(attempt);
+      const settled = await attempt.ended;
+      this.#attempts.delete(attempt);
+      return settled;
+    } catch (error) {
+      return settleFailure(`cannot start ${plugin.entrypoint}: ${describe(error)}`, false);
+    }
+  }
+}

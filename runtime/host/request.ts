@@ -1,0 +1,98 @@
+// The request that a plugin gets, made of a task and its frame; the same object for both runtimes.
+import { type Json, type JsonObject, unpack } from '../packing.ts';
+import type { Frame, Group } from './frame.ts';
+import type { Envelope, Request } from './plugin-api.ts';
+import type { HostedPlugin } from './port.ts';
+
+const protocol = 2;
+const packedEmptyMap = 0x80;
+
+/** `deadlineAt` is RFC 3339 text; `payload` is the task's, decoded already. */
+export function makeRequest(
+  frame: Frame,
+  task: number,
+  plugin: HostedPlugin,
+  payload: Json,
+  state: { [key: string]: Json },
+  deadlineAt: string,
+): Request {
+  const group = frame.group(task);
+  const job_id = frame.jobId(task);
+  const { command } = frame;
+  const attempt = frame.attempt(task);
+  const context = makeContext(group);
+  const data = plugin.dialect === 'ductile' ? asDuctile(plugin, command, job_id, group, context, payload) : payload;
+  const event = group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data);
+  const secrets = frame.secrets === null ? null : unpack<{ [name: string]: string }>(frame.secrets);
+  const asked = event ?? data;
+  const { config } = plugin;
+  // Spelled out: this runs for every job, and objects of few shapes are fast.
+  if (secrets === null) {
+    if (event === null) {
+      return { protocol, job_id, attempt, command, config, state, payload: asked, context, deadline_at: deadlineAt };
+    }
+    return {
+      protocol,
+      job_id,
+      attempt,
+      command,
+      config,
+      state,
+      payload: asked,
+      context,
+      event,
+      deadline_at: deadlineAt,
+    };
+  }
+  const base = { protocol, job_id, attempt, command, config, secrets, state, payload: asked, context } as const;
+  return event === null ? { ...base, deadline_at: deadlineAt } : { ...base, event, deadline_at: deadlineAt };
+}
+
+/** A fresh object of packed bytes; the empty one costs nothing. */
+export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
+  return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
+}
+
+function makeContext({ context, pipeline, stepId: step_id, depth }: Group): { [key: string]: Json } {
+  if (context[0] === packedEmptyMap) return { pipeline, step_id, depth };
+  const baggage = unpack<{ [key: string]: Json }>(context);
+  baggage['pipeline'] = pipeline;
+  baggage['step_id'] = step_id;
+  baggage['depth'] = depth;
+  return baggage;
+}
+
+function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope {
+  const { type, source, eventId, dedupeKey } = event;
+  const event_id = eventId ?? jobId;
+  const { timestamp } = group;
+  if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
+  return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };
+}
+
+/** Names that plugins of the ductile dialect read; returns the payload with the baggage laid under it. */
+function asDuctile(
+  plugin: HostedPlugin,
+  command: string,
+  jobId: string,
+  group: Group,
+  context: { [key: string]: Json },
+  payload: Json,
+): Json {
+  let data = payload;
+  if (command === 'handle' && isObject(payload)) {
+    const { pipeline: _p, step_id: _s, depth: _d, ...baggage } = context;
+    data = { ...baggage, ...payload };
+  }
+  context['ductile_plugin'] = plugin.instance;
+  context['ductile_command'] = command;
+  context['ductile_job_id'] = jobId;
+  context['ductile_pipeline'] = group.pipeline;
+  context['ductile_step_id'] = group.stepId;
+  context['ductile_depth'] = group.depth;
+  return data;
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,223 @@
+// From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
+import { pack, packedEmpty } from '../packing.ts';
+import { type Body, emptyBody, encodeBody, type Part, parts } from './outcome.ts';
+import { makePlain, packPlain } from './plain.ts';
+import type { EmittedEvent, LogLine, Span } from './plugin-api.ts';
+import type { Verdict } from './port.ts';
+
+/** All parts of a response together. */
+export const responseBytesMax = 64 * 2 ** 20;
+export const spansMax = 32;
+export const logLinesMax = 1000;
+export const logMessageCharsMax = 16 * 1024;
+const errorCharsMax = 64 * 1024;
+
+/** How a task ended; `stateUpdates` are plain. */
+export type Settled = {
+  readonly verdict: Verdict;
+  readonly permanent: boolean;
+  readonly body: Body;
+  readonly stateUpdates: { readonly [key: string]: unknown } | null;
+};
+
+/** What was said besides the response: by `log`, `span` and `emit`, or on stderr. */
+export type Aside = {
+  readonly events?: readonly EmittedEvent[];
+  readonly logs?: readonly LogLine[];
+  readonly spans?: readonly Span[];
+  readonly stderr?: string;
+};
+
+export const settledOk: Settled = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
+const nothingAside: Aside = {};
+
+type Fields = { readonly [key: string]: unknown };
+type Found = { [P in Part]?: Uint8Array };
+
+/** The contract, section "Response". Workers may leave out `status`. */
+export function settleAnswer(answer: unknown, statusRequired: boolean, aside: Aside = nothingAside): Settled {
+  try {
+    return settleFields(answer, statusRequired, aside);
+  } catch (error) {
+    return settleFailure(`invalid response: ${describe(error)}`, false, aside);
+  }
+}
+
+/** A failed attempt, or one past its deadline. */
+export function settleFailure(
+  reason: string,
+  permanent: boolean,
+  aside: Aside = nothingAside,
+  verdict: Verdict = 'error',
+): Settled {
+  const found: Found = { error: Buffer.from(cut(reason, errorCharsMax)) };
+  try {
+    addAside(found, aside);
+  } catch {
+    // What was said besides cannot be kept; the reason is.
+  }
+  return { verdict, permanent, body: encodeBody(found), stateUpdates: null };
+}
+
+export function timeOutReason(deadlineMs: number): string {
+  return `timed out after ${deadlineMs} ms`;
+}
+
+/** What a handler threw: retryable, unless it says that it is not. */
+export function settleThrown(thrown: unknown, aside: Aside = nothingAside): Settled {
+  let permanent = false;
+  try {
+    permanent = (thrown as { retry?: unknown } | null)?.retry === false;
+  } catch {
+    // A getter that throws says nothing.
+  }
+  return settleFailure(describe(thrown), permanent, aside);
+}
+
+/** One line for whatever was thrown. */
+export function describe(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error))
+      return typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown));
+    const message = thrown.message || thrown.name;
+    return thrown.name === 'Error' || thrown.name === 'TypeError' ? message : `${thrown.name}: ${message}`;
+  } catch {
+    return 'something that cannot be shown was thrown';
+  }
+}
+
+function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): Settled {
+  if (answer === undefined || answer === null) {
+    if (statusRequired) throw new TypeError('it must be an object');
+    return settleParts({}, true, null, false, aside);
+  }
+  if (!isObject(answer)) throw new TypeError(`it must be an object, not ${kindOf(answer)}`);
+  const { status, result, error, retry, events, state_updates: updates, logs, spans } = answer;
+  if (status === undefined ? statusRequired : status !== 'ok' && status !== 'error') {
+    throw new TypeError(`status must be "ok" or "error", not ${kindOf(status)}`);
+  }
+  const ok = status !== 'error';
+  if (!ok && (typeof error !== 'string' || error === ''))
+    throw new TypeError('error must be a text when status is "error"');
+  if (retry !== undefined && typeof retry !== 'boolean')
+    throw new TypeError(`retry must be a boolean, not ${kindOf(retry)}`);
+  if (updates !== undefined && updates !== null && !isObject(updates)) {
+    throw new TypeError(`state_updates must be an object, not ${kindOf(updates)}`);
+  }
+  const found: Found = {};
+  if (result !== undefined && result !== null) {
+    if (typeof result !== 'string' && !isObject(result)) {
+      throw new TypeError(`result must be a text or an object, not ${kindOf(result)}`);
+    }
+    found.result = packNamed('result', result);
+  }
+  const stateUpdates = ok && updates ? (named('state_updates', () => makePlain(updates)) as Fields) : null;
+  const said: Aside = {
+    ...aside,
+    events: join(aside.events, readList('events', events, readEvent)),
+    logs: join(aside.logs, readList('logs', logs, readLog)),
+    spans: join(aside.spans, readList('spans', spans, readSpan)),
+  };
+  if (!ok) found.error = Buffer.from(cut(error as string, errorCharsMax));
+  return settleParts(found, ok, stateUpdates, !ok && retry === false, said);
+}
+
+function settleParts(
+  found: Found,
+  ok: boolean,
+  stateUpdates: Fields | null,
+  permanent: boolean,
+  aside: Aside,
+): Settled {
+  if (stateUpdates !== null) {
+    const packed = pack(stateUpdates);
+    if (packed[0] !== packedEmpty[0]) found.state_updates = packed;
+  }
+  addAside(found, aside);
+  let bytes = 0;
+  for (const part of parts) bytes += found[part]?.length ?? 0;
+  if (bytes > responseBytesMax) throw new TypeError(`it has ${bytes} bytes; at most ${responseBytesMax} are taken`);
+  return { verdict: ok ? 'ok' : 'error', permanent, body: encodeBody(found), stateUpdates };
+}
+
+function addAside(found: Found, { events, logs, spans, stderr }: Aside): void {
+  if (events && events.length > 0) found.events = packNamed('events', events);
+  if (logs && logs.length > 0) found.logs = packNamed('logs', capLogs(logs));
+  if (spans && spans.length > 0) found.spans = pack(spans.slice(0, spansMax));
+  if (stderr) found.stderr = Buffer.from(stderr);
+}
+
+function capLogs(logs: readonly LogLine[]): LogLine[] {
+  const kept = logs
+    .slice(0, logLinesMax)
+    .map(({ level, message }) => ({ level, message: cut(message, logMessageCharsMax) }));
+  if (logs.length > logLinesMax)
+    kept.push({ level: 'warn', message: `[${logs.length - logLinesMax} more lines were cut]` });
+  return kept;
+}
+
+export function readEvent(value: unknown, at: string): EmittedEvent {
+  if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
+  const { type, payload = {}, dedupe_key } = value;
+  if (typeof type !== 'string' || type === '') throw new TypeError(`${at}.type must be a text, not ${kindOf(type)}`);
+  if (dedupe_key === undefined || dedupe_key === null) return { type, payload: payload as never };
+  if (typeof dedupe_key !== 'string') throw new TypeError(`${at}.dedupe_key must be a text, not ${kindOf(dedupe_key)}`);
+  return { type, payload: payload as never, dedupe_key };
+}
+
+export function readLog(value: unknown, at: string): LogLine {
+  if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
+  const { level, message } = value;
+  if (typeof level !== 'string') throw new TypeError(`${at}.level must be a text, not ${kindOf(level)}`);
+  if (typeof message !== 'string') throw new TypeError(`${at}.message must be a text, not ${kindOf(message)}`);
+  return { level, message };
+}
+
+function readSpan(value: unknown, at: string): Span {
+  if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
+  const { name, dur_ns } = value;
+  if (typeof name !== 'string') throw new TypeError(`${at}.name must be a text, not ${kindOf(name)}`);
+  if (typeof dur_ns !== 'number' || !Number.isFinite(dur_ns) || dur_ns < 0) {
+    throw new TypeError(`${at}.dur_ns must be a number of nanoseconds, not ${kindOf(dur_ns)}`);
+  }
+  return { name, dur_ns };
+}
+
+function readList<T>(name: string, value: unknown, read: (item: unknown, at: string) => T): readonly T[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, not ${kindOf(value)}`);
+  return value.map((item, i) => read(item, `${name}[${i}]`));
+}
+
+function join<T>(before: readonly T[] | undefined, after: readonly T[]): readonly T[] {
+  return before === undefined || before.length === 0 ? after : [...before, ...after];
+}
+
+function packNamed(name: string, value: unknown): Buffer {
+  return named(name, () => packPlain(value));
+}
+
+function named<T>(name: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new TypeError(`${name} cannot be serialised: ${describe(error)}`);
+  }
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a wrong value is, in few words. */
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return JSON.stringify(cut(value, 40));
+  return typeof value === 'object' ? 'an object' : typeof value === 'function' ? 'a function' : String(value);
+}
+
+function cut(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`;
+}

@@ -1,0 +1,68 @@
+// Outcomes on the wire: frame id (8), then per task a head and the encoded body.
+import { type Body, emptyBody } from './outcome.ts';
+import { type Outcome, type Verdict, verdicts } from './port.ts';
+import { allocateMessage } from './wire.ts';
+
+export type OutcomeHead = Omit<Outcome, 'body'>;
+
+/** Task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
+export const outcomeHeadBytes = 22;
+const runUsMax = 0xffff_ffff;
+
+/** Writes one outcome; returns where it ends. An empty body takes no bytes. */
+export function writeOutcome(into: Buffer, at: number, head: OutcomeHead, body: Body): number {
+  const bodyBytes = body === emptyBody ? 0 : body.length;
+  into.writeUInt32LE(head.task, at);
+  into[at + 4] = verdicts.indexOf(head.verdict);
+  into[at + 5] = head.permanent ? 1 : 0;
+  into.writeUInt32LE(bodyBytes, at + 6);
+  into.writeUInt32LE(Math.min(head.runUs, runUsMax), at + 10);
+  into.writeDoubleLE(head.startedUs, at + 14);
+  if (bodyBytes > 0) into.set(body, at + outcomeHeadBytes);
+  return at + outcomeHeadBytes + bodyBytes;
+}
+
+/** A message with outcomes that are written already. */
+export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
+  const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length);
+  message.writeDoubleLE(frameId, bodyAt);
+  message.set(written, bodyAt + 8);
+  return message;
+}
+
+export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
+  const bytes = Buffer.allocUnsafe(outcomeHeadBytes + body.length);
+  return bytes.subarray(0, writeOutcome(bytes, 0, head, body));
+}
+
+export function readOutcomes(body: Buffer): { frameId: number; outcomes: Outcome[] } {
+  const outcomes: Outcome[] = [];
+  for (let at = 8; at < body.length; ) {
+    const bodyBytes = body.readUInt32LE(at + 6);
+    const bodyAt = at + outcomeHeadBytes;
+    outcomes.push({
+      task: body.readUInt32LE(at),
+      verdict: verdicts[body[at + 4]!] as Verdict,
+      permanent: body[at + 5] === 1,
+      startedUs: body.readDoubleLE(at + 14),
+      runUs: body.readUInt32LE(at + 10),
+      body: bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes),
+    });
+    at = bodyAt + bodyBytes;
+  }
+  return { frameId: body.readDoubleLE(0), outcomes };
+}
+
+export function returnedMessage(frameId: number, first: number, end: number): Buffer {
+  const { message, bodyAt } = allocateMessage('returned', 16);
+  message.writeDoubleLE(frameId, bodyAt);
+  message.writeUInt32LE(first, bodyAt + 8);
+  message.writeUInt32LE(end, bodyAt + 12);
+  return message;
+}
+
+export function readReturned(body: Buffer): { frameId: number; tasks: number[] } {
+  const first = body.readUInt32LE(8);
+  const end = body.readUInt32LE(12);
+  return { frameId: body.readDoubleLE(0), tasks: Array.from({ length: end - first }, (_, i) => first + i) };
+}

@@ -1,0 +1,35 @@
+// The plugin state that the tasks of a frame see: that of the dispatch, and the updates of the tasks before.
+import { type Json, pack } from '../packing.ts';
+import { unpackObject } from './request.ts';
+import { type Aside, type Settled, settleFailure } from './response.ts';
+
+/** Of one plugin instance, packed. */
+export const stateBytesMax = 2 ** 20;
+
+export class FrameState {
+  #packed: Uint8Array;
+
+  constructor(packed: Uint8Array) {
+    this.#packed = packed;
+  }
+
+  /** A copy of its own for every task. */
+  fresh(): { [key: string]: Json } {
+    return unpackObject(this.#packed);
+  }
+
+  /** Takes over the updates of a task that ended `ok`; one that would grow the state too much fails instead. */
+  settle(settled: Settled, aside?: Aside): Settled {
+    if (settled.stateUpdates === null) return settled;
+    const packed = pack({ ...this.fresh(), ...settled.stateUpdates });
+    if (packed.length > stateBytesMax) {
+      return settleFailure(
+        `the state would have ${packed.length} bytes; at most ${stateBytesMax} are kept`,
+        true,
+        aside,
+      );
+    }
+    this.#packed = packed;
+    return settled;
+  }
+}

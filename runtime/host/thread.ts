@@ -1,0 +1,134 @@
+// A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
+import { parentPort, threadId, workerData } from 'node:worker_threads';
+import { type Json, unpack } from '../packing.ts';
+import { type Code, codeOf, handlerOf, loadCode } from './code.ts';
+import { Deadline } from './deadline.ts';
+import { Frame } from './frame.ts';
+import { guardKill } from './guard.ts';
+import { Kit } from './kit.ts';
+import type { Handler } from './plugin-api.ts';
+import type { HostedPlugin } from './port.ts';
+import { makeRequest } from './request.ts';
+import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from './response.ts';
+import { PayloadChecks } from './schema.ts';
+import { encodeOutcome, type OutcomeHead } from './settlement.ts';
+import { Slot } from './slot.ts';
+import { FrameState } from './state.ts';
+
+/** What every thread of a pool is given. */
+export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+/** An outcome that found no room in the frame's memory. */
+export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
+
+const { generation, plugins } = workerData as ThreadData;
+for (const plugin of plugins) freezeDeep(plugin.config);
+guardKill();
+const checks = new PayloadChecks();
+const deadline = new Deadline();
+/** Wall time minus the thread's own steady clock. */
+let epochMs = Date.now() - performance.now();
+
+/** The task that piscina runs: one frame. */
+export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
+  const slot = new Slot(shared);
+  slot.enter('loading', threadId);
+  let task = slot.claim();
+  if (task < 0) return;
+  const frame = new Frame(slot.frame);
+  const plugin = plugins[frame.head.plugin]!;
+  let handler: Handler | null = null;
+  let refused: Settled | null = null;
+  try {
+    const code: Code = codeOf(plugin) ?? (await loadCode(plugin, generation));
+    handler = handlerOf(code, frame.command);
+    if (handler === null) refused = settleFailure(`${plugin.entrypoint} exports no function "${frame.command}"`, true);
+  } catch (error) {
+    refused = settleThrown(error);
+  }
+  const schema = plugin.commands[frame.command]?.inputSchema;
+  const state = new FrameState(frame.state);
+  const { deadlineMs } = frame.head;
+  const drift = Date.now() - performance.now() - epochMs;
+  if (Math.abs(drift) > 2) epochMs += drift;
+  slot.enter('running', threadId);
+
+  for (let startedMs = performance.now(); task >= 0; task = slot.claim()) {
+    let settled = refused;
+    let endedMs = startedMs;
+    if (settled === null) {
+      const payload = unpack<Json>(frame.payload(task));
+      const mismatch = schema ? checks.check(schema, payload) : null;
+      if (mismatch !== null) settled = settleFailure(mismatch, true);
+      else {
+        const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
+        const kit = new Kit();
+        try {
+          let answer: unknown = handler!(request, kit);
+          if (isThenable(answer)) answer = await deadline.race(answer, startedMs + deadlineMs, kit);
+          const aside = kit.close();
+          settled = isNothing(answer) && aside === null ? settledOk : settleAnswer(answer, false, aside ?? undefined);
+          if (settled.stateUpdates !== null) settled = state.settle(settled, aside ?? undefined);
+        } catch (error) {
+          settled = settleThrown(error, kit.close() ?? undefined);
+        }
+        endedMs = performance.now();
+        if (endedMs - startedMs > deadlineMs) {
+          settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out');
+        }
+      }
+    }
+    publish(slot, frame.head.frameId, task, settled, startedMs, endedMs);
+    startedMs = endedMs;
+  }
+}
+
+function publish(
+  slot: Slot,
+  frameId: number,
+  task: number,
+  settled: Settled,
+  startedMs: number,
+  endedMs: number,
+): void {
+  const head: OutcomeHead = {
+    task,
+    verdict: settled.verdict,
+    permanent: settled.permanent,
+    startedUs: Math.round((epochMs + startedMs) * 1000),
+    runUs: Math.round((endedMs - startedMs) * 1000),
+  };
+  if (!slot.publish(head, settled.body)) {
+    const written = encodeOutcome(head, settled.body);
+    parentPort!.postMessage({ frameId, written } satisfies LateOutcome);
+  }
+  slot.countAnswered();
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+}
+
+function isNothing(answer: unknown): boolean {
+  if (answer === undefined) return true;
+  if (typeof answer !== 'object' || answer === null) return false;
+  for (const _ in answer) return false;
+  return Object.getPrototypeOf(answer) === Object.prototype;
+}
+
+let textOfMs = 0;
+let text = '';
+
+function deadlineText(atMs: number): string {
+  const wallMs = Math.floor(epochMs + atMs);
+  if (wallMs !== textOfMs) {
+    textOfMs = wallMs;
+    text = new Date(wallMs).toISOString();
+  }
+  return text;
+}
+
+function freezeDeep(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const item of Object.values(value)) freezeDeep(item);
+}

@@ -1,0 +1,66 @@
+// Messages on the pipe between the ledger thread and a plugin host: length (4, little endian) | kind (1) | body.
+
+/** Towards the host, then towards the ledger thread. */
+const kinds = ['configure', 'frame', 'stop', 'ready', 'outcomes', 'returned', 'replaced', 'log'] as const;
+export type MessageKind = (typeof kinds)[number];
+
+const headBytes = 5;
+const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
+
+/** A message with room for a body of so many bytes; the body starts at the returned offset. */
+export function allocateMessage(kind: MessageKind, bodyBytes: number): { message: Buffer; bodyAt: number } {
+  const message = Buffer.allocUnsafe(headBytes + bodyBytes);
+  message.writeUInt32LE(bodyBytes, 0);
+  message[4] = numbers[kind];
+  return { message, bodyAt: headBytes };
+}
+
+export function encodeMessage(kind: MessageKind, body: Uint8Array): Buffer {
+  const { message, bodyAt } = allocateMessage(kind, body.length);
+  message.set(body, bodyAt);
+  return message;
+}
+
+/** Cuts a stream of chunks into messages. Bodies that lie within a chunk are views of it. */
+export class MessageReader {
+  readonly #take: (kind: MessageKind, body: Buffer) => void;
+  /** Less than a head, left over from the chunk before. */
+  #rest: Buffer | null = null;
+  /** A body that comes in several chunks. */
+  #body: Buffer | null = null;
+  #filled = 0;
+  #kind: MessageKind = 'ready';
+
+  constructor(take: (kind: MessageKind, body: Buffer) => void) {
+    this.#take = take;
+  }
+
+  push(next: Buffer): void {
+    const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
+    this.#rest = null;
+    let at = 0;
+    if (this.#body !== null) {
+      at = chunk.copy(this.#body, this.#filled);
+      this.#filled += at;
+      if (this.#filled < this.#body.length) return;
+      const body = this.#body;
+      this.#body = null;
+      this.#take(this.#kind, body);
+    }
+    while (chunk.length - at >= headBytes) {
+      const bytes = chunk.readUInt32LE(at);
+      const kind = kinds[chunk[at + 4]!]!;
+      at += headBytes;
+      if (chunk.length - at >= bytes) {
+        this.#take(kind, chunk.subarray(at, at + bytes));
+        at += bytes;
+      } else {
+        this.#kind = kind;
+        this.#body = Buffer.allocUnsafeSlow(bytes);
+        this.#filled = chunk.copy(this.#body, 0, at);
+        return;
+      }
+    }
+    if (at < chunk.length) this.#rest = chunk.subarray(at);
+  }
+}

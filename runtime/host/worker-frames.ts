@@ -1,0 +1,208 @@
+// Frames of worker plugins in flight: handed to the pool, watched by a coarse clock, taken apart when a task is slow.
+import type { FrameHead } from './frame.ts';
+import { reasonOf, ThreadPool } from './pool.ts';
+import type { HostedPlugin } from './port.ts';
+import type { Reports } from './reports.ts';
+import { type Settled, settleFailure, timeOutReason } from './response.ts';
+import { Slot } from './slot.ts';
+
+/** A task that runs longer is slow: what waits behind it goes back. */
+const slowMs = 5;
+/** A plugin's code may take so long to load before what waits behind goes back, and before its thread is replaced. */
+const slowLoadMs = 250;
+const loadMsMax = 10_000;
+/** Outcomes of a frame that goes on are told after this time. */
+const flushMs = 2;
+/** How long after its deadline a handler may take to heed the signal. */
+export const graceMs = 100;
+/** The clock's step, and its step while nothing but slow tasks runs. */
+const tickMs = 3;
+const lazyTickMs = 20;
+
+type Flight = {
+  readonly head: FrameHead;
+  readonly slot: Slot;
+  /** Bytes of outcomes told so far. */
+  told: number;
+  /** Tasks that are or were with a thread; the others were taken back. */
+  started: number;
+  takenBack: boolean;
+  /** What was last seen of it, and since when. */
+  seen: number;
+  seenAtMs: number;
+  /** Its thread is being stopped. */
+  doom: Settled | null;
+};
+
+export class WorkerFrames {
+  readonly #threads: number;
+  readonly #reports: Reports;
+  readonly #pool: ThreadPool;
+  /** All that is not over, and of these what no thread is asked for yet: the pool gets as many as it has threads. */
+  readonly #flights = new Set<Flight>();
+  #waiting: Flight[] = [];
+  #running = 0;
+  #clock: NodeJS.Timeout | null = null;
+  #clockMs = 0;
+
+  constructor(
+    threads: number,
+    generation: number,
+    plugins: readonly HostedPlugin[],
+    reports: Reports,
+    onStuck: () => void,
+  ) {
+    this.#threads = threads;
+    this.#reports = reports;
+    this.#pool = new ThreadPool(
+      threads,
+      { generation, plugins },
+      {
+        onLateOutcome: late => reports.written(late.frameId, late.written),
+        onThreadReplaced: reason => reports.replaced(reason),
+        onStuck,
+      },
+    );
+  }
+
+  get idle(): boolean {
+    return this.#flights.size === 0;
+  }
+
+  submit(head: FrameHead, frame: Uint8Array): void {
+    const slot = Slot.of(frame, head.count);
+    const flight: Flight = {
+      head,
+      slot,
+      told: 0,
+      started: head.count,
+      takenBack: false,
+      seen: 0,
+      seenAtMs: performance.now(),
+      doom: null,
+    };
+    this.#flights.add(flight);
+    this.#waiting.push(flight);
+    this.#launch();
+    this.#wind(tickMs);
+  }
+
+  /** Gives back all that no thread has begun. */
+  returnUnstarted(): void {
+    for (const flight of this.#flights) this.#takeBack(flight);
+    this.#dropWaiting();
+  }
+
+  /** Stops the threads; what they run is not answered. */
+  async close(): Promise<void> {
+    if (this.#clock !== null) clearTimeout(this.#clock);
+    this.#waiting = [];
+    this.#flights.clear();
+    await this.#pool.close();
+  }
+
+  #launch(): void {
+    while (this.#running < this.#threads) {
+      const flight = this.#waiting.shift();
+      if (flight === undefined) return;
+      this.#running++;
+      this.#pool.run(flight.slot.shared).then(
+        () => this.#land(flight),
+        error => this.#crash(flight, error),
+      );
+    }
+  }
+
+  /** What waits and was taken back is over. */
+  #dropWaiting(): void {
+    for (const flight of this.#waiting) if (flight.takenBack) this.#flights.delete(flight);
+    this.#waiting = this.#waiting.filter(flight => !flight.takenBack);
+  }
+
+  #land(flight: Flight): void {
+    this.#running--;
+    this.#launch();
+    if (this.#flights.delete(flight)) this.#tell(flight);
+  }
+
+  /** The thread died: who was with it goes back, the task that ran bears it. */
+  async #crash(flight: Flight, error: unknown): Promise<void> {
+    this.#takeBack(flight);
+    await this.#pool.exitOf(flight.slot.thread);
+    this.#running--;
+    this.#launch();
+    if (!this.#flights.delete(flight)) return;
+    this.#tell(flight);
+    const task = flight.slot.answered;
+    if (task >= flight.started) return;
+    const { verdict, permanent, body } = flight.doom ?? settleFailure(reasonOf(error), false);
+    const runMs = performance.now() - flight.seenAtMs;
+    const startedUs = Math.round((performance.timeOrigin + flight.seenAtMs) * 1000);
+    this.#reports.outcome(
+      flight.head.frameId,
+      { task, verdict, permanent, startedUs, runUs: Math.round(runMs * 1000) },
+      body,
+    );
+  }
+
+  #tell(flight: Flight): void {
+    const { written } = flight.slot;
+    if (written === flight.told) return;
+    this.#reports.written(flight.head.frameId, flight.slot.outcomes(flight.told, written));
+    flight.told = written;
+  }
+
+  #takeBack(flight: Flight): void {
+    if (flight.takenBack) return;
+    flight.takenBack = true;
+    flight.started = flight.slot.takeBack();
+    this.#reports.returned(flight.head.frameId, flight.started, flight.head.count);
+  }
+
+  #wind(afterMs: number): void {
+    if (this.#clock !== null) {
+      if (this.#clockMs <= afterMs) return;
+      clearTimeout(this.#clock);
+    }
+    this.#clockMs = afterMs;
+    this.#clock = setTimeout(() => this.#tick(), afterMs);
+  }
+
+  #tick(): void {
+    this.#clock = null;
+    const nowMs = performance.now();
+    let slow = 0;
+    for (const flight of this.#flights) {
+      this.#look(flight, nowMs);
+      if (flight.takenBack && flight.slot.phase !== 'waiting') slow++;
+    }
+    if (slow >= this.#threads) {
+      for (const flight of this.#waiting) if (nowMs - flight.seenAtMs >= slowMs) this.#takeBack(flight);
+      this.#dropWaiting();
+    }
+    if (this.#flights.size > 0) this.#wind(slow === this.#flights.size ? lazyTickMs : tickMs);
+  }
+
+  #look(flight: Flight, nowMs: number): void {
+    const { slot, head } = flight;
+    const { phase, answered } = slot;
+    if (phase === 'waiting') return;
+    // Loading and the first task are told apart: loading is not the task's time.
+    const seen = phase === 'loading' ? 1 : 2 + answered;
+    if (seen !== flight.seen) {
+      flight.seen = seen;
+      flight.seenAtMs = nowMs;
+      return;
+    }
+    const sinceMs = nowMs - flight.seenAtMs;
+    if (sinceMs >= flushMs) this.#tell(flight);
+    const loading = phase === 'loading';
+    if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(flight);
+    const limitMs = loading ? Math.max(loadMsMax, head.deadlineMs) : head.deadlineMs + graceMs;
+    if (sinceMs < limitMs || flight.doom !== null || answered >= flight.started) return;
+    const reason = loading ? `timed out after ${limitMs} ms while loading` : timeOutReason(head.deadlineMs);
+    flight.doom = settleFailure(reason, false, {}, 'timed_out');
+    this.#takeBack(flight);
+    this.#pool.terminate(slot.thread, reason);
+  }
+}
