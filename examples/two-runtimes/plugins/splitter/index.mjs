@@ -1,0 +1,28 @@
+// Splits a text into paragraphs: what stands between empty lines. Runs on a thread of the plugin host.
+
+/** @typedef {import('../../../../runtime/host/plugin-api.ts').Request} Request */
+/** @typedef {import('../../../../runtime/host/plugin-api.ts').Response} Response */
+
+/**
+ * No events: the next step starts once, with the result as its payload.
+ * @param {Request} request
+ * @returns {Response}
+ */
+export function handle(request) {
+  const { payload } = /** @type {{ payload: { text: string } }} */ (request.payload);
+  const paragraphsMax = Number(request.config['paragraphs_max'] ?? 1000);
+  const paragraphs = split(payload.text);
+  if (paragraphs.length > paragraphsMax) {
+    const error = `text has ${paragraphs.length} paragraphs, and at most ${paragraphsMax} are taken`;
+    return { status: 'error', error, retry: false };
+  }
+  return { result: { paragraphs } };
+}
+
+/** @param {string} text */
+export function split(text) {
+  return text
+    .split(/\r?\n[ \t]*\r?\n/)
+    .map(paragraph => paragraph.trim())
+    .filter(paragraph => paragraph !== '');
+}
