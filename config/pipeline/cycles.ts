@@ -1,0 +1,32 @@
+// Pipelines that call themselves, directly or through others.
+import type { PipelineDefinition, Step } from './definition.ts';
+
+/** The pipelines that a sequence calls, at any depth. */
+function callsOf(steps: readonly Step[]): string[] {
+  const found: string[] = [];
+  for (const step of steps) {
+    if (step.kind === 'call') found.push(step.pipeline);
+    else if (step.kind === 'steps') found.push(...callsOf(step.steps));
+    else if (step.kind === 'split') for (const branch of step.branches) found.push(...callsOf(branch.steps));
+  }
+  return found;
+}
+
+/** Each cycle once, as the names along it, begun at the pipeline that is defined first. */
+export function findCycles(pipelines: readonly PipelineDefinition[]): string[][] {
+  const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(pipeline.steps))]]));
+  const cycles: string[][] = [];
+  const done = new Set<string>();
+  const visit = (name: string, chain: readonly string[]): void => {
+    const begin = chain.indexOf(name);
+    if (begin >= 0) {
+      cycles.push([...chain.slice(begin), name]);
+      return;
+    }
+    if (done.has(name)) return;
+    for (const called of calls.get(name) ?? []) visit(called, [...chain, name]);
+    done.add(name);
+  };
+  for (const { name } of pipelines) visit(name, []);
+  return cycles;
+}
