@@ -1,0 +1,84 @@
+// Whether a request may go on to its handler, in the fixed order of refusals: 503, 401, 403, 404, 405, and then, once the body
+// is there, 413, 415, 400.
+
+import type { Config } from '../config/config.ts';
+import { type Authenticate, type Caller, may } from './auth.ts';
+import { type Head, mayBeJson } from './head.ts';
+import { readJson } from './json.ts';
+import { mismatchProblem, type Problem, type ProblemItem, problem } from './problem.ts';
+import type { Access, Route } from './route.ts';
+import type { Match, Place } from './router.ts';
+
+export type Admitted = {
+  readonly kind: 'admitted';
+  readonly route: Route;
+  readonly params: { readonly [name: string]: string };
+  readonly caller: Caller | null;
+};
+export type Admission = Admitted | Problem;
+
+export type Door = {
+  readonly match: Match;
+  /** Lower case. */
+  readonly method: string;
+  readonly authorization: string | undefined;
+  readonly config: Config;
+  readonly isStopping: boolean;
+};
+
+/** Everything that is decided before the path's names are looked up. */
+export function admit(door: Door, authenticate: Authenticate): Admission {
+  const { match, method } = door;
+  const isReading = method === 'get' || method === 'head';
+  if (door.isStopping && !isReading) return problem('stopping', 'the service is shutting down');
+  const place = typeof match === 'object' ? match.place : null;
+  const found = place && routeOf(place, method);
+  const access = found?.access ?? (place && accessOf(place));
+  const caller = access?.kind === 'open' ? null : authenticate(door.config, door.authorization);
+  if (caller === undefined) return problem('unauthorized', 'a valid bearer token is needed');
+  if (match === 'malformed') return problem('invalid_path', 'the path has a bad percent-escape or a NUL');
+  if (typeof match === 'string') return problem('unknown_route', 'there is nothing at this path');
+  if (!found) {
+    const headers = [['Allow', match.place.allow]] as const;
+    return problem('method_not_allowed', `only ${match.place.allow} can be used here`, { headers });
+  }
+  if (caller !== null && found.access.kind === 'scopes' && !may(caller, found.access.anyOf)) {
+    return forbidden(found.access.anyOf);
+  }
+  return { kind: 'admitted', route: found, params: match.params, caller };
+}
+
+/** The caller lacks all of these scopes. */
+export function forbidden(anyOf: readonly string[]): Problem {
+  return problem('forbidden', `this needs one of the scopes ${[...anyOf, '*'].filter(unique).join(', ')}`);
+}
+
+function unique(scope: string, index: number, scopes: readonly string[]): boolean {
+  return scopes.indexOf(scope) === index;
+}
+
+function routeOf(place: Place, method: string): Route | undefined {
+  if (method === 'get' || method === 'head') return place.routes.GET;
+  return method === 'post' ? place.routes.POST : undefined;
+}
+
+// A wrong method tells that the path is known: only to those who may know.
+function accessOf(place: Place): Access {
+  const routes = Object.values(place.routes);
+  return (routes.find(({ access }) => access.kind === 'open') ?? routes[0]!).access;
+}
+
+/** Says what is wrong with a value; nothing when it fits. */
+export type BodyCheck = (value: unknown) => readonly ProblemItem[];
+
+export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | Problem;
+
+/** The body as a value that fits, or 415 or 400. */
+export function readBody(head: Head, bytes: Uint8Array, check: BodyCheck): BodyReading {
+  if (bytes.length === 0) return { kind: 'body', value: undefined };
+  if (!mayBeJson(head)) return problem('unsupported_media_type', 'the body must be application/json');
+  const reading = readJson(bytes);
+  if (reading.kind === 'refused') return problem('invalid_json', reading.message);
+  const errors = check(reading.value);
+  return errors.length > 0 ? mismatchProblem('invalid_request', errors) : { kind: 'body', value: reading.value };
+}

@@ -1,0 +1,92 @@
+// The head of a request: what is read of it while it is there, and whether its framing can be trusted.
+
+/** What the server's request object offers; it is gone once the handler returns. */
+export interface RequestSource {
+  getMethod(): string;
+  getUrl(): string;
+  getQuery(): string | undefined;
+  forEach(visit: (name: string, value: string) => void): void;
+}
+
+export type Head = {
+  /** Lower case. */
+  readonly method: string;
+  /** As sent, percent-escapes and all. */
+  readonly path: string;
+  readonly query: string;
+  /** Lower-case name, value, name, value … */
+  readonly headers: readonly string[];
+  /** Null: the body is chunked. */
+  readonly contentLength: number | null;
+  /** Two readers could disagree on where the request ends. */
+  readonly framing: 'sound' | 'doubtful';
+  readonly authorization: string | undefined;
+};
+
+// The callback of forEach, made once: a closure for every request would be garbage for every request.
+let headers: string[] = [];
+function visit(name: string, value: string): void {
+  headers.push(name, value);
+}
+
+export function readHead(source: RequestSource): Head {
+  headers = [];
+  source.forEach(visit);
+  let lengths = 0;
+  let codings = 0;
+  let authorizations = 0;
+  let length = '';
+  let coding = '';
+  let authorization: string | undefined;
+  for (let i = 0; i < headers.length; i += 2) {
+    switch (headers[i]) {
+      case 'content-length':
+        lengths++;
+        length = headers[i + 1]!;
+        break;
+      case 'transfer-encoding':
+        codings++;
+        coding = headers[i + 1]!;
+        break;
+      case 'authorization':
+        authorizations++;
+        authorization = headers[i + 1]!;
+        break;
+    }
+  }
+  const isSound =
+    lengths + codings <= 1 && (lengths === 0 || decimal.test(length)) && (codings === 0 || coding === 'chunked');
+  return {
+    method: source.getMethod(),
+    path: source.getUrl(),
+    query: source.getQuery() ?? '',
+    headers,
+    contentLength: codings > 0 ? null : lengths === 0 ? 0 : Number(length),
+    framing: isSound ? 'sound' : 'doubtful',
+    authorization: authorizations === 1 ? authorization : undefined,
+  };
+}
+
+const decimal = /^\d{1,15}$/;
+
+/** The first header of that (lower-case) name. */
+export function headerOf(head: Head, name: string): string | undefined {
+  for (let i = 0; i < head.headers.length; i += 2) if (head.headers[i] === name) return head.headers[i + 1];
+  return undefined;
+}
+
+const requestIdShape = /^[\w.:+/=~@-]{1,128}$/;
+
+/** The caller's X-Request-Id, when it is fit to be written back. */
+export function givenRequestId(head: Head): string | undefined {
+  const given = headerOf(head, 'x-request-id');
+  return given !== undefined && requestIdShape.test(given) ? given : undefined;
+}
+
+const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json[ \t]*(?:;|$)/i;
+
+/** Whether a body may be read as JSON: its Content-Type says so, or says nothing. */
+export function mayBeJson(head: Head): boolean {
+  const type = headerOf(head, 'content-type');
+  return type === undefined || type === '' || jsonType.test(type);
+}

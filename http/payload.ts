@@ -1,0 +1,66 @@
+// Checks of bodies and payloads against JSON Schemas, in the words of a refusal.
+import type { Config } from '../config/config.ts';
+import { type Mismatch, makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../config/json-schema.ts';
+import type { JsonObject } from '../runtime/packing.ts';
+import type { BodyCheck } from './admission.ts';
+import type { ProblemItem } from './problem.ts';
+
+const compile = makeSchemaCompiler();
+
+/** The check of a route's body. */
+export function makeBodyCheck(schema: object): BodyCheck {
+  const check = compiled(compile, schema as JsonObject);
+  return value => check(value).map(mismatch => itemOf(mismatch, ''));
+}
+
+type PayloadChecks = { readonly compile: SchemaCompiler; readonly bySchema: Map<JsonObject, SchemaCheck> };
+const checksOf = new WeakMap<Config, PayloadChecks>();
+
+const fits: readonly ProblemItem[] = [];
+
+/** What is wrong with the payload by the command's input schema; compiled on first use, once for each configuration. */
+export function checkPayload(config: Config, schema: JsonObject | null, payload: unknown): readonly ProblemItem[] {
+  if (schema === null) return fits;
+  let checks = checksOf.get(config);
+  if (!checks) {
+    checks = { compile: makeSchemaCompiler(), bySchema: new Map() };
+    checksOf.set(config, checks);
+  }
+  let check = checks.bySchema.get(schema);
+  if (!check) {
+    check = compiled(checks.compile, schema);
+    checks.bySchema.set(schema, check);
+  }
+  const mismatches = check(payload);
+  return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, '/payload'));
+}
+
+function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
+  const result = compiler(schema, 'first');
+  if (!result.ok) throw new Error(`a schema does not compile: ${result.message}`);
+  return result.check;
+}
+
+/** Points at the field that is missing or too many, not at the object around it. */
+function itemOf({ pointer, message, keyword, params }: Mismatch, base: string): ProblemItem {
+  const at = base + pointer;
+  switch (keyword) {
+    case 'required':
+      return { pointer: `${at}/${escaped(params['missingProperty'])}`, message: 'is required' };
+    case 'additionalProperties':
+    case 'unevaluatedProperties': {
+      const field = params['additionalProperty'] ?? params['unevaluatedProperty'];
+      return { pointer: `${at}/${escaped(field)}`, message: 'is not a known field' };
+    }
+    case 'enum':
+      return { pointer: at, message: `must be one of ${JSON.stringify(params['allowedValues'])}` };
+    case 'const':
+      return { pointer: at, message: `must be ${JSON.stringify(params['allowedValue'])}` };
+    default:
+      return { pointer: at, message };
+  }
+}
+
+function escaped(key: unknown): string {
+  return String(key).replaceAll('~', '~0').replaceAll('/', '~1');
+}

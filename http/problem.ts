@@ -1,0 +1,79 @@
+// Refusals as problem details (RFC 9457): the table of codes, and how one is written.
+
+type Kind = { readonly status: number; readonly title: string; readonly retryAfterSeconds?: number };
+
+/** Every code that an answer can carry. Codes are stable: clients decide by them. */
+export const problems = {
+  malformed_request: { status: 400, title: 'Malformed request' },
+  invalid_path: { status: 400, title: 'Invalid path' },
+  invalid_query: { status: 400, title: 'Invalid query' },
+  invalid_json: { status: 400, title: 'Invalid JSON' },
+  invalid_request: { status: 400, title: 'Invalid request' },
+  invalid_payload: { status: 400, title: 'Invalid payload' },
+  several_entry_dispatches: { status: 400, title: 'Several entry dispatches' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  unknown_route: { status: 404, title: 'Not found' },
+  unknown_plugin: { status: 404, title: 'Unknown plugin' },
+  unknown_command: { status: 404, title: 'Unknown command' },
+  unknown_pipeline: { status: 404, title: 'Unknown pipeline' },
+  unknown_job: { status: 404, title: 'Unknown job' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  body_too_large: { status: 413, title: 'Body too large' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  internal_error: { status: 500, title: 'Internal error' },
+  queue_full: { status: 503, title: 'Queue full', retryAfterSeconds: 1 },
+  disk_full: { status: 503, title: 'Disk full', retryAfterSeconds: 30 },
+  unavailable: { status: 503, title: 'Unavailable', retryAfterSeconds: 1 },
+  stopping: { status: 503, title: 'Shutting down', retryAfterSeconds: 5 },
+} as const satisfies { readonly [code: string]: Kind };
+
+export type ProblemCode = keyof typeof problems;
+/** One of several things that are wrong; the pointer leads into the body. */
+export type ProblemItem = { readonly pointer: string; readonly message: string };
+
+export type Problem = {
+  readonly kind: 'problem';
+  readonly code: ProblemCode;
+  readonly detail: string;
+  readonly errors?: readonly ProblemItem[];
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+};
+
+export function problem(code: ProblemCode, detail: string, more?: Pick<Problem, 'errors' | 'headers'>): Problem {
+  return { kind: 'problem', code, detail, ...more };
+}
+
+/** Refuses a body by what a schema says of it. */
+export function mismatchProblem(code: ProblemCode, errors: readonly ProblemItem[]): Problem {
+  const detail = errors.map(({ pointer, message }) => `${pointer === '' ? 'the body' : pointer} ${message}`).join('; ');
+  return problem(code, detail, errors.length > 1 ? { errors } : undefined);
+}
+
+export function problemStatus(of: Problem): number {
+  return problems[of.code].status;
+}
+
+/** The headers that belong to the code, and those of the problem itself. */
+export function problemHeaders(of: Problem): readonly (readonly [name: string, value: string])[] {
+  const headers = [...(of.headers ?? [])];
+  const kind: Kind = problems[of.code];
+  if (kind.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
+  if (kind.retryAfterSeconds !== undefined) headers.push(['Retry-After', String(kind.retryAfterSeconds)]);
+  return headers;
+}
+
+/** The body, `application/problem+json`. */
+export function writeProblem(of: Problem, requestId: string): string {
+  const { status, title } = problems[of.code];
+  return JSON.stringify({
+    type: `urn:headgate:problem:${of.code}`,
+    title,
+    status,
+    detail: of.detail,
+    code: of.code,
+    error: of.detail,
+    request_id: requestId,
+    ...(of.errors ? { errors: of.errors } : undefined),
+  });
+}

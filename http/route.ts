@@ -1,0 +1,95 @@
+// A route, declared once: the router, authorization, validation and the documents are derived from this.
+import type { TSchema } from '@sinclair/typebox';
+import type { Config } from '../config/config.ts';
+import type { Scope } from '../config/section/scope.ts';
+import type { Caller } from './auth.ts';
+import type { Engine } from './engine.ts';
+import type { Problem } from './problem.ts';
+import type { Parameters, Query } from './query.ts';
+
+export type Method = 'GET' | 'POST';
+
+/** Open routes ignore credentials. */
+export type Access = { readonly kind: 'open' } | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] };
+export const open: Access = { kind: 'open' };
+export function anyOf(...scopes: readonly Scope[]): Access {
+  return { kind: 'scopes', anyOf: scopes };
+}
+
+/** Where the streamed part of an answer goes. What a callback of it throws ends the answer, not the process. */
+export interface Sink {
+  /** False: the reader is slower than this, and what waits for it grows. */
+  write(text: string): boolean;
+  /** Calls once, when there is room to write, and never before this returns. */
+  onReady(resume: () => void): void;
+  end(): void;
+}
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+export type Answer =
+  | { readonly kind: 'json'; readonly status: number; readonly body: string }
+  | {
+      readonly kind: 'stream';
+      readonly status: number;
+      readonly contentType: string;
+      readonly headers?: Headers;
+      /** Not called for HEAD. */
+      open(sink: Sink): void;
+    }
+  | Problem;
+
+export function json(status: number, body: string): Answer {
+  return { kind: 'json', status, body };
+}
+
+/** The names between the braces of a path. */
+export type Params<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { readonly [N in Name]: string } & Params<Rest>
+  : unknown;
+
+/** One request, as a handler sees it. */
+export interface Call<P = unknown, Q = unknown, F = unknown> {
+  readonly engine: Engine;
+  /** In force when the request came. */
+  readonly config: Config;
+  readonly params: P;
+  readonly query: Q;
+  /** The JSON value that fits the schema; undefined when there was no body. */
+  readonly body: unknown;
+  /** Null on open routes. */
+  readonly caller: Caller | null;
+  /** What `find` found. */
+  readonly found: F;
+  readonly requestId: string;
+  nowMs(): number;
+  /** The first header of that (lower-case) name. */
+  header(name: string): string | undefined;
+  /** Called once when the caller goes away before the answer is complete. */
+  onGone(forget: () => void): void;
+}
+
+type Declaration<P extends string, Q extends Parameters, F> = {
+  readonly method: Method;
+  /** With parameters in braces: `/job/{job_id}`. */
+  readonly path: P;
+  /** A heading of the reference. */
+  readonly section: string;
+  readonly summary: string;
+  readonly access: Access;
+  readonly query: Q;
+  /** A JSON body, which may be left out. */
+  readonly body: TSchema | null;
+  /** What it answers, by status; problems besides. */
+  readonly answers: { readonly [status: number]: { readonly description: string; readonly schema: TSchema | null } };
+  /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */
+  find(call: Call<Params<P>, unknown, unknown>): F | Problem;
+  handle(call: Call<Params<P>, Query<Q>, F>): Answer | Promise<Answer>;
+};
+
+// Methods, not properties: they compare loosely, so that any declaration is a Route.
+export type Route = Declaration<string, Parameters, unknown>;
+
+/** Declares a route; the types of the handler follow from the declaration. */
+export function route<const P extends string, const Q extends Parameters, F>(declaration: Declaration<P, Q, F>): Route {
+  return declaration as unknown as Route;
+}

@@ -1,0 +1,145 @@
+// Execution (interface, 4.1): direct plugin calls and pipeline calls.
+import { Type } from '@sinclair/typebox';
+import type { Refusal } from '../../actors/job/protocol.ts';
+import { pipelinePlugin } from '../../actors/job/protocol.ts';
+import type { Command, Config, PluginInstance } from '../../config/config.ts';
+import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
+import type { Scope } from '../../config/section/scope.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { pack, packedEmpty } from '../../runtime/packing.ts';
+import { forbidden } from '../admission.ts';
+import { may } from '../auth.ts';
+import { checkPayload } from '../payload.ts';
+import { mismatchProblem, type Problem, problem } from '../problem.ts';
+import { flag } from '../query.ts';
+import { type Answer, anyOf, json, type Route, route } from '../route.ts';
+import { entryDispatches, runAndWait } from './synchronous-run.ts';
+
+const callBody = Type.Object(
+  { payload: Type.Optional(Type.Object({}, { description: 'Passed to the command.' })) },
+  { additionalProperties: false },
+);
+type CallBody = { readonly payload?: object } | undefined;
+
+const accepted = Type.Object({
+  job_id: Type.String({ format: 'uuid' }),
+  status: Type.Literal('queued'),
+  plugin: Type.String(),
+  command: Type.String(),
+});
+
+/** The command whose calls carry an event. */
+const eventCommand = 'handle';
+const triggerEvent = { type: 'api.trigger', source: 'api' } as const;
+
+const neededFor: { readonly [type in Command['type']]: readonly Scope[] } = {
+  read: ['plugin:ro', 'plugin:rw'],
+  write: ['plugin:rw'],
+};
+
+const callPlugin = route({
+  method: 'POST',
+  path: '/plugin/{plugin}/{command}',
+  section: 'Execution',
+  summary: 'Runs one command of a plugin as a job.',
+  access: anyOf('plugin:ro', 'plugin:rw'),
+  query: {},
+  body: callBody,
+  answers: { 202: { description: 'The job is on disk.', schema: accepted } },
+  find({ config, params, caller }): { readonly plugin: PluginInstance; readonly command: Command } | Problem {
+    const plugin = Object.hasOwn(config.plugins, params.plugin) ? config.plugins[params.plugin] : undefined;
+    if (!plugin) return problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
+    const command = plugin.manifest.commands.find(({ name }) => name === params.command);
+    if (!command) {
+      const detail = `the plugin ${plugin.name} has no command ${JSON.stringify(params.command)}`;
+      return problem('unknown_command', detail);
+    }
+    return may(caller!, neededFor[command.type]) ? { plugin, command } : forbidden(neededFor[command.type]);
+  },
+  async handle({ engine, config, found, body, caller }) {
+    const { plugin, command } = found;
+    const { payload } = (body as CallBody) ?? {};
+    const errors = checkPayload(config, command.inputSchema, payload ?? {});
+    if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
+    const reply = await engine.submit({
+      plugin: plugin.name,
+      command: command.name,
+      payload: payload === undefined ? packedEmpty : pack(payload),
+      submittedBy: caller!.origin,
+      event: command.name === eventCommand ? triggerEvent : null,
+    });
+    if (reply.kind === 'refused') return refuse(reply.refusal, plugin.name, command.name);
+    return queued(formatId(reply.id), plugin.name, command.name);
+  },
+});
+
+const callPipeline = route({
+  method: 'POST',
+  path: '/pipeline/{pipeline}',
+  section: 'Execution',
+  summary: 'Runs a pipeline, and waits for it where the pipeline is synchronous.',
+  access: anyOf('plugin:rw'),
+  query: { async: flag },
+  body: callBody,
+  answers: {
+    200: { description: 'The run has settled.', schema: null },
+    202: { description: 'The run is on disk, or was not finished in time.', schema: null },
+  },
+  find({ config, params }): PipelineDefinition | Problem {
+    const pipeline = pipelineNamed(config, params.pipeline);
+    return pipeline ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(params.pipeline)}`);
+  },
+  async handle(call) {
+    const { engine, found: pipeline, body, query, caller } = call;
+    const isWaiting = pipeline.executionMode === 'synchronous' && query.async !== true;
+    if (isWaiting && entryDispatches(pipeline) > 1) {
+      const detail = `the pipeline ${pipeline.name} has several entry dispatches: call it with ?async=true`;
+      return problem('several_entry_dispatches', detail);
+    }
+    const { payload } = (body as CallBody) ?? {};
+    const submission = {
+      pipeline: pipeline.name,
+      payload: payload === undefined ? packedEmpty : pack(payload),
+      submittedBy: caller!.origin,
+    };
+    const outcome = isWaiting
+      ? await runAndWait(call, submission, pipeline.timeoutMs)
+      : await engine.startRun(submission);
+    if (outcome.kind === 'refused') return refuse(outcome.refusal, pipelinePlugin, pipeline.name);
+    return outcome.kind === 'waited' ? outcome.answer : queued(formatId(outcome.id), pipelinePlugin, pipeline.name);
+  },
+});
+
+export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
+
+const pipelinesOf = new WeakMap<Config, ReadonlyMap<string, PipelineDefinition>>();
+
+function pipelineNamed(config: Config, name: string): PipelineDefinition | undefined {
+  let byName = pipelinesOf.get(config);
+  if (!byName) {
+    byName = new Map(config.pipelines.map(pipeline => [pipeline.name, pipeline]));
+    pipelinesOf.set(config, byName);
+  }
+  return byName.get(name);
+}
+
+function queued(id: string, plugin: string, command: string): Answer {
+  return json(
+    202,
+    `{"job_id":"${id}","status":"queued","plugin":${JSON.stringify(plugin)},"command":${JSON.stringify(command)}}`,
+  );
+}
+
+const refusalDetails: { readonly [R in Refusal]: string } = {
+  queue_full: 'the queue is full',
+  disk_full: 'the disk is full: nothing new can be stored',
+  stopping: 'the service is shutting down',
+  unavailable: 'the service cannot take work right now',
+  unknown_plugin: 'there is no such plugin any more',
+  unknown_command: 'there is no such command any more',
+  unknown_pipeline: 'there is no such pipeline any more',
+};
+
+function refuse(refusal: Refusal, plugin: string, command: string): Problem {
+  return problem(refusal, `${refusalDetails[refusal]} (${plugin}/${command})`);
+}

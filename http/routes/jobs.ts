@@ -1,0 +1,120 @@
+// Jobs (interface, 4.2): one job, and the tree below it.
+import { Type } from '@sinclair/typebox';
+import { statuses } from '../../actors/job/record.ts';
+import type { JobView } from '../../actors/job/view.ts';
+import type { Scope } from '../../config/section/scope.ts';
+import { type JobId, parseId } from '../../runtime/ids.ts';
+import { type Caller, may } from '../auth.ts';
+import type { Engine } from '../engine.ts';
+import { writeJob, writeTreeJob } from '../job-json.ts';
+import { type Problem, problem } from '../problem.ts';
+import { anyOf, json, type Route, route, type Sink } from '../route.ts';
+
+const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
+
+/** Whether `result`, `last_error` and `stderr` are shown. */
+export function maySeeResults(caller: Caller): boolean {
+  return may(caller, resultScopes);
+}
+
+const nullable = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
+const instant = Type.String({ format: 'date-time' });
+const uuid = Type.String({ format: 'uuid' });
+const status = Type.Union(statuses.map(name => Type.Literal(name)));
+const output = Type.Optional(Type.Union([Type.Object({}), Type.Null()]));
+
+const jobSchema = Type.Object({
+  job_id: uuid,
+  status,
+  plugin: Type.String(),
+  command: Type.String(),
+  parent_job_id: nullable(uuid),
+  submitted_by: Type.String(),
+  attempt: Type.Integer(),
+  created_at: instant,
+  started_at: nullable(instant),
+  completed_at: nullable(instant),
+  result: output,
+  last_error: Type.Optional(Type.String()),
+});
+
+const treeJobSchema = Type.Object({
+  job_id: uuid,
+  parent_job_id: nullable(uuid),
+  plugin: Type.String(),
+  command: Type.String(),
+  status,
+  started_at: nullable(instant),
+  completed_at: nullable(instant),
+  result: output,
+});
+
+const getJob = route({
+  method: 'GET',
+  path: '/job/{job_id}',
+  section: 'Jobs',
+  summary: 'One job.',
+  access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The job.', schema: jobSchema } },
+  find({ engine, params }): JobView | Problem {
+    const id = parseId(params.job_id);
+    return (id && engine.job(id)) ?? unknownJob(params.job_id);
+  },
+  handle: ({ found, caller }) => json(200, writeJob(found, maySeeResults(caller!))),
+});
+
+type Pages = NonNullable<ReturnType<Engine['treePages']>>;
+
+const getTree = route({
+  method: 'GET',
+  path: '/job/{job_id}/tree',
+  section: 'Jobs',
+  summary: 'A job and all jobs below it, streamed, parents before children.',
+  access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
+  find({ engine, params }): { readonly pages: Pages } | Problem {
+    const id: JobId | undefined = parseId(params.job_id);
+    const pages = id && engine.treePages(id);
+    return pages ? { pages } : unknownJob(params.job_id);
+  },
+  handle({ found, caller }) {
+    const withResult = maySeeResults(caller!);
+    return {
+      kind: 'stream',
+      status: 200,
+      contentType: 'application/json',
+      open: sink => streamTree(found.pages, withResult, sink),
+    };
+  },
+});
+
+export const jobRoutes: readonly Route[] = [getJob, getTree];
+
+/** A page at a time, each only when the reader has taken the one before. */
+function streamTree(pages: Pages, withResult: boolean, sink: Sink): void {
+  let separator = '[';
+  const writePage = () => {
+    const page = pages.next();
+    if (page.length === 0) {
+      sink.write(separator === '[' ? '[]' : ']');
+      sink.end();
+      return;
+    }
+    let text = '';
+    for (const job of page) {
+      text += separator + writeTreeJob(job, withResult);
+      separator = ',';
+    }
+    sink.write(text);
+    sink.onReady(writePage);
+  };
+  writePage();
+}
+
+function unknownJob(id: string): Problem {
+  return problem('unknown_job', `there is no job ${JSON.stringify(id)}`);
+}

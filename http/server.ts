@@ -1,0 +1,377 @@
+// The server: one wrapper around every request. The only file that knows uWebSockets.js and touches its responses.
+
+import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
+import type { Config, ListenAddress } from '../config/config.ts';
+import { admit, type BodyCheck, readBody } from './admission.ts';
+import { type Authenticate, type Caller, makeAuthenticate } from './auth.ts';
+import { Body } from './body.ts';
+import type { Engine } from './engine.ts';
+import { givenRequestId, type Head, headerOf, readHead } from './head.ts';
+import type { ServerLog } from './log.ts';
+import { makeBodyCheck } from './payload.ts';
+import { type Problem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
+import { readQuery } from './query.ts';
+import { firstHeader, headerBlock, jsonType, noHeaders, problemType, statusLine } from './response-head.ts';
+import type { Answer, Call, Headers, Route, Sink } from './route.ts';
+import { makeRouter, type Router } from './router.ts';
+
+export type ServeOptions = {
+  readonly listen: ListenAddress;
+  readonly routes: readonly Route[];
+  readonly engine: Engine;
+  readonly log: ServerLog;
+  readonly nowMs: () => number;
+  /** Begins the request ids that are made here; different for each start. */
+  readonly idPrefix: string;
+};
+
+export type Server = {
+  readonly port: number;
+  /** Takes no new connections; those that are open are answered, and then closed while the engine is stopping. */
+  stopListening(): void;
+  /** Ends everything at once. */
+  close(): void;
+};
+
+/** The address cannot be listened on. */
+export class ListenFault extends Error {
+  readonly code = 'listen_failed';
+  constructor({ host, port }: ListenAddress) {
+    super(`cannot listen on ${host}:${port}: in use, or not an address of this machine`);
+  }
+}
+
+type Shared = {
+  readonly engine: Engine;
+  readonly log: ServerLog;
+  readonly router: Router;
+  readonly authenticate: Authenticate;
+  readonly bodyChecks: ReadonlyMap<Route, BodyCheck>;
+  nowMs(): number;
+  nextRequestId(): string;
+};
+
+export function serve(options: ServeOptions): Promise<Server> {
+  const { listen, routes, engine, log, nowMs, idPrefix } = options;
+  const bodyChecks = new Map<Route, BodyCheck>();
+  for (const route of routes) if (route.body) bodyChecks.set(route, makeBodyCheck(route.body));
+  let requests = 0;
+  const shared: Shared = {
+    engine,
+    log,
+    router: makeRouter(routes),
+    authenticate: makeAuthenticate(nowMs),
+    bodyChecks,
+    nowMs,
+    nextRequestId: () => `${idPrefix}-${(++requests).toString(36)}`,
+  };
+  const app = uws.App();
+  app.any('/*', (res, req) => new Exchange(shared, res).begin(req));
+  return new Promise((resolve, reject) => {
+    const listening = (socket: us_listen_socket | false) => {
+      if (!socket) {
+        reject(new ListenFault(listen));
+        return;
+      }
+      let open = true;
+      resolve({
+        port: uws.us_socket_local_port(socket),
+        stopListening() {
+          if (open) uws.us_listen_socket_close(socket);
+          open = false;
+        },
+        close() {
+          open = false;
+          app.close();
+        },
+      });
+    };
+    // Exclusive: by default a second service on the port would quietly share it. The typings lack this form.
+    const listenOn = app.listen.bind(app) as unknown as ListenOn;
+    listenOn(listen.host, listen.port, exclusivePort, listening);
+  });
+}
+
+type ListenOn = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void;
+const exclusivePort = 1;
+
+/** What the server gathers of a packet's answers before it sends. */
+const corkedBytesMax = 16_384;
+
+type Reply = Answer | Promise<Answer> | undefined;
+
+/** A request and its answer. Each entry from outside catches what is thrown: an exception here would end the process. */
+class Exchange implements Call, Sink {
+  readonly #shared: Shared;
+  readonly #res: HttpResponse;
+  #head!: Head;
+  #route: Route | null = null;
+  #state: 'open' | 'streaming' | 'over' = 'open';
+  /** Inside a callback of the server all writes travel together; elsewhere that must be asked for. */
+  #corked = true;
+  #forget: (() => void) | null = null;
+  #resume: (() => void) | null = null;
+  #blocked = false;
+  #status: number | null = null;
+  readonly #startedMs: number;
+
+  readonly engine: Engine;
+  config!: Config;
+  params: { readonly [name: string]: string } = {};
+  query: unknown = undefined;
+  body: unknown = undefined;
+  caller: Caller | null = null;
+  found: unknown = undefined;
+  requestId = '';
+
+  constructor(shared: Shared, res: HttpResponse) {
+    this.#shared = shared;
+    this.#res = res;
+    this.engine = shared.engine;
+    this.#startedMs = shared.log.debug ? performance.now() : 0;
+  }
+
+  begin(req: HttpRequest): void {
+    try {
+      this.#res.onAborted(() => this.#abort());
+      this.#head = readHead(req);
+      this.requestId = givenRequestId(this.#head) ?? this.#shared.nextRequestId();
+      this.config = this.engine.config();
+      if (this.#head.framing === 'sound') this.#reply(this.#admit());
+      else this.#refuseFraming();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#corked = false;
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.#head, name);
+  }
+
+  onGone(forget: () => void): void {
+    this.#forget = forget;
+  }
+
+  nowMs(): number {
+    return this.#shared.nowMs();
+  }
+
+  // The way of a request: admission, what the path names, body, query, handler. Undefined: the answer comes with the body.
+
+  #admit(): Reply {
+    const head = this.#head;
+    const { router, authenticate } = this.#shared;
+    const admission = admit(
+      {
+        match: router.match(head.path),
+        method: head.method,
+        authorization: head.authorization,
+        config: this.config,
+        isStopping: this.engine.stopping(),
+      },
+      authenticate,
+    );
+    if (admission.kind === 'problem') return admission;
+    const { route } = admission;
+    this.#route = route;
+    this.params = admission.params;
+    this.caller = admission.caller;
+    const found = route.find(this);
+    if (isProblem(found)) return found;
+    this.found = found;
+    return route.body === null || head.contentLength === 0 ? this.#handle(route) : this.#receive(route);
+  }
+
+  #receive(route: Route): Reply {
+    const bytesMax = this.config.api.bodyBytesMax;
+    const tooLarge = problem('body_too_large', `the body is larger than ${bytesMax} bytes`);
+    if ((this.#head.contentLength ?? 0) > bytesMax) return tooLarge;
+    const body = new Body(bytesMax);
+    this.#res.onData((chunk, isLast) => {
+      if (this.#state !== 'open') return;
+      this.#corked = true;
+      try {
+        if (!body.append(new Uint8Array(chunk))) this.#reply(tooLarge);
+        else if (isLast) this.#reply(this.#readBody(route, body.bytes()));
+      } catch (error) {
+        this.#fail(error);
+      }
+      this.#corked = false;
+    });
+    return undefined;
+  }
+
+  #readBody(route: Route, bytes: Uint8Array): Reply {
+    const reading = readBody(this.#head, bytes, this.#shared.bodyChecks.get(route)!);
+    if (reading.kind === 'problem') return reading;
+    this.body = reading.value;
+    return this.#handle(route);
+  }
+
+  #handle(route: Route): Reply {
+    const query = readQuery(this.#head.query, route.query);
+    if (query.kind === 'problem') return query;
+    this.query = query.values;
+    return route.handle(this as Call<unknown, object>);
+  }
+
+  #reply(reply: Reply): void {
+    if (reply === undefined) return;
+    if (!(reply instanceof Promise)) this.#answer(reply);
+    else {
+      reply.then(
+        answer => this.#answer(answer),
+        error => this.#fail(error),
+      );
+    }
+  }
+
+  // What follows this request in the same packet may be part of its body for whoever stands in front of us, and the server would
+  // handle it before it closes: it closes at once only after an answer that is too large to wait for the end of the packet.
+  #refuseFraming(): void {
+    const detail = 'Content-Length and Transfer-Encoding must be unambiguous: one length, or exactly "chunked"';
+    const refusal = problem('malformed_request', detail);
+    this.#writeHead(problemStatus(refusal), problemType, noHeaders);
+    this.#res.end(writeProblem(refusal, this.requestId) + ' '.repeat(corkedBytesMax), true);
+    this.#finish(problemStatus(refusal));
+  }
+
+  // Answering. Nothing below touches the response once the exchange is over.
+
+  #answer(answer: Answer): void {
+    if (this.#state !== 'open') return;
+    try {
+      if (this.#corked) this.#write(answer);
+      else this.#res.cork(() => this.#write(answer));
+    } catch (error) {
+      this.#cut(error);
+    }
+  }
+
+  #write(answer: Answer): void {
+    switch (answer.kind) {
+      case 'json':
+        this.#writeWhole(answer.status, jsonType, noHeaders, answer.body);
+        break;
+      case 'problem': {
+        const body = writeProblem(answer, this.requestId);
+        this.#writeWhole(problemStatus(answer), problemType, problemHeaders(answer), body);
+        break;
+      }
+      case 'stream':
+        this.#stream(answer);
+    }
+  }
+
+  #writeWhole(status: number, contentType: string, headers: Headers, body: string): void {
+    this.#writeHead(status, contentType, headers);
+    const isClosing = this.engine.stopping();
+    if (this.#head.method === 'head') {
+      // Told a length, the server would wait for that many bytes.
+      this.#res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
+      this.#res.endWithoutBody();
+    } else this.#res.end(body, isClosing);
+    this.#finish(status);
+  }
+
+  #writeHead(status: number, contentType: string, headers: Headers): void {
+    const isOpen = this.#route?.access.kind === 'open';
+    this.#res.writeStatus(statusLine(status));
+    this.#res.writeHeader(firstHeader, headerBlock(this.requestId, contentType, headers, isOpen));
+    this.#status = status;
+  }
+
+  #stream(answer: Answer & { readonly kind: 'stream' }): void {
+    this.#writeHead(answer.status, answer.contentType, answer.headers ?? noHeaders);
+    if (this.#head.method === 'head') {
+      this.#res.endWithoutBody();
+      this.#finish(answer.status);
+      return;
+    }
+    this.#state = 'streaming';
+    this.#res.onWritable(() => {
+      this.#blocked = false;
+      this.#takeUp();
+      return true;
+    });
+    answer.open(this);
+  }
+
+  // The streamed part of an answer.
+
+  write(text: string): boolean {
+    if (this.#state !== 'streaming') return false;
+    this.#blocked = !this.#res.write(text);
+    return !this.#blocked;
+  }
+
+  onReady(resume: () => void): void {
+    this.#resume = resume;
+    if (!this.#blocked) setImmediate(() => this.#takeUp());
+  }
+
+  end(): void {
+    if (this.#state !== 'streaming') return;
+    this.#res.end();
+    this.#finish(this.#status);
+  }
+
+  #takeUp(): void {
+    const resume = this.#resume;
+    if (resume === null || this.#state !== 'streaming') return;
+    this.#resume = null;
+    try {
+      resume();
+    } catch (error) {
+      this.#cut(error);
+    }
+  }
+
+  // Ends.
+
+  #finish(status: number | null): void {
+    this.#state = 'over';
+    this.#forget = null;
+    const { log } = this.#shared;
+    if (!log.debug) return;
+    log.request({
+      method: this.#head.method.toUpperCase(),
+      route: this.#route?.path ?? null,
+      status,
+      durationUs: Math.round((performance.now() - this.#startedMs) * 1000),
+      token: this.caller?.name ?? null,
+      requestId: this.requestId,
+    });
+  }
+
+  #abort(): void {
+    if (this.#state === 'over') return;
+    const forget = this.#forget;
+    try {
+      this.#finish(null);
+      forget?.();
+    } catch (error) {
+      this.#shared.log.fault(error, this.requestId);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state !== 'open') {
+      this.#cut(error);
+      return;
+    }
+    this.#shared.log.fault(error, this.requestId);
+    this.#answer(problem('internal_error', 'something went wrong here; the request id leads to it in the log'));
+  }
+
+  /** Half an answer cannot be taken back: the connection ends, so that nobody takes it for a whole one. */
+  #cut(error: unknown): void {
+    this.#shared.log.fault(error, this.requestId);
+    if (this.#state !== 'over') this.#res.close();
+  }
+}
+
+function isProblem(value: unknown): value is Problem {
+  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'problem';
+}
