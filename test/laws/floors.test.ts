@@ -1,0 +1,104 @@
+// The house keeps its laws, and the checker is seen to catch each way of breaking them.
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { checkHouse, tell } from './floors.ts';
+import { readHouse, sourceFile } from './house.ts';
+
+test('every file keeps the floors, the import rules and the habits', () => {
+  const files = readHouse(fileURLToPath(new URL('../..', import.meta.url)));
+  expect(files.length).toBeGreaterThan(100);
+  expect(checkHouse(files).map(tell)).toEqual([]);
+});
+
+test('a house in order has nothing to tell', () => {
+  expect(
+    check({ 'cli/main.ts': "import { a } from '../runtime/a.ts';", 'runtime/a.ts': 'export const a = 1;' }),
+  ).toEqual([]);
+});
+
+const home = ['', 'home', 'somebody'].join('/');
+
+test.each<[what: string, files: { [path: string]: string }, told: string]>([
+  [
+    'a lower floor that imports a higher one',
+    { 'runtime/a.ts': "import type { B } from '../actors/job/record.ts';" },
+    'runtime/a.ts: imports actors/job/record.ts: runtime/ lies below actors/',
+  ],
+  [
+    'an import over several lines',
+    { 'config/a.ts': "import {\n  a,\n  b,\n} from '../http/b.ts';" },
+    'config/a.ts: imports http/b.ts: config/ lies below http/',
+  ],
+  [
+    'a thread that is started on a higher floor',
+    { 'runtime/a.ts': "new Worker(new URL('../actors/ledger.js', import.meta.url));" },
+    'runtime/a.ts: imports actors/ledger.ts: runtime/ lies below actors/',
+  ],
+  [
+    'code that imports a test',
+    { 'cli/a.ts': "import { b } from '../test/b.ts';" },
+    'cli/a.ts: imports test/b.ts: nobody imports test/',
+  ],
+  [
+    'code that imports a bench',
+    { 'cli/a.ts': "await import('../bench/b.ts');" },
+    'cli/a.ts: imports bench/b.ts: nobody imports bench/',
+  ],
+  [
+    "the inside of another actor's folder",
+    { 'actors/hub/a.ts': "import { b } from '../job/desk.ts';" },
+    'actors/hub/a.ts: imports actors/job/desk.ts: of another actor only protocol, record, view may be imported',
+  ],
+  [
+    'a second user of a heavy package',
+    { 'runtime/a.ts': "import { open } from 'lmdb';", 'runtime/b.ts': "import type { X } from 'lmdb/inner';" },
+    'runtime/b.ts: imports lmdb: only one file may, and runtime/a.ts does',
+  ],
+  [
+    'a second ajv on one floor',
+    { 'config/a.ts': "import { Ajv } from 'ajv';", 'config/b.ts': "import A from 'ajv/dist/2020.js';" },
+    'config/b.ts: imports ajv: only one file may, and config/a.ts does',
+  ],
+  [
+    'a command line library below the command line',
+    { 'http/a.ts': "import { Command } from 'commander';" },
+    'http/a.ts: imports commander: only cli/ may',
+  ],
+  [
+    'a cycle',
+    { 'http/a.ts': "import { b } from './b.ts';", 'http/b.ts': "import { a } from './a.ts';" },
+    'http/a.ts: is in a cycle of imports: http/a.ts > http/b.ts > http/a.ts',
+  ],
+  [
+    'a barrel',
+    { 'http/a.ts': "export { b } from './b.ts';\nexport * from './c.ts';\n" },
+    'http/a.ts: only hands on what others export: no barrels',
+  ],
+  ['a default export', { 'http/a.ts': 'export default function a() {}' }, 'http/a.ts: has a default export'],
+  ['an enum', { 'http/a.ts': 'export enum A { B }' }, 'http/a.ts: has an enum: use a constant list'],
+  ['a vague name', { 'http/body-utils.ts': '' }, 'http/body-utils.ts: has a vague name: files are nouns of the domain'],
+  ['a giant', { 'http/a.ts': '\n'.repeat(400) }, 'http/a.ts: has 401 lines: at most 400'],
+  ['a print', { 'actors/a.ts': "console.log('here');" }, 'actors/a.ts: prints to the console'],
+  [
+    'a path of one machine',
+    { 'test/a.ts': `const a = '${home}/x';` },
+    `test/a.ts: names a path of one machine: ${home}`,
+  ],
+])('the checker catches %s', (_, files, told) => {
+  expect(check(files)).toEqual([told]);
+});
+
+test('the checker catches a file that does not say its purpose', () => {
+  const told = ['http/a.ts: does not open with a comment that says its purpose'];
+  expect(checkHouse([sourceFile('http/a.ts', "import 'b';\n// Late.\n")]).map(tell)).toEqual(told);
+});
+
+test('what stands in a template or a comment is no code', () => {
+  const text = "const plugin = `\nimport { a } from '../cli/a.ts';\nconsole.log(1);\n`;\n// export default\n";
+  expect(check({ 'http/a.ts': text })).toEqual([]);
+});
+
+/** Files that say their purpose, and then this. */
+function check(files: { readonly [path: string]: string }): string[] {
+  return checkHouse(Object.entries(files).map(([path, text]) => sourceFile(path, `// A part.\n${text}`))).map(tell);
+}

@@ -1,0 +1,136 @@
+// The laws of the house: who may import whom, and what no file may hold. Pure; each problem names file and rule.
+import type { SourceFile } from './house.ts';
+import { withoutTemplates } from './house.ts';
+
+export type Problem = { readonly path: string; readonly rule: string };
+
+/** From the top down: a floor imports only itself and what lies below it. */
+const floors = ['cli', 'http', 'actors', 'config', 'runtime'];
+/** May import every floor, and nobody imports them. */
+const visitors = ['bench', 'test', 'examples'];
+/** What an actor's folder may import of another's. */
+const publicOfActors = ['protocol', 'record', 'view'];
+const publicMore: { readonly [actor: string]: readonly string[] } = { pipeline: ['entries'] };
+
+/** One file of the house imports each of these. */
+const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr'];
+/** One file per floor. */
+const heavyPerFloor = ['ajv'];
+/** Every command of the command line is made with it, and nothing else is. */
+const cliPackages = ['commander'];
+
+const vagueNames = /(^|[/-])(utils?|helpers?|managers?|types|common|misc)\.ts$/;
+const linesMax = 400;
+const machinePath = /(?<![\w.~])\/(work|root|home|Users)\/[\w.-]+/;
+/** Where printing is the purpose, or is taken over from plugins. */
+const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/console\.ts$/];
+/** Loaded by tools that want a default export. */
+const mayDefault = [/^vitest\.config\.ts$/, /^test\/build\.ts$/, /^runtime\/host\/thread\.ts$/];
+
+export function checkHouse(files: readonly SourceFile[]): Problem[] {
+  return [
+    ...files.flatMap(file => [...checkImports(file), ...checkText(file)].map(rule => ({ path: file.path, rule }))),
+    ...checkHeavy(files),
+    ...checkCycles(files),
+  ];
+}
+
+function checkImports({ path, imports, packages }: SourceFile): string[] {
+  const strays = packages.filter(name => cliPackages.includes(name) && floorOf(path) !== 'cli');
+  const crossings = imports.flatMap(other => {
+    const from = floorOf(path);
+    const to = floorOf(other);
+    const found: string[] = [];
+    if (visitors.includes(to) && from !== to && from !== 'test') found.push(`imports ${other}: nobody imports ${to}/`);
+    if (floors.includes(from) && floors.includes(to) && floors.indexOf(to) < floors.indexOf(from))
+      found.push(`imports ${other}: ${from}/ lies below ${to}/`);
+    const [mine, theirs] = [actorOf(path), actorOf(other)];
+    if (mine && theirs && mine !== theirs && !isPublic(theirs, other))
+      found.push(`imports ${other}: of another actor only ${allowedOf(theirs).join(', ')} may be imported`);
+    return found;
+  });
+  return [...crossings, ...strays.map(name => `imports ${name}: only cli/ may`)];
+}
+
+function floorOf(path: string): string {
+  return path.split('/')[0]!;
+}
+
+function actorOf(path: string): string | undefined {
+  return /^actors\/([^/]+)\/[^/]/.exec(path)?.[1];
+}
+
+function allowedOf(actor: string): string[] {
+  return [...publicOfActors, ...(publicMore[actor] ?? [])];
+}
+
+function isPublic(actor: string, path: string): boolean {
+  return allowedOf(actor).some(word => path === `actors/${actor}/${word}.ts`);
+}
+
+function checkText({ path, text }: SourceFile): string[] {
+  const code = withoutTemplates(text).replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '');
+  const lines = text.replace(/\n$/, '').split('\n').length;
+  const found: string[] = [];
+  if (lines > linesMax) found.push(`has ${lines} lines: at most ${linesMax}`);
+  if (vagueNames.test(path)) found.push('has a vague name: files are nouns of the domain');
+  if (!opensWithPurpose(text)) found.push('does not open with a comment that says its purpose');
+  if (isBarrel(code)) found.push('only hands on what others export: no barrels');
+  if (/^export default\b/m.test(code) && !allows(mayDefault, path)) found.push('has a default export');
+  if (/^\s*(export )?(declare )?(const )?enum \w+/m.test(code)) found.push('has an enum: use a constant list');
+  if (/\bconsole\.\w+\(/.test(code) && !allows(mayPrint, path)) found.push('prints to the console');
+  const place = machinePath.exec(text);
+  if (place) found.push(`names a path of one machine: ${place[0]}`);
+  return found;
+}
+
+function allows(patterns: readonly RegExp[], path: string): boolean {
+  return patterns.some(pattern => pattern.test(path));
+}
+
+/** The first line, after `#!`, begins a comment; the comment ends a sentence. */
+function opensWithPurpose(text: string): boolean {
+  const [, comment] = /^(?:#!.*\n)?((?:\/\/ .*\n)+|\/\*\*[\s\S]*?\*\/)/.exec(text) ?? [];
+  return comment !== undefined && /\w{2,}[\s\S]*[.:]/.test(comment);
+}
+
+function isBarrel(code: string): boolean {
+  const rest = code.replaceAll(/^export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^;'"]*from\s+['"][^'"]+['"];?/gm, '');
+  return rest !== code && rest.trim() === '';
+}
+
+function checkHeavy(files: readonly SourceFile[]): Problem[] {
+  const house = files.filter(({ path }) => floors.includes(floorOf(path)));
+  return [...heavyPackages, ...heavyPerFloor].flatMap(name => {
+    const users = house.filter(({ packages }) => packages.includes(name)).map(({ path }) => path);
+    const places = heavyPerFloor.includes(name)
+      ? floors.map(floor => users.filter(path => floorOf(path) === floor))
+      : [users];
+    return places.flatMap(([first, ...others]) =>
+      others.map(path => ({ path, rule: `imports ${name}: only one file may, and ${first} does` })),
+    );
+  });
+}
+
+/** Each cycle once, with the way around it. */
+function checkCycles(files: readonly SourceFile[]): Problem[] {
+  const byPath = new Map(files.map(file => [file.path, file]));
+  const done = new Set<string>();
+  const found: Problem[] = [];
+
+  function visit(path: string, way: readonly string[]): void {
+    const at = way.indexOf(path);
+    if (at >= 0) found.push({ path, rule: `is in a cycle of imports: ${[...way.slice(at), path].join(' > ')}` });
+    if (at >= 0 || done.has(path)) return;
+    for (const other of byPath.get(path)?.imports ?? []) visit(other, [...way, path]);
+    done.add(path);
+  }
+
+  for (const { path } of files) visit(path, []);
+  return found;
+}
+
+/** For a person to read. */
+export function tell({ path, rule }: Problem): string {
+  return `${path}: ${rule}`;
+}
