@@ -6,7 +6,10 @@
  *   | { kind: 'file', file: string }} Expression
  * `file`: "SEE LICENSE IN file". `UNLICENSED` is a license that no text fits.
  */
-/** @typedef {{ text: string | null, expression: Expression | null, problems: string[] }} Claim */
+/**
+ * Without a text nothing is claimed; without an expression the text says nothing that we can read.
+ * @typedef {{ text: string | null, expression: Expression | null, problems: string[] }} Claim
+ */
 
 // Spellings from before SPDX that are still to be met. "BSD" and "GPL" leave open which.
 const aliases = new Map(
@@ -48,7 +51,10 @@ export function readClaim(json) {
   const field = json['license'] ?? json['licence'] ?? json['licenses'];
   const names = (Array.isArray(field) ? field : [field]).map(nameOf).filter(name => name !== '');
   const text = names.join(' OR ');
-  if (text === '') return { text: null, expression: null, problems: [] };
+  if (text === '') {
+    const isOdd = field !== undefined && field !== null && field !== '';
+    return { text: null, expression: null, problems: isOdd ? ['the license is claimed in no form that is known'] : [] };
+  }
   const problems = typeof field === 'string' ? [] : ['the license is claimed in a form that npm has given up'];
   const parts = names.map(parseClaim);
   if (parts.some(part => part.isOld)) problems.push(`"${text}" is not an SPDX expression`);

@@ -69,7 +69,7 @@ export function inspect(root, item, now) {
     name: textOr(json['name'], item.name ?? item.path),
     version: textOr(json['version'], item.version ?? null),
     size,
-    license: { claim: claim.text, texts: own, ...compare(claim.expression, own) },
+    license: { claim: claim.text, texts: own, ...compare(claim, own) },
     install: { scripts: readScripts(json, names), binaries },
     age: findAge(texts.own, readChangelog(directory, names, problems), now),
     bundled: {

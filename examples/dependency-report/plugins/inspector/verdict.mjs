@@ -1,4 +1,5 @@
 // Compares what is claimed with what the texts say.
+/** @typedef {import('./claim.mjs').Claim} Claim */
 /** @typedef {import('./claim.mjs').Expression} Expression */
 
 export const verdicts = /** @type {const} */ ([
@@ -24,11 +25,12 @@ export const verdicts = /** @type {const} */ ([
 const strengths = /** @type {const} */ ([null, 'weak', 'strong', 'network']);
 
 /**
- * @param {Expression | null} claim null: there is none, or none that can be read
+ * @param {Claim} made
  * @param {readonly { file: string, licenses: readonly string[] }[]} texts
  * @returns {Comparison}
  */
-export function compare(claim, texts) {
+export function compare(made, texts) {
+  const claim = made.expression;
   const found = [...new Set(texts.flatMap(({ licenses }) => licenses))];
   const named = claim === null ? [] : licensesOf(claim);
   const isOpen = claim?.kind === 'file';
@@ -39,8 +41,10 @@ export function compare(claim, texts) {
     ...(claim === null || isOpen ? found : beyond).map(id => strengthOf(id, null)),
     claim === null ? 0 : strengthOfClaim(claim),
   );
+  const isUnreadable = claim === null && made.text !== null;
+  const verdict = isUnreadable ? 'unrecognized' : judge(claim, texts.length, found, beyond);
   return {
-    verdict: judge(claim, texts.length, found, beyond),
+    verdict,
     effective,
     beyond,
     copyleft: strengths[strength] ?? null,
@@ -48,7 +52,7 @@ export function compare(claim, texts) {
 }
 
 /**
- * @param {Expression | null} claim
+ * @param {Expression | null} claim null: there is none
  * @param {number} textCount
  * @param {readonly string[]} found
  * @param {readonly string[]} beyond
