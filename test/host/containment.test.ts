@@ -1,0 +1,163 @@
+// What a plugin cannot do to the service: each kind of misbehaviour, and what becomes of the job and of its neighbours.
+import { afterEach, describe, expect, it } from 'vitest';
+import { clearStages, Stage } from './stage.ts';
+
+afterEach(clearStages);
+
+const quick = 'export const handle = ({ payload }) => ({ result: { payload } })';
+
+describe('A worker plugin', () => {
+  it('that heeds the signal at its deadline spares its thread', async () => {
+    const code = `import { setTimeout } from 'node:timers/promises';
+      globalThis.runs = 0;
+      export async function handle({ payload }, { signal }) {
+        globalThis.runs++;
+        if (payload.wait) await setTimeout(60_000, null, { signal });
+        return { result: { runs: globalThis.runs } };
+      }`;
+    const stage = new Stage(1).plugin('p', code);
+    const late = await stage.run('p', { payload: { wait: true }, deadlineMs: 50 });
+    expect(late).toMatchObject({ verdict: 'timed_out', permanent: false, error: 'timed out after 50 ms' });
+    expect(late.runUs).toBeGreaterThan(49_000);
+    expect((await stage.run('p')).result).toEqual({ runs: 2 });
+    expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
+  });
+
+  const blocked = [
+    ['loops for ever', '() => { for (;;); }'],
+    ['never settles', '() => new Promise(() => {})'],
+    ['waits for a lock', '() => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) }'],
+    ['is late, synchronously', '() => { const end = Date.now() + 90; while (Date.now() < end); }'],
+  ] as const;
+
+  it.each(blocked)('that %s is timed out, and the next job runs', async (_, handler) => {
+    const stage = new Stage(1).plugin('bad', `export const handle = ${handler}`).plugin('good', quick);
+    expect(await stage.run('bad', { deadlineMs: 50 })).toMatchObject({
+      verdict: 'timed_out',
+      error: 'timed out after 50 ms',
+    });
+    expect(await stage.run('good', { payload: 1 })).toMatchObject({ verdict: 'ok', result: { payload: 1 } });
+    expect(stage.told.filter(({ kind }) => kind === 'lost')).toEqual([]);
+  });
+
+  const killed = [
+    ['() => process.exit(3)', 'the plugin ended its thread: process.exit(3)'],
+    [
+      '() => { setImmediate(() => { throw new Error("later") }); return new Promise(() => {}) }',
+      'uncaught error: later',
+    ],
+    ['() => { Promise.reject(new Error("alone")); return new Promise(() => {}) }', 'uncaught error: alone'],
+  ] as const;
+
+  it.each(killed)('whose thread dies of %s has failed, and its neighbours run', async (handler, error) => {
+    const code = `const bad = ${handler}; export const handle = ({ payload }) => payload === 'bad' ? bad() : { result: payload }`;
+    const stage = new Stage(1).plugin('p', code);
+    const { outcomes, returned } = await stage.frame('p', { payloads: ['before', 'bad', 'after', 'last'] });
+    expect(outcomes.map(({ verdict, result }) => result ?? verdict)).toEqual(['before', 'error']);
+    expect(outcomes[1]).toMatchObject({ task: 1, error, permanent: false });
+    expect(returned).toEqual([2, 3]);
+    await stage.heard('replaced', new RegExp(error.replaceAll(/[()]/g, '.')));
+    expect((await stage.run('p', { payload: 'next' })).result).toBe('next');
+  });
+
+  it('that crashes while idle costs nobody anything', async () => {
+    const code = 'export const handle = () => { setTimeout(() => { throw new Error("afterwards") }, 1) }';
+    const stage = new Stage(1).plugin('bad', code).plugin('good', quick);
+    expect(await stage.run('bad')).toMatchObject({ verdict: 'ok' });
+    await stage.heard('replaced', /^uncaught error: afterwards/);
+    expect(await stage.run('good')).toMatchObject({ verdict: 'ok' });
+  });
+
+  it('that runs out of memory takes down its thread, or its host, and no more', async () => {
+    const code = 'export const handle = () => { const all = []; for (;;) all.push(Array(1e5).fill({})) }';
+    const stage = new Stage(1).plugin('bad', code).plugin('good', quick);
+    const { outcomes, lost } = await stage.frame('bad');
+    if (lost === null)
+      expect(outcomes[0]).toMatchObject({ verdict: 'error', error: expect.stringMatching(/^out of memory/) });
+    else expect(lost).toMatch(/the plugin host died/);
+    expect(await stage.run('good')).toMatchObject({ verdict: 'ok' });
+  });
+
+  it.each([
+    ['process.kill(process.pid, "SIGKILL")', /SIGKILL/],
+    ['process.kill(process.pid, "SIGSEGV")', /SIGSEGV/],
+    ['process.kill(0, "SIGKILL")', /SIGKILL/],
+  ])('that kills its host by %s loses its frame, and the host comes back', async (kill, reason) => {
+    const stage = new Stage().plugin('bad', `export const handle = () => { ${kill}; for (;;); }`).plugin('good', quick);
+    expect((await stage.frame('bad', { payloads: [1, 2] })).lost).toMatch(reason);
+    expect(await stage.run('good')).toMatchObject({ verdict: 'ok' });
+  });
+
+  it('that cannot be stopped takes its host down', async () => {
+    const code = `import { execSync } from 'node:child_process'; export const handle = () => { execSync('sleep 60') }`;
+    const stage = new Stage().plugin('bad', code).plugin('good', quick);
+    const { lost } = await stage.frame('bad', { deadlineMs: 50 });
+    expect(lost).toMatch(/a plugin thread cannot be stopped/);
+    expect(await stage.run('good')).toMatchObject({ verdict: 'ok' });
+  });
+
+  it.each([['process.ppid'], ['1'], ['-1'], ['-process.ppid']])('may not kill %s', async pid => {
+    const stage = new Stage(1).plugin('p', `export const handle = () => { process.kill(${pid}, 0) }`);
+    expect(await stage.run('p')).toMatchObject({ verdict: 'error', error: expect.stringMatching(/^kill EPERM/) });
+  });
+
+  it('may kill its own children', async () => {
+    const code = `import { spawn } from 'node:child_process'; import { once } from 'node:events';
+      export async function handle() {
+        const child = spawn('sleep', ['60']);
+        process.kill(child.pid, 'SIGTERM');
+        return { result: (await once(child, 'exit'))[1] };
+      }`;
+    expect(await new Stage(1).plugin('p', code).run('p')).toMatchObject({ verdict: 'ok', result: 'SIGTERM' });
+  });
+
+  it('may print what it likes', async () => {
+    const code = `import { writeSync } from 'node:fs';
+      export function handle() {
+        console.log('to the log'); console.error('errors too');
+        writeSync(1, 'past the console'); writeSync(2, 'x');
+        for (let i = 0; i < 5000; i++) console.log('flood', i);
+      }`;
+    const stage = new Stage(1).plugin('p', code);
+    expect(await stage.run('p')).toMatchObject({ verdict: 'ok' });
+    await stage.heard('log', /debug plugin output .*to the log/);
+    await stage.heard('log', /debug plugin output .*errors too/);
+    await stage.heard('log', /cut_lines/);
+    expect(stage.told.filter(({ text }) => text === 'debug plugin output').length).toBeLessThan(500);
+  });
+});
+
+describe('A slow task', () => {
+  const code = `export const handle = ({ payload }) =>
+    payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 100)) : { result: payload }`;
+
+  it('sends back those behind it in its frame, and those before it are told at once', async () => {
+    const stage = new Stage(1).plugin('p', code);
+    await stage.run('p');
+    const over = stage.frame('p', { payloads: ['a', 'b', 'slow', 'd', 'e'] });
+    const first = stage.told.length;
+    await stage.heard('returned', /./);
+    await over;
+    const { outcomes, returned } = await over;
+    expect(returned).toEqual([3, 4]);
+    expect(outcomes.map(({ task }) => task)).toEqual([0, 1, 2]);
+    // a and b were told before the slow task was over: in a message of their own.
+    expect(stage.told.slice(first).filter(({ kind }) => kind === 'outcomes')).toHaveLength(2);
+  });
+
+  it('sends back frames that wait when all threads are slow', async () => {
+    const stage = new Stage(2).plugin('p', code);
+    await Promise.all([stage.frame('p', { payloads: [1] }), stage.frame('p', { payloads: [2] })]);
+    const slow = [stage.frame('p', { payload: 'slow' }), stage.frame('p', { payload: 'slow' })];
+    const waiting = await stage.frame('p', { payloads: ['x', 'y'] });
+    expect(waiting).toEqual({ outcomes: [], returned: [0, 1], lost: null });
+    for (const { outcomes } of await Promise.all(slow)) expect(outcomes[0]!.verdict).toBe('ok');
+  });
+
+  it('does not hold up another thread', async () => {
+    const stage = new Stage(2).plugin('p', code);
+    const slow = stage.frame('p', { payload: 'slow' });
+    expect((await stage.run('p', { payload: 'quick' })).result).toBe('quick');
+    await slow;
+  });
+});

@@ -1,0 +1,199 @@
+// A plugin host from the built code, plugins written to a temporary folder, and waiting for what the host tells.
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { decodeBody, type Part } from '../../runtime/host/outcome.ts';
+import type { HostedPlugin, Outcome, PluginHost, TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
+import { formatId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
+import { type Json, type JsonObject, pack, packedEmpty, unpack } from '../../runtime/packing.ts';
+
+export const builtHost = new URL('../../dist/runtime/host/host.js', import.meta.url).href;
+const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/host.ts');
+
+/** An outcome with its parts as values. */
+export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs' | 'runUs'> & {
+  readonly [P in Part]?: Json;
+};
+
+/** All that came of a frame: it is over when each task was answered, returned or lost. */
+export type FrameEnd = { readonly outcomes: Ended[]; readonly returned: number[]; lost: string | null };
+
+export type Job = {
+  readonly command?: string;
+  readonly payload?: Json;
+  readonly payloads?: readonly Json[];
+  readonly state?: JsonObject;
+  readonly secrets?: JsonObject;
+  readonly deadlineMs?: number;
+  readonly attempt?: number;
+  readonly group?: Partial<TaskGroup>;
+};
+
+const keys = makeBlockKeys(() => 7);
+const open: Stage[] = [];
+
+/** For `afterEach`: ends all stages of the test. */
+export async function clearStages(): Promise<void> {
+  await Promise.all(open.splice(0).map(stage => stage.close()));
+}
+
+export class Stage {
+  readonly directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-host-')));
+  readonly runDirectory = join(this.directory, 'run');
+  readonly host: PluginHost;
+  readonly told: { kind: 'outcomes' | 'returned' | 'lost' | 'replaced' | 'log'; text: string; fields?: unknown }[] = [];
+  readonly plugins: HostedPlugin[] = [];
+  readonly #frames = new Map<number, { left: number; end: FrameEnd; over: (end: FrameEnd) => void }>();
+  #waiters: (() => void)[] = [];
+  #frameId = 0;
+  #generation = 0;
+  #changed = false;
+
+  constructor(threads = 2, passthrough: readonly string[] = []) {
+    mkdirSync(this.runDirectory);
+    this.host = startHost({
+      name: 'test',
+      threads,
+      runDirectory: this.runDirectory,
+      envPassthrough: passthrough,
+      listener: {
+        onOutcomes: (id, outcomes) => {
+          this.#part(id, outcomes.length, end => end.outcomes.push(...outcomes.map(show)));
+          this.#tell('outcomes', String(id));
+        },
+        onReturned: (id, tasks) => {
+          this.#part(id, tasks.length, end => end.returned.push(...tasks));
+          this.#tell('returned', String(id));
+        },
+        onLost: reason => {
+          for (const [id, { left }] of this.#frames) {
+            this.#part(id, left, end => {
+              end.lost = reason;
+            });
+          }
+          this.#tell('lost', reason);
+        },
+        onThreadReplaced: reason => this.#tell('replaced', reason),
+      },
+      log: (level, message, fields) => this.#tell('log', `${level} ${message}`, fields),
+    });
+    open.push(this);
+  }
+
+  /** Adds a plugin whose code is the text; a process plugin's begins with `#!`. */
+  plugin(instance: string, code: string, more: Partial<HostedPlugin> = {}): this {
+    const runtime = code.startsWith('#!') ? 'process' : 'worker';
+    const directory = join(this.directory, 'plugins', instance);
+    const entrypoint = more.entrypoint ?? (runtime === 'worker' ? 'index.mjs' : 'main');
+    this.write(instance, entrypoint, code);
+    const commands = { handle: { inputSchema: null }, ...more.commands };
+    const base = {
+      instance,
+      plugin: instance,
+      dialect: 'headgate',
+      runtime,
+      directory,
+      entrypoint,
+      config: {},
+    } as const;
+    this.plugins.push({ ...base, ...more, commands });
+    this.#changed = true;
+    return this;
+  }
+
+  write(instance: string, file: string, text: string): void {
+    const path = join(this.directory, 'plugins', instance, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text, { mode: 0o755 });
+  }
+
+  /** A new generation; happens by itself before the first frame after a plugin was added. */
+  configure(): void {
+    this.#changed = false;
+    this.host.configure(++this.#generation, this.plugins);
+  }
+
+  /** Sends a frame and waits for its end. */
+  frame(instance: string, job: Job = {}): Promise<FrameEnd> {
+    if (this.#changed) this.configure();
+    const payloads = (job.payloads ?? [job.payload ?? {}]).map(pack);
+    const key = keys.next(Date.now());
+    const frame: TaskFrame = {
+      frameId: ++this.#frameId,
+      instance,
+      command: job.command ?? 'handle',
+      deadlineMs: job.deadlineMs ?? 20_000,
+      state: pack(job.state ?? {}),
+      secrets: job.secrets && pack(job.secrets),
+      groups: [
+        {
+          count: payloads.length,
+          context: packedEmpty,
+          pipeline: null,
+          stepId: null,
+          depth: 0,
+          event: null,
+          createdUs: 1.7e15,
+          ...job.group,
+        },
+      ],
+      ids: Buffer.concat(payloads.map((_, i) => jobId(key, i))),
+      attempts: payloads.map(() => job.attempt ?? 1),
+      payloads,
+    };
+    this.lastJobId = formatId(frame.ids.subarray(0, 16));
+    return new Promise(over => {
+      const end: FrameEnd = { outcomes: [], returned: [], lost: null };
+      this.#frames.set(frame.frameId, { left: payloads.length, end, over });
+      this.host.submit(frame);
+    });
+  }
+
+  lastJobId = '';
+
+  /** Sends one job and waits for its outcome. */
+  async run(instance: string, job: Job = {}): Promise<Ended> {
+    const { outcomes, lost } = await this.frame(instance, job);
+    if (outcomes.length !== 1) throw new Error(`no outcome: ${lost ?? 'returned'}`);
+    return outcomes[0]!;
+  }
+
+  /** Waits until the host has told something of the kind that matches. */
+  async heard(kind: Stage['told'][number]['kind'], pattern: RegExp): Promise<Stage['told'][number]> {
+    for (;;) {
+      const found = this.told.find(
+        one => one.kind === kind && pattern.test(`${one.text} ${JSON.stringify(one.fields)}`),
+      );
+      if (found) return found;
+      await new Promise<void>(resolve => this.#waiters.push(resolve));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.host.stop(0);
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #tell(kind: Stage['told'][number]['kind'], text: string, fields?: unknown): void {
+    this.told.push({ kind, text, fields });
+    for (const wake of this.#waiters.splice(0)) wake();
+  }
+
+  #part(id: number, tasks: number, add: (end: FrameEnd) => void): void {
+    const frame = this.#frames.get(id);
+    if (frame === undefined) throw new Error(`frame ${id} was over already`);
+    add(frame.end);
+    frame.left -= tasks;
+    if (frame.left > 0) return;
+    this.#frames.delete(id);
+    frame.over(frame.end);
+  }
+}
+
+function show({ body, ...head }: Outcome): Ended {
+  const found: { [P in Part]?: Json } = {};
+  for (const [part, bytes] of Object.entries(decodeBody(body)) as [Part, Uint8Array][]) {
+    found[part] = part === 'error' || part === 'stderr' ? Buffer.from(bytes).toString() : unpack(bytes);
+  }
+  return { ...head, ...found };
+}
