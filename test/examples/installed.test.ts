@@ -40,12 +40,15 @@ describe('the packages installed here', () => {
   it('come together in one report', () => {
     const results = inspections as unknown as Json[];
     const { result } = reporter.handle(makeRequest({ results, succeeded: results.length, failed: 0 }));
+    const versions = new Set(locked.map(({ name, entry }) => `${name}@${entry.version}`));
+    const names = [...versions].map(version => version.slice(0, version.lastIndexOf('@'))).sort();
+    const duplicateNames = [...new Set(names.filter((name, i) => name === names[i - 1]))];
     const scripted = locked.filter(({ entry }) => entry.hasInstallScript);
     expect(result).toMatchObject({
       totals: { packages: locked.length, failed: 0 },
       // An alias of the registry whose text and claim are at odds.
       conflicts: [{ package: 'uwebsockets@3.0.6', verdict: 'conflicts', claim: 'ISC', texts: ['Apache-2.0'] }],
-      duplicates: [{ name: 'msgpackr', versions: [{ version: '1.12.1' }, { version: '2.1.3' }] }],
+      duplicates: duplicateNames.map(name => ({ name })),
       install_scripts: scripted.map(({ name, entry }) => ({ package: `${name}@${entry.version}` })),
       problems: [],
     });
