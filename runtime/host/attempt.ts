@@ -129,7 +129,6 @@ export class Attempt {
         ? 'the interpreter in its first line, or its directory, does not exist'
         : 'no such file',
       EACCES: 'it is not executable',
-      ENOEXEC: 'it is not a program: the first line "#!" is missing',
     };
     this.#end(settleFailure(`cannot start ${entrypoint}: ${reasons[error.code ?? ''] ?? error.message}`, false));
   }

@@ -52,7 +52,11 @@ describe('A worker plugin', () => {
   it.each(killed)('whose thread dies of %s has failed, and its neighbours run', async (handler, error) => {
     const code = `const bad = ${handler}; export const handle = ({ payload }) => payload === 'bad' ? bad() : { result: payload }`;
     const stage = new Stage(1).plugin('p', code);
-    const { outcomes, returned } = await stage.frame('p', { payloads: ['before', 'bad', 'after', 'last'] });
+    const { outcomes, returned } = await stage.frameUntil(
+      'p',
+      { payloads: ['before', 'bad', 'after', 'last'] },
+      end => end.outcomes.length === 2,
+    );
     expect(outcomes.map(({ verdict, result }) => result ?? verdict)).toEqual(['before', 'error']);
     expect(outcomes[1]).toMatchObject({ task: 1, error, permanent: false });
     expect(returned).toEqual([2, 3]);
@@ -69,7 +73,7 @@ describe('A worker plugin', () => {
   });
 
   it('that runs out of memory takes down its thread, or its host, and no more', async () => {
-    const code = 'export const handle = () => { const all = []; for (;;) all.push(Array(1e5).fill({})) }';
+    const code = 'export const handle = () => { const all = []; for (;;) all.push(Array(1e6).fill(0.5)) }';
     const stage = new Stage(1).plugin('bad', code).plugin('good', quick);
     const { outcomes, lost } = await stage.frame('bad');
     if (lost === null)
@@ -134,11 +138,13 @@ describe('A slow task', () => {
   it('sends back those behind it in its frame, and those before it are told at once', async () => {
     const stage = new Stage(1).plugin('p', code);
     await stage.run('p');
-    const over = stage.frame('p', { payloads: ['a', 'b', 'slow', 'd', 'e'] });
-    const first = stage.told.length;
-    await stage.heard('returned', /./);
-    await over;
-    const { outcomes, returned } = await over;
+    let first = stage.told.length;
+    const job = { payloads: ['a', 'b', 'slow', 'd', 'e'] };
+    const { outcomes, returned } = await stage.frameUntil('p', job, end => {
+      if (end.outcomes.length === 3) return true;
+      first = stage.told.length;
+      return false;
+    });
     expect(returned).toEqual([3, 4]);
     expect(outcomes.map(({ task }) => task)).toEqual([0, 1, 2]);
     // a and b were told before the slow task was over: in a message of their own.

@@ -158,6 +158,19 @@ export class Stage {
     return outcomes[0]!;
   }
 
+  /** As `frame`, again until it goes as wanted: on a busy machine tasks may be sent back because one was slow. */
+  async frameUntil(instance: string, job: Job, wanted: (end: FrameEnd) => boolean): Promise<FrameEnd> {
+    for (;;) {
+      const end = await this.frame(instance, job);
+      if (wanted(end)) return end;
+    }
+  }
+
+  /** A frame of which nothing was sent back. */
+  whole(instance: string, job: Job): Promise<FrameEnd> {
+    return this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
+  }
+
   /** Waits until the host has told something of the kind that matches. */
   async heard(kind: Stage['told'][number]['kind'], pattern: RegExp): Promise<Stage['told'][number]> {
     for (;;) {

@@ -255,7 +255,7 @@ describe('The tasks of a frame', () => {
       return payload.fail ? { status: 'error', error: 'no', state_updates: { n: 100 } } : { result: { n }, state_updates: { n } };
     }`;
     const payloads = [{}, { fail: 1 }, {}, {}];
-    const { outcomes } = await new Stage(1).plugin('p', code).frame('p', { payloads, state: { n: 5 } });
+    const { outcomes } = await new Stage(1).plugin('p', code).whole('p', { payloads, state: { n: 5 } });
     expect(outcomes.map(({ result }) => (result as { n: number } | undefined)?.n)).toEqual([6, undefined, 7, 8]);
   });
 
@@ -267,7 +267,7 @@ describe('The tasks of a frame', () => {
       { key: 'b', size: 2 ** 20 },
       { key: 'c', size: 1 },
     ];
-    const { outcomes } = await new Stage(1).plugin('p', code).frame('p', { payloads });
+    const { outcomes } = await new Stage(1).plugin('p', code).whole('p', { payloads });
     expect(outcomes[1]).toMatchObject({
       verdict: 'error',
       permanent: true,
@@ -285,7 +285,7 @@ describe('The tasks of a frame', () => {
     }`;
     const stage = new Stage(1).plugin('p', code, { config: { a: 1 } });
     const job = { payloads: [1, 2], state: { deep: {} }, group: { context: pack({ user: 'u' }) } };
-    const { outcomes } = await stage.frame('p', job);
+    const { outcomes } = await stage.whole('p', job);
     expect(outcomes.map(({ result }) => result)).toEqual(['[{"deep":{}},"u"]1', '[{"deep":{}},"u"]1']);
   });
 

@@ -1,0 +1,158 @@
+// Starting, stopping and dying: no process outlives the service, none is left from the service before.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { identify, isAlive } from '../../runtime/process.ts';
+import { builtHost, clearStages, Stage } from './stage.ts';
+
+afterEach(clearStages);
+
+const worker = `import { spawn } from 'node:child_process';
+  export const handle = () => {
+    const child = spawn('sleep', ['62'], { stdio: 'ignore' });
+    console.log('pids', process.pid, child.pid);
+    return new Promise(() => {});
+  }`;
+const executable = '#!/bin/sh\nsleep 63 & echo $! > child; echo $$ > self; wait\n';
+
+/** A service of its own, to be killed: a host, a worker plugin and a process plugin that never end. */
+const service = `
+  const { startHost } = await import(process.argv[1]);
+  const { mkdirSync, writeFileSync, readFileSync, existsSync } = await import('node:fs');
+  const directory = process.argv[2];
+  const base = { plugin: 'x', dialect: 'headgate', config: {}, commands: {} };
+  const pids = [];
+  const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
+  const log = (level, message, fields) => {
+    if (fields.line?.startsWith('pids ')) pids.push(...fields.line.split(' ').slice(1).map(Number));
+  };
+  const host = startHost({ name: 'test', threads: 2, runDirectory: directory + '/run', envPassthrough: [], listener, log });
+  host.configure(1, [
+    { ...base, instance: 'w', runtime: 'worker', directory, entrypoint: 'worker.mjs' },
+    { ...base, instance: 'p', runtime: 'process', directory, entrypoint: 'executable' },
+  ]);
+  const empty = Uint8Array.of(0x80);
+  const group = { count: 1, context: empty, pipeline: null, stepId: null, depth: 0, event: null, createdUs: 0 };
+  for (const [frameId, instance] of [[1, 'w'], [2, 'p']]) {
+    host.submit({ frameId, instance, command: 'handle', deadlineMs: 60000, state: empty, groups: [group],
+      ids: new Uint8Array(16), attempts: [1], payloads: [empty] });
+  }
+  const timer = setInterval(() => {
+    if (pids.length < 2 || !existsSync(directory + '/self')) return;
+    clearInterval(timer);
+    for (const file of ['self', 'child']) pids.push(Number(readFileSync(directory + '/' + file, 'utf8')));
+    console.log(pids.join(' '));
+  }, 5);
+`;
+
+async function startService() {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-service-'));
+  writeFileSync(join(directory, 'worker.mjs'), worker);
+  writeFileSync(join(directory, 'executable'), executable, { mode: 0o755 });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', service, builtHost, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(child.stdout!, 'data');
+  const [host, ...others] = String(line).trim().split(' ').map(Number).map(identify);
+  return { directory, child, host: host!, all: [host!, ...others] };
+}
+
+describe('When the service is killed', () => {
+  it('nothing it has started lives on', async () => {
+    const { child, all } = await startService();
+    expect(all.map(isAlive)).toEqual([true, true, true, true]);
+    child.kill('SIGKILL');
+    await vi.waitFor(() => expect(all.map(isAlive)).toEqual([false, false, false, false]), {
+      timeout: 5000,
+      interval: 5,
+    });
+  });
+
+  it('together with its host, the next one kills what was left before it runs anything', async () => {
+    const { child, host, all, directory } = await startService();
+    // The host cannot clean up: it is gone first, and the service cannot either.
+    child.kill('SIGSTOP');
+    process.kill(host.pid, 'SIGKILL');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const survivor = all[2]!;
+    expect(isAlive(survivor)).toBe(true);
+
+    const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/host.ts');
+    let up = (): void => {};
+    const ready = new Promise<void>(resolve => {
+      up = resolve;
+    });
+    const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
+    const next = startHost({
+      name: 'test',
+      threads: 1,
+      runDirectory: join(directory, 'run'),
+      envPassthrough: [],
+      listener,
+      log: () => up(),
+    });
+    await ready;
+    expect(all.map(isAlive)).toEqual([false, false, false, false]);
+    expect(readdirSync(join(directory, 'run'))).toHaveLength(1);
+    await next.stop(0);
+  });
+});
+
+describe('When the host dies', () => {
+  it('its process plugins are killed before the loss is told', async () => {
+    const stage = new Stage(1)
+      .plugin('p', '#!/bin/sh\necho $$ > self; exec sleep 64\n')
+      .plugin('killer', 'export const handle = () => process.kill(process.pid, "SIGKILL")');
+    const path = join(stage.directory, 'plugins', 'p', 'self');
+    const lost = stage.frame('p');
+    const { readFileSync } = await import('node:fs');
+    const plugin = await vi.waitFor(() => {
+      const known = identify(Number(readFileSync(path, 'utf8')));
+      expect(known.startTicks).not.toBeNull();
+      return known;
+    });
+    void stage.frame('killer');
+    expect((await lost).lost).toMatch(/^the plugin host died \(SIGKILL\)/);
+    expect(isAlive(plugin)).toBe(false);
+  });
+});
+
+describe('A host that is stopped', () => {
+  const code = `export const handle = ({ payload }) => new Promise(resolve => setTimeout(resolve, payload))`;
+
+  it('sends back what has not begun, and lets run what has', async () => {
+    const stage = new Stage(1).plugin('p', code);
+    await stage.run('p', { payload: 0 });
+    const running = stage.frame('p', { payloads: [300, 300] });
+    const waiting = stage.frame('p', { payload: 0 });
+    await stage.heard('returned', /./);
+    const stopped = stage.host.stop(5000);
+    const after = await stage.frame('p', { payload: 0 });
+    await stopped;
+    expect(await running).toMatchObject({ outcomes: [{ task: 0, verdict: 'ok' }], returned: [1] });
+    expect(await waiting).toMatchObject({ outcomes: [], returned: [0] });
+    expect(after).toMatchObject({ outcomes: [], returned: [0] });
+    expect(stage.told.filter(({ kind }) => kind === 'lost')).toEqual([]);
+  });
+
+  it('kills after the grace, and answers nothing', async () => {
+    const stage = new Stage(1).plugin('w', code).plugin('p', '#!/bin/sh\nsleep 65\n');
+    void stage.frame('w', { payload: 60_000 });
+    void stage.frame('p');
+    await stage.heard('log', /is up/);
+    await stage.host.stop(50);
+    expect(stage.told.filter(({ kind }) => kind === 'outcomes' || kind === 'lost')).toEqual([]);
+    expect(readdirSync(stage.runDirectory)).toEqual([]);
+  });
+
+  it('before it is up sends everything back', async () => {
+    const stage = new Stage(1).plugin('p', code);
+    const frame = stage.frame('p', { payloads: [0, 0] });
+    await stage.host.stop(0);
+    expect((await frame).returned).toEqual([0, 1]);
+  });
+});
