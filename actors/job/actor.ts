@@ -1,4 +1,5 @@
 // The job actor: the one hand that writes jobs. Each message is one small move on the desk; a turn ends with dispatch.
+import { relative } from 'node:path';
 import type { Config, PluginInstance } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
@@ -157,7 +158,8 @@ function hosted({ name, manifest, config }: PluginInstance): HostedPlugin {
     dialect: manifest.dialect,
     runtime: manifest.runtime,
     directory: manifest.directory,
-    entrypoint: manifest.entrypoint,
+    // The configuration gives it absolute; a host reads it from the plugin's directory, and names it so in messages.
+    entrypoint: relative(manifest.directory, manifest.entrypoint),
     config,
     commands: Object.fromEntries(
       manifest.commands.map(command => [command.name, { inputSchema: command.inputSchema }]),
