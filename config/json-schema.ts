@@ -38,11 +38,28 @@ export function makeSchemaCompiler(): SchemaCompiler {
   const engines = new Map<string, Ajv>();
   return (schema, mismatches) => {
     const isOld = typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
+    const wrong = metaProblem(isOld, schema);
+    if (wrong !== null) return { ok: false, message: wrong };
     const key = `${isOld}:${mismatches}`;
     const engine = engines.get(key) ?? makeEngine(isOld, mismatches === 'every');
     engines.set(key, engine);
     return compile(engine, schema);
   };
+}
+
+const metaEngines = new Map<boolean, Ajv>();
+
+/** What is wrong with a schema as a schema. */
+function metaProblem(isOld: boolean, schema: JsonObject): string | null {
+  const options: Options = { strict: false, logger: false, validateFormats: false };
+  const engine = metaEngines.get(isOld) ?? (isOld ? new Ajv(options) : new Ajv2020(options));
+  metaEngines.set(isOld, engine);
+  try {
+    if (engine.validateSchema(schema) === true) return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
 function makeEngine(isOld: boolean, allErrors: boolean): Ajv {
@@ -53,6 +70,8 @@ function makeEngine(isOld: boolean, allErrors: boolean): Ajv {
     logger: false,
     ownProperties: true,
     addUsedSchema: false,
+    // Done before, by engines that are made once.
+    validateSchema: false,
     validateFormats: false,
     code: { regExp: linearEngine },
   };

@@ -1,7 +1,7 @@
 // Files on disk to one frozen, checked `Config`, or everything that is wrong with them.
 import { availableParallelism } from 'node:os';
 import type { JsonObject } from '../runtime/packing.ts';
-import { formatProblem, formatProblems, type Problem } from './check/problem.ts';
+import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config } from './config.ts';
 import { makeSchemaCompiler } from './json-schema.ts';
@@ -9,6 +9,7 @@ import { discoverPlugins } from './plugin/discovery.ts';
 import { makeInstances } from './plugin/instances.ts';
 import { makeManifestReader } from './plugin/manifest.ts';
 import { readApi } from './section/api.ts';
+import { checkListeners } from './section/listen.ts';
 import { readPipelines } from './section/pipelines.ts';
 import { readPluginRoots, readService, readState, readVault } from './section/service.ts';
 import { settingsSchema } from './section/settings.ts';
@@ -53,21 +54,23 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const start = { file: main.file, line: 1, column: 1 };
   const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
   const compiler = makeSchemaCompiler();
-  const schema = settingsSchema as unknown as JsonObject;
-  const root = checkShape(merged, schema, compiler(schema, 'every'), report);
+  const root = checkShape(merged, settingsSchema as unknown as JsonObject, report);
 
   const roots = readPluginRoots(root, main.file);
   const discovery = discoverPlugins(roots, disk, makeManifestReader(disk, compiler), report);
   const instances = makeInstances(nodeAt(root, 'plugins'), discovery, report);
   const tokens = readTokens(root, report);
   const state = readState(root, main.file);
+  const api = readApi(root, report);
+  const webhooks = readWebhooks(root, tokens, instances, report);
+  checkListeners(root, api, webhooks, report);
   const config: Config = {
     mainFile: main.file,
     files,
     service: readService(root, options.processors ?? availableParallelism()),
     state,
-    api: readApi(root, report),
-    webhooks: readWebhooks(root, tokens, instances, report),
+    api,
+    webhooks,
     tokens,
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,
@@ -76,13 +79,18 @@ export function loadConfig(options: LoadOptions): LoadResult {
     warnings: formatProblems(instances.warnings, files),
   };
   if (problems.length === 0) return { ok: true, config: freezeDeeply(config) };
-  const told = new Set(problems.map(formatProblem));
-  const warnings = config.warnings.filter(line => !told.has(line));
-  return { ok: false, problems: formatProblems(problems, files), warnings };
+  // What something names has become an error.
+  const told = new Set(problems.map(placeText));
+  const others = instances.warnings.filter(warning => !told.has(placeText(warning)));
+  return { ok: false, problems: formatProblems(problems, files), warnings: formatProblems(others, files) };
+}
+
+function placeText({ place }: Problem): string {
+  return place === null ? '' : formatPlace(place);
 }
 
 function freezeDeeply<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  if (typeof value !== 'object' || value === null) return value;
   for (const inner of Object.values(value)) freezeDeeply(inner);
   return Object.freeze(value);
 }

@@ -1,8 +1,8 @@
 // Checks a tree against a JSON Schema and says what breaks it in words, at the place in the file.
 import type { JsonObject } from '../../runtime/packing.ts';
-import type { CompiledSchema, Mismatch } from '../json-schema.ts';
-import { nearest } from '../pipeline/suggestion.ts';
+import { type Mismatch, makeSchemaCompiler, type SchemaCheck } from '../json-schema.ts';
 import {
+  describeKind,
   emptyMap,
   isEmptyNode,
   type MapEntry,
@@ -13,13 +13,25 @@ import {
   type SourceNode,
 } from '../source/tree.ts';
 import type { Problem, Report } from './problem.ts';
-import { hint } from './suggestion.ts';
+import { closest, hint } from './suggestion.ts';
 
-/** A tree whose known keys with nothing behind them are unset, and what is wrong with it. */
-export function checkShape(root: SourceNode, schema: JsonObject, compiled: CompiledSchema, report: Report): SourceNode {
-  if (!compiled.ok) throw new Error(`the schema itself is wrong: ${compiled.message}`);
+// Our own schemas are few and fixed: compiled once, not with every load.
+const compile = makeSchemaCompiler();
+const compiled = new WeakMap<JsonObject, SchemaCheck>();
+
+function checkOf(schema: JsonObject): SchemaCheck {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const made = compile(schema, 'every');
+  if (!made.ok) throw new Error(`the schema itself is wrong: ${made.message}`);
+  compiled.set(schema, made.check);
+  return made.check;
+}
+
+/** A tree whose known keys with nothing behind them are unset; what is wrong with it is reported. */
+export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const tree = withoutUnset(root, schema);
-  const mismatches = compiled.check(plainValue(tree));
+  const mismatches = checkOf(schema)(plainValue(tree));
   const told = new Set<string>();
   for (const mismatch of mismatches) {
     const path = pathOf(tree, mismatch.pointer);
@@ -103,9 +115,11 @@ function valueProblem(root: SourceNode, path: NodePath, mismatch: Mismatch, all:
 }
 
 function wrongness(node: SourceNode, schema: JsonObject): string {
-  if (node.kind !== 'scalar') return `is a ${node.kind}`;
+  if (node.kind !== 'scalar') return `is ${describeKind(node)}`;
   if (node.value === null) return 'is empty';
   if (node.value === '') return 'is an empty text';
+  // A secret in the wrong place is still a secret.
+  if (schema['type'] === 'object' || schema['type'] === 'array') return `is ${describeKind(node)}`;
   const kind = typeof node.value === 'string' ? 'not right' : `a ${typeof node.value}`;
   if (schema['writeOnly'] === true) return `is ${kind}`;
   const shown = node.plain ? JSON.stringify(node.written) : node.written;
@@ -129,6 +143,6 @@ function advice(node: SourceNode, schema: JsonObject): string {
     return '; take the quotes away';
   }
   const values = schema['enum'];
-  const close = Array.isArray(values) ? nearest(node.value, values as string[]) : undefined;
+  const close = Array.isArray(values) ? closest(node.value, values as string[]) : undefined;
   return close === undefined ? '' : `; did you mean ${JSON.stringify(close)}?`;
 }

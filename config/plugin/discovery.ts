@@ -7,6 +7,8 @@ import type { NodePath, Place } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
+// A root that was meant to be another one (`/`, a home) is told, not searched for minutes.
+const directoriesMax = 20_000;
 
 export type PluginRoot = {
   /** Absolute. */
@@ -67,6 +69,11 @@ function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, rep
       const real = disk.realpath(directory);
       if (visited.has(real) || depth > depthMax) return;
       visited.add(real);
+      if (visited.size === directoriesMax) {
+        const message = `${root.directory} holds more than ${directoriesMax} directories; name the directory of the plugins`;
+        report({ place: root.place, path: root.path, message });
+      }
+      if (visited.size >= directoriesMax) return;
       const names = disk.list(directory);
       if (names.includes('manifest.yaml')) {
         found.push(join(directory, 'manifest.yaml'));

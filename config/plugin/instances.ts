@@ -1,6 +1,6 @@
 // Puts plugins and configuration together: the instances that jobs can name.
 import type { JsonObject } from '../../runtime/packing.ts';
-import { formatProblem, type Problem, type Report } from '../check/problem.ts';
+import { formatPlace, type Problem, type Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Manifest, PluginInstance } from '../config.ts';
 import { parseDuration } from '../quantity.ts';
@@ -16,6 +16,7 @@ import {
   textOf,
 } from '../source/tree.ts';
 import type { Discovery } from './discovery.ts';
+import { reservedMessage, reservedName } from './manifest.ts';
 
 const deadlineDefaultMs = new Map([
   ['handle', 120_000],
@@ -36,6 +37,20 @@ export type Instances = {
   /** Of plugins that are left out, and that nothing in `plugins` names. */
   readonly warnings: readonly Problem[];
 };
+
+/** Why a name that something else uses is no instance, or null when nothing is known of it. Its problems are reported. */
+export function reportUnusable(instances: Instances, name: string, report: Report): string | null {
+  if (instances.disabled.has(name)) return `the plugin ${JSON.stringify(name)} is disabled; enable it or name another`;
+  const problems = instances.unusable.get(name);
+  if (problems === undefined) return null;
+  for (const problem of problems) report(problem);
+  return unusableMessage(name, problems);
+}
+
+function unusableMessage(name: string, problems: readonly Problem[]): string {
+  const place = problems[0]?.place;
+  return `the plugin ${JSON.stringify(name)} cannot be used as it is${place ? `; see ${formatPlace(place)}` : ''}`;
+}
 
 type Work = {
   readonly discovery: Discovery;
@@ -62,6 +77,7 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   const disabled = new Set<string>();
   const { warnings } = work;
   for (const [name, entry] of entriesOf(configured)) {
+    if (name === reservedName) report({ place: entry.keyPlace, path: ['plugins', name], message: reservedMessage });
     if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.add(name);
     else found.push(...(configuredInstance(work, name, entry.value) ?? []));
   }
@@ -78,7 +94,11 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
     warnings.push(problem);
     work.unusable.set(name, [problem]);
   }
-  for (const plugin of broken) if (!work.named.has(plugin.name)) warnings.push(...plugin.problems);
+  for (const { name, problems } of broken) {
+    const note = `; until then the plugin ${JSON.stringify(name)} is left out`;
+    if (!work.named.has(name))
+      warnings.push(...problems.map(problem => ({ ...problem, message: problem.message + note })));
+  }
   const sorted = found.sort((a, b) => (a.name < b.name ? -1 : 1)).map(instance => [instance.name, instance] as const);
   return { plugins: Object.fromEntries(sorted), unusable: work.unusable, disabled, warnings };
 }
@@ -132,8 +152,7 @@ function namedManifest(work: Work, instance: string, name: string, chain: readon
   if (problems !== undefined) {
     work.named.add(name);
     for (const problem of problems) work.report(problem);
-    const message = `the plugin ${JSON.stringify(name)} is broken: ${formatProblem(problems[0]!)}`;
-    work.report({ place, path, message });
+    work.report({ place, path, message: unusableMessage(name, problems) });
   } else if (via === undefined || isDisabled(work, name)) {
     // An instance that is on and leads to nothing says so itself; for the others it was said.
     work.report(unknownPlugin(work, name, place, path));

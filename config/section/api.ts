@@ -29,7 +29,7 @@ function readToken(node: SourceNode, path: readonly (string | number)[], report:
   const expiresAtMs = text === undefined ? null : Date.parse(text);
   if (expires !== undefined && expiresAtMs !== null && !isRealTime(text!, expiresAtMs)) {
     const looksRight = /^\d{4}-\d\d-\d\d[Tt]/.test(text!);
-    const message = `is ${JSON.stringify(text)}, which is no day of the calendar or no time of the day`;
+    const message = `is ${JSON.stringify(text)}, which does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
     if (looksRight) report({ place: expires.place, path: [...path, 'expires_at'], message });
   }
   return {

@@ -29,7 +29,8 @@ export function flag(description: string) {
 
 export function count(minimum: number, description: string, maximum = Number.MAX_SAFE_INTEGER) {
   const limit = maximum === Number.MAX_SAFE_INTEGER ? `, at least ${minimum}` : ` from ${minimum} to ${maximum}`;
-  return Type.Integer({ minimum, maximum, expected: `a whole number${limit}`, description });
+  const expected = minimum === maximum ? String(minimum) : `a whole number${limit}`;
+  return Type.Integer({ minimum, maximum, expected, description });
 }
 
 export function oneOf(values: readonly string[], description: string) {

@@ -1,8 +1,8 @@
 // A listen address of the configuration; what its pattern lets pass is checked here.
 import type { Report } from '../check/problem.ts';
-import type { ListenAddress } from '../config.ts';
+import type { Config, ListenAddress } from '../config.ts';
 import { listenPattern, parseListen } from '../quantity.ts';
-import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
+import { nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
 
 export function readListen(root: SourceNode, path: readonly string[], report: Report): ListenAddress | undefined {
   const node = nodeAt(root, ...path);
@@ -14,4 +14,18 @@ export function readListen(root: SourceNode, path: readonly string[], report: Re
     report({ place: node.place, path, message });
   }
   return listen;
+}
+
+/** Two listeners cannot share an address, unless the port is any free one. */
+export function checkListeners(
+  root: SourceNode,
+  api: Config['api'],
+  webhooks: Config['webhooks'],
+  report: Report,
+): void {
+  const { host, port } = webhooks.listen;
+  if (!api.enabled || port === 0 || host !== api.listen.host || port !== api.listen.port) return;
+  const own = nodeAt(root, 'webhooks', 'listen') === undefined ? ['api', 'listen'] : ['webhooks', 'listen'];
+  const message = `${host}:${port} is the address of both listeners, api.listen and webhooks.listen; give one another port`;
+  report({ place: placesAt(root, own).value, path: own, message });
 }

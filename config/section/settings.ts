@@ -8,7 +8,9 @@ const { optional } = field;
 
 const service = field.closedMap(
   {
-    name: optional(field.text({ expected: 'a text', description: 'The name that the service gives itself.' })),
+    name: optional(
+      field.text({ expected: 'a text that is not empty', description: 'The name that the service gives itself.' }),
+    ),
     log_level: optional(field.oneOf(logLevels, 'What is logged.')),
     strict_mode: optional(field.flag('Refuse to start when the seal is broken.')),
     max_workers: optional(field.count(1, 'Plugin threads; default: the processor count.', 1024)),
@@ -41,7 +43,7 @@ const state = field.closedMap(
 
 const apiToken = field.closedMap(
   {
-    name: optional(field.text({ expected: 'a text', description: 'The name of the token in logs.' })),
+    name: optional(field.text({ expected: 'a text that is not empty', description: 'The name of the token in logs.' })),
     token: field.secretText({ expected: 'the text of the token', description: 'What clients send.' }),
     scopes: field.listOf(field.oneOf(scopes, 'A scope.'), 'What the token may do.'),
     expires_at: optional(
@@ -77,7 +79,7 @@ const endpoint = field.closedMap(
     }),
     path: field.text({
       pattern: '^/webhook/[A-Za-z0-9._~/-]+$',
-      expected: 'a path that begins with /webhook/, such as /webhook/github',
+      expected: 'a path such as /webhook/github: it begins with /webhook/ and has no query',
       description: 'Where it is served.',
     }),
     plugin: field.name('The plugin whose handle command gets the webhook.'),
@@ -102,7 +104,7 @@ const webhooks = field.closedMap(
 
 const token = field.closedMap(
   {
-    name: field.text({ expected: 'a text', description: 'What secret_ref says.' }),
+    name: field.text({ expected: 'a text that is not empty', description: 'What secret_ref says.' }),
     key: field.secretText({ expected: 'the text of the key', description: 'The HMAC key.' }),
   },
   'A key for webhook signatures.',

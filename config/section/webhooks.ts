@@ -1,9 +1,9 @@
 // The `webhooks` section and the `tokens` that its endpoints name.
 import { reportDuplicates } from '../check/duplicate.ts';
-import { formatPlace, type Report } from '../check/problem.ts';
+import type { Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Config, WebhookEndpoint } from '../config.ts';
-import type { Instances } from '../plugin/instances.ts';
+import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { parseDuration, parseListen } from '../quantity.ts';
 import type { NodePath } from '../source/tree.ts';
 import { itemsOf, nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
@@ -66,18 +66,13 @@ function checkPlugin(item: SourceNode, path: NodePath, instances: Instances, rep
   const refuse = (message: string) => report({ place: node.place, path: [...path, 'plugin'], message });
   const shown = JSON.stringify(name);
   const instance = Object.hasOwn(instances.plugins, name) ? instances.plugins[name] : undefined;
-  const unusable = instances.unusable.get(name);
   if (instance !== undefined) {
     if (instance.manifest.commands.some(command => command.name === 'handle')) return;
     refuse(`the plugin ${shown} has no command "handle"; a webhook needs a plugin that has it`);
-  } else if (instances.disabled.has(name)) {
-    refuse(`the plugin ${shown} is disabled; enable it or name another`);
-  } else if (unusable !== undefined) {
-    for (const problem of unusable) report(problem);
-    refuse(`the plugin ${shown} cannot be used${unusable[0]?.place ? `; see ${formatPlace(unusable[0].place)}` : ''}`);
-  } else {
-    refuse(`there is no plugin ${shown}; ${hint(name, Object.keys(instances.plugins), 'plugins')}`);
+    return;
   }
+  const known = hint(name, Object.keys(instances.plugins), 'plugins');
+  refuse(reportUnusable(instances, name, report) ?? `there is no plugin ${shown}; ${known}`);
 }
 
 function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'], report: Report): void {

@@ -1,5 +1,5 @@
 // YAML bytes to a tree with places. The only file that knows the yaml library.
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { Problem } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, Place, ScalarNode, SourceNode } from './tree.ts';
 
@@ -39,20 +39,33 @@ function convert(file: string, text: string): ParsedDocument {
     lineCounter: lines,
     prettyErrors: false,
     uniqueKeys: false,
-    logLevel: 'silent',
+    logLevel: 'error',
   });
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems: Problem[] = [...document.errors, ...document.warnings].map(error => ({
-    place: placeAt(error.pos[0]),
-    path: [],
-    message: `is not valid YAML: ${error.message}`,
-  }));
-  if (problems.length > 0) return { root: null, problems };
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.length > 0) return { root: null, problems: syntaxProblems(errors, placeAt, text) };
+  const problems: Problem[] = [];
   const root = document.contents === null ? null : new Converter(placeAt, text, problems).node(document.contents, 0);
   return { root, problems };
+}
+
+/** One for each line: what follows on the same line is mostly a consequence. */
+function syntaxProblems(errors: readonly YAMLError[], placeAt: (offset: number) => Place, text: string): Problem[] {
+  const byLine = new Map<number, Problem>();
+  for (const error of errors) {
+    const place = placeAt(error.pos[0]);
+    const line = text.split('\n', place.line)[place.line - 1] ?? '';
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
+    const advice = /[[{,:]\s*\$\{/.test(line) ? '; inside { } and [ ] write "${NAME}" in quotes' : '';
+    const several = error.code === 'MULTIPLE_DOCS';
+    const wrong = several ? 'holds more than one document; keep one' : `is not valid YAML: ${error.message}`;
+    const problem: Problem = { place, path: [], message: `${wrong}${advice}` };
+    byLine.set(place.line, byLine.get(place.line) ?? problem);
+  }
+  return [...byLine.values()];
 }
 
 class Converter {

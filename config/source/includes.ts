@@ -5,7 +5,16 @@ import { formatPlace } from '../check/problem.ts';
 import { parseTree } from './document.ts';
 import { diskReason, type Files } from './files.ts';
 import { type Environment, interpolateTree } from './interpolation.ts';
-import { emptyMap, isEmptyNode, type MapNode, type NodePath, nodeAt, type Place, textOf } from './tree.ts';
+import {
+  describeKind,
+  emptyMap,
+  isEmptyNode,
+  type MapNode,
+  type NodePath,
+  nodeAt,
+  type Place,
+  textOf,
+} from './tree.ts';
 
 export type Closure = {
   /** Absolute paths, in the order of reading. */
@@ -52,11 +61,8 @@ function readOne(reading: Reading, file: string, naming: Naming): void {
   const start: Place = { file, line: 1, column: 1 };
   const root = parsed.root === null || isEmptyNode(parsed.root) ? emptyMap(start) : parsed.root;
   if (root.kind !== 'map') {
-    report({
-      place: root.place,
-      path: [],
-      message: `is a ${root.kind}; a configuration file must be a map of settings`,
-    });
+    const message = `is ${describeKind(root)}; a configuration file must be a map of settings`;
+    report({ place: root.place, path: [], message });
     return;
   }
   const map = interpolateTree(root, env, report) as MapNode;

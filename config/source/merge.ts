@@ -1,6 +1,14 @@
 // Makes one tree of several files: maps merge deeply, lists append, two different scalars are a conflict.
 import { formatPlace, type Report } from '../check/problem.ts';
-import { isEmptyNode, type MapEntry, type MapNode, type NodePath, type ScalarNode, type SourceNode } from './tree.ts';
+import {
+  describeKind,
+  isEmptyNode,
+  type MapEntry,
+  type MapNode,
+  type NodePath,
+  type ScalarNode,
+  type SourceNode,
+} from './tree.ts';
 
 /** The merged tree; of two values in conflict the earlier stays. Values are not shown: they may be secrets. */
 export function mergeTrees(first: SourceNode, second: SourceNode, report: Report, path: NodePath = []): SourceNode {
@@ -27,11 +35,7 @@ function mergeMaps(first: MapNode, second: MapNode, report: Report, path: NodePa
 function conflictOf(first: SourceNode, second: SourceNode): string | null {
   const at = formatPlace(first.place);
   if (first.kind !== second.kind)
-    return `is ${article(second)} here and ${article(first)} at ${at}; keep one of the two`;
+    return `is ${describeKind(second)} here and ${describeKind(first)} at ${at}; keep one of the two`;
   const same = (first as ScalarNode).value === (second as ScalarNode).value;
   return same ? null : `is set to something else at ${at}; keep one of the two`;
-}
-
-function article(node: SourceNode): string {
-  return node.kind === 'scalar' ? 'a single value' : `a ${node.kind}`;
 }

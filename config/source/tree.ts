@@ -28,6 +28,13 @@ export function isEmptyNode(node: SourceNode): boolean {
   return node.kind === 'scalar' && node.value === null;
 }
 
+/** `a map`, `an empty list`, `a single value`. */
+export function describeKind(node: SourceNode): string {
+  if (node.kind === 'scalar') return 'a single value';
+  if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
+  return 'a map';
+}
+
 /** The node at a path, or undefined where there is none. */
 export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceNode | undefined {
   let here = node;

@@ -1,0 +1,73 @@
+// The commands of a manifest, with schemas that compile.
+import type { JsonObject } from '../../runtime/packing.ts';
+import { formatPlace, type Report } from '../check/problem.ts';
+import type { Command, Manifest } from '../config.ts';
+import type { SchemaCompiler } from '../json-schema.ts';
+import {
+  flagOf,
+  itemsOf,
+  type NodePath,
+  nodeAt,
+  type Place,
+  placesAt,
+  plainValue,
+  type SourceNode,
+  textOf,
+  textsOf,
+} from '../source/tree.ts';
+import { expandSchema } from './input-schema.ts';
+
+export function readCommands(
+  root: SourceNode,
+  dialect: Manifest['dialect'],
+  compiler: SchemaCompiler,
+  report: Report,
+): Command[] {
+  const seen = new Map<string, Place>();
+  return itemsOf(nodeAt(root, 'commands')).map((node, index) => {
+    const name = textOf(nodeAt(node, 'name')) ?? '';
+    const place = placesAt(node, ['name']).value;
+    const before = seen.get(name);
+    if (before !== undefined && name !== '') {
+      const message = `${JSON.stringify(name)} is already a command at ${formatPlace(before)}; name each command once`;
+      report({ place, path: ['commands', index, 'name'], message });
+    }
+    seen.set(name, before ?? place);
+    const schemaOf = (key: string) => readSchema(root, ['commands', index, key], dialect, compiler, report);
+    return {
+      name,
+      type: textOf(nodeAt(node, 'type')) === 'read' ? 'read' : 'write',
+      description: textOf(nodeAt(node, 'description')) ?? null,
+      inputSchema: schemaOf('input_schema'),
+      outputSchema: schemaOf('output_schema'),
+      idempotent: flagOf(nodeAt(node, 'idempotent')) ?? false,
+      retrySafe: flagOf(nodeAt(node, 'retry_safe')) ?? true,
+      consume: textsOf(nodeAt(node, 'values', 'consume')),
+      emit: itemsOf(nodeAt(node, 'values', 'emit')).map(item => ({
+        event: textOf(nodeAt(item, 'event')) ?? '',
+        values: textsOf(nodeAt(item, 'values')),
+      })),
+    };
+  });
+}
+
+function readSchema(
+  root: SourceNode,
+  path: NodePath,
+  dialect: Manifest['dialect'],
+  compiler: SchemaCompiler,
+  report: Report,
+): JsonObject | null {
+  const node = nodeAt(root, ...path);
+  if (node?.kind !== 'map') return null;
+  const expanded = expandSchema(plainValue(node) as JsonObject, dialect);
+  if (!expanded.ok) {
+    const keyPath = [...path, expanded.key];
+    report({ place: placesAt(root, keyPath).value, path: keyPath, message: expanded.message });
+    return null;
+  }
+  const compiled = compiler(expanded.schema, 'first');
+  if (compiled.ok) return expanded.schema;
+  report({ place: node.place, path, message: `is not a JSON Schema that can be used: ${compiled.message}` });
+  return null;
+}

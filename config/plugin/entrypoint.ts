@@ -1,0 +1,44 @@
+// The file that runs a plugin: inside its directory once links are resolved, and able to run.
+import { extname, resolve, sep } from 'node:path';
+import type { Report } from '../check/problem.ts';
+import type { Manifest } from '../config.ts';
+import type { Files } from '../source/files.ts';
+import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
+
+const workerExtensions = ['.js', '.mjs', '.ts'];
+
+export type Entrypoint = {
+  readonly directory: string;
+  readonly entrypoint: string;
+  readonly runtime: 'worker' | 'process';
+};
+
+/** The file that runs, links resolved; refused outside of the plugin's directory. */
+export function readEntrypoint(
+  root: SourceNode,
+  directory: string,
+  dialect: Manifest['dialect'],
+  disk: Files,
+  report: Report,
+): Entrypoint | null {
+  const node = nodeAt(root, 'entrypoint');
+  const text = textOf(node);
+  if (node === undefined || text === undefined || text === '') return null;
+  const refuse = (message: string): null => {
+    report({ place: node.place, path: ['entrypoint'], message });
+    return null;
+  };
+  const path = resolve(directory, text);
+  const kind = disk.kind(path);
+  if (kind === 'missing') return refuse(`${path} does not exist; it must be a file in the plugin's directory`);
+  const home = disk.realpath(directory);
+  const real = disk.realpath(path);
+  if (!real.startsWith(home + sep)) return refuse(`leads to ${real}; it must lie inside ${home}`);
+  if (kind !== 'file') return refuse(`${path} is not a file; it must be a file in the plugin's directory`);
+  const given = dialect === 'ductile' ? 'process' : textOf(nodeAt(root, 'runtime'));
+  const usual = workerExtensions.includes(extname(text)) ? 'worker' : 'process';
+  const runtime = given === 'worker' || given === 'process' ? given : usual;
+  if (runtime === 'process' && !disk.isExecutable(real))
+    return refuse(`${real} is not executable; chmod +x makes it so`);
+  return { directory: home, entrypoint: real, runtime };
+}
