@@ -1,0 +1,99 @@
+// Bench: requests over HTTP from another process, each answered only when its job is on disk.
+import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
+import { costMetrics } from './cost.ts';
+import { closeGates } from './gate.ts';
+import { runLoad } from './load/run.ts';
+import { hasWrk, runWrk } from './load/wrk.ts';
+import { until } from './pause.ts';
+import type { Service } from './service.ts';
+import type { Stage } from './stage.ts';
+
+type Accept = { readonly connections: number; readonly seconds: number; readonly warmupSeconds: number };
+type Load = { readonly completed: number; readonly perS: number; readonly p50Us: number; readonly p99Us: number };
+
+const path = '/plugin/noop/run';
+
+export const accept: Bench<Accept> = {
+  name: 'accept',
+  purpose: 'requests over HTTP at 128 connections, each answered when its job is on disk',
+  limitMs: { smoke: 30_000, real: 180_000 },
+  parameters: {
+    smoke: { connections: 8, seconds: 1, warmupSeconds: 0 },
+    real: { connections: 128, seconds: 10, warmupSeconds: 2 },
+  },
+
+  async run(parameters: Accept, stage: Stage) {
+    const queued = await acceptOnly(parameters, stage);
+    stage.clear();
+    const running = await acceptAndRun(parameters, stage);
+    return {
+      metrics: [
+        { name: 'accepted_per_s', value: queued.load.perS, unit: '1/s', target: atLeast(40_000) },
+        { name: 'p50_ms', value: queued.load.p50Us / 1000, unit: 'ms' },
+        { name: 'p99_ms', value: queued.load.p99Us / 1000, unit: 'ms', target: atMost(15) },
+        ...queued.cost,
+        { name: 'accepted_while_running_per_s', value: running.load.perS, unit: '1/s' },
+        { name: 'while_running_p99_ms', value: running.load.p99Us / 1000, unit: 'ms' },
+      ],
+      work: { queued: queued.work, running: running.work },
+      circumstances: { client: hasWrk() ? 'wrk' : 'bundled' },
+    };
+  },
+};
+
+type Phase = { readonly load: Load; readonly cost: readonly Metric[]; readonly work: unknown };
+
+/** The plugin threads are held: what is measured is accepting. */
+async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
+  const service = await stage.start();
+  await closeGates(service, stage);
+  const { load, cost } = await measure(service, parameters, stage);
+  const caller = service.caller();
+  const depthAfter = await caller.queueDepth();
+  const surplus = depthAfter - load.completed - load.before;
+  // Requests that were under way when the client ended are on disk too.
+  const holds = surplus >= 0 && surplus <= 2 * parameters.connections;
+  if (!holds) throw new Error(`${load.completed} were answered 202, and ${depthAfter} are queued`);
+  const last = await caller.job(await caller.submit(path, { n: 'last' }));
+  stage.openGates();
+  await service.kill();
+  return { load, cost, work: { holds, last: [last.plugin, last.command, last.status] } };
+}
+
+/** Jobs run while more are accepted, on the same cores. */
+async function acceptAndRun(parameters: Accept, stage: Stage): Promise<Phase> {
+  const service = await stage.start();
+  const { load, cost } = await measure(service, parameters, stage);
+  const caller = service.caller();
+  const id = await caller.submit(path, { n: 'last' });
+  const last = await until(
+    async () => {
+      const job = await caller.job(id);
+      return job.status === 'succeeded' ? job : undefined;
+    },
+    { everyMs: 20, withinMs: 60_000, what: 'the last job' },
+  );
+  await service.stop();
+  return { load, cost, work: { last: [last.plugin, last.command, last.status, last.result?.result] } };
+}
+
+async function measure(service: Service, { connections, seconds, warmupSeconds }: Accept, stage: Stage) {
+  if (warmupSeconds > 0) await runClient(service, connections, warmupSeconds, stage);
+  const depth = await service.caller().queueDepth();
+  const before = service.usage();
+  const load = await runClient(service, connections, seconds, stage);
+  if (load.completed === 0) throw new Error('nothing was accepted');
+  return { load: { ...load, before: depth }, cost: costMetrics(before, service.usage(), load.completed) };
+}
+
+async function runClient(service: Service, connections: number, seconds: number, stage: Stage): Promise<Load> {
+  if (hasWrk()) return runWrk(service, { path, connections, seconds, directory: stage.directory });
+  const result = await runLoad(service, {
+    path,
+    connections,
+    until: { kind: 'time', ms: seconds * 1000 },
+    expect: { status: 202, text: '"status":"queued"' },
+    sampleEvery: 0,
+  });
+  return { ...result, perS: (result.completed * 1000) / result.elapsedMs };
+}

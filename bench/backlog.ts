@@ -1,0 +1,122 @@
+// Bench: a million queued jobs: what they cost in memory and at the next start; and what an idle service costs.
+import { atMost, type Bench, type Metric } from './bench.ts';
+import type { Caller } from './caller.ts';
+import { memoryMetrics } from './cost.ts';
+import type { LoadSample } from './load/plan.ts';
+import { runLoad } from './load/run.ts';
+import { pause, until } from './pause.ts';
+import type { Service } from './service.ts';
+import { type Stage, workers } from './stage.ts';
+import { fineCpuUs, type Usage } from './usage.ts';
+
+type Backlog = {
+  readonly jobs: number;
+  readonly connections: number;
+  readonly sampleEvery: number;
+  /** After a start, before the idle time is measured. */
+  readonly settleSeconds: number;
+  readonly idleSeconds: number;
+};
+
+export const backlog: Bench<Backlog> = {
+  name: 'backlog',
+  purpose: 'a million queued jobs: memory, and the start after a crash; and the CPU of an idle service',
+  limitMs: { smoke: 30_000, real: 600_000 },
+  parameters: {
+    smoke: { jobs: 2_000, connections: 16, sampleEvery: 200, settleSeconds: 0.5, idleSeconds: 1 },
+    real: { jobs: 1_000_000, connections: 128, sampleEvery: 10_000, settleSeconds: 5, idleSeconds: 10 },
+  },
+
+  async run(parameters: Backlog, stage: Stage) {
+    const idle = await measureIdle(parameters, stage);
+    const { service, samples, perS } = await queueUp(parameters, stage);
+    await pause(2_000 * Math.min(1, parameters.settleSeconds));
+    const full = service.usage();
+    await service.kill();
+    const restarted = await restart(service, parameters, stage);
+    const caller = restarted.service.caller();
+    const found: unknown[] = [];
+    for (const { n, jobId } of samples) {
+      const { plugin, command } = await caller.job(jobId);
+      found.push([n, plugin, command]);
+    }
+    const after = restarted.service.usage();
+    await restarted.service.kill();
+    return {
+      metrics: [
+        { name: 'rss_mb', value: rssMb(full), unit: 'MB', target: atMost(400) },
+        { name: 'rss_anonymous_mb', value: full.service.rssAnonymousMb + full.host.rssAnonymousMb, unit: 'MB' },
+        ...memoryMetrics(full),
+        { name: 'queued_per_s', value: perS, unit: '1/s' },
+        ...restarted.metrics,
+        { name: 'rss_restarted_mb', value: rssMb(after), unit: 'MB', target: atMost(400) },
+        ...idle,
+      ],
+      work: { jobs: parameters.jobs, found },
+    };
+  },
+};
+
+function rssMb({ service, host }: Usage): number {
+  return service.rssMb + host.rssMb;
+}
+
+/** The jobs themselves are gates: the first few hold all threads, also after a restart, and the others wait. */
+async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {
+  const service = await stage.start();
+  const count = jobs + workers;
+  const { samples, elapsedMs } = await runLoad(service, {
+    path: '/plugin/gate/hold',
+    connections,
+    until: { kind: 'requests', count },
+    expect: { status: 202 },
+    sampleEvery,
+  });
+  await depthIs(service.caller(), jobs);
+  return { service, samples: samples as readonly LoadSample[], perS: (count * 1000) / elapsedMs };
+}
+
+/** Starts again on the same address, and looks from the first moment whether anybody answers. */
+async function restart(before: Service, { jobs }: Backlog, stage: Stage) {
+  const service = stage.launch({ port: Number(before.url.port) });
+  const startMs = performance.now();
+  const isUp = () => fetch(new URL('/healthz', before.url)).then(({ status }) => (status === 200 ? true : undefined));
+  await until(() => isUp().catch(() => undefined), { everyMs: 2, withinMs: 120_000, what: 'an answer of /healthz' });
+  const healthyMs = performance.now() - startMs;
+  await service.ready();
+  await depthIs(service.caller(), jobs);
+  const loadedMs = performance.now() - startMs;
+  const metrics: Metric[] = [
+    { name: 'restart_to_ready_ms', value: Math.max(healthyMs, service.readyMs), unit: 'ms', target: atMost(2_000) },
+    { name: 'restart_to_healthz_ms', value: healthyMs, unit: 'ms' },
+    { name: 'restart_to_ready_line_ms', value: service.readyMs, unit: 'ms' },
+    { name: 'restart_to_all_queued_ms', value: loadedMs, unit: 'ms' },
+  ];
+  return { service, metrics };
+}
+
+async function depthIs(caller: Caller, jobs: number): Promise<void> {
+  await until(async () => ((await caller.queueDepth()) === jobs ? true : undefined), {
+    everyMs: 20,
+    withinMs: 60_000,
+    what: `a queue of ${jobs}`,
+  });
+}
+
+/** A service with nothing to do, as a share of one core. */
+async function measureIdle({ settleSeconds, idleSeconds }: Backlog, stage: Stage): Promise<Metric[]> {
+  const service = await stage.start();
+  await pause(settleSeconds * 1000);
+  const beforeUs = fineCpuUs(service.pid);
+  const startMs = performance.now();
+  await pause(idleSeconds * 1000);
+  const elapsedMs = performance.now() - startMs;
+  const percent = (fineCpuUs(service.pid) - beforeUs) / (elapsedMs * 10);
+  const rss = rssMb(service.usage());
+  await service.stop();
+  stage.clear();
+  return [
+    { name: 'idle_cpu_percent', value: percent, unit: '%', target: atMost(0.5) },
+    { name: 'idle_rss_mb', value: rss, unit: 'MB' },
+  ];
+}

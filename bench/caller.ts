@@ -1,0 +1,61 @@
+// A client of the gateway for the calls of a bench that are not measured.
+
+export type Job = {
+  readonly job_id: string;
+  readonly parent_job_id?: string | null;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly completed_at: string | null;
+  /** The plugin output: its own result is inside. */
+  readonly result: { readonly result?: unknown } | null;
+  readonly last_error?: string;
+};
+
+export class Caller {
+  readonly #url: URL;
+  readonly #authorization: string;
+
+  constructor(url: URL, token: string) {
+    this.#url = url;
+    this.#authorization = `Bearer ${token}`;
+  }
+
+  /** The id of the job that was accepted; throws when it was not. */
+  async submit(path: string, payload: object): Promise<string> {
+    const body = JSON.stringify({ payload });
+    const response = await this.#fetch(path, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
+    if (response.status !== 202) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+    return ((await response.json()) as Job).job_id;
+  }
+
+  async job(id: string): Promise<Job> {
+    return (await this.#get(`/job/${id}`)) as Job;
+  }
+
+  async tree(id: string): Promise<Job[]> {
+    return (await this.#get(`/job/${id}/tree`)) as Job[];
+  }
+
+  async queueDepth(): Promise<number> {
+    return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
+  }
+
+  async #get(path: string): Promise<unknown> {
+    const response = await this.#fetch(path, {});
+    if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  }
+
+  #fetch(
+    path: string,
+    request: { method?: string; body?: string; headers?: { [name: string]: string } },
+  ): Promise<Response> {
+    return fetch(new URL(path, this.#url), {
+      ...request,
+      headers: { ...request.headers, Authorization: this.#authorization },
+    });
+  }
+}

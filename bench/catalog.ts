@@ -1,0 +1,9 @@
+// All benches, in the order in which they are listed and run.
+import { accept } from './accept.ts';
+import { backlog } from './backlog.ts';
+import type { Bench } from './bench.ts';
+import { drain } from './drain.ts';
+import { fanout } from './fanout.ts';
+import { latency } from './latency.ts';
+
+export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog];

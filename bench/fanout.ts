@@ -1,0 +1,132 @@
+// Bench: one pipeline run with very many children by foreach, then a join; and a small one as its caller sees it.
+import { atLeast, atMost, type Bench } from './bench.ts';
+import type { Caller, Job } from './caller.ts';
+import { costMetrics } from './cost.ts';
+import { Connection } from './load/connection.ts';
+import { requestBytes } from './load/request.ts';
+import { momentUs } from './moment.ts';
+import { until } from './pause.ts';
+import { percentile } from './percentile.ts';
+import type { Service } from './service.ts';
+import type { Stage } from './stage.ts';
+
+type Fanout = {
+  readonly children: number;
+  /** Runs with that many children, one after the other; the median counts. */
+  readonly runs: number;
+  readonly smallChildren: number;
+  readonly smallRuns: number;
+};
+
+const pipeline = {
+  name: 'fan',
+  on: 'bench.fan',
+  execution_mode: 'synchronous',
+  timeout_secs: 300,
+  steps: [
+    { id: 'make', uses: 'fan.make' },
+    { id: 'work', uses: 'fan.work', foreach: 'payload.items' },
+    { id: 'sum', uses: 'fan.sum', join: 'all' },
+  ],
+};
+
+export const fanout: Bench<Fanout> = {
+  name: 'fanout',
+  purpose: 'a pipeline run with 100,000 children by foreach and a join; the same with 1,000',
+  limitMs: { smoke: 30_000, real: 300_000 },
+  parameters: {
+    smoke: { children: 2_000, runs: 2, smallChildren: 50, smallRuns: 3 },
+    real: { children: 100_000, runs: 5, smallChildren: 1_000, smallRuns: 50 },
+  },
+
+  async run({ children, runs, smallChildren, smallRuns }: Fanout, stage: Stage) {
+    const service = await stage.start({ pipelines: [pipeline] });
+    const caller = service.caller();
+    const before = service.usage();
+    const large: Run[] = [];
+    for (let run = 0; run < runs; run++) large.push(await runOnce(caller, children));
+    const cost = costMetrics(before, service.usage(), children * runs);
+    const small = await callOften(service, smallChildren, smallRuns);
+    await service.stop();
+    const perS = large.map(({ wholeUs }) => children / (wholeUs / 1e6));
+    return {
+      metrics: [
+        { name: 'children_per_s', value: percentile(perS, 50), unit: '1/s', target: atLeast(100_000) },
+        { name: 'children_per_s_first', value: perS[0]!, unit: '1/s' },
+        { name: 'children_per_s_best', value: Math.max(...perS), unit: '1/s' },
+        {
+          name: 'children_per_s_after_make',
+          value: percentile(
+            large.map(({ childrenUs }) => children / (childrenUs / 1e6)),
+            50,
+          ),
+          unit: '1/s',
+        },
+        { name: 'run_ms', value: percentile(small.timesMs, 50), unit: 'ms', target: atMost(20) },
+        { name: 'run_p99_ms', value: percentile(small.timesMs, 99), unit: 'ms' },
+        { name: 'run_recorded_ms', value: percentile(small.recordedMs, 50), unit: 'ms' },
+        ...cost,
+      ],
+      work: { large: large.map(({ work }) => work), small: small.results },
+    };
+  },
+};
+
+type Run = {
+  /** The run's record: from created to completed. */
+  readonly wholeUs: number;
+  /** From the end of `make` to the end of the last child. */
+  readonly childrenUs: number;
+  readonly work: unknown;
+};
+
+async function runOnce(caller: Caller, children: number): Promise<Run> {
+  const id = await caller.submit('/pipeline/fan?async=true', { count: children });
+  const root = await until(async () => settled(await caller.job(id)), {
+    everyMs: 50,
+    withinMs: 120_000,
+    what: `a run with ${children} children`,
+  });
+  if (root.status !== 'succeeded') throw new Error(`the run is ${root.status}: ${root.last_error}`);
+  const tree = await caller.tree(id);
+  const make = tree.find(({ command }) => command === 'make');
+  const works = tree.filter(({ command }) => command === 'work');
+  const wrong = tree.find(({ status }) => status !== 'succeeded');
+  if (!make || works.length !== children || tree.length !== children + 3 || wrong) {
+    throw new Error(`the tree has ${tree.length} jobs, ${works.length} of them children, one is ${wrong?.status}`);
+  }
+  const lastUs = works.reduce((last, job) => Math.max(last, momentUs(job.completed_at)), 0);
+  return {
+    wholeUs: momentUs(root.completed_at) - momentUs(root.created_at),
+    childrenUs: lastUs - momentUs(make.completed_at),
+    work: { result: root.result, results: works.map(({ result }) => JSON.stringify(result?.result)).sort() },
+  };
+}
+
+function settled(job: Job): Job | undefined {
+  return job.status === 'queued' || job.status === 'running' ? undefined : job;
+}
+
+/** Synchronous calls, one at a time: what their caller waits, and what the record of the run says. */
+async function callOften(service: Service, count: number, runs: number) {
+  const caller = service.caller();
+  const { hostname, port, host } = service.url;
+  const connection = await Connection.open(hostname, Number(port));
+  const body = JSON.stringify({ payload: { count } });
+  const request = requestBytes({ method: 'POST', path: '/pipeline/fan', host, token: service.token, body });
+  const timesMs: number[] = [];
+  const recordedMs: number[] = [];
+  const results: unknown[] = [];
+  for (let run = 0; run < runs; run++) {
+    const startMs = performance.now();
+    const reply = await connection.ask(request);
+    timesMs.push(performance.now() - startMs);
+    const { job_id, status, result } = JSON.parse(reply.body.toString()) as Job;
+    if (reply.status !== 200 || status !== 'succeeded') throw new Error(`a run was answered ${reply.status} ${status}`);
+    const job = await caller.job(job_id);
+    recordedMs.push((momentUs(job.completed_at) - momentUs(job.created_at)) / 1000);
+    results.push(result);
+  }
+  connection.close();
+  return { timesMs, recordedMs, results };
+}

@@ -1,0 +1,16 @@
+// Closing the gates: from then on jobs queue up and none runs.
+import { until } from './pause.ts';
+import type { Service } from './service.ts';
+import { type Stage, workers } from './stage.ts';
+
+export async function closeGates(service: Service, stage: Stage): Promise<void> {
+  const caller = service.caller();
+  for (let held = 1; held <= workers; held++) {
+    await caller.submit('/plugin/gate/hold', {});
+    await until(() => (stage.heldCount() >= held ? true : undefined), {
+      everyMs: 5,
+      withinMs: 10_000,
+      what: `gate ${held} held`,
+    });
+  }
+}

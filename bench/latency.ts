@@ -1,0 +1,128 @@
+// Bench: how long one job waits on an idle service, and how long a caller waits for a pipeline of three steps.
+import { atLeast, atMost, type Bench } from './bench.ts';
+import type { Job } from './caller.ts';
+import { costMetrics } from './cost.ts';
+import { Connection } from './load/connection.ts';
+import { NumberedRequest, numberText, requestBytes } from './load/request.ts';
+import { runLoad } from './load/run.ts';
+import { momentUs } from './moment.ts';
+import { pause, until } from './pause.ts';
+import { Samples } from './percentile.ts';
+import type { Service } from './service.ts';
+import type { Stage } from './stage.ts';
+
+type Latency = {
+  readonly samples: number;
+  /** Between a job and the next, so that the service is idle. */
+  readonly pauseMs: number;
+  readonly runs: number;
+  readonly connections: number;
+  readonly seconds: number;
+};
+
+const pipeline = {
+  name: 'three',
+  on: 'bench.three',
+  execution_mode: 'synchronous',
+  steps: [
+    { id: 'first', uses: 'noop.pass' },
+    { id: 'second', uses: 'noop.pass' },
+    { id: 'third', uses: 'noop.pass' },
+  ],
+};
+const done = '"status":"succeeded"';
+
+export const latency: Bench<Latency> = {
+  name: 'latency',
+  purpose: 'one job at a time on an idle service; a synchronous pipeline of three steps, alone and at 32 connections',
+  limitMs: { smoke: 30_000, real: 180_000 },
+  parameters: {
+    smoke: { samples: 50, pauseMs: 1, runs: 30, connections: 8, seconds: 1 },
+    real: { samples: 2_000, pauseMs: 3, runs: 2_000, connections: 32, seconds: 10 },
+  },
+
+  async run({ samples, pauseMs, runs, connections, seconds }: Latency, stage: Stage) {
+    const service = await stage.start({ pipelines: [pipeline] });
+    const single = await runJobs(service, samples, pauseMs);
+    const alone = await runPipelines(service, runs);
+    const before = service.usage();
+    const until = { kind: 'time', ms: seconds * 1000 } as const;
+    const expect = { status: 200, text: done };
+    const many = await runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
+    if (many.completed === 0) throw new Error('no run ended');
+    const cost = costMetrics(before, service.usage(), many.completed);
+    await service.stop();
+    const us = (name: string, value: number) => ({ name, value, unit: 'us' });
+    return {
+      metrics: [
+        { ...us('accept_to_start_p50_us', single.waitUs.percentile(50)), target: atMost(400) },
+        { ...us('accept_to_start_p99_us', single.waitUs.percentile(99)), target: atMost(3_000) },
+        us('request_to_start_p50_us', single.requestUs.percentile(50)),
+        us('request_to_start_p99_us', single.requestUs.percentile(99)),
+        us('request_to_202_p50_us', single.answerUs.percentile(50)),
+        { ...us('run_p50_us', alone.timesUs.percentile(50)), target: atMost(2_000) },
+        us('run_p99_us', alone.timesUs.percentile(99)),
+        { name: 'runs_per_s', value: (many.completed * 1000) / many.elapsedMs, unit: '1/s', target: atLeast(5_000) },
+        us('runs_at_once_p50_us', many.p50Us),
+        us('runs_at_once_p99_us', many.p99Us),
+        ...cost,
+      ],
+      work: { single: single.results, alone: alone.results },
+    };
+  },
+};
+
+function nowUs(): number {
+  return (performance.timeOrigin + performance.now()) * 1000;
+}
+
+/** One job at a time: request, answer, record. */
+async function runJobs(service: Service, samples: number, pauseMs: number) {
+  const { hostname, port, host } = service.url;
+  const connection = await Connection.open(hostname, Number(port));
+  const request = new NumberedRequest({ path: '/plugin/noop/run', host, token: service.token });
+  const [waitUs, requestUs, answerUs] = [new Samples(), new Samples(), new Samples()];
+  const results: unknown[] = [];
+  for (let n = 0; n < samples; n++) {
+    const sentUs = nowUs();
+    const reply = await connection.ask(request.number(n));
+    answerUs.add(nowUs() - sentUs);
+    if (reply.status !== 202) throw new Error(`a job was answered ${reply.status} ${reply.body}`);
+    await pause(pauseMs);
+    const path = `/job/${(JSON.parse(reply.body.toString()) as Job).job_id}`;
+    const look = requestBytes({ method: 'GET', path, host, token: service.token });
+    const job = await until(
+      async () => {
+        const seen = JSON.parse((await connection.ask(look)).body.toString()) as Job;
+        return seen.status === 'succeeded' ? seen : undefined;
+      },
+      { everyMs: pauseMs, withinMs: 10_000, what: 'success of a job' },
+    );
+    waitUs.add(momentUs(job.started_at) - momentUs(job.created_at));
+    requestUs.add(momentUs(job.started_at) - sentUs);
+    results.push(job.result?.result);
+    await pause(pauseMs);
+  }
+  connection.close();
+  return { waitUs, requestUs, answerUs, results };
+}
+
+/** Synchronous runs, one at a time, as their caller sees them. */
+async function runPipelines(service: Service, runs: number) {
+  const { hostname, port, host } = service.url;
+  const connection = await Connection.open(hostname, Number(port));
+  const request = new NumberedRequest({ path: '/pipeline/three', host, token: service.token });
+  const timesUs = new Samples();
+  const results: unknown[] = [];
+  for (let n = 0; n < runs; n++) {
+    const startUs = nowUs();
+    const reply = await connection.ask(request.number(n));
+    timesUs.add(nowUs() - startUs);
+    const text = reply.body.toString();
+    const isDone = reply.status === 200 && text.includes(done) && text.includes(numberText(n));
+    if (!isDone) throw new Error(`a run was answered ${reply.status} ${text}`);
+    results.push((JSON.parse(text) as Job).result);
+  }
+  connection.close();
+  return { timesUs, results };
+}

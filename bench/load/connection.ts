@@ -1,0 +1,95 @@
+// One HTTP/1.1 connection over a raw socket, one request at a time: as little work for a response as can be.
+import { connect, type Socket } from 'node:net';
+
+/** `body` is a view that is good only during the call. */
+export type OnResponse = (status: number, body: Buffer) => void;
+
+const headEnd = Buffer.from('\r\n\r\n');
+const lengthName = Buffer.from('Content-Length: ');
+const statusAt = 'HTTP/1.1 '.length;
+const zero = 48;
+const nine = 57;
+
+export class Connection {
+  readonly #socket: Socket;
+  #waiting: OnResponse | null = null;
+  #onFailure: (reason: string) => void = () => {};
+  /** The beginning of a response whose rest is to come. */
+  #held: Buffer | null = null;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', chunk => this.#take(chunk));
+    socket.on('close', () => this.#fail('the connection was closed'));
+    socket.on('error', error => this.#fail(error.message));
+  }
+
+  static open(host: string, port: number): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host, port });
+      socket.once('error', reject);
+      socket.once('connect', () => {
+        socket.off('error', reject);
+        resolve(new Connection(socket));
+      });
+    });
+  }
+
+  onFailure(listener: (reason: string) => void): void {
+    this.#onFailure = listener;
+  }
+
+  send(request: Buffer, onResponse: OnResponse): void {
+    this.#waiting = onResponse;
+    this.#socket.write(request);
+  }
+
+  /** The response with a body of its own. */
+  ask(request: Buffer): Promise<{ status: number; body: Buffer }> {
+    return new Promise((resolve, reject) => {
+      this.#onFailure = reason => reject(new Error(reason));
+      this.send(request, (status, body) => resolve({ status, body: Buffer.from(body) }));
+    });
+  }
+
+  close(): void {
+    this.#onFailure = () => {};
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    const bytes = this.#held === null ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = null;
+    const head = bytes.indexOf(headEnd);
+    const bodyAt = head + headEnd.length;
+    const end = head < 0 ? Number.POSITIVE_INFINITY : bodyAt + contentLength(bytes, head);
+    if (bytes.length < end) {
+      this.#held = bytes;
+      return;
+    }
+    const status = (bytes[statusAt]! - zero) * 100 + (bytes[statusAt + 1]! - zero) * 10 + bytes[statusAt + 2]! - zero;
+    const onResponse = this.#waiting;
+    this.#waiting = null;
+    if (bytes.length > end || !onResponse) this.#fail('a response that was not asked for');
+    else onResponse(status, bytes.subarray(bodyAt, end));
+  }
+
+  #fail(reason: string): void {
+    this.#socket.destroy();
+    const tell = this.#onFailure;
+    this.#onFailure = () => {};
+    tell(reason);
+  }
+}
+
+function contentLength(bytes: Buffer, head: number): number {
+  const at = bytes.indexOf(lengthName);
+  if (at < 0 || at > head) throw new Error(`a response without Content-Length: ${bytes.toString('latin1', 0, head)}`);
+  let length = 0;
+  for (let i = at + lengthName.length; ; i++) {
+    const c = bytes[i]!;
+    if (c < zero || c > nine) return length;
+    length = length * 10 + c - zero;
+  }
+}

@@ -1,0 +1,28 @@
+// What the load client is told to do, and what it answers.
+
+export type LoadPlan = {
+  readonly url: string;
+  readonly path: string;
+  readonly token: string;
+  readonly connections: number;
+  /** Ends after so many requests, or so long, whichever is set. */
+  readonly until:
+    | { readonly kind: 'requests'; readonly count: number }
+    | { readonly kind: 'time'; readonly ms: number };
+  /** Every response must have this status and, when given, this text in its body. */
+  readonly expect: { readonly status: number; readonly text?: string };
+  /** Of the requests with numbers that this divides, the job ids are kept. 0: of none. */
+  readonly sampleEvery: number;
+};
+
+export type LoadSample = { readonly n: number; readonly jobId: string };
+
+export type LoadResult = {
+  readonly completed: number;
+  /** Responses that were not as expected, and connections that broke, by what was wrong. */
+  readonly refused: { readonly [what: string]: number };
+  readonly elapsedMs: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly samples: readonly LoadSample[];
+};

@@ -1,0 +1,69 @@
+// The load generator wrk, when it is installed: the same request from many connections for a time.
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Service } from '../service.ts';
+import { numberText } from './request.ts';
+import { outputOf } from './run.ts';
+
+export type WrkPlan = {
+  readonly path: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Where its script is put. */
+  readonly directory: string;
+};
+
+export type WrkResult = {
+  readonly completed: number;
+  readonly perS: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+};
+
+export function hasWrk(): boolean {
+  return spawnSync('wrk', ['--version']).error === undefined;
+}
+
+/** Throws when any response was not 2xx or 3xx, or a connection broke. */
+export async function runWrk(service: Service, plan: WrkPlan): Promise<WrkResult> {
+  const script = join(plan.directory, 'wrk.lua');
+  const body = JSON.stringify({ payload: { n: numberText(0) } });
+  writeFileSync(
+    script,
+    `wrk.method = "POST"
+wrk.body = '${body}'
+wrk.headers["Authorization"] = "Bearer ${service.token}"
+wrk.headers["Content-Type"] = "application/json"
+`,
+  );
+  const { connections, seconds, path } = plan;
+  const load = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '--latency', '-s', script];
+  return readWrk(await outputOf('wrk', [...load, new URL(path, service.url).href]));
+}
+
+/** Reads what wrk prints. */
+export function readWrk(text: string): WrkResult {
+  for (const trouble of [/Non-2xx or 3xx responses: .*/, /Socket errors: .*/]) {
+    const found = trouble.exec(text);
+    if (found) throw new Error(`wrk: ${found[0]}`);
+  }
+  return {
+    completed: Number(match(text, /(\d+) requests in/)),
+    perS: Number(match(text, /Requests\/sec:\s+([\d.]+)/)),
+    p50Us: microseconds(match(text, /50%\s+([\d.]+[a-z]+)/)),
+    p99Us: microseconds(match(text, /99%\s+([\d.]+[a-z]+)/)),
+  };
+}
+
+function match(text: string, pattern: RegExp): string {
+  const found = pattern.exec(text)?.[1];
+  if (found === undefined) throw new Error(`wrk printed something else: ${text}`);
+  return found;
+}
+
+const unitUs: { readonly [unit: string]: number } = { us: 1, ms: 1000, s: 1_000_000, m: 60_000_000 };
+
+function microseconds(text: string): number {
+  return Number.parseFloat(text) * unitUs[text.replace(/[\d.]+/, '')]!;
+}

@@ -1,0 +1,9 @@
+// Moments of job records: RFC 3339 with microseconds, which Date would cut to milliseconds.
+
+/** µs since the epoch. */
+export function momentUs(text: string | null): number {
+  if (text === null) throw new Error('a moment that is not there');
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? '';
+  const wholeUs = Date.parse(text.replace(/\.\d+/, '')) * 1000;
+  return wholeUs + Number(fraction.padEnd(6, '0').slice(0, 6));
+}

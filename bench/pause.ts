@@ -1,0 +1,17 @@
+// Waiting: for a time, or until something holds.
+import { setTimeout as pause } from 'node:timers/promises';
+
+export { pause };
+
+export type Wait = { readonly everyMs: number; readonly withinMs: number; readonly what: string };
+
+/** Looks again and again until the answer is not undefined. */
+export async function until<T>(look: () => Promise<T | undefined> | T | undefined, wait: Wait): Promise<T> {
+  const endMs = performance.now() + wait.withinMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > endMs) throw new Error(`${wait.what}: not within ${wait.withinMs} ms`);
+    await pause(wait.everyMs);
+  }
+}

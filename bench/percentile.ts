@@ -1,0 +1,32 @@
+// Percentiles of samples, by nearest rank.
+
+/** A growing list of numbers that costs a store each. */
+export class Samples {
+  #values = new Float64Array(1024);
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(value: number): void {
+    if (this.#count === this.#values.length) {
+      const larger = new Float64Array(2 * this.#count);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values[this.#count++] = value;
+  }
+
+  /** The smallest sample that at least `percent` of all are not above; NaN without samples. */
+  percentile(percent: number): number {
+    const sorted = this.#values.slice(0, this.#count).sort();
+    return sorted[Math.max(0, Math.ceil((percent / 100) * this.#count) - 1)] ?? Number.NaN;
+  }
+}
+
+export function percentile(values: readonly number[], percent: number): number {
+  const samples = new Samples();
+  for (const value of values) samples.add(value);
+  return samples.percentile(percent);
+}

@@ -1,0 +1,18 @@
+// Where the project's files are, seen from the sources and from what they compile to.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = findRoot(dirname(fileURLToPath(import.meta.url)));
+
+/** The command as users run it. */
+export const commandFile = join(root, 'dist/cli/main.js');
+export const loadFile = join(root, 'dist/bench/load/main.js');
+export const pluginRoot = join(root, 'bench/plugins');
+
+function findRoot(directory: string): string {
+  if (existsSync(join(directory, 'package.json'))) return directory;
+  const parent = dirname(directory);
+  if (parent === directory) throw new Error('there is no package.json above the bench');
+  return findRoot(parent);
+}

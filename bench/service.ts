@@ -1,0 +1,112 @@
+// The gateway as a bench runs it: the real command in a process of its own, found by the line that says it is ready.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { Caller } from './caller.ts';
+import { until } from './pause.ts';
+import { commandFile } from './project.ts';
+import { type Usage, usageOf } from './usage.ts';
+
+const readyMsMax = 120_000;
+const stopMsMax = 60_000;
+
+export type Launch = {
+  /** Holds config.yaml. */
+  readonly directory: string;
+  readonly logFile: string;
+  readonly token: string;
+};
+
+type ReadyLine = { readonly msg: string; readonly url: string; readonly time: string };
+
+export class Service {
+  readonly token: string;
+  readonly #child: ChildProcess;
+  readonly #logFile: string;
+  readonly #exit: Promise<number | string>;
+  readonly spawnedAtMs = Date.now();
+  #exited = false;
+  #url: URL | null = null;
+  /** From the start of the process to the line `ready`, as that line tells the time. */
+  #readyMs = Number.NaN;
+
+  constructor({ directory, logFile, token }: Launch) {
+    this.token = token;
+    this.#logFile = logFile;
+    // To a file: a pipe would have the bench read every line.
+    const log = openSync(logFile, 'w');
+    const options = ['--config', directory, '--grace', '5s'];
+    const profile = (process.env['HEADGATE_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(option => option !== '');
+    this.#child = spawn(process.execPath, [...profile, commandFile, 'start', ...options], {
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    this.#exit = new Promise(resolve => {
+      this.#child.once('error', error => resolve(error.message));
+      this.#child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'));
+    });
+    void this.#exit.then(() => {
+      this.#exited = true;
+    });
+  }
+
+  /** Resolves when the service says that it is ready. */
+  async ready(): Promise<this> {
+    const line = await until(() => this.#readyLine(), {
+      everyMs: 5,
+      withinMs: readyMsMax,
+      what: 'start of the service',
+    });
+    this.#url = new URL(line.url);
+    this.#readyMs = Date.parse(line.time) - this.spawnedAtMs;
+    return this;
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  get url(): URL {
+    if (!this.#url) throw new Error('the service is not ready');
+    return this.#url;
+  }
+
+  get readyMs(): number {
+    return this.#readyMs;
+  }
+
+  caller(): Caller {
+    return new Caller(this.url, this.token);
+  }
+
+  usage(): Usage {
+    return usageOf(this.pid);
+  }
+
+  /** Ends it as an operator would. Throws unless it ends well. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), stopMsMax);
+    const status = await this.#exit;
+    clearTimeout(late);
+    if (status !== 0) throw new Error(`the service ended with ${status}: ${this.lastWords()}`);
+  }
+
+  /** Ends it as a crash would. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exit;
+  }
+
+  /** The end of its log. */
+  lastWords(): string {
+    return readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
+  }
+
+  #readyLine(): ReadyLine | undefined {
+    if (this.#exited) throw new Error(`the service ended while starting: ${this.lastWords()}`);
+    const line = readFileSync(this.#logFile, 'utf8')
+      .split('\n')
+      .find(text => text.includes('"msg":"ready"') && text.endsWith('}'));
+    return line === undefined ? undefined : (JSON.parse(line) as ReadyLine);
+  }
+}

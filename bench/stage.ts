@@ -1,0 +1,80 @@
+// A temporary directory with a configuration in it, and the services that a bench starts there. Leaves nothing behind.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pluginRoot } from './project.ts';
+import { Service } from './service.ts';
+
+/** Threads of the plugin host: as many as gates that must be held. */
+export const workers = 2;
+/** Above all that any bench queues. */
+const queueDepthMax = 5_000_000;
+const token = 'bench-token-0123456789abcdef';
+
+export type Setting = {
+  readonly pipelines?: readonly object[];
+  /** Where to listen; 0 lets the system choose. */
+  readonly port?: number;
+};
+
+export class Stage {
+  readonly directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
+  readonly #services: Service[] = [];
+
+  constructor() {
+    mkdirSync(this.#gates);
+  }
+
+  get #gates(): string {
+    return join(this.directory, 'gates');
+  }
+
+  /** Starts the service on the state that is there, without waiting for it. */
+  launch({ pipelines = [], port = 0 }: Setting = {}): Service {
+    const config = {
+      service: { name: 'bench', max_workers: workers, max_queue_depth: queueDepthMax },
+      state: { path: join(this.directory, 'data') },
+      api: { listen: `127.0.0.1:${port}`, auth: { tokens: [{ name: 'bench', token, scopes: ['*'] }] } },
+      plugin_roots: [pluginRoot],
+      plugins: {
+        // Nothing may end a gate but its opening.
+        gate: { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
+      },
+      pipelines,
+    };
+    // JSON is YAML.
+    writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(config, null, 2));
+    const logFile = join(this.directory, `service-${this.#services.length}.log`);
+    const service = new Service({ directory: this.directory, logFile, token });
+    this.#services.push(service);
+    return service;
+  }
+
+  /** Starts the service and waits until it is ready. */
+  start(setting: Setting = {}): Promise<Service> {
+    return this.launch(setting).ready();
+  }
+
+  /** How many jobs hold a thread at the gate. */
+  heldCount(): number {
+    return readdirSync(this.#gates).filter(name => name.startsWith('held-')).length;
+  }
+
+  /** Lets the threads go. */
+  openGates(): void {
+    writeFileSync(join(this.#gates, 'open'), '');
+  }
+
+  /** Forgets the state, for a service that starts empty. */
+  clear(): void {
+    rmSync(join(this.directory, 'data'), { recursive: true, force: true });
+    rmSync(this.#gates, { recursive: true, force: true });
+    mkdirSync(this.#gates);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#services.map(service => service.kill()));
+    // The hosts end when their pipe closes, a moment later.
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+}

@@ -1,0 +1,93 @@
+// What the service costs: CPU time and memory of its own process and of its plugin hosts, as Linux counts them.
+import { readdirSync, readFileSync } from 'node:fs';
+
+export type Cost = {
+  /** User and system. */
+  readonly cpuMs: number;
+  readonly rssMb: number;
+  /** The largest it has been. */
+  readonly rssPeakMb: number;
+  /** Without pages of mapped files, such as the store's. */
+  readonly rssAnonymousMb: number;
+};
+
+/** The service's own process, and all that descend from it, added up. */
+export type Usage = { readonly service: Cost; readonly host: Cost };
+
+/** Clock ticks of /proc: a constant of the kernel's interface. */
+const msPerTick = 10;
+const kbPerMb = 1024;
+const none: Cost = { cpuMs: 0, rssMb: 0, rssPeakMb: 0, rssAnonymousMb: 0 };
+
+export function usageOf(pid: number): Usage {
+  const host = descendantsOf(pid).map(costOf).reduce(add, none);
+  return { service: costOf(pid), host };
+}
+
+/** Descendants of a process, itself left out. */
+export function descendantsOf(pid: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const entry of readdirSync('/proc')) {
+    const fields = /^\d+$/.test(entry) ? statOf(Number(entry)) : null;
+    if (!fields) continue;
+    const parent = Number(fields[1]);
+    children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
+  }
+  const found = [...(children.get(pid) ?? [])];
+  for (let i = 0; i < found.length; i++) found.push(...(children.get(found[i]!) ?? []));
+  return found;
+}
+
+/** CPU time of the living threads of a process tree in µs: finer than ticks, for a service that does next to nothing. */
+export function fineCpuUs(pid: number): number {
+  return [pid, ...descendantsOf(pid)].reduce((sum, each) => sum + threadsUs(each), 0);
+}
+
+function threadsUs(pid: number): number {
+  let us = 0;
+  for (const thread of entriesOf(`/proc/${pid}/task`)) {
+    us += Number(textOf(`/proc/${pid}/task/${thread}/schedstat`)?.split(' ')[0] ?? 0) / 1000;
+  }
+  return us;
+}
+
+function costOf(pid: number): Cost {
+  const fields = statOf(pid);
+  const status = textOf(`/proc/${pid}/status`);
+  if (!fields || !status) return none;
+  const mb = (key: string) => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / kbPerMb;
+  // utime, stime, and the same of children that have ended.
+  const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field]), 0);
+  return { cpuMs: ticks * msPerTick, rssMb: mb('VmRSS'), rssPeakMb: mb('VmHWM'), rssAnonymousMb: mb('RssAnon') };
+}
+
+function add(a: Cost, b: Cost): Cost {
+  return {
+    cpuMs: a.cpuMs + b.cpuMs,
+    rssMb: a.rssMb + b.rssMb,
+    rssPeakMb: a.rssPeakMb + b.rssPeakMb,
+    rssAnonymousMb: a.rssAnonymousMb + b.rssAnonymousMb,
+  };
+}
+
+/** The fields behind the process's name: state, parent, … */
+function statOf(pid: number): string[] | null {
+  const text = textOf(`/proc/${pid}/stat`);
+  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+function textOf(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return null;
+  }
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}

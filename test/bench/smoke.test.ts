@@ -1,0 +1,57 @@
+// Every bench with its smoke parameters, as a user runs it: it does the work it says, and prints the metrics it promises.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+
+type Line = {
+  readonly bench: string;
+  readonly metric: string;
+  readonly value: number | string;
+  readonly unit: string;
+  readonly params: { readonly size: string };
+};
+
+const command = fileURLToPath(new URL('../../dist/bench/main.js', import.meta.url));
+const run = promisify(execFile);
+
+const costs = ['rss_service_mb', 'rss_host_mb', 'rss_peak_service_mb', 'rss_peak_host_mb'];
+
+/** The hash changes when parameters, plugins or answers change; then look why, and write the new one here. */
+const promised = {
+  fanout: { work: '', metrics: ['children_per_s', 'run_ms', 'cpu_service_s', 'cpu_host_s', ...costs] },
+  accept: { work: '', metrics: ['accepted_per_s', 'p99_ms', 'accepted_while_running_per_s', ...costs] },
+  drain: { work: '', metrics: ['jobs_per_s', 'cpu_per_job_us', ...costs] },
+  latency: {
+    work: '',
+    metrics: ['accept_to_start_p50_us', 'accept_to_start_p99_us', 'run_p50_us', 'runs_per_s', ...costs],
+  },
+  backlog: { work: '', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
+};
+
+describe('npm run bench', () => {
+  test.each(Object.entries(promised))(
+    '%s does its work and prints its metrics',
+    async (name, { work, metrics }) => {
+      const { stdout } = await run(process.execPath, [command, name, '--json', '--smoke']);
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line) as Line);
+      const values = Object.fromEntries(lines.map(({ metric, value }) => [metric, value]));
+      for (const { bench, params } of lines) expect([bench, params.size]).toEqual([name, 'smoke']);
+      for (const metric of metrics) expect(values[metric], metric).toBeGreaterThanOrEqual(0);
+      expect(values['work_hash']).toBe(work);
+    },
+    60_000,
+  );
+
+  test('without a name it lists the benches', async () => {
+    const { stdout } = await run(process.execPath, [command]);
+    for (const name of Object.keys(promised)) expect(stdout).toContain(name);
+  });
+
+  test('an unknown name is refused with exit status 2', async () => {
+    await expect(run(process.execPath, [command, 'fan-out'])).rejects.toMatchObject({ code: 2 });
+  });
+});
