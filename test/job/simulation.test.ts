@@ -1,0 +1,94 @@
+// Random lives of the job actor: whatever fails, every accepted job ends once, and the store agrees with itself.
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { decodeAttempt } from '../../actors/job/attempt.ts';
+import { journalEntryBytes } from '../../actors/job/books.ts';
+import { findJob } from '../../actors/job/view.ts';
+import { parseId } from '../../runtime/ids.ts';
+import { unpack } from '../../runtime/packing.ts';
+import { calm, command, config, dice, type Faults, plugin, Simulation } from './simulator.ts';
+
+const plugins = [
+  plugin('fast'),
+  plugin('careful', {}, [command('handle', { retrySafe: false })]),
+  plugin('single', { parallelism: 1 }),
+  plugin('stubborn', { retry: { attemptsMax: 1, backoffBaseMs: 1, backoffMaxMs: 1 } }),
+];
+
+function simulate(seed: number, faults: Faults, jobs: number): Simulation {
+  const random = dice(seed);
+  const world = new Simulation(config(plugins), faults, random);
+  for (let job = 0; job < jobs; job++) {
+    world.submit(plugins[Math.floor(random() * plugins.length)]!.name, 'handle', { job });
+    while (random() < 0.3 && world.step());
+  }
+  world.run();
+  return world;
+}
+
+it('ends every accepted job exactly once, whatever fails', () => {
+  const chance = fc.constantFrom(0, 0, 0.02, 0.2);
+  const faults = fc.record({
+    error: chance,
+    permanent: chance,
+    timeout: chance,
+    returned: chance,
+    hostLost: fc.constantFrom(0, 0.02, 0.1),
+    serviceKilled: fc.constantFrom(0, 0.02, 0.05),
+  });
+  fc.assert(
+    fc.property(fc.integer(), faults, fc.integer({ min: 1, max: 400 }), (seed, odds, jobs) => {
+      check(simulate(seed, odds, jobs));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+function check(world: Simulation): void {
+  const { store } = world;
+  expect(store.count('open')).toBe(0);
+  expect(store.count('retries')).toBe(0);
+  const ended = { succeeded: 0, failed: 0, timed_out: 0, dead: 0 };
+  for (const id of world.accepted) {
+    const job = findJob(store, parseId(id)!)!;
+    expect(Object.keys(ended)).toContain(job.status);
+    ended[job.status as keyof typeof ended]++;
+    expect(job.attempt).toBeLessThanOrEqual(4);
+  }
+  const finals = [...store.scan('attempts', {})].map(({ value }) => decodeAttempt(value)).filter(attempt => attempt.final);
+  // A kill between commit and answer leaves jobs that nobody was told of: more ends than answers, never fewer.
+  expect(finals.length).toBeGreaterThanOrEqual(world.accepted.length);
+  let counted = 0;
+  for (const { value } of store.scan('counters', {})) {
+    const counts = unpack<Record<string, number>>(value);
+    expect(counts['accepted']).toBe(counts['succeeded']! + counts['failed']! + counts['timed_out']! + counts['dead']!);
+    counted += counts['accepted']!;
+  }
+  expect(counted).toBe(finals.length);
+  const journal = [...store.scan('journal', {})].reduce((sum, { value }) => sum + value.length / journalEntryBytes, 0);
+  expect(journal).toBe(store.count('attempts'));
+}
+
+it('runs each job once when nothing fails', () => {
+  const world = simulate(1, calm, 500);
+  expect(world.runs).toHaveLength(500);
+  expect(new Set(world.runs.map(run => run.id)).size).toBe(500);
+});
+
+it('never runs a job again that must not be retried', () => {
+  const world = new Simulation(config(plugins), { ...calm, error: 0.3, hostLost: 0.1, serviceKilled: 0.1 }, dice(7));
+  for (let job = 0; job < 200; job++) world.submit('careful', 'handle', {});
+  world.run();
+  expect(new Set(world.runs.map(run => run.id)).size).toBe(world.runs.length);
+});
+
+it('refuses new work past the queue depth and takes it again when there is room', () => {
+  const world = new Simulation(config(plugins, 3), calm, dice(1));
+  for (let job = 0; job < 5; job++) world.submit('fast', 'handle', {});
+  world.run();
+  expect(world.accepted).toHaveLength(3);
+  expect(world.refused).toEqual(['queue_full', 'queue_full']);
+  world.submit('fast', 'handle', {});
+  world.run();
+  expect(world.accepted).toHaveLength(4);
+});
