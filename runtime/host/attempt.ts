@@ -30,6 +30,8 @@ export class Attempt {
   #stdoutBytes = 0;
   readonly #stderr = new Tail();
   #timedOut = false;
+  /** Why it was killed at once. */
+  #refusal: string | null = null;
   #end!: (settled: Settled) => void;
 
   constructor(plugin: HostedPlugin, request: Request, deadlineMs: number, marks: Marks) {
@@ -48,14 +50,20 @@ export class Attempt {
     this.#child = child;
     child.on('error', error => this.#startFailed(error as NodeJS.ErrnoException));
     if (child.pid === undefined) return;
-    marks.put(child.pid);
+    child.on('exit', (code, signal) => this.#drain({ code, signal }));
+    try {
+      marks.put(child.pid);
+    } catch (error) {
+      // Unmarked it could outlive a crash and meet its own second attempt.
+      this.#refusal = `cannot start ${plugin.entrypoint}: its mark cannot be written: ${describe(error)}`;
+      this.kill();
+    }
     this.#after(deadlineMs, () => this.#expire());
     child.stdout.on('data', chunk => this.#takeStdout(chunk));
     child.stderr.on('data', chunk => this.#stderr.push(chunk));
     // A plugin need not read its request.
     child.stdin.on('error', () => {});
     child.stdin.end(`${JSON.stringify(request)}\n`);
-    child.on('exit', (code, signal) => this.#drain({ code, signal }));
   }
 
   kill(): void {
@@ -103,6 +111,7 @@ export class Attempt {
 
   #settle({ code, signal }: Exit): Settled {
     const aside = { stderr: this.#stderr.text() };
+    if (this.#refusal !== null) return settleFailure(this.#refusal, false);
     if (this.#timedOut) return settleFailure(timeOutReason(this.#deadlineMs), false, aside, 'timed_out');
     if (this.#stdoutBytes > stdoutBytesMax) {
       return settleFailure(`stdout has more than ${stdoutBytesMax} bytes`, false, aside);

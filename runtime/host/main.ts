@@ -4,19 +4,13 @@ import { Socket } from 'node:net';
 import { unpack } from '../packing.ts';
 import { captureConsole } from './console.ts';
 import { frameHead } from './frame.ts';
+import { type Configure, type HostSetup, pipeFd, type Stop } from './host-setup.ts';
 import { killGroup, Marks } from './marks.ts';
 import type { HostedPlugin } from './port.ts';
 import { ProcessFrames } from './process-frames.ts';
 import { Reports } from './reports.ts';
 import { MessageReader } from './wire.ts';
 import { WorkerFrames } from './worker-frames.ts';
-
-export type HostSetup = { readonly name: string; readonly threads: number; readonly runDirectory: string };
-export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
-export type Stop = { readonly graceMs: number };
-
-/** The pipe to the ledger thread. */
-export const pipeFd = 3;
 
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: WorkerFrames };
 

@@ -1,5 +1,5 @@
 // Marks of living plugin processes on disk, by which those that outlive their service are found and killed.
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, type ProcessIdentity } from '../process.ts';
@@ -26,7 +26,7 @@ export class Marks {
   }
 
   remove(pid: number): void {
-    rmSync(this.#path(pid), { force: true });
+    removeFile(this.#path(pid));
   }
 
   /** Kills every marked group and resolves when none is left; `warn` is told of those that hold out. */
@@ -42,7 +42,7 @@ export class Marks {
   #killOnce(): number {
     let left = 0;
     let members: Map<number, number> | null = null;
-    for (const name of readdirSync(this.#directory)) {
+    for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       if (!name.startsWith(this.#prefix)) continue;
       const path = join(this.#directory, name);
       const mark = readMark(path);
@@ -51,7 +51,7 @@ export class Marks {
         left++;
         killGroup(mark.pid);
       } else {
-        rmSync(path, { force: true });
+        removeFile(path);
       }
     }
     return left;
@@ -59,6 +59,15 @@ export class Marks {
 
   #path(pid: number): string {
     return join(this.#directory, `${this.#prefix}${pid}`);
+  }
+}
+
+/** A mark that cannot be removed is harmless: it names a process that is gone. */
+function removeFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The next start tries again.
   }
 }
 

@@ -1,0 +1,89 @@
+// One life of a plugin host's process, from its start to the moment when nothing of it is left.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { pluginEnvironment } from './environment.ts';
+import { type HostSetup, pipeFd } from './host-setup.ts';
+import { killGroup, type Marks } from './marks.ts';
+import type { HostOptions } from './port.ts';
+import { describe } from './response.ts';
+import { Tail } from './tail.ts';
+import { type MessageKind, MessageReader } from './wire.ts';
+
+/** For what the host wrote before it died. */
+const lastWordsMs = 500;
+
+export type HostMessage = (kind: MessageKind, body: Buffer) => void;
+
+export class HostProcess {
+  /** Resolves with the reason. */
+  readonly gone: Promise<string>;
+  readonly #child: ChildProcess;
+  readonly #pipe: Socket;
+  readonly #stderr = new Tail();
+
+  constructor(options: HostOptions, marks: Marks, take: HostMessage) {
+    const { name, threads, runDirectory, envPassthrough } = options;
+    const setup: HostSetup = { name, threads, runDirectory };
+    const main = fileURLToPath(new URL('./main.js', import.meta.url));
+    this.#child = spawn(process.execPath, [main, JSON.stringify(setup)], {
+      env: pluginEnvironment(process.env, envPassthrough),
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      // A group of its own: what its threads start can be killed with it.
+      detached: true,
+    });
+    // Without a listener an error would be thrown; what failed is told by `gone`.
+    this.#child.on('error', () => {});
+    // Not even there when the system is out of descriptors.
+    this.#pipe = (this.#child.stdio?.[pipeFd] ?? new Socket()) as Socket;
+    this.gone = this.#live(take);
+    if (this.pid === undefined) return;
+    try {
+      marks.put(this.pid);
+    } catch (error) {
+      options.log('warn', 'the mark of the plugin host cannot be written', { host: name, error: describe(error) });
+    }
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Messages of one turn leave in one write. */
+  send(message: Buffer): void {
+    if (this.#pipe.writableCorked === 0) {
+      this.#pipe.cork();
+      process.nextTick(() => this.#pipe.uncork());
+    }
+    this.#pipe.write(message);
+  }
+
+  kill(): void {
+    if (this.pid !== undefined) killGroup(this.pid);
+  }
+
+  async #live(take: HostMessage): Promise<string> {
+    const child = this.#child;
+    if (child.pid === undefined) {
+      const [error] = await once(child, 'error');
+      return `the plugin host cannot be started: ${describe(error)}`;
+    }
+    const reader = new MessageReader(take);
+    this.#pipe.on('data', chunk => reader.push(chunk));
+    this.#pipe.on('error', () => {});
+    child.stderr!.on('data', chunk => this.#stderr.push(chunk));
+    const closed = Promise.all(
+      [this.#pipe, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
+    );
+    const [code, signal] = await once(child, 'exit');
+    this.kill();
+    // What it had answered before counts.
+    await Promise.race([closed, sleep(lastWordsMs)]);
+    this.#pipe.destroy();
+    child.stderr!.destroy();
+    const said = this.#stderr.text().trim();
+    return `the plugin host died (${signal ?? `exit status ${code}`})${said && `: ${said.slice(-1000)}`}`;
+  }
+}

@@ -1,0 +1,11 @@
+// What a plugin host's process is started with, and what it is told over its pipe.
+import type { HostedPlugin } from './port.ts';
+
+/** The pipe's place among the streams of the process. */
+export const pipeFd = 3;
+
+/** The first argument, as JSON. */
+export type HostSetup = { readonly name: string; readonly threads: number; readonly runDirectory: string };
+/** Packed bodies of the messages of these names. */
+export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+export type Stop = { readonly graceMs: number };
