@@ -1,0 +1,144 @@
+// Plugins (decisions, section 2): state, schemas, instances, and programs of any language.
+import { expect, test } from 'vitest';
+import { type Output, shareGateway } from './gateway.ts';
+
+const counting = `
+export const handle = ({ state, event }) => {
+  const count = (state.count ?? 0) + 1;
+  return { result: { count, seen: Object.keys(state).sort() }, state_updates: { count, ...event.payload } };
+};
+export const fill = () => ({ state_updates: { much: 'x'.repeat(1100000) } });
+`;
+
+const shell = (lines: string, more: object = {}) => ({
+  code: `#!/bin/sh\n${lines}\n`,
+  entrypoint: 'run.sh',
+  runtime: 'process',
+  commands: { handle: {} },
+  ...more,
+});
+
+const python = `#!/usr/bin/env python3
+import json, sys
+request = json.loads(sys.stdin.readline())
+print(json.dumps({"status": "ok", "result": {"sum": sum(request["event"]["payload"]["numbers"])}}))
+`;
+
+const gateway = shareGateway(
+  {
+    service: { plugin_env_passthrough: ['LET_THROUGH'] },
+    plugins: {
+      counting,
+      speaking: `export const handle = async (request, { log, emit, span }) => {
+      const end = span('work');
+      log('warn', 'careful');
+      emit({ type: 'spoken.up', payload: { loud: true } });
+      end();
+      return { result: request.config };
+    };`,
+      strict: {
+        code: 'export const handle = ({ event }) => ({ result: event.payload }); export const other = () => ({});',
+        commands: { handle: { input_schema: { width: 'integer', path: 'string' } }, other: {} },
+      },
+      adding: { code: python, entrypoint: 'add.py', runtime: 'process', commands: { handle: {} } },
+      shouting: shell(`read request; echo 'to stderr' >&2; echo '{"status":"ok","result":"from sh"}'`),
+      environment: shell(`printf '{"status":"ok","result":"'; env | sort | cut -d= -f1 | tr '\\n' ' '; printf '"}'`),
+      silent: shell('exit 3'),
+      babbling: shell('echo nonsense'),
+      refusing: shell('exit 78'),
+      sleeping: shell(`trap '' TERM; sleep 60 & echo $! > ../../sleeper; wait`),
+    },
+    instances: {
+      first: { uses: 'counting' },
+      second: { uses: 'counting' },
+      speaking: { config: { greeting: 'hello' } },
+      loud: { uses: 'speaking', config: { greeting: 'HELLO' } },
+      silent: { retry: { max_attempts: 2, backoff_base: '5ms' } },
+      babbling: { retry: { max_attempts: 2, backoff_base: '5ms' } },
+    },
+  },
+  { environment: { LET_THROUGH: 'yes', KEPT_BACK: 'no' } },
+);
+
+const resultOf = (output: Output | null) => output?.result;
+
+test('state updates are merged at the top level, and the next job sees them', async () => {
+  await gateway.finished('counting/handle', { a: 1 });
+  await gateway.finished('counting/handle', { b: 2 });
+  const job = await gateway.finished('counting/handle');
+  expect(resultOf(job.result)).toEqual({ count: 3, seen: ['a', 'b', 'count'] });
+});
+
+test('a counter in the state loses no increment over many jobs at once', async () => {
+  const ids = await Promise.all(Array.from({ length: 50 }, () => gateway.submit('first/handle')));
+  const counts = await Promise.all(
+    ids.map(async id => resultOf((await gateway.settled(id)).result) as { count: number }),
+  );
+  expect(Math.max(...counts.map(({ count }) => count))).toBeLessThanOrEqual(50);
+  expect(counts.every(({ count }) => count >= 1)).toBe(true);
+});
+
+test('two instances of a plugin have each their own config and state', async () => {
+  await gateway.finished('second/handle', { mine: true });
+  expect(resultOf((await gateway.finished('second/handle')).result)).toEqual({ count: 2, seen: ['count', 'mine'] });
+  expect(resultOf((await gateway.finished('speaking/handle')).result)).toEqual({ greeting: 'hello' });
+  expect(resultOf((await gateway.finished('loud/handle')).result)).toEqual({ greeting: 'HELLO' });
+});
+
+test('more than 1 MiB of state fails the attempt for good, and leaves the state as it was', async () => {
+  const job = await gateway.finished('counting/fill');
+  expect(job).toMatchObject({ status: 'failed', attempt: 1, last_error: expect.stringContaining('state') });
+  const { seen } = resultOf((await gateway.finished('counting/handle')).result) as { seen: string[] };
+  expect(seen).not.toContain('much');
+});
+
+test('log lines and events of a worker plugin are in its result', async () => {
+  const { result } = await gateway.finished('speaking/handle');
+  expect(result).toMatchObject({
+    logs: [{ level: 'warn', message: 'careful' }],
+    events: [{ type: 'spoken.up', payload: { loud: true } }],
+  });
+});
+
+test('a payload that breaks the input schema gets 400 naming the path, and enqueues nothing', async () => {
+  const before = (await gateway.call('GET', '/healthz')).body['queue_depth'];
+  const { status, body } = await gateway.call('POST', '/plugin/strict/handle', { payload: { width: 'wide' } });
+  expect(status).toBe(400);
+  expect(body).toMatchObject({ code: 'invalid_payload', detail: expect.stringContaining('/payload/width') });
+  expect((await gateway.call('GET', '/healthz')).body['queue_depth']).toBe(before);
+  expect(await gateway.finished('strict/handle', { width: 3, path: 'x', more: 1 })).toMatchObject({
+    status: 'succeeded',
+  });
+});
+
+test('a Python program is a plugin', async () => {
+  const job = await gateway.finished('adding/handle', { numbers: [1, 2, 39] });
+  expect(job).toMatchObject({ status: 'succeeded', result: { result: { sum: 42 } } });
+});
+
+test('a shell script is a plugin', async () => {
+  expect(await gateway.finished('shouting/handle')).toMatchObject({
+    status: 'succeeded',
+    result: { result: 'from sh' },
+  });
+});
+
+test('a program sees only the environment that it may', async () => {
+  const names = String(resultOf((await gateway.finished('environment/handle')).result))
+    .trim()
+    .split(' ');
+  expect(names).toContain('PATH');
+  expect(names).toContain('LET_THROUGH');
+  expect(names).not.toContain('KEPT_BACK');
+});
+
+test('no answer, or one that is not JSON, is a retryable failure with its reason', async () => {
+  const silent = await gateway.finished('silent/handle');
+  expect(silent).toMatchObject({ status: 'dead', attempt: 2, last_error: expect.stringContaining('exit status 3') });
+  const babbling = await gateway.finished('babbling/handle');
+  expect(babbling).toMatchObject({ status: 'dead', attempt: 2, last_error: expect.stringContaining('not JSON') });
+});
+
+test('exit status 78 is a permanent failure', async () => {
+  expect(await gateway.finished('refusing/handle')).toMatchObject({ status: 'failed', attempt: 1 });
+});

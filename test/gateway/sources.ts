@@ -1,0 +1,43 @@
+// Sources of plugins that many tests use. They write down each run, and can be held at a gate.
+
+/**
+ * What a worker plugin begins with to have `note(request, what)`, which appends a line to the journal of the test, and
+ * `gate(name)`, which waits until the test opens the gate of this name.
+ */
+export const journal = `
+import { appendFileSync, existsSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+const home = import.meta.dirname + '/../..';
+const note = ({ job_id: job, attempt }, what, more) =>
+  appendFileSync(home + '/journal', JSON.stringify({ job, attempt, what, ...more }) + '\\n');
+const gate = async name => {
+  while (!existsSync(home + '/gate-' + name)) await pause(2);
+};
+`;
+
+/** Hands its payload back. */
+export const echo = `
+export const handle = ({ event }) => ({ result: event.payload });
+export const say = ({ payload }) => ({ result: payload });
+`;
+
+/** Writes down its start and its end; in between waits for the gate that the payload names, if any. */
+export const worker = `${journal}
+export async function handle(request) {
+  const { payload } = request.event;
+  note(request, 'start', { name: payload.name });
+  if (payload.gate) await gate(payload.gate);
+  note(request, 'end', { name: payload.name });
+  return { result: payload };
+}
+`;
+
+/** Fails as the payload says: so many attempts (\`times\`), for good (\`retry: false\`), with \`message\`. */
+export const failing = `${journal}
+export async function handle(request) {
+  const { times = Infinity, retry = true, message = 'as asked' } = request.event.payload;
+  note(request, 'start');
+  if (request.attempt > times) return { result: request.attempt };
+  return { status: 'error', error: message, retry };
+}
+`;
