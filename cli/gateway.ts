@@ -6,8 +6,9 @@ import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { RunSettled } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import { compareForReload } from '../config/reload.ts';
-import { routes } from '../http/routes/table.ts';
-import { type Serving, serve } from '../http/server.ts';
+import type { ServerLog } from '../http/log.ts';
+import { apiRoutes } from '../http/routes/api.ts';
+import { type Server, serve } from '../http/server.ts';
 import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openReader } from '../runtime/store/lmdb.ts';
@@ -35,7 +36,7 @@ export class Gateway {
   #hub: Hub | null = null;
   #link: Link | null = null;
   #engine: GatewayEngine | null = null;
-  #serving: Serving | null = null;
+  #server: Server | null = null;
 
   constructor({ config, graceMs, log }: GatewayOptions) {
     this.#config = config;
@@ -45,7 +46,7 @@ export class Gateway {
 
   /** Where the API listens; known once the edge is up. */
   get port(): number {
-    return this.#serving?.port ?? 0;
+    return this.#server?.port ?? 0;
   }
 
   get hub(): Hub {
@@ -113,9 +114,15 @@ export class Gateway {
 
   readonly startEdge = async (): Promise<Running> => {
     const { listen } = this.#config.api;
-    const log = this.#log;
-    this.#serving = await serve({ listen, routes, engine: this.engine, log });
-    return { died: never, stop: async () => this.#serving?.stopListening() };
+    this.#server = await serve({
+      listen,
+      routes: apiRoutes,
+      engine: this.engine,
+      log: requestLog(this.#log),
+      nowMs: Date.now,
+      idPrefix: Date.now().toString(36),
+    });
+    return { died: never, stop: async () => this.#server?.stopListening() };
   };
 
   /** Swaps the configuration in one step. Names of settings that need a restart are answered. */
@@ -129,7 +136,7 @@ export class Gateway {
 
   /** After everything has stopped: lets go of connections that are still open. */
   close(): void {
-    this.#serving?.close();
+    this.#server?.close();
   }
 
   #noticed(notice: LedgerNotice, onReady: () => void, onDeath: (error: Error) => void): void {
@@ -137,6 +144,14 @@ export class Gateway {
     else if (notice.kind === 'log') this.#log[notice.level](notice.fields, notice.message);
     else onDeath(new ServiceFault(notice.message, notice.exitStatus));
   }
+}
+
+function requestLog(log: Logger): ServerLog {
+  return {
+    debug: log.isLevelEnabled('debug'),
+    request: line => log.debug(line, 'request'),
+    fault: (error, requestId) => log.error({ err: error, requestId }, 'a request failed'),
+  };
 }
 
 /** The death of a part that has none of its own: it lives and dies with the process. */
