@@ -1,0 +1,188 @@
+// Moves parts of packed bytes (MessagePack) about without decoding them: skipping, looking up, putting together.
+
+/** A packed value inside larger bytes. */
+export type Span = { readonly from: number; readonly to: number };
+
+function u16(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!;
+}
+
+function u32(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+}
+
+/** Bytes of the fixed-size forms 0xc0 to 0xdf, head and body; 0 where the size stands in the value. */
+const sizes: readonly number[] = [
+  1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 0, 0, 0, 0, 0, 0, 0,
+];
+
+/** Where the value that begins at `at` ends. */
+export function skipValue(bytes: Uint8Array, at: number): number {
+  let here = at;
+  let left = 1;
+  while (left > 0) {
+    left--;
+    const head = bytes[here]!;
+    if (head === undefined) throw new RangeError('packed bytes end too early');
+    if (head < 0x80 || head >= 0xe0) here += 1;
+    else if (head < 0x90) {
+      left += 2 * (head & 0x0f);
+      here += 1;
+    } else if (head < 0xa0) {
+      left += head & 0x0f;
+      here += 1;
+    } else if (head < 0xc0) here += 1 + (head & 0x1f);
+    else if (sizes[head - 0xc0]! > 0) here += sizes[head - 0xc0]!;
+    else if (head === 0xc4 || head === 0xd9) here += 2 + bytes[here + 1]!;
+    else if (head === 0xc5 || head === 0xda) here += 3 + u16(bytes, here + 1);
+    else if (head === 0xc6 || head === 0xdb) here += 5 + u32(bytes, here + 1);
+    else if (head === 0xc7) here += 3 + bytes[here + 1]!;
+    else if (head === 0xc8) here += 4 + u16(bytes, here + 1);
+    else if (head === 0xc9) here += 6 + u32(bytes, here + 1);
+    else if (head === 0xdc) {
+      left += u16(bytes, here + 1);
+      here += 3;
+    } else if (head === 0xdd) {
+      left += u32(bytes, here + 1);
+      here += 5;
+    } else if (head === 0xde) {
+      left += 2 * u16(bytes, here + 1);
+      here += 3;
+    } else if (head === 0xdf) {
+      left += 2 * u32(bytes, here + 1);
+      here += 5;
+    } else throw new RangeError(`no packed value begins with ${head}`);
+  }
+  if (here > bytes.length) throw new RangeError('packed bytes end too early');
+  return here;
+}
+
+/** How many elements the list at `at` has; -1 when it is no list. */
+export function listCount(bytes: Uint8Array, at = 0): number {
+  const head = bytes[at]!;
+  if (head >= 0x90 && head < 0xa0) return head & 0x0f;
+  if (head === 0xdc) return u16(bytes, at + 1);
+  return head === 0xdd ? u32(bytes, at + 1) : -1;
+}
+
+/** How many entries the map at `at` has; -1 when it is no map. */
+export function mapCount(bytes: Uint8Array, at = 0): number {
+  const head = bytes[at]!;
+  if (head >= 0x80 && head < 0x90) return head & 0x0f;
+  if (head === 0xde) return u16(bytes, at + 1);
+  return head === 0xdf ? u32(bytes, at + 1) : -1;
+}
+
+export function isNil(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xc0;
+}
+
+/** Where the first element of the list or map at `at` begins. */
+export function contentsOf(bytes: Uint8Array, at = 0): number {
+  const head = bytes[at]!;
+  if (head < 0xa0) return at + 1;
+  return head === 0xdc || head === 0xde ? at + 3 : at + 5;
+}
+
+/** The content of the text at `at`; null when it is no text. */
+function textSpan(bytes: Uint8Array, at: number): Span | null {
+  const head = bytes[at]!;
+  if (head >= 0xa0 && head < 0xc0) return { from: at + 1, to: at + 1 + (head & 0x1f) };
+  if (head === 0xd9) return { from: at + 2, to: at + 2 + bytes[at + 1]! };
+  if (head === 0xda) return { from: at + 3, to: at + 3 + u16(bytes, at + 1) };
+  return head === 0xdb ? { from: at + 5, to: at + 5 + u32(bytes, at + 1) } : null;
+}
+
+/** The text at `at`, or null. */
+export function textAt(bytes: Uint8Array, at: number): string | null {
+  const span = textSpan(bytes, at);
+  return span && Buffer.from(bytes.buffer, bytes.byteOffset + span.from, span.to - span.from).toString();
+}
+
+function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
+  const span = textSpan(bytes, at);
+  if (span === null || span.to - span.from !== wanted.length) return false;
+  for (let i = 0; i < wanted.length; i++) if (bytes[span.from + i] !== wanted[i]) return false;
+  return true;
+}
+
+/** The value under a key of the map at `at`; null when there is none. */
+export function entryAt(bytes: Uint8Array, at: number, key: string): Span | null {
+  const wanted = Buffer.from(key);
+  let here = contentsOf(bytes, at);
+  for (let left = mapCount(bytes, at); left > 0; left--) {
+    const value = skipValue(bytes, here);
+    const end = skipValue(bytes, value);
+    if (isText(bytes, here, wanted)) return { from: value, to: end };
+    here = end;
+  }
+  return null;
+}
+
+const place = /^(0|[1-9]\d{0,8})$/;
+
+/** The value that the keys lead to, through maps by name and lists by place; null when there is none. */
+export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null {
+  let span: Span | null = { from: 0, to: bytes.length };
+  for (const key of keys) {
+    const at: number = span.from;
+    const count = listCount(bytes, at);
+    if (count < 0) span = entryAt(bytes, at, key);
+    else if (!place.test(key) || Number(key) >= count) return null;
+    else {
+      let from = contentsOf(bytes, at);
+      for (let skipped = Number(key); skipped > 0; skipped--) from = skipValue(bytes, from);
+      span = { from, to: skipValue(bytes, from) };
+    }
+    if (span === null) return null;
+  }
+  return span;
+}
+
+/** The head of a list. */
+export function listHead(count: number): Uint8Array {
+  return head(count, 0x90, 0xdc);
+}
+
+/** The head of a map. */
+export function mapHead(count: number): Uint8Array {
+  return head(count, 0x80, 0xde);
+}
+
+function head(count: number, small: number, large: number): Uint8Array {
+  if (count < 16) return Uint8Array.of(small | count);
+  if (count < 0x10000) return Uint8Array.of(large, count >> 8, count & 0xff);
+  return Uint8Array.of(large + 1, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
+}
+
+/** How many bytes a whole number from 0 to 2^32-1 takes. */
+export function uintBytes(value: number): number {
+  if (value < 0x80) return 1;
+  if (value < 0x100) return 2;
+  return value < 0x10000 ? 3 : 5;
+}
+
+/** Writes a whole number from 0 to 2^32-1; returns where it ends. */
+export function writeUint(into: Uint8Array, at: number, value: number): number {
+  if (value < 0x80) {
+    into[at] = value;
+    return at + 1;
+  }
+  if (value < 0x100) {
+    into[at] = 0xcc;
+    into[at + 1] = value;
+    return at + 2;
+  }
+  if (value < 0x10000) {
+    into[at] = 0xcd;
+    into[at + 1] = value >> 8;
+    into[at + 2] = value & 0xff;
+    return at + 3;
+  }
+  into[at] = 0xce;
+  into[at + 1] = value >>> 24;
+  into[at + 2] = (value >> 16) & 0xff;
+  into[at + 3] = (value >> 8) & 0xff;
+  into[at + 4] = value & 0xff;
+  return at + 5;
+}
