@@ -18,7 +18,7 @@ export function anyOf(...scopes: readonly Scope[]): Access {
 
 /** Where the streamed part of an answer goes. What a callback of it throws ends the answer, not the process. */
 export interface Sink {
-  /** False: the reader is slower than this, and what waits for it grows. */
+  /** False: the reader is slower than this, and what waits for it grows. Only a write of more than 16 KiB tells. */
   write(text: string): boolean;
   /** Calls once, when there is room to write, and never before this returns. */
   onReady(resume: () => void): void;

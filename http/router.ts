@@ -53,14 +53,15 @@ function add(root: Node, route: Route): void {
 }
 
 function search(root: Node, path: string): Match {
-  const segments = path.slice(1).split('/');
   const values: string[] = [];
   // A segment that fits a literal never goes back to a parameter: no two routes here need it.
-  let node: Node | null | undefined = root;
-  for (const raw of segments) {
+  let node: Node | null = root;
+  for (let from = 1, slash = 0; slash >= 0; from = slash + 1) {
+    slash = path.indexOf('/', from);
+    const raw = path.slice(from, slash < 0 ? undefined : slash);
     const segment = raw.includes('%') ? decode(raw) : raw;
     if (segment === undefined || segment.includes('\0')) return 'malformed';
-    if (!node) continue;
+    if (node === null) continue;
     const next: Node | undefined = node.literals.get(segment);
     if (!next && segment !== '') values.push(segment);
     node = next ?? (segment === '' ? null : node.parameter);

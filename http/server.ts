@@ -185,15 +185,18 @@ class Exchange implements Call, Sink {
 
   #receive(route: Route): Reply {
     const bytesMax = this.config.api.bodyBytesMax;
-    const tooLarge = problem('body_too_large', `the body is larger than ${bytesMax} bytes`);
-    if ((this.#head.contentLength ?? 0) > bytesMax) return tooLarge;
-    const body = new Body(bytesMax);
+    if ((this.#head.contentLength ?? 0) > bytesMax) return tooLarge(bytesMax);
+    let body: Body | null = null;
     this.#res.onData((chunk, isLast) => {
       if (this.#state !== 'open') return;
       this.#corked = true;
       try {
-        if (!body.append(new Uint8Array(chunk))) this.#reply(tooLarge);
-        else if (isLast) this.#reply(this.#readBody(route, body.bytes()));
+        // The chunk is a view of memory that is used again: a body in one piece is read out of it before this returns.
+        const bytes = new Uint8Array(chunk);
+        const isWhole = isLast && body === null;
+        if (!isWhole) body ??= new Body(bytesMax);
+        if (!(isWhole ? bytes.length <= bytesMax : body!.append(bytes))) this.#reply(tooLarge(bytesMax));
+        else if (isLast) this.#reply(this.#readBody(route, isWhole ? bytes : body!.bytes()));
       } catch (error) {
         this.#fail(error);
       }
@@ -302,7 +305,9 @@ class Exchange implements Call, Sink {
 
   write(text: string): boolean {
     if (this.#state !== 'streaming') return false;
-    this.#blocked = !this.#res.write(text);
+    this.#res.cork(() => {
+      this.#blocked = !this.#res.write(text);
+    });
     return !this.#blocked;
   }
 
@@ -313,7 +318,7 @@ class Exchange implements Call, Sink {
 
   end(): void {
     if (this.#state !== 'streaming') return;
-    this.#res.end();
+    this.#res.cork(() => this.#res.end());
     this.#finish(this.#status);
   }
 
@@ -370,6 +375,10 @@ class Exchange implements Call, Sink {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();
   }
+}
+
+function tooLarge(bytesMax: number): Problem {
+  return problem('body_too_large', `the body is larger than ${bytesMax} bytes`);
 }
 
 function isProblem(value: unknown): value is Problem {

@@ -94,25 +94,28 @@ const getTree = route({
 
 export const jobRoutes: readonly Route[] = [getJob, getTree];
 
-/** A page at a time, each only when the reader has taken the one before. */
+const chunkCharsMin = 65_536;
+
+/** Some pages at a time, and the next only when the reader has taken those. */
 function streamTree(pages: Pages, withResult: boolean, sink: Sink): void {
   let separator = '[';
-  const writePage = () => {
-    const page = pages.next();
-    if (page.length === 0) {
-      sink.write(separator === '[' ? '[]' : ']');
-      sink.end();
-      return;
-    }
+  const writeSome = () => {
     let text = '';
-    for (const job of page) {
-      text += separator + writeTreeJob(job, withResult);
-      separator = ',';
+    let isLast = false;
+    while (!isLast && text.length < chunkCharsMin) {
+      const page = pages.next();
+      isLast = page.length === 0;
+      for (const job of page) {
+        text += separator + writeTreeJob(job, withResult);
+        separator = ',';
+      }
     }
+    if (isLast) text += separator === '[' ? '[]' : ']';
     sink.write(text);
-    sink.onReady(writePage);
+    if (isLast) sink.end();
+    else sink.onReady(writeSome);
   };
-  writePage();
+  writeSome();
 }
 
 function unknownJob(id: string): Problem {

@@ -1,0 +1,156 @@
+// Strict JSON: everything that JSON.parse takes and that is safe comes out equal; the rest is refused, never thrown.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { jsonDepthMax, readJson } from '../../http/json.ts';
+
+const bytes = (text: string) => Buffer.from(text);
+const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+const nestedObjects = (depth: number) => `${'{"a":'.repeat(depth)}null${'}'.repeat(depth)}`;
+
+const accepted: readonly string[] = [
+  '{}',
+  ' \t\r\n{ } ',
+  '[]',
+  'null',
+  '-0.5e+10',
+  '"\\u0041\\n\\ud83d\\ude00"',
+  '{"a":{"a":{"a":1}},"b":{"a":1}}',
+  '[{"a":1},{"a":2}]',
+  '{"":1," ":2}',
+  '{"a":1,"A":2,"á":3}',
+  '{"proto":1,"_proto_":2}',
+  '"__proto__"',
+  nested(jsonDepthMax),
+  nestedObjects(jsonDepthMax),
+  '"é😀"',
+];
+
+const refused: readonly (readonly [text: string, message: RegExp])[] = [
+  ['', /empty/],
+  ['   ', /empty at byte 3/],
+  ['{', /key in quotes.* at byte 1/],
+  ['{"a"}', /":" was expected at byte 4/],
+  ['{"a":1,}', /key in quotes/],
+  ['[1,]', /a value/],
+  ['[1 2]', /"," or "\]" was expected at byte 3/],
+  ['{"a":1]', /"," or "}"/],
+  ['{}{}', /more after the JSON document at byte 2/],
+  ['{} x', /more after/],
+  ['1 2', /more after/],
+  ['{"a":1,"a":2}', /"a" is there twice at byte 7/],
+  ['{"a":1,"\\u0061":2}', /twice/],
+  ['{"b":{"a":1,"a":2}}', /twice at byte 12/],
+  ['{"a":{"b":1},"a":2}', /twice/],
+  ['{"__proto__":1}', /"__proto__" is not allowed at byte 1/],
+  ['{"\\u005f_proto__":1}', /not allowed/],
+  ['[{"x":{"__proto__":{}}}]', /not allowed/],
+  [nested(jsonDepthMax + 1), /deeper than 64 at byte 64/],
+  [nestedObjects(jsonDepthMax + 1), /deeper than 64/],
+  ['['.repeat(500_000), /deeper/],
+  ['01', /more after/],
+  ['1.', /a value/],
+  ['.5', /a value/],
+  ['+1', /a value/],
+  ['-', /a value/],
+  ['1e', /a value/],
+  ['NaN', /a value/],
+  ['nul', /a value/],
+  ['True', /a value/],
+  ["{'a':1}", /key in quotes/],
+  ['"a', /ends inside a string/],
+  ['"\\x"', /unknown escape/],
+  ['"\\u12g4"', /\\u escape/],
+  ['"a\nb"', /control character/],
+  ['{"a\tb":1}', /control character/],
+  ['\ufeff{}', /a value/],
+  ['// c\n{}', /a value/],
+];
+
+describe('readJson', () => {
+  test.each(accepted)('takes %s', text => {
+    expect(readJson(bytes(text))).toEqual({ kind: 'value', value: JSON.parse(text) });
+  });
+
+  test.each(refused)('refuses %s', (text, message) => {
+    expect(readJson(bytes(text))).toEqual({ kind: 'refused', message: expect.stringMatching(message) });
+  });
+
+  test('refuses what is not UTF-8', () => {
+    for (const bad of [[0x22, 0xff, 0x22], [0x22, 0xc0, 0x80, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0xe2]]) {
+      expect(readJson(Buffer.from(bad))).toEqual({ kind: 'refused', message: expect.stringContaining('UTF-8') });
+    }
+  });
+
+  test('finds a repeated key among very many, at the end too', () => {
+    const keys = Array.from({ length: 20_000 }, (_, n) => `"key-${n}":${n}`);
+    expect(readJson(bytes(`{${keys.join(',')}}`)).kind).toBe('value');
+    expect(readJson(bytes(`{${keys.join(',')},"key-19999":0}`)).kind).toBe('refused');
+    expect(readJson(bytes(`{${keys.slice(0, 17).join(',')},"key-0":0}`)).kind).toBe('refused');
+  });
+
+  const atMost64Deep = (value: unknown, depth = 0): boolean =>
+    depth <= jsonDepthMax &&
+    (typeof value !== 'object' || value === null || Object.values(value).every(v => atMost64Deep(v, depth + 1)));
+
+  test('any document with unique keys comes out as JSON.parse gives it', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 10, noUnicodeString: false } as object), fc.nat(3), (text, indent) => {
+        const value = JSON.parse(text) as unknown;
+        fc.pre(atMost64Deep(value) && !text.includes('__proto__'));
+        const reading = readJson(bytes(JSON.stringify(value, null, indent)));
+        expect(reading).toEqual({ kind: 'value', value });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  const pieces = [
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"',
+    '"a"',
+    '"b"',
+    '"\\u0061"',
+    '\\',
+    '1',
+    '-',
+    '0',
+    '.',
+    'e',
+    ' ',
+    'true',
+    'null',
+    '\n',
+    'é',
+    '\u0000',
+  ];
+  test('any text is refused where JSON.parse refuses it, and never throws', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 14 }), parts => {
+        const text = parts.join('');
+        let value: unknown;
+        let isJson = true;
+        try {
+          value = JSON.parse(text);
+        } catch {
+          isJson = false;
+        }
+        const reading = readJson(bytes(text));
+        if (reading.kind === 'value') expect([isJson, reading.value]).toEqual([true, value]);
+        else if (isJson) expect(reading.message).toMatch(/twice/);
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+
+  test('any bytes are refused or read, and never throw', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), raw => void readJson(raw)),
+      { numRuns: 5_000 },
+    );
+  });
+});
