@@ -26,7 +26,7 @@ export class HostProcess {
 
   constructor(options: HostOptions, marks: Marks, take: HostMessage) {
     const { name, threads, runDirectory, envPassthrough } = options;
-    const setup: HostSetup = { name, threads, runDirectory };
+    const setup: HostSetup = { name, threads, runDirectory, marksId: marks.id };
     const main = fileURLToPath(new URL('./main.js', import.meta.url));
     this.#child = spawn(process.execPath, [main, JSON.stringify(setup)], {
       env: pluginEnvironment(process.env, envPassthrough),

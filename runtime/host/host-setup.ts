@@ -5,7 +5,13 @@ import type { HostedPlugin } from './port.ts';
 export const pipeFd = 3;
 
 /** The first argument, as JSON. */
-export type HostSetup = { readonly name: string; readonly threads: number; readonly runDirectory: string };
+export type HostSetup = {
+  readonly name: string;
+  readonly threads: number;
+  readonly runDirectory: string;
+  /** Of the host's marks. */
+  readonly marksId: string;
+};
 /** Packed bodies of the messages of these names. */
 export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 export type Stop = { readonly graceMs: number };

@@ -42,7 +42,8 @@ class Host implements PluginHost {
   constructor(options: HostOptions) {
     this.#options = options;
     this.#marks = new Marks(options.runDirectory, options.name);
-    this.#over = this.#supervise();
+    this.#marks.claim();
+    this.#over = this.#supervise().finally(() => this.#marks.release());
   }
 
   configure(generation: number, plugins: readonly HostedPlugin[]): void {

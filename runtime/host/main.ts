@@ -19,7 +19,7 @@ process.title = `headgate plugins ${setup.name}`;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 const reports = new Reports(pipe);
 captureConsole(reports);
-const processes = new ProcessFrames(setup.threads, new Marks(setup.runDirectory, setup.name), reports);
+const processes = new ProcessFrames(setup.threads, new Marks(setup.runDirectory, setup.name, setup.marksId), reports);
 const generations = new Map<number, Generation>();
 let current = 0;
 let stopping = false;

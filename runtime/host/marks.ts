@@ -1,4 +1,5 @@
 // Marks of living plugin processes on disk, by which those that outlive their service are found and killed.
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,15 +10,30 @@ type Mark = ProcessIdentity & { readonly namespace: string | null };
 
 const pollMs = 5;
 
+/** Hosts of this thread that look after their processes themselves. */
+const living = new Set<string>();
+
 /** The marks of one host: its own process, and each process plugin that it runs. All of them lead a group. */
 export class Marks {
+  /** Tells this host from one of the same name that is just ending, or was of a service before. */
+  readonly id: string;
   readonly #directory: string;
-  readonly #prefix: string;
+  readonly #name: string;
 
-  constructor(directory: string, host: string) {
+  constructor(directory: string, name: string, id: string = randomUUID()) {
+    this.id = id;
     this.#directory = directory;
-    this.#prefix = `${host}.`;
+    this.#name = name;
     mkdirSync(directory, { recursive: true });
+  }
+
+  /** From now on, until `release`, others of the name leave these marks alone. */
+  claim(): void {
+    living.add(this.id);
+  }
+
+  release(): void {
+    living.delete(this.id);
   }
 
   put(pid: number): void {
@@ -29,7 +45,7 @@ export class Marks {
     removeFile(this.#path(pid));
   }
 
-  /** Kills every marked group and resolves when none is left; `warn` is told of those that hold out. */
+  /** Kills every group with a mark of this host, or of one that is no more, and resolves when none is left. */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {
       const left = this.#killOnce();
@@ -43,7 +59,8 @@ export class Marks {
     let left = 0;
     let members: Map<number, number> | null = null;
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
-      if (!name.startsWith(this.#prefix)) continue;
+      const [host, id] = name.split('.');
+      if (host !== this.#name || (id !== this.id && living.has(id!))) continue;
       const path = join(this.#directory, name);
       const mark = readMark(path);
       members ??= groupMembers();
@@ -58,7 +75,7 @@ export class Marks {
   }
 
   #path(pid: number): string {
-    return join(this.#directory, `${this.#prefix}${pid}`);
+    return join(this.#directory, `${this.#name}.${this.id}.${pid}`);
   }
 }
 
@@ -81,10 +98,11 @@ export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void
 }
 
 function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
-  if (mark.startTicks === null) return isAlive(mark);
+  if (mark.namespace === null) return isAlive(mark);
   const here = identify(process.pid);
   if (mark.bootId !== here.bootId || mark.namespace !== pidNamespace()) return false;
-  if (isAlive(mark)) return true;
+  // Without start ticks the leader was gone when it was marked.
+  if (mark.startTicks !== null && isAlive(mark)) return true;
   // The leader is gone. While others of its group live, the number belongs to no new process.
   const holder = identify(mark.pid).startTicks;
   return holder === null && (members.get(mark.pid) ?? 0) > 0;

@@ -8,6 +8,8 @@ import { Slot } from './slot.ts';
 
 /** A task that runs longer is slow: what waits behind it goes back. */
 const slowMs = 5;
+/** Where all threads are slow, a frame waits so long before it goes back. */
+const patienceMs = 20;
 /** A plugin's code may take so long to load before what waits behind goes back, and before its thread is replaced. */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
@@ -177,7 +179,7 @@ export class WorkerFrames {
       if (flight.takenBack && flight.slot.phase !== 'waiting') slow++;
     }
     if (slow >= this.#threads) {
-      for (const flight of this.#waiting) if (nowMs - flight.seenAtMs >= slowMs) this.#takeBack(flight);
+      for (const flight of this.#waiting) if (nowMs - flight.seenAtMs >= patienceMs) this.#takeBack(flight);
       this.#dropWaiting();
     }
     if (this.#flights.size > 0) this.#wind(slow === this.#flights.size ? lazyTickMs : tickMs);

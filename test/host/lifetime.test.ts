@@ -149,6 +149,18 @@ describe('A host that is stopped', () => {
     expect(readdirSync(stage.runDirectory)).toEqual([]);
   });
 
+  it('does not touch one of its name that is started meanwhile', async () => {
+    const quick = 'export const handle = () => {}';
+    const first = new Stage(1).plugin('p', quick);
+    await first.run('p');
+    const stopped = first.host.stop(0);
+    const second = new Stage(1, [], first.runDirectory).plugin('p', quick);
+    const ran = second.run('p');
+    await stopped;
+    expect(await ran).toMatchObject({ verdict: 'ok' });
+    expect(await second.run('p')).toMatchObject({ verdict: 'ok' });
+  });
+
   it('before it is up sends everything back', async () => {
     const stage = new Stage(1).plugin('p', code);
     const frame = stage.frame('p', { payloads: [0, 0] });

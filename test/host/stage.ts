@@ -39,7 +39,7 @@ export async function clearStages(): Promise<void> {
 
 export class Stage {
   readonly directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-host-')));
-  readonly runDirectory = join(this.directory, 'run');
+  readonly runDirectory: string;
   readonly host: PluginHost;
   readonly told: { kind: 'outcomes' | 'returned' | 'lost' | 'replaced' | 'log'; text: string; fields?: unknown }[] = [];
   readonly plugins: HostedPlugin[] = [];
@@ -49,8 +49,8 @@ export class Stage {
   #generation = 0;
   #changed = false;
 
-  constructor(threads = 2, passthrough: readonly string[] = []) {
-    mkdirSync(this.runDirectory);
+  constructor(threads = 2, passthrough: readonly string[] = [], runDirectory?: string) {
+    this.runDirectory = runDirectory ?? join(this.directory, 'run');
     this.host = startHost({
       name: 'test',
       threads,
