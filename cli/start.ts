@@ -1,5 +1,6 @@
 // `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
 import { availableParallelism } from 'node:os';
+import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { openLog } from '../runtime/log.ts';
 import { supervise } from '../runtime/supervisor.ts';
@@ -10,7 +11,12 @@ import { intensity, tree } from './tree.ts';
 export const exitConfig = 78;
 export const exitDefect = 70;
 
-export type StartOptions = { readonly path?: string | undefined; readonly graceMs: number };
+export type StartOptions = {
+  readonly path?: string | undefined;
+  readonly graceMs: number;
+  /** Changes to what was read, for programs that start the service in their own process. */
+  readonly adjust?: (config: Config) => Config;
+};
 
 /** What a program that starts the service in its own process can use. */
 export type Started = {
@@ -23,11 +29,11 @@ export type Started = {
 };
 
 /** Resolves when the service is up; null when it could not start (said on stderr), with `process.exitCode` set. */
-export async function start({ path, graceMs }: StartOptions): Promise<Started | null> {
+export async function start({ path, graceMs, adjust = same => same }: StartOptions): Promise<Started | null> {
   const read = () => loadConfig({ path, env: process.env, cwd: process.cwd(), processors: availableParallelism() });
   const loaded = read();
   if (!loaded.ok) return refuse(loaded.problems, exitConfig);
-  const { config, local } = withLocalToken(loaded.config);
+  const { config, local } = withLocalToken(adjust(loaded.config));
   const log = openLog(config.service.logLevel, config.service.name);
   for (const warning of config.warnings) log.warn(warning);
 
@@ -61,7 +67,7 @@ export async function start({ path, graceMs }: StartOptions): Promise<Started | 
       for (const problem of next.problems) log.error(problem);
       return;
     }
-    const kept = gateway.reload(withLocalToken(next.config).config);
+    const kept = gateway.reload(withLocalToken(adjust(next.config)).config);
     log.info(
       { kept },
       kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded',
