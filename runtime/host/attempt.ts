@@ -84,6 +84,7 @@ export class Attempt {
 
   /** The process is gone; `close` would wait for whoever else holds its output. */
   #drain(exit: Exit): void {
+    this.#clearTimers();
     const { stdout, stderr } = this.#child;
     let open = 2;
     let done = false;
@@ -104,7 +105,7 @@ export class Attempt {
   }
 
   #close(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
+    this.#clearTimers();
     this.kill();
     this.#marks.remove(this.#child.pid!);
   }
@@ -140,6 +141,10 @@ export class Attempt {
       EACCES: 'it is not executable',
     };
     this.#end(settleFailure(`cannot start ${entrypoint}: ${reasons[error.code ?? ''] ?? error.message}`, false));
+  }
+
+  #clearTimers(): void {
+    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
   }
 
   #after(ms: number, run: () => void): void {

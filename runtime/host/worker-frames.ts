@@ -13,11 +13,9 @@ const patienceMs = 20;
 /** A plugin's code may take so long to load before what waits behind goes back, and before its thread is replaced. */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
-/** Outcomes of a frame that goes on are told after this time. */
-const flushMs = 2;
 /** How long after its deadline a handler may take to heed the signal. */
 export const graceMs = 100;
-/** The clock's step, and its step while nothing but slow tasks runs. */
+/** The clock's step, at which outcomes of frames that go on are told, and its step while nothing but slow tasks runs. */
 const tickMs = 3;
 const lazyTickMs = 20;
 
@@ -189,6 +187,8 @@ export class WorkerFrames {
     const { slot, head } = flight;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
+    // It runs since the last look at least.
+    if (flight.seen >= 2) this.#tell(flight);
     // Loading and the first task are told apart: loading is not the task's time.
     const seen = phase === 'loading' ? 1 : 2 + answered;
     if (seen !== flight.seen) {
@@ -197,7 +197,6 @@ export class WorkerFrames {
       return;
     }
     const sinceMs = nowMs - flight.seenAtMs;
-    if (sinceMs >= flushMs) this.#tell(flight);
     const loading = phase === 'loading';
     if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(flight);
     const limitMs = loading ? Math.max(loadMsMax, head.deadlineMs) : head.deadlineMs + graceMs;

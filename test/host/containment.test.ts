@@ -100,6 +100,14 @@ describe('A worker plugin', () => {
     expect(await stage.run('good')).toMatchObject({ verdict: 'ok' });
   });
 
+  it('cannot abort its host: threads have no process.abort', async () => {
+    const stage = new Stage(1).plugin('p', 'export const handle = () => process.abort()');
+    expect(await stage.run('p')).toMatchObject({
+      verdict: 'error',
+      error: 'process.abort() is not supported in workers',
+    });
+  });
+
   it.each([['process.ppid'], ['1'], ['-1'], ['-process.ppid']])('may not kill %s', async pid => {
     const stage = new Stage(1).plugin('p', `export const handle = () => { process.kill(${pid}, 0) }`);
     expect(await stage.run('p')).toMatchObject({ verdict: 'error', error: expect.stringMatching(/^kill EPERM/) });
@@ -133,7 +141,7 @@ describe('A worker plugin', () => {
 
 describe('A slow task', () => {
   const code = `export const handle = ({ payload }) =>
-    payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 100)) : { result: payload }`;
+    payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 300)) : { result: payload }`;
 
   it('sends back those behind it in its frame, and those before it are told at once', async () => {
     const stage = new Stage(1).plugin('p', code);
@@ -158,6 +166,14 @@ describe('A slow task', () => {
     const waiting = await stage.frame('p', { payloads: ['x', 'y'] });
     expect(waiting).toEqual({ outcomes: [], returned: [0, 1], lost: null });
     for (const { outcomes } of await Promise.all(slow)) expect(outcomes[0]!.verdict).toBe('ok');
+  });
+
+  it('is not what many quick ones are: a long frame is told bit by bit, and goes on', async () => {
+    const busy = 'export const handle = () => { const end = performance.now() + 1; while (performance.now() < end); }';
+    const stage = new Stage(1).plugin('p', busy);
+    const { returned } = await stage.whole('p', { payloads: Array(100).fill(0) });
+    expect(returned).toEqual([]);
+    expect(stage.told.filter(({ kind }) => kind === 'outcomes').length).toBeGreaterThan(5);
   });
 
   it('does not hold up another thread', async () => {

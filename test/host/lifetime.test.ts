@@ -1,7 +1,7 @@
 // Starting, stopping and dying: no process outlives the service, none is left from the service before.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -109,7 +109,6 @@ describe('When the host dies', () => {
       .plugin('killer', 'export const handle = () => process.kill(process.pid, "SIGKILL")');
     const path = join(stage.directory, 'plugins', 'p', 'self');
     const lost = stage.frame('p');
-    const { readFileSync } = await import('node:fs');
     const plugin = await vi.waitFor(() => {
       const known = identify(Number(readFileSync(path, 'utf8')));
       expect(known.startTicks).not.toBeNull();

@@ -1,4 +1,5 @@
 // Process plugins: any executable, one process for each attempt.
+import { chmodSync, readFileSync, rmSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { pack } from '../../runtime/packing.ts';
 import { identify } from '../../runtime/process.ts';
@@ -117,7 +118,6 @@ describe('A process plugin', () => {
   ])('that is %s fails with that reason', async (_, more, error) => {
     const stage = new Stage(1).plugin('p', sh(ok));
     stage.write('p', 'notes.txt', 'x');
-    const { chmodSync } = await import('node:fs');
     chmodSync(`${stage.directory}/plugins/p/notes.txt`, 0o644);
     stage.plugins[0] = { ...stage.plugins[0]!, ...more };
     expect(await stage.run('p')).toMatchObject({ verdict: 'error', permanent: false, error });
@@ -172,6 +172,14 @@ describe('A process plugin', () => {
     });
   });
 
+  it('does not run when it could not be found after a crash', async () => {
+    const stage = new Stage(1).plugin('p', sh(`touch ran; ${ok}`));
+    await stage.heard('log', /is up/);
+    rmSync(stage.runDirectory, { recursive: true });
+    const error = expect.stringMatching(/^cannot start main: its mark cannot be written: ENOENT/);
+    expect(await stage.run('p')).toMatchObject({ verdict: 'error', permanent: false, error });
+  });
+
   it('has its payload checked', async () => {
     const commands = { handle: { inputSchema: { required: ['a'] } } };
     const stage = new Stage(1).plugin('p', sh(ok), { commands });
@@ -201,7 +209,6 @@ describe('A process plugin', () => {
       return { status: 'ok' }`);
     const stage = new Stage(2).plugin('p', code);
     await Promise.all([1, 2, 3, 4, 5].map(() => stage.run('p')));
-    const { readFileSync } = await import('node:fs');
     let now = 0;
     let most = 0;
     for (const mark of readFileSync(`${stage.directory}/plugins/p/log`, 'utf8')) {
