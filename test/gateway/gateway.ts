@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, onTestFinished } from 'vitest';
+import { beforeAll, expect, onTestFinished } from 'vitest';
 import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';
 import { until } from './until.ts';
 
@@ -70,7 +70,10 @@ export function shareGateway(settings: Settings, more: Launch = {}): Gateway {
 export async function refusedStart(settings: Settings, more: Launch = {}): Promise<Ended & { readonly said: string }> {
   const gateway = new Gateway(settings, more);
   onTestFinished(() => gateway.discard());
-  await gateway.start().catch(() => {});
+  await gateway.start().then(
+    () => expect.fail('it came up'),
+    () => {},
+  );
   return { ...(await gateway.ended), said: gateway.stderr };
 }
 
@@ -120,13 +123,19 @@ export class Gateway {
     this.ended = new Promise(resolve => {
       child.once('close', (status, signal) => resolve({ status, signal }));
     });
-    let over = false;
-    void this.ended.then(() => {
-      over = true;
+    let over: Ended | null = null;
+    void this.ended.then(end => {
+      over = end;
     });
-    const ready = await until('the service is ready', () => over || this.log.find(line => line.msg === 'ready'));
-    if (ready === true) throw new Error(`the service ended instead of getting ready:\n${this.stderr}`);
+    await until('the service is ready, or has ended', () => over || this.#ready());
+    const ready = this.#ready();
+    if (!ready)
+      throw new Error(`the service ended (${JSON.stringify(over)}) instead of getting ready:\n${this.stderr}`);
     this.#url = String(ready['url']);
+  }
+
+  #ready(): LogLine | undefined {
+    return this.log.find(line => line.msg === 'ready');
   }
 
   /** What the service has logged since its start. */

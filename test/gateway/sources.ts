@@ -37,7 +37,24 @@ export const failing = `${journal}
 export async function handle(request) {
   const { times = Infinity, retry = true, message = 'as asked' } = request.event.payload;
   note(request, 'start');
-  if (request.attempt > times) return { result: request.attempt };
+  if (request.attempt > times) return { result: { attempt: request.attempt } };
   return { status: 'error', error: message, retry };
+}
+`;
+
+/**
+ * A step that does as the event's payload says: \`fail\` (for good, with this message), \`emit\` (these events), \`wait\` (ms),
+ * \`result\`; else its result is what it was given.
+ */
+export const step = `${journal}
+export async function handle(request, { emit }) {
+  const { event, context } = request;
+  const { payload } = event;
+  const orders = { ...payload, ...payload.item };
+  note(request, 'start', { step: context.step_id });
+  if (orders.wait) await pause(orders.wait);
+  for (const one of orders.emit ?? []) emit(one);
+  if (orders.fail) return { status: 'error', error: orders.fail, retry: orders.retry ?? false };
+  return { result: orders.result ?? { type: event.type, payload, context } };
 }
 `;

@@ -1,0 +1,97 @@
+// Plugin code that misbehaves: the service stays up, each such job gets its outcome, and all others finish.
+import { expect, test } from 'vitest';
+import { startGateway } from './gateway.ts';
+import { journal } from './sources.ts';
+
+const evil = `${journal}
+import { spawn } from 'node:child_process';
+export const loop = request => { note(request, 'start'); for (;;); };
+export const exit = request => { note(request, 'start'); process.exit(3); };
+export const kill = request => { note(request, 'start'); process.kill(process.pid, 'SIGKILL'); };
+export const abort = request => { note(request, 'start'); process.abort(); };
+export const stray = request => {
+  note(request, 'start');
+  setTimeout(() => { throw new Error('stray'); }, 1);
+  return pause(200).then(() => ({}));
+};
+export const fill = request => {
+  note(request, 'start');
+  const all = new Map();
+  for (let i = 0; ; i++) all.set(i, { i, text: 'x'.repeat(100) + i });
+};
+export const buffers = request => {
+  note(request, 'start');
+  const all = [];
+  for (let i = 0; i < 64; i++) all.push(Buffer.alloc(2 ** 20, 1));
+  return { result: { mb: all.length } };
+};
+`;
+const good = `${journal}
+export async function handle(request) {
+  note(request, 'start');
+  await pause(2);
+  note(request, 'end');
+  return { result: request.event.payload };
+}
+`;
+const commands = ['loop', 'exit', 'kill', 'abort', 'stray', 'fill'] as const;
+
+const settings = (attempts: number) => ({
+  plugins: { evil, good },
+  instances: {
+    evil: {
+      timeouts: Object.fromEntries(commands.map(name => [name, name === 'fill' ? '20s' : '500ms'])),
+      retry: { max_attempts: attempts, backoff_base: '1ms' },
+    },
+    good: { retry: { max_attempts: 2, backoff_base: '1ms' } },
+  },
+});
+
+test.each(commands)('code that does %s costs its own job, and nobody else an attempt', async command => {
+  const gateway = await startGateway(settings(2));
+  const before = await Promise.all([1, 2, 3, 4, 5, 6].map(n => gateway.submit('good/handle', { n })));
+  const bad = await gateway.submit(`evil/${command}`);
+  const after = await Promise.all([7, 8, 9].map(n => gateway.submit('good/handle', { n })));
+  expect(await gateway.settled(bad)).toMatchObject({ status: 'dead', attempt: 2, last_error: expect.any(String) });
+  for (const id of [...before, ...after]) {
+    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  }
+  expect(await gateway.finished('good/handle')).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok', queue_depth: 0 });
+});
+
+test('many that take the host down at once each get their outcome, and all others finish', async () => {
+  const gateway = await startGateway(settings(1));
+  const all = await Promise.all(
+    Array.from({ length: 60 }, async (_, i) => {
+      const isBad = i % 12 === 5;
+      return { id: await gateway.submit(isBad ? 'evil/exit' : 'good/handle'), isBad };
+    }),
+  );
+  for (const { id, isBad } of all) {
+    expect(await gateway.settled(id)).toMatchObject({ status: isBad ? 'failed' : 'succeeded', attempt: 1 });
+  }
+});
+
+test('a job that may not run twice and was beside one that took the host down has failed as lost, once', async () => {
+  const gateway = await startGateway({
+    plugins: {
+      evil,
+      careful: {
+        code: `${journal} export async function handle(request) { note(request, 'start'); await gate('never'); }`,
+        commands: { handle: { retry_safe: false } },
+      },
+    },
+    instances: { evil: { retry: { max_attempts: 1 } } },
+  });
+  const careful = await gateway.submit('careful/handle');
+  await gateway.noted('start', careful);
+  await gateway.finished('evil/exit');
+  expect(await gateway.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
+  expect(gateway.notesOf(careful)).toHaveLength(1);
+});
+
+test('memory within reason is no offence', async () => {
+  const gateway = await startGateway(settings(1));
+  expect(await gateway.finished('evil/buffers')).toMatchObject({ status: 'succeeded', result: { result: { mb: 64 } } });
+});

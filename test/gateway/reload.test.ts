@@ -1,0 +1,93 @@
+// A new configuration while the service runs (SIGHUP): swapped in one step, or refused whole.
+import { expect, test } from 'vitest';
+import { startGateway } from './gateway.ts';
+import { echo, step, worker } from './sources.ts';
+
+const answering = (word: string) => `export const handle = () => ({ result: '${word}' });`;
+const two = (second: string) => ({
+  name: 'two',
+  on: 'two',
+  steps: [
+    { id: 'held', uses: 'worker' },
+    { id: 'second', uses: 'step', with: { result: second } },
+  ],
+});
+
+test('a reload brings new plugins, new config and new code', async () => {
+  const gateway = await startGateway({ plugins: { answering: answering('old') } });
+  expect((await gateway.finished('answering/handle')).result?.result).toBe('old');
+  await gateway.reload({ plugins: { answering: answering('new'), echo } });
+  expect((await gateway.finished('answering/handle')).result?.result).toBe('new');
+  expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+});
+
+test('queued jobs of a removed plugin fail with that reason, and calls of it get 404', async () => {
+  const gateway = await startGateway({ plugins: { worker, echo }, instances: { worker: { parallelism: 1 } } });
+  const running = await gateway.submit('worker/handle', { gate: 'all' });
+  const queued = await gateway.submit('worker/handle', { gate: 'all' });
+  await gateway.noted('start', running);
+  await gateway.reload({ plugins: { echo } });
+  const job = await gateway.settled(queued);
+  expect(job).toMatchObject({ status: 'failed', last_error: expect.stringContaining('no longer configured') });
+  expect((await gateway.call('POST', '/plugin/worker/handle')).status).toBe(404);
+  gateway.open('all');
+  expect(await gateway.settled(running)).toMatchObject({ status: 'succeeded' });
+});
+
+test('a running run keeps the definition that it began with', async () => {
+  const gateway = await startGateway({ plugins: { worker, step }, pipelines: [two('old')] });
+  const before = await gateway.run('two', { gate: 'old' });
+  await gateway.noted('start', 1);
+  await gateway.reload({ plugins: { worker, step }, pipelines: [two('new')] });
+  gateway.open('old');
+  expect((await gateway.settled(before)).result?.result).toBe('old');
+  expect((await gateway.ran('two')).result?.result).toBe('new');
+});
+
+test('a running run of a removed pipeline goes on to its end', async () => {
+  const gateway = await startGateway({ plugins: { worker, step }, pipelines: [two('old')] });
+  const run = await gateway.run('two', { gate: 'old' });
+  await gateway.noted('start', 1);
+  await gateway.reload({ plugins: { worker, step } });
+  gateway.open('old');
+  expect(await gateway.settled(run)).toMatchObject({ status: 'succeeded', result: { result: 'old' } });
+  expect((await gateway.call('POST', '/pipeline/two')).status).toBe(404);
+});
+
+test('a running run keeps its definition over a kill and a restart with another one', async () => {
+  const gateway = await startGateway({ plugins: { worker, step }, pipelines: [two('old')] });
+  const run = await gateway.run('two', { gate: 'old' });
+  await gateway.noted('start', 1);
+  await gateway.reload({ plugins: { worker, step }, pipelines: [two('new')] });
+  await gateway.restart();
+  gateway.open('old');
+  expect((await gateway.settled(run)).result?.result).toBe('old');
+});
+
+test('a reload under load loses nothing and runs nothing twice', async () => {
+  const settings = { plugins: { worker, echo } };
+  const gateway = await startGateway(settings);
+  const ids: string[] = [];
+  for (let round = 0; round < 5; round++) {
+    const some = Array.from({ length: 40 }, () => gateway.submit('worker/handle'));
+    await gateway.reload({ ...settings, service: { name: `round-${round}` } });
+    ids.push(...(await Promise.all(some)));
+  }
+  for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(ids.length);
+});
+
+test('a wrong configuration is refused whole, and the old one stays in force', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  const said = await gateway.reload({ plugins: { echo }, service: { max_workers: -1 }, instances: { ghost: {} } });
+  expect(said).toContain('service.max_workers');
+  expect(said).toContain('ghost');
+  expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+});
+
+test('settings that need a restart are named', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  const said = await gateway.reload({ plugins: { echo }, state: { path: './elsewhere' } });
+  expect(said).toContain('state.path');
+  expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+});

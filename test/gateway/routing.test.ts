@@ -1,0 +1,100 @@
+// Which events start what: triggers, hooks, dedupe keys and the end of loops.
+import { expect, test } from 'vitest';
+import { type Job, shareGateway } from './gateway.ts';
+import { step } from './sources.ts';
+import { until } from './until.ts';
+
+const gateway = shareGateway({
+  plugins: {
+    step,
+    hooked: step,
+    noted: step,
+    looping: `export const handle = () => ({ events: [{ type: 'loop.again', payload: {} }] });`,
+  },
+  instances: { step: { retry: { max_attempts: 2, backoff_base: '2ms' } } },
+  pipelines: [
+    { name: 'listener', on: 'thing.made', steps: [{ id: 'listen', uses: 'noted' }] },
+    { name: 'emitter', on: 'emitter', steps: [{ id: 'emit', uses: 'step' }] },
+    {
+      name: 'on_failure',
+      on_hook: 'job.failed',
+      if: { path: 'payload.plugin', op: 'eq', value: 'step' },
+      steps: [{ id: 'hook', uses: 'hooked' }],
+    },
+    { name: 'loop', on: 'loop.again', steps: [{ id: 'again', uses: 'looping' }] },
+  ],
+});
+
+const made = (n: number, more: object = {}) => ({ type: 'thing.made', payload: { n }, ...more });
+
+/** The runs below a job, once there are as many. */
+async function runsBelow(id: string, count: number): Promise<Job[]> {
+  const runs = async () => (await gateway.tree(id)).filter(job => job.plugin === 'pipeline' && job.job_id !== id);
+  await until(`${count} runs below ${id}`, async () => (await runs()).length >= count);
+  const found = await runs();
+  await Promise.all(found.map(run => gateway.settled(run.job_id)));
+  return found;
+}
+
+test('an emitted event starts the pipelines that wait for its type, also from a direct call', async () => {
+  const job = await gateway.finished('step/handle', { emit: [made(1), made(2)] });
+  const runs = await runsBelow(job.job_id, 2);
+  expect(runs.map(run => [run.command, run.parent_job_id])).toEqual([
+    ['listener', job.job_id],
+    ['listener', job.job_id],
+  ]);
+  const tree = await gateway.tree(job.job_id);
+  expect(tree.filter(({ plugin }) => plugin === 'noted')).toHaveLength(2);
+});
+
+test('a run that an event starts shows in the tree of the run that emitted it', async () => {
+  const run = await gateway.ran('emitter', { emit: [made(1)] });
+  expect(run.status).toBe('succeeded');
+  await runsBelow(run.job_id, 1);
+  expect((await gateway.tree(run.job_id)).map(job => job.plugin)).toEqual(['pipeline', 'step', 'pipeline', 'noted']);
+});
+
+test('events of a response that is an error start nothing', async () => {
+  const job = await gateway.finished('step/handle', { emit: [made(1)], fail: 'after all' });
+  expect(job).toMatchObject({ status: 'failed', result: { events: [{ type: 'thing.made' }] } });
+  const tree = await gateway.tree(job.job_id);
+  expect(tree.filter(({ command }) => command === 'listener')).toEqual([]);
+});
+
+test('a second event with the same dedupe_key starts nothing, and is no error', async () => {
+  const emit = [made(1, { dedupe_key: 'once' }), made(2, { dedupe_key: 'once' }), made(3, { dedupe_key: 'other' })];
+  const first = await gateway.finished('step/handle', { emit });
+  expect(await runsBelow(first.job_id, 2)).toHaveLength(2);
+  const second = await gateway.finished('step/handle', { emit });
+  expect(second.status).toBe('succeeded');
+  expect(await gateway.tree(second.job_id)).toHaveLength(1);
+});
+
+test('a hook fires once for a job that failed for good, with what happened', async () => {
+  const job = await gateway.finished('step/handle', { fail: 'broken', retry: true });
+  expect(job).toMatchObject({ status: 'dead', attempt: 2 });
+  const hooks = () =>
+    gateway.journal().filter(note => note.what === 'start' && (note as { step?: string }).step === 'hook');
+  const mine = async () => {
+    const jobs = await Promise.all(hooks().map(note => gateway.settled(note.job)));
+    return jobs.filter(hook => payloadOf(hook)['job_id'] === job.job_id);
+  };
+  await until('the hook runs', async () => (await mine()).length > 0);
+  expect((await mine()).map(payloadOf)).toEqual([
+    expect.objectContaining({ job_id: job.job_id, plugin: 'step', command: 'handle', status: 'dead', error: 'broken' }),
+  ]);
+});
+
+function payloadOf(job: Job): { [key: string]: unknown } {
+  return (job.result!.result as { payload: { [key: string]: unknown } }).payload;
+}
+
+test('an event chain that never ends is stopped after 64 jobs: the last one is dead, with the loop in its error', async () => {
+  const id = await gateway.run('loop');
+  const dead = async () => (await gateway.tree(id)).find(job => job.status === 'dead');
+  const last = await until('the loop is stopped', dead);
+  const jobs = (await gateway.tree(id)).filter(job => job.plugin === 'looping');
+  expect(jobs.length).toBeGreaterThanOrEqual(64);
+  expect(jobs.length).toBeLessThanOrEqual(65);
+  expect((await gateway.job(last.job_id)).last_error).toMatch(/loop/);
+});
