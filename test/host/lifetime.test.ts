@@ -1,14 +1,19 @@
 // Starting, stopping and dying: no process outlives the service, none is left from the service before.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { identify, isAlive } from '../../runtime/process.ts';
 import { builtHost, clearStages, Stage } from './stage.ts';
 
-afterEach(clearStages);
+const directories: string[] = [];
+
+afterEach(async () => {
+  await clearStages();
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
 
 const worker = `import { spawn } from 'node:child_process';
   export const handle = () => {
@@ -50,6 +55,7 @@ const service = `
 
 async function startService() {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-service-'));
+  directories.push(directory);
   writeFileSync(join(directory, 'worker.mjs'), worker);
   writeFileSync(join(directory, 'executable'), executable, { mode: 0o755 });
   const child = spawn(process.execPath, ['--input-type=module', '-e', service, builtHost, directory], {
