@@ -36,6 +36,7 @@ type Entry = { readonly digest: Buffer; readonly expiresAtMs: number | null; rea
 export function makeAuthenticate(nowMs: () => number): Authenticate {
   let known: Config | undefined;
   let entries: ReadonlyMap<string, Entry> = new Map();
+  const presented = Buffer.alloc(32);
   return (config, authorization) => {
     const token = authorization === undefined ? undefined : bearerToken(authorization);
     if (token === undefined) return undefined;
@@ -45,7 +46,8 @@ export function makeAuthenticate(nowMs: () => number): Authenticate {
     }
     const digest = sha256(token);
     const entry = entries.get(digest);
-    if (!entry || !crypto.timingSafeEqual(Buffer.from(digest, 'latin1'), entry.digest)) return undefined;
+    presented.write(digest, 'latin1');
+    if (!entry || !crypto.timingSafeEqual(presented, entry.digest)) return undefined;
     if (entry.expiresAtMs !== null && entry.expiresAtMs <= nowMs()) return undefined;
     return entry.caller;
   };

@@ -14,9 +14,10 @@ export type JsonReading =
 /** The value of a document, or why it is refused, with the offset in bytes. Never throws. */
 export function readJson(bytes: Uint8Array): JsonReading {
   if (!isUtf8(bytes)) return { kind: 'refused', message: 'the body is not valid UTF-8' };
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   try {
-    checkDocument(bytes);
-    return { kind: 'value', value: JSON.parse(textOf(bytes, 0, bytes.length)) as Json };
+    checkDocument(buffer);
+    return { kind: 'value', value: JSON.parse(buffer.toString()) as Json };
   } catch (error) {
     if (error instanceof JsonFault) return { kind: 'refused', message: `${error.message} at byte ${error.at}` };
     return { kind: 'refused', message: 'the body is not valid JSON' };
@@ -31,10 +32,6 @@ class JsonFault extends Error {
   }
 }
 
-function textOf(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
-}
-
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
@@ -46,7 +43,7 @@ const closeBracket = 0x5d;
 // Which containers are open. The scan is synchronous and never nests, so one set of tables serves all.
 const isObject = new Uint8Array(jsonDepthMax + 1);
 
-function checkDocument(b: Uint8Array): void {
+function checkDocument(b: Buffer): void {
   let depth = 0;
   let i = skipSpace(b, 0);
   if (i === b.length) throw new JsonFault('the body is empty', i);
@@ -87,12 +84,12 @@ function checkDocument(b: Uint8Array): void {
   }
 }
 
-function unexpected(b: Uint8Array, i: number, wanted: string): never {
+function unexpected(b: Buffer, i: number, wanted: string): never {
   if (i >= b.length) throw new JsonFault(`JSON ends where ${wanted} was expected`, i);
   throw new JsonFault(`JSON is malformed: ${wanted} was expected`, i);
 }
 
-function skipSpace(b: Uint8Array, from: number): number {
+function skipSpace(b: Buffer, from: number): number {
   let i = from;
   for (;;) {
     const c = b[i];
@@ -101,7 +98,7 @@ function skipSpace(b: Uint8Array, from: number): number {
   }
 }
 
-function skipScalar(b: Uint8Array, i: number): number {
+function skipScalar(b: Buffer, i: number): number {
   switch (b[i]) {
     case quote:
       return skipString(b, i);
@@ -116,13 +113,13 @@ function skipScalar(b: Uint8Array, i: number): number {
   }
 }
 
-function skipWord(b: Uint8Array, start: number, word: string): number {
+function skipWord(b: Buffer, start: number, word: string): number {
   for (let k = 1; k < word.length; k++) if (b[start + k] !== word.charCodeAt(k)) unexpected(b, start, 'a value');
   return start + word.length;
 }
 
 /** From the opening quote to behind the closing one. */
-function skipString(b: Uint8Array, start: number): number {
+function skipString(b: Buffer, start: number): number {
   let i = start + 1;
   for (;;) {
     const c = b[i];
@@ -134,7 +131,7 @@ function skipString(b: Uint8Array, start: number): number {
   }
 }
 
-function skipEscape(b: Uint8Array, at: number): number {
+function skipEscape(b: Buffer, at: number): number {
   const c = b[at + 1];
   if (c === 0x75) {
     for (let k = 2; k < 6; k++) if (!isHex(b[at + k])) throw new JsonFault('a broken \\u escape in a string', at);
@@ -155,7 +152,7 @@ function isDigit(c: number | undefined): boolean {
   return c !== undefined && c >= 0x30 && c <= 0x39;
 }
 
-function skipNumber(b: Uint8Array, start: number): number {
+function skipNumber(b: Buffer, start: number): number {
   let i = b[start] === 0x2d ? start + 1 : start;
   if (b[i] === 0x30) i++;
   else i = skipDigits(b, i, start);
@@ -168,7 +165,7 @@ function skipNumber(b: Uint8Array, start: number): number {
   return i;
 }
 
-function skipDigits(b: Uint8Array, from: number, start: number): number {
+function skipDigits(b: Buffer, from: number, start: number): number {
   let i = from;
   while (isDigit(b[i])) i++;
   if (i === from) unexpected(b, start, 'a value');
@@ -202,7 +199,7 @@ function closeKeys(depth: number): void {
 const protoHash = hashText('__proto__');
 
 /** From the opening quote of a key to the beginning of its value; refuses a key that was there already. */
-function skipKey(b: Uint8Array, start: number, depth: number): number {
+function skipKey(b: Buffer, start: number, depth: number): number {
   if (b[start] !== quote) unexpected(b, start, 'a key in quotes');
   let hash = hashBasis;
   let i = start + 1;
@@ -231,7 +228,7 @@ function skipKey(b: Uint8Array, start: number, depth: number): number {
   return skipSpace(b, i + 1);
 }
 
-function noteKey(b: Uint8Array, hash: number, start: number, end: number, depth: number): void {
+function noteKey(b: Buffer, hash: number, start: number, end: number, depth: number): void {
   const from = keysFrom[depth]!;
   let set = keySets[depth]!;
   if (set === null && keysEnd - from === keysAsSpansMax) {
@@ -252,14 +249,14 @@ function noteKey(b: Uint8Array, hash: number, start: number, end: number, depth:
   ends[keysEnd++] = end;
 }
 
-function repeated(b: Uint8Array, start: number, end: number): never {
-  const key = textOf(b, start, Math.min(end, start + 80));
+function repeated(b: Buffer, start: number, end: number): never {
+  const key = b.toString('utf8', start, Math.min(end, start + 80));
   throw new JsonFault(`the key ${key} is there twice`, start);
 }
 
 /** The key between the quotes, its escapes undone. */
-function keyAt(b: Uint8Array, start: number, end: number): string {
-  return JSON.parse(textOf(b, start, end)) as string;
+function keyAt(b: Buffer, start: number, end: number): string {
+  return JSON.parse(b.toString('utf8', start, end)) as string;
 }
 
 function hashText(text: string): number {

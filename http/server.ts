@@ -192,7 +192,7 @@ class Exchange implements Call, Sink {
       this.#corked = true;
       try {
         // The chunk is a view of memory that is used again: a body in one piece is read out of it before this returns.
-        const bytes = new Uint8Array(chunk);
+        const bytes = Buffer.from(chunk);
         const isWhole = isLast && body === null;
         if (!isWhole) body ??= new Body(bytesMax);
         if (!(isWhole ? bytes.length <= bytesMax : body!.append(bytes))) this.#reply(tooLarge(bytesMax));

@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/protocol.ts';
+import { entryDispatches } from '../../actors/pipeline/entries.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { Scope } from '../../config/section/scope.ts';
@@ -13,7 +14,7 @@ import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
-import { entryDispatches, runAndWait } from './synchronous-run.ts';
+import { runAndWait } from './synchronous-run.ts';
 
 const callBody = Type.Object(
   { payload: Type.Optional(Type.Object({}, { description: 'Passed to the command.' })) },

@@ -1,6 +1,5 @@
 // A pipeline call that waits: for the run, its time-out, or the caller to go away, whichever comes first.
 import type { SubmitReply } from '../../actors/job/protocol.ts';
-import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Engine, RunSubmission } from '../engine.ts';
 import { writeTreeEntry } from '../job-json.ts';
@@ -56,17 +55,4 @@ function unfinished(id: JobId, timeoutMs: number): Answer {
     202,
     `{"job_id":"${text}","status":"running","timeout_exceeded":true,"message":${JSON.stringify(message)}}`,
   );
-}
-
-/** How many jobs a call starts with: one, unless the pipeline begins with a split. */
-export function entryDispatches(pipeline: PipelineDefinition): number {
-  return entriesOf(pipeline.steps);
-}
-
-function entriesOf(steps: readonly Step[]): number {
-  const first = steps[0];
-  if (!first) return 0;
-  if (first.kind === 'steps') return entriesOf(first.steps);
-  if (first.kind !== 'split') return 1;
-  return first.branches.reduce((sum, branch) => sum + entriesOf(branch.steps), 0);
 }
