@@ -50,7 +50,7 @@ export function startLoop(options: LoopOptions): Loop {
       handle(turn);
       if (turn.batch.size > 0) options.store.commit(turn.batch);
     } catch (error) {
-      options.onFailure(error, turn.handled);
+      options.onFailure(error, turn.handled.flat());
       return;
     }
     turn.release();
@@ -64,7 +64,7 @@ export function startLoop(options: LoopOptions): Loop {
         const waiting = mailboxes[name]!.take();
         if (waiting.length === 0) continue;
         busy = true;
-        turn.handled.push(...(waiting.length < 10_000 ? waiting : waiting.slice(0, 10_000)));
+        turn.handled.push(waiting);
         actors[name]!.receive(waiting, turn);
       }
       if (busy) continue;
@@ -89,7 +89,7 @@ class OpenTurn implements Turn {
   readonly nowUs: number;
   readonly batch: Batch;
   /** What was taken from mailboxes: when the turn fails, whoever asked must hear of it. */
-  readonly handled: unknown[] = [];
+  readonly handled: (readonly unknown[])[] = [];
   readonly #options: LoopOptions;
   readonly #mailboxes: Readonly<Record<string, Mailbox>>;
   readonly #effects: (() => void)[] = [];
