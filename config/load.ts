@@ -1,10 +1,10 @@
 // Files on disk to one frozen, checked `Config`, or everything that is wrong with them.
 import { availableParallelism } from 'node:os';
+import { makeSchemaCompiler } from '../runtime/json-schema.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config } from './config.ts';
-import { makeSchemaCompiler } from './json-schema.ts';
 import { discoverPlugins } from './plugin/discovery.ts';
 import { makeInstances } from './plugin/instances.ts';
 import { makeManifestReader } from './plugin/manifest.ts';

@@ -1,6 +1,6 @@
 // Checks of bodies and payloads against JSON Schemas, in the words of a refusal.
 import type { Config } from '../config/config.ts';
-import { type Mismatch, makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../config/json-schema.ts';
+import { type Mismatch, makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../runtime/json-schema.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { BodyCheck } from './admission.ts';
 import type { ProblemItem } from './problem.ts';

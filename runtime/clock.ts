@@ -19,7 +19,7 @@ export function systemClock(): Clock {
         originUs += wallUs - now;
         now = wallUs;
       }
-      last = now > last ? now : last;
+      last = Math.max(now, last);
       return last;
     },
   };

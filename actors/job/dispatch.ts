@@ -16,6 +16,8 @@ type Slot = {
   readonly frames: Map<number, JobFrame>;
   /** Frames whose jobs are not short: nothing may wait behind them. */
   slow: number;
+  /** It gave jobs back because its threads were busy: until it is heard of again, nothing may wait there either. */
+  congested: boolean;
 };
 export type SlotName = 'main' | 'quarantine';
 
@@ -152,6 +154,7 @@ export class Dispatcher {
     const slot = this.#slots[slotName];
     const frame = slot.frames.get(frameId);
     if (!frame) return;
+    slot.congested = false;
     let ranUs = 0;
     let heard = 0;
     for (const outcome of outcomes) {
@@ -220,6 +223,7 @@ export class Dispatcher {
     const frame = slot.frames.get(frameId);
     if (!frame) return;
     frame.command.pace.tooLarge();
+    slot.congested = true;
     for (const task of tasks) {
       if (frame.heard[task] !== 0) continue;
       this.#hear(frame, task);
@@ -385,11 +389,11 @@ export class Dispatcher {
 export const lostBody = encodeBody({ error: Buffer.from('lost while running') });
 
 function emptySlot(name: SlotName, threads: number): Slot {
-  return { name, threads, host: null, frames: new Map(), slow: 0 };
+  return { name, threads, host: null, frames: new Map(), slow: 0, congested: false };
 }
 
 /** A thread each; and one more frame each while all of them are short. */
 function hasPlace(slot: Slot, fast: boolean): boolean {
   const out = slot.frames.size;
-  return out < slot.threads || (fast && slot.slow === 0 && out < 2 * slot.threads);
+  return out < slot.threads || (fast && slot.slow === 0 && !slot.congested && out < 2 * slot.threads);
 }

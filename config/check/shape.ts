@@ -1,6 +1,7 @@
 // Checks a tree against a JSON Schema and says what breaks it in words, at the place in the file.
+
+import { type Mismatch, makeSchemaCompiler, type SchemaCheck } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
-import { type Mismatch, makeSchemaCompiler, type SchemaCheck } from '../json-schema.ts';
 import {
   describeKind,
   emptyMap,

@@ -1,8 +1,8 @@
 // Conditions: `{path, op, value}`, and `all`, `any`, `not` of conditions, checked and taken apart at load.
 import type { Json } from '../../runtime/packing.ts';
+import { patternProblem } from '../../runtime/pattern.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { checkPath, type PathRoot } from './path.ts';
-import { patternProblem } from './pattern.ts';
 import { alternatives, describe, inside, isMap, type Place, type PlainMap, report } from './problems.ts';
 import { didYouMean } from './suggestion.ts';
 

@@ -1,8 +1,9 @@
 // The commands of a manifest, with schemas that compile.
+
+import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { formatPlace, type Report } from '../check/problem.ts';
 import type { Command, Manifest } from '../config.ts';
-import type { SchemaCompiler } from '../json-schema.ts';
 import {
   flagOf,
   itemsOf,

@@ -1,10 +1,10 @@
 // One manifest.yaml: bytes to a checked `Manifest`, or what is wrong with it.
 import { dirname, sep } from 'node:path';
+import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import type { Problem, Report } from '../check/problem.ts';
 import { checkShape } from '../check/shape.ts';
 import type { Command, Manifest } from '../config.ts';
-import type { SchemaCompiler } from '../json-schema.ts';
 import { parseDuration } from '../quantity.ts';
 import { parseTree } from '../source/document.ts';
 import { diskReason, type Files } from '../source/files.ts';

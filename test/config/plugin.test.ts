@@ -3,8 +3,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { instanceNamed } from '../../config/config.ts';
-import { makeSchemaCompiler } from '../../config/json-schema.ts';
 import { expandSchema } from '../../config/plugin/input-schema.ts';
+import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import { loaded, loadSandbox, makeSandbox, plugin } from './sandbox.ts';
 
 const head = 'manifest_spec: headgate.plugin\nname: a\nversion: 1.2.0\nprotocol: 2\n';

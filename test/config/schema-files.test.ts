@@ -1,10 +1,10 @@
 // The shipped schemas: up to date, strict enough to help, lenient where interpolation comes later.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makeSchemaCompiler } from '../../config/json-schema.ts';
 import { configSchema, manifestFileSchema, schemaFiles } from '../../config/schema-files.ts';
 import { parseTree } from '../../config/source/document.ts';
 import { plainValue } from '../../config/source/tree.ts';
+import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 
 function mismatches(schema: JsonObject, yaml: string): string[] {

@@ -1,8 +1,8 @@
 // JSON Schemas, compiled with ajv; patterns run on an engine with linear time. The only file that knows ajv.
 import { Ajv, type ErrorObject, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { RE2JS } from 're2js';
-import type { JsonObject } from '../runtime/packing.ts';
+import type { JsonObject } from './packing.ts';
+import { schemaPatterns } from './pattern.ts';
 
 export type Mismatch = {
   /** JSON Pointer of the value that is wrong. */
@@ -23,15 +23,6 @@ export type CompiledSchema =
   | { readonly ok: false; readonly message: string };
 /** `every`: all mismatches, for trusted values; `first`: stops at the first, so that a hostile value costs little. */
 export type SchemaCompiler = (schema: JsonObject, mismatches: 'every' | 'first') => CompiledSchema;
-
-// ajv keeps patterns by their text: the prefix keeps these apart from those of another engine.
-const linearEngine = Object.assign(
-  (pattern: string, flags: string) => {
-    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
-    return { test: (text: string) => compiled.test(text), toString: () => `re2:${flags}:${pattern}` };
-  },
-  { code: 're2' },
-);
 
 /** A compiler of its own for each configuration: what it compiled goes when the configuration goes. */
 export function makeSchemaCompiler(): SchemaCompiler {
@@ -73,7 +64,7 @@ function makeEngine(isOld: boolean, allErrors: boolean): Ajv {
     // Done before, by engines that are made once.
     validateSchema: false,
     validateFormats: false,
-    code: { regExp: linearEngine },
+    code: { regExp: schemaPatterns },
   };
   return isOld ? new Ajv(options) : new Ajv2020(options);
 }
