@@ -39,7 +39,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
 function writePlugin(directory: string, name: string, source: PluginSource): void {
   const { code, entrypoint = 'index.mjs', ...more } = typeof source === 'string' ? { code: source } : source;
   const named: Data = (more['commands'] as Data | undefined) ?? {};
-  const found = [...code.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(match => match[1]!);
+  const found = [...code.matchAll(/^ *export (?:async )?(?:function|const) (\w+)/gm)].map(match => match[1]!);
   const names = [...new Set([...found, ...Object.keys(named)])];
   const commands = names.map(command => ({ name: command, type: 'write', ...(named[command] as Data | undefined) }));
   const manifest = { manifest_spec: 'headgate.plugin', manifest_version: 1, name, version: '1.0.0', protocol: 2 };

@@ -17,7 +17,7 @@ export const stray = request => {
 export const fill = request => {
   note(request, 'start');
   const all = new Map();
-  for (let i = 0; ; i++) all.set(i, { i, text: 'x'.repeat(100) + i });
+  for (let i = 0; ; i++) all.set(i, new Array(2000).fill(i + 0.5));
 };
 export const buffers = request => {
   note(request, 'start');
@@ -65,7 +65,7 @@ test('many that take the host down at once each get their outcome, and all other
   const all = await Promise.all(
     Array.from({ length: 60 }, async (_, i) => {
       const isBad = i % 12 === 5;
-      return { id: await gateway.submit(isBad ? 'evil/exit' : 'good/handle'), isBad };
+      return { id: await gateway.submit(isBad ? 'evil/kill' : 'good/handle'), isBad };
     }),
   );
   for (const { id, isBad } of all) {
@@ -86,7 +86,7 @@ test('a job that may not run twice and was beside one that took the host down ha
   });
   const careful = await gateway.submit('careful/handle');
   await gateway.noted('start', careful);
-  await gateway.finished('evil/exit');
+  await gateway.finished('evil/kill');
   expect(await gateway.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
   expect(gateway.notesOf(careful)).toHaveLength(1);
 });

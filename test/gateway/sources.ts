@@ -6,8 +6,9 @@
  */
 export const journal = `
 import { appendFileSync, existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-const home = import.meta.dirname + '/../..';
+const home = resolve(import.meta.dirname, '../..');
 const note = ({ job_id: job, attempt }, what, more) =>
   appendFileSync(home + '/journal', JSON.stringify({ job, attempt, what, ...more }) + '\\n');
 const gate = async name => {
