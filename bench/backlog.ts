@@ -2,6 +2,7 @@
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { memoryMetrics } from './cost.ts';
+import { freePort } from './free-port.ts';
 import type { LoadSample } from './load/plan.ts';
 import { runLoad } from './load/run.ts';
 import { pause, until } from './pause.ts';
@@ -24,7 +25,7 @@ export const backlog: Bench<Backlog> = {
   limitMs: { smoke: 30_000, real: 600_000 },
   parameters: {
     smoke: { jobs: 2_000, connections: 16, sampleEvery: 200, settleSeconds: 0.5, idleSeconds: 1 },
-    real: { jobs: 1_000_000, connections: 128, sampleEvery: 10_000, settleSeconds: 5, idleSeconds: 10 },
+    real: { jobs: 1_000_000, connections: 128, sampleEvery: 10_000, settleSeconds: 20, idleSeconds: 10 },
   },
 
   async run(parameters: Backlog, stage: Stage) {
@@ -63,7 +64,7 @@ function rssMb({ service, host }: Usage): number {
 
 /** The jobs themselves are gates: the first few hold all threads, also after a restart, and the others wait. */
 async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {
-  const service = await stage.start();
+  const service = await stage.start({ port: await freePort() });
   const count = jobs + workers;
   const { samples, elapsedMs } = await runLoad(service, {
     path: '/plugin/gate/hold',
@@ -80,8 +81,12 @@ async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage
 async function restart(before: Service, { jobs }: Backlog, stage: Stage) {
   const service = stage.launch({ port: Number(before.url.port) });
   const startMs = performance.now();
-  const isUp = () => fetch(new URL('/healthz', before.url)).then(({ status }) => (status === 200 ? true : undefined));
-  await until(() => isUp().catch(() => undefined), { everyMs: 2, withinMs: 120_000, what: 'an answer of /healthz' });
+  const answers = async (): Promise<true | undefined> => {
+    service.assertRunning();
+    const answer = await fetch(new URL('/healthz', before.url)).catch(() => undefined);
+    return answer?.status === 200 ? true : undefined;
+  };
+  await until(answers, { everyMs: 2, withinMs: 120_000, what: 'an answer of /healthz' });
   const healthyMs = performance.now() - startMs;
   await service.ready();
   await depthIs(service.caller(), jobs);

@@ -102,8 +102,13 @@ export class Service {
     return readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
   }
 
+  /** Throws when it has ended by itself. */
+  assertRunning(): void {
+    if (this.#exited) throw new Error(`the service has ended: ${this.lastWords()}`);
+  }
+
   #readyLine(): ReadyLine | undefined {
-    if (this.#exited) throw new Error(`the service ended while starting: ${this.lastWords()}`);
+    this.assertRunning();
     const line = readFileSync(this.#logFile, 'utf8')
       .split('\n')
       .find(text => text.includes('"msg":"ready"') && text.endsWith('}'));
