@@ -1,5 +1,5 @@
 // What the pipeline actor is asked and told.
-
+import type { Config } from '../../config/config.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { JobsSettled, SubmitReply } from '../job/protocol.ts';
@@ -20,4 +20,13 @@ export type StartRunReply = SubmitReply;
 /** To the edge, after the commit that settled a watched run. */
 export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };
 
-export type PipelineMessage = StartRun | JobsSettled;
+/** From the edge: nobody waits for this run any more. */
+export type Unwatch = { readonly kind: 'unwatch'; readonly id: JobId };
+
+/** From the actor itself: go on with fan-outs. */
+export type Expand = { readonly kind: 'expand' };
+
+/** From the edge: new runs follow this configuration. */
+export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
+
+export type PipelineMessage = StartRun | Unwatch | JobsSettled | Expand | Reconfigure;

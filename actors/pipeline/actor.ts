@@ -1,0 +1,130 @@
+// The pipeline actor: the one hand that writes runs. Jobs that settled come in, jobs and runs to create go out.
+import type { Config } from '../../config/config.ts';
+import { type BlockKeys, type JobId, parseId } from '../../runtime/ids.ts';
+import { packedEmpty } from '../../runtime/packing.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Actor, Turn } from '../../runtime/turn.ts';
+import { pipelinePlugin, type Refusal, type SubmitReply } from '../job/protocol.ts';
+import { findJob } from '../job/view.ts';
+import { beginRun } from './begin.ts';
+import { Desk } from './desk.ts';
+import type { PipelineMessage, StartRun } from './protocol.ts';
+import { type FindAncestor, Router } from './route.ts';
+import { idText } from './run.ts';
+
+/** The type of the entry event of a called pipeline that has no `on`. */
+export const callEventType = 'api.trigger';
+
+export type PipelineActorOptions = {
+  readonly store: Reader;
+  readonly config: Config;
+  readonly blockKeys: BlockKeys;
+  /** Has another turn come soon, in which the actor gets `expand`. */
+  readonly wake: () => void;
+  /** Why no new run is taken at the moment; null: they are. */
+  readonly admit?: () => Refusal | null;
+  /** Finds what a job was, for the message of the hop limit; by default in the store. */
+  readonly ancestor?: FindAncestor;
+};
+
+export type PipelineActor = Actor & { reconfigure(config: Config, turn: Turn): void };
+
+/** State is made here, from what the store holds: unfinished runs go on with the first turn. */
+export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
+  const { store, wake, admit = () => null, ancestor = ancestorIn(store) } = options;
+  const desk = new Desk(options);
+  const router = new Router(desk, ancestor);
+  let isFirstTurn = true;
+  let woken = false;
+
+  function open(turn: Turn): void {
+    if (!desk.open(turn)) return;
+    router.expansion.renew();
+    woken = false;
+    if (isFirstTurn) desk.versions.sweep(turn.batch);
+    isFirstTurn = false;
+  }
+
+  function start({ pipeline, payload, submittedBy, replyTo, watch }: StartRun, turn: Turn): void {
+    const version = desk.versions.current(pipeline);
+    const refusal = version ? admit() : 'unknown_pipeline';
+    if (!version || refusal !== null) {
+      turn.reply(replyTo, { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' } satisfies SubmitReply);
+      return;
+    }
+    const id = beginRun(desk, version, {
+      submittedBy,
+      parent: null,
+      root: null,
+      depth: 0,
+      event: { type: callEventType, source: 'api', dedupeKey: null },
+      context: packedEmpty,
+      payload,
+      hooked: false,
+      called: null,
+    });
+    turn.reply(replyTo, { kind: 'accepted', id } satisfies SubmitReply);
+    if (!watch) return;
+    // A run that is over already is told at once.
+    if (desk.runs.has(idText(id))) desk.watched.add(idText(id));
+    else turn.tell('edge', { kind: 'run_settled', id });
+  }
+
+  function handle(message: PipelineMessage, turn: Turn): void {
+    switch (message.kind) {
+      case 'settled':
+        router.settled(message);
+        break;
+      case 'start_run':
+        start(message, turn);
+        break;
+      case 'unwatch':
+        desk.watched.delete(idText(message.id));
+        break;
+      case 'expand':
+        break;
+      case 'reconfigure':
+        reconfigure(message.config, turn);
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  function reconfigure(config: Config, turn: Turn): void {
+    open(turn);
+    desk.config = config;
+    desk.versions.configure(config.pipelines);
+    desk.versions.sweep(turn.batch);
+    router.triggers.configure();
+  }
+
+  return {
+    reconfigure,
+    receive(messages, turn) {
+      open(turn);
+      for (const message of messages) handle(message as PipelineMessage, turn);
+      router.drain();
+    },
+    quiet(turn) {
+      open(turn);
+      do router.drain();
+      while (router.expansion.step());
+      desk.flush();
+      router.expansion.trim();
+      desk.dedupe.prune(turn.nowUs, turn.batch);
+      if (!router.expansion.isWaiting || woken) return;
+      woken = true;
+      turn.after(wake);
+    },
+  };
+}
+
+function ancestorIn(store: Reader): FindAncestor {
+  return (id: JobId) => {
+    const job = findJob(store, id);
+    if (!job) return undefined;
+    const name = job.plugin === pipelinePlugin ? `pipeline ${job.command}` : `${job.plugin}.${job.command}`;
+    return { name, parent: (job.parentJobId && parseId(job.parentJobId)) || null };
+  };
+}

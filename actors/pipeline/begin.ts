@@ -1,0 +1,103 @@
+// The beginning of a run: by a call, by an event, by a hook, or by a step of another run.
+import { type JobId, jobId } from '../../runtime/ids.ts';
+import { packedNull } from '../../runtime/packing.ts';
+import type { JobGroup } from '../job/record.ts';
+import { type Chain, type ChainEvent, dataOf, Packed } from './chain.ts';
+import { holds } from './condition.ts';
+import type { Desk } from './desk.ts';
+import { finishRun, settleRun } from './finish.ts';
+import { idText, type Outer, openScope, type Run } from './run.ts';
+import type { Version } from './versions.ts';
+
+export type Beginning = {
+  readonly submittedBy: string;
+  /** The job that caused it, and the root of the tree it belongs to; null: it is a root itself. */
+  readonly parent: JobId | null;
+  readonly root: JobId | null;
+  /** How many jobs the chain has crossed that started it. */
+  readonly depth: number;
+  readonly event: ChainEvent;
+  readonly context: Uint8Array;
+  readonly payload: Uint8Array;
+  readonly hooked: boolean;
+  /** For a run that a step called: that step's place, and its names for the job. */
+  readonly called: { readonly outer: Outer; readonly pipeline: string; readonly stepId: string } | null;
+};
+
+export function beginRun(desk: Desk, version: Version, beginning: Beginning): JobId {
+  const id = createRun(desk, version.name, beginning);
+  const { called, context, depth, event } = beginning;
+  const run: Run = {
+    id,
+    version,
+    createdUs: desk.turn.nowUs,
+    submittedBy: beginning.submittedBy,
+    root: beginning.root,
+    hooked: beginning.hooked,
+    outer: called?.outer ?? null,
+    failure: null,
+    jobs: 0,
+    scopes: new Map(),
+    scopesMade: 0,
+    fans: new Map(),
+    fansMade: 0,
+    persisted: false,
+    ended: false,
+  };
+  desk.versions.hold(version);
+  desk.runs.set(idText(id), run);
+  const scope = openScope(run, 0, -1, [], { cause: null, context });
+  scope.depth = depth;
+  desk.touch(run);
+  const { definition, first } = version.compiled;
+  const chain: Chain = {
+    path: [],
+    payload: new Packed(beginning.payload),
+    context: new Packed(context),
+    event: definition.on === null ? event : { ...event, type: definition.on },
+    depth,
+    cause: null,
+    result: packedNull,
+  };
+  if (definition.if === null || holds(definition.if, dataOf(chain, null))) {
+    desk.tasks.push({ kind: 'enter', run, scope, node: first, chain });
+  } else finishRun(desk, run, { status: 'succeeded', result: packedNull, logs: null });
+  return id;
+}
+
+/** A run that fails without beginning: its payload cannot be made, or its pipeline is gone. */
+export function refuseRun(desk: Desk, name: string, beginning: Beginning, error: string): JobId {
+  const id = createRun(desk, name, beginning);
+  const ending = {
+    id,
+    name,
+    createdUs: desk.turn.nowUs,
+    outer: beginning.called?.outer ?? null,
+    depth: beginning.depth,
+  };
+  settleRun(desk, ending, { status: 'failed', error });
+  return id;
+}
+
+function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
+  const id = jobId(desk.blockKeys.next(desk.nowMs), 0);
+  const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = beginning;
+  const group: Omit<JobGroup, 'count'> = {
+    submittedBy,
+    parent,
+    root,
+    depth,
+    event: { type: event.type, source: event.source, eventId: null, dedupeKey: event.dedupeKey },
+    context,
+    pipeline: called?.pipeline ?? null,
+    stepId: called?.stepId ?? null,
+    run: called && { ...positionOf(called.outer), first: null },
+    hooked,
+  };
+  desk.tellJob({ kind: 'create_run', id, pipeline: name, group, payload });
+  return id;
+}
+
+function positionOf({ run, node, scope, path }: Outer) {
+  return { run, node, scope, path };
+}

@@ -1,0 +1,59 @@
+// A chain on its way through a run: the event or result it carries, its baggage, and where it has come from.
+import type { JobId } from '../../runtime/ids.ts';
+import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
+import { isNil, mapCount, mapHead } from '../../runtime/splice.ts';
+import type { Data } from './lookup.ts';
+
+export type ChainEvent = { readonly type: string; readonly source: string; readonly dedupeKey: string | null };
+
+/** `cause` null: the run itself. `result`: what the last job gave, packed; null before any. */
+export type Chain = {
+  readonly path: readonly number[];
+  readonly payload: Packed;
+  readonly context: Packed;
+  readonly event: ChainEvent;
+  /** How many jobs it has crossed. */
+  readonly depth: number;
+  readonly cause: JobId | null;
+  readonly result: Uint8Array;
+};
+
+/** Packed bytes that are decoded once, when somebody asks for their value. */
+export class Packed {
+  readonly bytes: Uint8Array;
+  #value: Json | undefined;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  get value(): Json {
+    if (this.#value === undefined) this.#value = unpack<Json>(this.bytes);
+    return this.#value;
+  }
+
+  get map(): JsonObject {
+    return this.value as JsonObject;
+  }
+}
+
+/** What conditions and templates look at. */
+export function dataOf(chain: Chain, config: Json): Data {
+  return {
+    get payload() {
+      return chain.payload.value;
+    },
+    get context() {
+      return chain.context.value;
+    },
+    config,
+  };
+}
+
+const resultKey = Buffer.from('\xa6result', 'latin1');
+
+/** A result as a payload: a map as it is, nothing as an empty map, anything else as `{result: …}`. */
+export function asPayload(result: Uint8Array | undefined): Uint8Array {
+  if (result === undefined || isNil(result)) return packedEmpty;
+  return mapCount(result) >= 0 ? result : Buffer.concat([mapHead(1), resultKey, result]);
+}

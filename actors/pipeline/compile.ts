@@ -1,0 +1,90 @@
+// A definition as flat numbered nodes: what follows what, and which sequences have joins. Pure.
+//
+// A sequence that holds joins is a scope: a join gathers everything between the join before it (or the start of the
+// sequence) and itself. The top sequence is one always, because its end gathers the run's result. A nested sequence with
+// joins is one up to its last join; what follows that join, and every other nested sequence, is part of the scope around it.
+import type { Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+import { isOfElement, needsElement } from './template.ts';
+
+export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
+
+export type Node =
+  | { readonly kind: 'work'; readonly step: WorkStep; readonly next: number; readonly perElement: boolean }
+  /** One chain goes on as many: one a branch. */
+  | { readonly kind: 'split'; readonly step: Step; readonly branches: readonly number[]; readonly next: number }
+  | { readonly kind: 'steps'; readonly step: Step; readonly first: number; readonly next: number }
+  /** The chain that comes here enters a new scope. */
+  | { readonly kind: 'scope'; readonly sequence: number; readonly first: number }
+  /** Chains of a scope end here; the next goes on when none of the scope is left. */
+  | { readonly kind: 'join'; readonly collect: Join['collect']; readonly stepId: string; readonly next: number }
+  /** Chains of the run end here: their results are its result. */
+  | { readonly kind: 'end' };
+
+/** A sequence with joins: the nodes of these, in order. */
+export type Sequence = { readonly joins: readonly number[] };
+
+export type CompiledPipeline = {
+  readonly definition: PipelineDefinition;
+  readonly nodes: readonly Node[];
+  /** The first is the top one. */
+  readonly sequences: readonly Sequence[];
+  readonly first: number;
+};
+
+/** The number of the node at the end of every run. */
+export const endNode = 0;
+
+export function compilePipeline(definition: PipelineDefinition): CompiledPipeline {
+  const compiler: Compiler = { nodes: [{ kind: 'end' }], sequences: [{ joins: [] }] };
+  const joins: number[] = [];
+  const first = compileSteps(compiler, definition.steps, endNode, joins);
+  compiler.sequences[0] = { joins };
+  return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first };
+}
+
+type Compiler = { readonly nodes: Node[]; readonly sequences: Sequence[] };
+
+function add(compiler: Compiler, node: Node): number {
+  return compiler.nodes.push(node) - 1;
+}
+
+/** From the last step to the first, so that what follows a step is known; `joins` comes out in order. */
+function compileSteps(compiler: Compiler, steps: readonly Step[], after: number, joins: number[]): number {
+  let next = after;
+  for (let i = steps.length - 1; i >= 0; i--) {
+    const step = steps[i]!;
+    next = compileStep(compiler, step, next);
+    if (step.join === null) continue;
+    next = add(compiler, { kind: 'join', collect: step.join.collect, stepId: step.id, next });
+    joins.unshift(next);
+  }
+  return next;
+}
+
+function compileNested(compiler: Compiler, steps: readonly Step[], after: number): number {
+  const joins: number[] = [];
+  const first = compileSteps(compiler, steps, after, joins);
+  if (joins.length === 0) return first;
+  const sequence = compiler.sequences.push({ joins }) - 1;
+  return add(compiler, { kind: 'scope', sequence, first });
+}
+
+function compileStep(compiler: Compiler, step: Step, next: number): number {
+  switch (step.kind) {
+    case 'uses':
+    case 'call':
+      return add(compiler, { kind: 'work', step, next, perElement: isPerElement(step) });
+    case 'split': {
+      const branches = step.branches.map(branch => compileNested(compiler, branch.steps, next));
+      return add(compiler, { kind: 'split', step, branches, next });
+    }
+    case 'steps':
+      return add(compiler, { kind: 'steps', step, first: compileNested(compiler, step.steps, next), next });
+  }
+}
+
+/** Whether baggage or templates of a fan-out refer to the element. */
+function isPerElement({ foreach, with: entries, baggage }: WorkStep): boolean {
+  if (foreach === null) return false;
+  return baggage.some(([, path]) => isOfElement(path)) || (entries ?? []).some(([, entry]) => needsElement(entry));
+}

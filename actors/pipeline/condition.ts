@@ -1,0 +1,96 @@
+// Evaluates conditions: inline, without a job, in time linear in the data.
+import type { Condition, Operator } from '../../config/pipeline/definition.ts';
+import type { Json } from '../../runtime/packing.ts';
+import { compilePattern, type Pattern } from '../../runtime/pattern.ts';
+import { type Data, lookUp } from './lookup.ts';
+
+export function holds(condition: Condition, data: Data): boolean {
+  switch (condition.kind) {
+    case 'all':
+      return condition.of.every(each => holds(each, data));
+    case 'any':
+      return condition.of.some(each => holds(each, data));
+    case 'not':
+      return !holds(condition.of, data);
+    case 'test':
+      return test(condition.op, lookUp(condition.path, data) ?? null, condition.value);
+  }
+}
+
+/** A missing path is null. Values of different kinds are never equal, and have no order. */
+function test(op: Operator, found: Json, wanted: Json): boolean {
+  switch (op) {
+    case 'exists':
+      return (found !== null) === wanted;
+    case 'eq':
+      return equal(found, wanted);
+    case 'neq':
+      return !equal(found, wanted);
+    case 'in':
+      return (wanted as readonly Json[]).some(each => equal(found, each));
+    case 'gt':
+      return compare(found, wanted) > 0;
+    case 'gte':
+      return compare(found, wanted) >= 0;
+    case 'lt':
+      return compare(found, wanted) < 0;
+    case 'lte':
+      return compare(found, wanted) <= 0;
+    case 'contains':
+      return contains(found, wanted);
+    case 'startswith':
+      return typeof found === 'string' && found.startsWith(wanted as string);
+    case 'endswith':
+      return typeof found === 'string' && found.endsWith(wanted as string);
+    case 'regex':
+      return typeof found === 'string' && patternOf(wanted as string)(found);
+  }
+}
+
+/** Whole numbers that do not fit a double are decoded as bigint. */
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' || typeof value === 'bigint';
+}
+
+/** Negative, 0 or positive; NaN, of which no comparison holds, when there is no order between the two. */
+function compare(a: Json, b: Json): number {
+  const comparable = (isNumber(a) && isNumber(b)) || (typeof a === 'string' && typeof b === 'string');
+  if (!comparable) return Number.NaN;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function equal(a: Json, b: Json): boolean {
+  // A bigint and a number are never ===, but their order can be told.
+  if (isNumber(a) && isNumber(b)) return compare(a, b) === 0;
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((each, i) => equal(each, b[i]!));
+  }
+  const [left, right] = [a, b] as { readonly [key: string]: Json }[];
+  const keys = Object.keys(left!);
+  if (keys.length !== Object.keys(right!).length) return false;
+  return keys.every(key => Object.hasOwn(right!, key) && equal(left![key]!, right![key]!));
+}
+
+/** Text in a text, an element in a list, a key in a map. */
+function contains(found: Json, wanted: Json): boolean {
+  if (typeof found === 'string') return typeof wanted === 'string' && found.includes(wanted);
+  if (Array.isArray(found)) return found.some(each => equal(each, wanted));
+  return typeof found === 'object' && found !== null && typeof wanted === 'string' && Object.hasOwn(found, wanted);
+}
+
+/** Compiled patterns that are kept; the configuration seldom has more. */
+const patternsMax = 256;
+const patterns = new Map<string, Pattern>();
+
+function patternOf(source: string): Pattern {
+  let pattern = patterns.get(source);
+  if (pattern === undefined) {
+    if (patterns.size >= patternsMax) patterns.delete(patterns.keys().next().value!);
+    pattern = compilePattern(source);
+    patterns.set(source, pattern);
+  }
+  return pattern;
+}

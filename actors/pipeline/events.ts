@@ -1,0 +1,34 @@
+// The events in a job's response, read out of their packed form without decoding the payloads.
+import { contentsOf, entryAt, listCount, mapCount, skipValue, textAt } from '../../runtime/splice.ts';
+import { asPayload } from './chain.ts';
+
+export type Emitted = { readonly type: string; readonly payload: Uint8Array; readonly dedupeKey: string | null };
+
+/** Of the part `events` of a body. What is no event is passed over. */
+export function readEvents(packed: Uint8Array): Emitted[] {
+  const events: Emitted[] = [];
+  let at = contentsOf(packed);
+  for (let left = listCount(packed); left > 0; left--) {
+    const event = readEvent(packed, at);
+    if (event) events.push(event);
+    at = skipValue(packed, at);
+  }
+  return events;
+}
+
+function readEvent(packed: Uint8Array, at: number): Emitted | null {
+  if (mapCount(packed, at) < 0) return null;
+  const type = textOf(packed, at, 'type');
+  if (type === null) return null;
+  const payload = entryAt(packed, at, 'payload');
+  return {
+    type,
+    payload: asPayload(payload ? packed.subarray(payload.from, payload.to) : undefined),
+    dedupeKey: textOf(packed, at, 'dedupe_key'),
+  };
+}
+
+function textOf(packed: Uint8Array, at: number, key: string): string | null {
+  const span = entryAt(packed, at, key);
+  return span && textAt(packed, span.from);
+}

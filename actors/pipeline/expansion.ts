@@ -1,0 +1,146 @@
+// Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
+import type { WorkStep } from './compile.ts';
+import type { Desk, Stand } from './desk.ts';
+import { decodePlan, type FanOut, type FanPlan, takePayloads, takeSingle } from './fanout.ts';
+import { endChains } from './gather.ts';
+import { listKey } from './record.ts';
+import type { Run } from './run.ts';
+
+/** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
+export const childrenPerMessageMax = 1024;
+export const childrenPerTurnMax = 4096;
+export const unsettledMax = 16_384;
+/** Lists that are kept in memory; those over it are read again when their turn comes. */
+const listBytesMax = 64 * 2 ** 20;
+
+/** How the children of a step come into being: jobs, or runs that are called. */
+export type MakeChildren = (
+  run: Run,
+  step: WorkStep,
+  stand: Stand,
+  payloads: readonly Uint8Array[],
+  refusal: string | null,
+) => void;
+
+export class Expansion {
+  readonly #desk: Desk;
+  readonly #make: MakeChildren;
+  #madeInTurn = 0;
+
+  constructor(desk: Desk, make: MakeChildren) {
+    this.#desk = desk;
+    this.#make = make;
+  }
+
+  /** A new turn: there is room again. */
+  renew(): void {
+    this.#madeInTurn = 0;
+  }
+
+  /** Whether another turn must follow to go on. */
+  get isWaiting(): boolean {
+    return this.#desk.expandable.size > 0 && this.#madeInTurn >= childrenPerTurnMax;
+  }
+
+  /** A new fan-out of the run; its first elements are taken at the end of the turn. */
+  add(run: Run, fan: FanOut): void {
+    run.fans.set(fan.id, fan);
+    this.#desk.listBytes += fan.plan!.list.length;
+    this.#desk.expandable.add(run);
+  }
+
+  /** Jobs of the run have settled. */
+  resume(run: Run): void {
+    if (run.fans.size > 0 && hasRoom(run)) this.#desk.expandable.add(run);
+  }
+
+  /** Runs take turns, a message each; false when there is nothing to do, or nothing more in this turn. */
+  step(): boolean {
+    let did = false;
+    for (const run of this.#desk.expandable) {
+      if (this.#madeInTurn >= childrenPerTurnMax) break;
+      did = true;
+      // To the end of the line: the others come first.
+      this.#desk.expandable.delete(run);
+      this.#expand(run);
+      if (!run.ended && run.failure === null) this.resume(run);
+    }
+    return did;
+  }
+
+  #expand(run: Run): void {
+    const fan = run.fans.values().next().value;
+    if (fan === undefined) return;
+    const plan = this.#planOf(run, fan);
+    const scope = run.scopes.get(plan.scope)!;
+    const step = stepOf(run, plan.node);
+    const count = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
+    this.#madeInTurn += count;
+    this.#desk.touch(run, scope);
+    scope.live += count;
+    if (plan.each && plan.refusal === null) this.#makeSingles(run, step, fan, plan, count);
+    else {
+      const first = fan.index;
+      this.#make(run, step, standOf(plan, first, plan.context), takePayloads(fan, plan, count), plan.refusal);
+    }
+    if (fan.index < fan.count) return;
+    this.#desk.dropFan(run, fan);
+    endChains(this.#desk, run, scope, 1);
+  }
+
+  /** Where payload or context differ in more than the element: alike neighbours still go together. */
+  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, count: number): void {
+    let first = fan.index;
+    let refusal: string | null = null;
+    let context = plan.context;
+    let payloads: Uint8Array[] = [];
+    const send = (): void => {
+      if (payloads.length > 0) this.#make(run, step, standOf(plan, first, context), payloads, refusal);
+      first += payloads.length;
+      payloads = [];
+    };
+    for (let k = 0; k < count; k++) {
+      const single = takeSingle(fan, plan);
+      if (single.refusal !== refusal || single.context !== context) send();
+      ({ refusal, context } = single);
+      payloads.push(single.payload);
+    }
+    send();
+  }
+
+  #planOf(run: Run, fan: FanOut): FanPlan {
+    if (fan.plan) return fan.plan;
+    const bytes = this.#desk.reader.get('lists', listKey(run.id, fan.id));
+    if (!bytes) throw new Error('a fan-out has no list');
+    fan.plan = decodePlan(bytes);
+    this.#desk.listBytes += fan.plan.list.length;
+    return fan.plan;
+  }
+
+  /** After a flush: lets go of lists that are in the store, when there are too many. */
+  trim(): void {
+    if (this.#desk.listBytes <= listBytesMax) return;
+    for (const run of this.#desk.runs.values()) {
+      for (const fan of run.fans.values()) {
+        if (!fan.stored || !fan.plan) continue;
+        this.#desk.listBytes -= fan.plan.list.length;
+        fan.plan = null;
+      }
+    }
+  }
+}
+
+function hasRoom(run: Run): boolean {
+  return run.jobs <= unsettledMax - childrenPerMessageMax;
+}
+
+function stepOf(run: Run, number: number): WorkStep {
+  const node = run.version.compiled.nodes[number]!;
+  if (node.kind !== 'work') throw new Error('a fan-out belongs to a step that works');
+  return node.step;
+}
+
+function standOf(plan: FanPlan, first: number, context: Uint8Array): Stand {
+  const { scope, node, path, cause, depth, event } = plan;
+  return { scope, node, path, first, cause, depth, event, context };
+}

@@ -1,0 +1,130 @@
+// A fan-out (`foreach`) being expanded: the list stays packed, and a cursor walks over it, some elements at a time.
+import type { Path } from '../../config/pipeline/definition.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import { type Json, type JsonObject, pack, unpack } from '../../runtime/packing.ts';
+import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
+import { addBaggage } from './baggage.ts';
+import type { ChainEvent } from './chain.ts';
+import { type Entries, isMissing, renderEntries } from './template.ts';
+
+/** What stays the same while the elements are taken; it lies in the table `lists`. */
+export type FanPlan = {
+  readonly node: number;
+  readonly scope: number;
+  readonly path: readonly number[];
+  readonly cause: JobId | null;
+  readonly depth: number;
+  readonly event: ChainEvent;
+  readonly context: Uint8Array;
+  /** The packed list. */
+  readonly list: Uint8Array;
+  /** What `with` adds to every payload: entries of a packed map, and how many they are. */
+  readonly added: Uint8Array;
+  readonly addedCount: number;
+  /** Of `{item, index}`, those that `with` does not name itself. */
+  readonly own: readonly ('item' | 'index')[];
+  /** Not null: `with`, or the baggage, differs from element to element. */
+  readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
+  /** Set: the jobs cannot run, and this is why. */
+  readonly refusal: string | null;
+};
+
+export type FanOut = {
+  readonly id: number;
+  readonly count: number;
+  /** How many elements have been taken, and where the next begins. */
+  index: number;
+  at: number;
+  /** In memory while there is room. */
+  plan: FanPlan | null;
+  stored: boolean;
+};
+
+export function beginFanOut(id: number, count: number, plan: FanPlan): FanOut {
+  return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
+}
+
+export function encodePlan(plan: FanPlan): Uint8Array {
+  return pack(plan);
+}
+
+export function decodePlan(bytes: Uint8Array): FanPlan {
+  return unpack<FanPlan>(bytes);
+}
+
+const itemKey = Buffer.from('\xa4item', 'latin1');
+const indexKey = Buffer.from('\xa5index', 'latin1');
+
+/** The payloads of the next `count` elements; moves the cursor. Elements are copied, never decoded. */
+export function takePayloads(fan: FanOut, plan: FanPlan, count: number): Uint8Array[] {
+  const { list, added } = plan;
+  const hasItem = plan.own.includes('item');
+  const hasIndex = plan.own.includes('index');
+  const head = mapHead(plan.addedCount + plan.own.length);
+  const fixed = head.length + added.length + (hasItem ? itemKey.length : 0) + (hasIndex ? indexKey.length + 5 : 0);
+  const ends = new Uint32Array(count);
+  let end = fan.at;
+  for (let k = 0; k < count; k++) {
+    end = skipValue(list, end);
+    ends[k] = end;
+  }
+  const slab = Buffer.allocUnsafeSlow(count * fixed + (hasItem ? end - fan.at : 0));
+  const payloads: Uint8Array[] = [];
+  let at = 0;
+  for (let k = 0; k < count; k++) {
+    const from = at;
+    at = put(slab, at, head);
+    if (hasItem) {
+      at = put(slab, at, itemKey);
+      at = copy(slab, at, list, fan.at, ends[k]!);
+    }
+    if (hasIndex) {
+      at = put(slab, at, indexKey);
+      at = writeUint(slab, at, fan.index + k);
+    }
+    at = put(slab, at, added);
+    payloads.push(slab.subarray(from, at));
+    fan.at = ends[k]!;
+  }
+  fan.index += count;
+  return payloads;
+}
+
+const shortBytes = 32;
+
+function put(into: Buffer, at: number, bytes: Uint8Array): number {
+  return copy(into, at, bytes, 0, bytes.length);
+}
+
+/** A loop is faster than a call for what is short. */
+function copy(into: Buffer, at: number, bytes: Uint8Array, from: number, to: number): number {
+  const length = to - from;
+  if (length > shortBytes) into.set(bytes.subarray(from, to), at);
+  else for (let i = 0; i < length; i++) into[at + i] = bytes[from + i]!;
+  return at + length;
+}
+
+/** One element whose job is unlike the others. */
+export type Single = { readonly payload: Uint8Array; readonly context: Uint8Array; readonly refusal: string | null };
+
+/** The job of the next element, where templates look at it; moves the cursor. */
+export function takeSingle(fan: FanOut, plan: FanPlan): Single {
+  const { list, each } = plan;
+  const end = skipValue(list, fan.at);
+  const element = { item: unpack(list.subarray(fan.at, end)), index: fan.index };
+  fan.at = end;
+  fan.index++;
+  const data = { payload: element, context: null, config: null };
+  const added = renderEntries(each!.with, data);
+  const baggage = each!.baggage;
+  const context =
+    baggage.length === 0 ? plan.context : pack(addBaggage(unpack<JsonObject>(plan.context), baggage, data));
+  if (isMissing(added)) return { payload: pack(element), context, refusal: added.missing };
+  return { payload: pack({ ...element, ...added }), context, refusal: null };
+}
+
+/** The entries of a map as they stand in its packed form. */
+export function packEntries(values: { readonly [key: string]: Json }): Uint8Array {
+  const bytes = pack(values);
+  return bytes.subarray(contentsOf(bytes));
+}

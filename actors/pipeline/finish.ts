@@ -1,0 +1,39 @@
+// The end of a run: its job settles, whoever waits is told, and a run that had called it goes on.
+import { encodeBody } from '../../runtime/host/outcome.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import { packedNull } from '../../runtime/packing.ts';
+import type { Desk } from './desk.ts';
+import { idText, type Outer, type Run } from './run.ts';
+
+/** How a run ends. */
+export type RunEnd =
+  | { readonly status: 'succeeded'; readonly result: Uint8Array; readonly logs: Uint8Array | null }
+  | { readonly status: 'failed'; readonly error: string };
+
+/** Of a run that ends: also of one that never began. */
+export type EndingRun = {
+  readonly id: JobId;
+  readonly name: string;
+  readonly createdUs: number;
+  readonly outer: Outer | null;
+  readonly depth: number;
+};
+
+export function finishRun(desk: Desk, run: Run, end: RunEnd): void {
+  const depth = run.scopes.get(0)!.depth;
+  desk.forget(run);
+  settleRun(desk, { id: run.id, name: run.version.name, createdUs: run.createdUs, outer: run.outer, depth }, end);
+}
+
+export function settleRun(desk: Desk, { id, name, createdUs, outer, depth }: EndingRun, end: RunEnd): void {
+  const result = end.status === 'succeeded' ? end.result : packedNull;
+  const error = end.status === 'failed' ? end.error : '';
+  const body =
+    end.status === 'failed'
+      ? encodeBody({ result, error: Buffer.from(error) })
+      : encodeBody({ result, ...(end.logs && { logs: end.logs }) });
+  desk.tellJob({ kind: 'settle_run', id, pipeline: name, status: end.status, body, createdUs });
+  if (desk.watched.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
+  if (outer)
+    desk.tasks.push({ kind: 'returned', outer, ending: { id, name, status: end.status, result, error, depth } });
+}

@@ -1,0 +1,390 @@
+// Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
+import { bodyPart } from '../../runtime/host/outcome.ts';
+import { formatId, type JobId } from '../../runtime/ids.ts';
+import { type Json, type JsonObject, pack, packedNull } from '../../runtime/packing.ts';
+import { listCount, spanAt } from '../../runtime/splice.ts';
+import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
+import { addBaggage, contextBytesMax } from './baggage.ts';
+import { beginRun, refuseRun } from './begin.ts';
+import { asPayload, type Chain, dataOf, Packed } from './chain.ts';
+import type { CompiledPipeline, Node, WorkStep } from './compile.ts';
+import { holds } from './condition.ts';
+import type { Desk, Ending, Stand, Task } from './desk.ts';
+import type { Emitted } from './events.ts';
+import { Expansion } from './expansion.ts';
+import { beginFanOut, type FanPlan, packEntries } from './fanout.ts';
+import { finishRun } from './finish.ts';
+import { arrive, endChains, markFork } from './gather.ts';
+import { type Ancestor, hopError, hopsMax } from './hops.ts';
+import { formatPath } from './lookup.ts';
+import { idText, type Outer, openScope, type Run, type Scope } from './run.ts';
+import { bindEntries, type Entries, isMissing, isOfElement, renderEntries } from './template.ts';
+import { Triggers } from './triggers.ts';
+
+type WorkNode = Extract<Node, { readonly kind: 'work' }>;
+
+/** Finds what a job was and what caused it. */
+export type FindAncestor = (id: JobId) => Ancestor | undefined;
+
+export class Router {
+  readonly #desk: Desk;
+  readonly #ancestor: FindAncestor;
+  readonly triggers: Triggers;
+  readonly expansion: Expansion;
+
+  constructor(desk: Desk, ancestor: FindAncestor) {
+    this.#desk = desk;
+    this.#ancestor = ancestor;
+    this.triggers = new Triggers(desk);
+    this.expansion = new Expansion(desk, (run, step, stand, payloads, refusal) => {
+      this.#makeChildren(run, step, stand, payloads, refusal && missingText(step, refusal));
+    });
+  }
+
+  /** Jobs of one group have ended: hooks and events start runs, and the chains of their run go on. */
+  settled(message: JobsSettled): void {
+    const { group, jobs } = message;
+    const position = group.run;
+    const run = position && this.#desk.runs.get(idText(position.run));
+    const node = run?.version.compiled.nodes[position!.node];
+    if (run) {
+      run.jobs -= jobs.length;
+      this.#desk.touch(run);
+    }
+    for (const job of jobs) {
+      if (this.triggers.hasHooks) this.triggers.fireHooks(job, message);
+      const events = this.triggers.eventsOf(job, message);
+      if (run && node?.kind === 'work') this.#goOn(run, node, job, events, message);
+    }
+    if (run) this.expansion.resume(run);
+  }
+
+  /** Does all that is left to do in this turn. */
+  drain(): void {
+    const { tasks, failing } = this.#desk;
+    do {
+      for (let i = 0; i < tasks.length; i++) this.#perform(tasks[i]!);
+      tasks.length = 0;
+      for (const run of failing) {
+        if (run.jobs === 0) finishRun(this.#desk, run, { status: 'failed', error: run.failure! });
+      }
+    } while (tasks.length > 0);
+  }
+
+  #perform(task: Task): void {
+    if (task.kind === 'returned') this.#returned(task.outer, task.ending);
+    else if (!task.run.ended && task.run.failure === null) this.#enter(task.run, task.scope, task.node, task.chain);
+  }
+
+  /** A chain goes from node to node until a job is made for it, it divides, or it comes to where chains are gathered. */
+  #enter(run: Run, at: Scope, number: number, entering: Chain): void {
+    const desk = this.#desk;
+    const { nodes } = run.version.compiled;
+    desk.touch(run, at);
+    let node = nodes[number]!;
+    let here = number;
+    let scope = at;
+    let chain = entering;
+    for (;;) {
+      const passed = 'step' in node && !this.#applies(node, chain);
+      if (node.kind === 'join' || node.kind === 'end') {
+        arrive(desk, run, scope, { ...chain, context: chain.context.bytes, ordinal: -1, failed: false });
+        return;
+      }
+      if (node.kind === 'scope') {
+        const origin = { cause: chain.cause, context: chain.context.bytes };
+        scope = openScope(run, node.sequence, scope.id, chain.path, origin);
+        scope.depth = chain.depth;
+        chain = { ...chain, path: [] };
+        here = node.first;
+      } else if (passed) here = node.next;
+      else if (node.kind === 'steps') here = node.first;
+      else if (node.kind === 'split') {
+        this.#fork(run, scope, node.branches, chain);
+        return;
+      } else {
+        this.#work(run, scope, here, node, chain);
+        return;
+      }
+      node = nodes[here]!;
+    }
+  }
+
+  #applies({ step }: Extract<Node, { readonly step: unknown }>, chain: Chain): boolean {
+    if (step.if === null) return true;
+    const config = step.kind === 'uses' ? (this.#desk.config.plugins[step.instance]?.config ?? null) : null;
+    return holds(step.if, dataOf(chain, config));
+  }
+
+  #fork(run: Run, scope: Scope, branches: readonly number[], chain: Chain): void {
+    markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
+    scope.live += branches.length - 1;
+    branches.forEach((node, i) => {
+      this.#desk.tasks.push({ kind: 'enter', run, scope, node, chain: { ...chain, path: [...chain.path, i] } });
+    });
+  }
+
+  #work(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, chain: Chain): void {
+    const before = step.baggage.filter(([, path]) => step.foreach === null || !isOfElement(path));
+    const data = dataOf(chain, null);
+    const context = before.length === 0 ? chain.context : new Packed(pack(addBaggage(chain.context.map, before, data)));
+    if (context.bytes.length > contextBytesMax) {
+      this.#desk.fail(run, `step "${step.id}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`);
+      return;
+    }
+    const carrying = context === chain.context ? chain : { ...chain, context };
+    if (step.foreach !== null) this.#fanOut(run, scope, number, step, perElement, carrying);
+    else this.#single(run, scope, number, step, carrying);
+  }
+
+  #single(run: Run, scope: Scope, node: number, step: WorkStep, chain: Chain): void {
+    const { path, cause, event, context } = chain;
+    const stand: Stand = {
+      scope: scope.id,
+      node,
+      path,
+      first: null,
+      cause,
+      depth: chain.depth + 1,
+      event,
+      context: context.bytes,
+    };
+    const added = step.with === null ? null : renderEntries(step.with, dataOf(chain, null));
+    if (isMissing(added)) {
+      this.#makeChildren(run, step, stand, [chain.payload.bytes], missingText(step, added.missing));
+    } else {
+      const payload = added === null ? chain.payload.bytes : pack({ ...chain.payload.map, ...added });
+      this.#makeChildren(run, step, stand, [payload], null);
+    }
+  }
+
+  #fanOut(run: Run, scope: Scope, node: number, step: WorkStep, perElement: boolean, chain: Chain): void {
+    const from = step.foreach!;
+    const root = from.root === 'payload' ? chain.payload.bytes : chain.context.bytes;
+    const span = spanAt(root, from.keys);
+    const list = span && root.subarray(span.from, span.to);
+    const count = list ? listCount(list) : -1;
+    if (list === null || count < 0) {
+      const what = list === null ? 'is missing' : 'is not a list';
+      this.#desk.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
+      return;
+    }
+    const { path, cause, event, context } = chain;
+    markFork(scope, path, { cause, context: context.bytes });
+    if (count === 0) {
+      endChains(this.#desk, run, scope, 1);
+      return;
+    }
+    const depth = chain.depth + 1;
+    const stand = { node, scope: scope.id, path, cause, depth, event, context: context.bytes };
+    const plan: FanPlan = { ...stand, list, ...planWith(step, perElement, chain) };
+    this.expansion.add(run, beginFanOut(run.fansMade++, count, plan));
+  }
+
+  /** The jobs of a step, or the runs that it calls. */
+  #makeChildren(run: Run, step: WorkStep, stand: Stand, payloads: readonly Uint8Array[], refusal: string | null): void {
+    if (step.kind === 'call') this.#call(run, step, stand, payloads, refusal);
+    else if (stand.depth > hopsMax) {
+      const error = hopError(`${step.instance}.${step.command}`, stand.cause ?? run.id, this.#ancestor);
+      this.#desk.create(run, step, stand, payloads, { status: 'dead', error });
+    } else {
+      this.#desk.create(run, step, stand, payloads, refusal === null ? null : { status: 'failed', error: refusal });
+    }
+  }
+
+  #call(
+    run: Run,
+    step: Extract<WorkStep, { readonly kind: 'call' }>,
+    stand: Stand,
+    payloads: readonly Uint8Array[],
+    refusal: string | null,
+  ): void {
+    const desk = this.#desk;
+    const { scope, node, path, first, cause, depth, event, context } = stand;
+    const version = desk.versions.current(step.pipeline);
+    const error = refusal ?? (version ? null : `the pipeline "${step.pipeline}" is no longer configured`);
+    run.jobs += payloads.length;
+    desk.touch(run);
+    payloads.forEach((payload, k) => {
+      const outer = { run: run.id, node, scope, path: first === null ? path : [...path, first + k], context };
+      const beginning = {
+        submittedBy: run.submittedBy,
+        parent: cause ?? run.id,
+        root: run.root ?? run.id,
+        // The run itself is no hop; its jobs are.
+        depth: depth - 1,
+        event,
+        context,
+        payload,
+        hooked: run.hooked,
+        called: { outer, pipeline: run.version.name, stepId: step.id },
+      };
+      if (error !== null) refuseRun(desk, step.pipeline, beginning, error);
+      else beginRun(desk, version!, beginning);
+    });
+  }
+
+  /** A job of the run has ended; its chain goes on as many chains as it emitted events, or with its result. */
+  #goOn(run: Run, node: WorkNode, job: SettledJob, events: readonly Emitted[], message: JobsSettled): void {
+    if (run.failure !== null) return;
+    const { group, plugin, command } = message;
+    const { path, first, scope: scopeId } = group.run!;
+    const scope = run.scopes.get(scopeId)!;
+    const ordinal = first === null ? -1 : first + job.offset;
+    const result = bodyPart(job.body, 'result');
+    if (job.status !== 'succeeded') {
+      const text = bodyPart(job.body, 'error');
+      const error = text ? Buffer.from(text).toString() : job.status;
+      const name = `${plugin}.${command}`;
+      const ending = { id: job.id, name, status: job.status, result, error, depth: group.depth };
+      this.#failed(run, scope, node, ending, path, ordinal, group.context);
+      return;
+    }
+    if (events.length < 2 && isGathering(run.version.compiled, node.next)) {
+      arrive(this.#desk, run, scope, {
+        path,
+        ordinal,
+        result: result ?? packedNull,
+        failed: false,
+        cause: job.id,
+        context: group.context,
+        depth: group.depth,
+      });
+      return;
+    }
+    const chain = {
+      path: ordinal < 0 ? path : [...path, ordinal],
+      context: new Packed(group.context),
+      depth: group.depth,
+      cause: job.id,
+      result: result ?? packedNull,
+    };
+    if (events.length === 0) {
+      const event = { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null };
+      const payload = new Packed(asPayload(result));
+      this.#desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain: { ...chain, payload, event } });
+    } else this.#emit(run, scope, node.next, chain, events, plugin);
+  }
+
+  #emit(
+    run: Run,
+    scope: Scope,
+    node: number,
+    chain: Omit<Chain, 'payload' | 'event'>,
+    events: readonly Emitted[],
+    source: string,
+  ): void {
+    const desk = this.#desk;
+    const forks = events.length > 1;
+    if (forks) markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
+    scope.live += events.length - 1;
+    let doubles = 0;
+    events.forEach(({ type, payload, dedupeKey }, i) => {
+      if (dedupeKey !== null && !this.#isNew(run, node, dedupeKey)) {
+        doubles++;
+        return;
+      }
+      const event = { type, source, dedupeKey };
+      const path = forks ? [...chain.path, i] : chain.path;
+      const next = { ...chain, path, payload: new Packed(payload), event };
+      desk.tasks.push({ kind: 'enter', run, scope, node, chain: next });
+    });
+    if (doubles > 0) endChains(desk, run, scope, doubles);
+  }
+
+  #isNew(run: Run, number: number, dedupeKey: string): boolean {
+    const desk = this.#desk;
+    const node = stepNode(run.version.compiled, number);
+    if (node === null) return true;
+    return desk.dedupe.isNew(run.version.name, node.step.id, dedupeKey, desk.turn.nowUs, desk.batch);
+  }
+
+  #failed(
+    run: Run,
+    scope: Scope,
+    { step }: WorkNode,
+    { id, name, status, error, depth }: Ending,
+    path: readonly number[],
+    ordinal: number,
+    context: Uint8Array,
+  ): void {
+    if (step.onError === 'fail') {
+      this.#desk.fail(run, `step "${step.id}": ${name} ${status} (${formatId(id)}): ${error}`);
+      return;
+    }
+    const result = pack({ error, status, job_id: formatId(id) });
+    arrive(this.#desk, run, scope, { path, ordinal, result, failed: true, cause: id, context, depth });
+  }
+
+  /** A called run is over: the chain goes on behind the step that called it. */
+  #returned(outer: Outer, ending: Ending): void {
+    const desk = this.#desk;
+    const run = desk.runs.get(idText(outer.run));
+    if (!run) return;
+    run.jobs--;
+    desk.touch(run);
+    this.expansion.resume(run);
+    const node = run.version.compiled.nodes[outer.node]!;
+    if (run.failure !== null || node.kind !== 'work') return;
+    const scope = run.scopes.get(outer.scope)!;
+    const { path, context } = outer;
+    if (ending.status !== 'succeeded') {
+      this.#failed(run, scope, node, { ...ending, name: `pipeline ${ending.name}` }, path, -1, context);
+      return;
+    }
+    const result = ending.result ?? packedNull;
+    const chain: Chain = {
+      path,
+      payload: new Packed(asPayload(result)),
+      context: new Packed(context),
+      event: { type: `${pipelinePlugin}.${ending.name}.result`, source: pipelinePlugin, dedupeKey: null },
+      depth: ending.depth,
+      cause: ending.id,
+      result,
+    };
+    desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
+  }
+}
+
+function isGathering({ nodes }: CompiledPipeline, number: number): boolean {
+  const { kind } = nodes[number]!;
+  return kind === 'join' || kind === 'end';
+}
+
+/** The step that a chain comes to at a node, looking past the opening of a scope; null where chains are gathered. */
+function stepNode({ nodes }: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
+  const node = nodes[number]!;
+  if (node.kind === 'scope') return stepNode({ nodes } as CompiledPipeline, node.first);
+  return 'step' in node ? node : null;
+}
+
+function missingText(step: WorkStep, path: string): string {
+  return `step "${step.id}": with: ${path} is missing`;
+}
+
+type PlannedWith = Pick<FanPlan, 'added' | 'addedCount' | 'own' | 'each' | 'refusal'>;
+
+const elementKeys = ['item', 'index'] as const;
+const nothing = new Uint8Array(0);
+
+/** What `with` gives to the children of a fan-out, as far as it is known before the elements. */
+function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWith {
+  const entries: Entries = step.with ?? [];
+  const data = dataOf(chain, null);
+  const plain: PlannedWith = { added: nothing, addedCount: 0, own: elementKeys, each: null, refusal: null };
+  if (perElement) {
+    const bound = bindEntries(entries, data);
+    if (isMissing(bound)) return { ...plain, refusal: bound.missing };
+    return { ...plain, each: { with: bound, baggage: step.baggage.filter(([, path]) => isOfElement(path)) } };
+  }
+  if (entries.length === 0) return plain;
+  const rendered: { [key: string]: Json } | ReturnType<typeof renderEntries> = renderEntries(entries, data);
+  if (isMissing(rendered)) return { ...plain, refusal: rendered.missing };
+  const added: JsonObject = rendered;
+  return {
+    ...plain,
+    added: packEntries(added),
+    addedCount: Object.keys(added).length,
+    own: elementKeys.filter(key => !Object.hasOwn(added, key)),
+  };
+}

@@ -1,0 +1,130 @@
+// An unfinished run: its scopes, the fan-outs still being expanded, and how many of its jobs are unsettled.
+// What is not in record.ts of it does not survive a crash.
+import type { JobId } from '../../runtime/ids.ts';
+import { ArrivalLog } from './arrivals.ts';
+import type { Leaves } from './baggage.ts';
+import { endNode } from './compile.ts';
+import type { FanOut } from './fanout.ts';
+import type { Version } from './versions.ts';
+
+/** For a run that a `call` step started: where the chain goes on when it is over, and with what baggage. */
+export type Outer = {
+  readonly run: JobId;
+  readonly node: number;
+  readonly scope: number;
+  readonly path: readonly number[];
+  readonly context: Uint8Array;
+};
+
+/** Where the chains of a segment come from: the job that caused them (null: the run itself) and its context. */
+export type Origin = { readonly cause: JobId | null; readonly context: Uint8Array };
+
+/** One instance of a sequence with joins, between two of them. */
+export type Scope = {
+  readonly id: number;
+  readonly sequence: number;
+  /** The scope that its last join goes on in, and the path there; -1 for the top one. */
+  readonly parent: number;
+  readonly path: readonly number[];
+  /** How many joins of the sequence have run. */
+  position: number;
+  /** Chains that have not come to the next join: unsettled jobs, fan-outs being expanded, and inner scopes. */
+  live: number;
+  arrived: number;
+  failed: number;
+  /** What the results of the next join take so far. */
+  bytes: number;
+  /** Too many for a run's result: they are left out. */
+  overflown: boolean;
+  /** The most jobs that a chain of it has crossed. */
+  depth: number;
+  /** The start of the segment, or the fork in it, or the only chain there is. */
+  origin: Origin;
+  leaves: Leaves | null;
+  /** Arrivals: as many values in the store, and a rest that is kept in the record. */
+  stored: number;
+  rest: ArrivalLog;
+  /** Values written in this turn: no read shows them before its commit. */
+  fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
+  persisted: boolean;
+  dirty: boolean;
+  /** The context that was compared last, and is that of the origin. */
+  known: Uint8Array | null;
+};
+
+export type Run = {
+  readonly id: JobId;
+  readonly version: Version;
+  readonly createdUs: number;
+  readonly submittedBy: string;
+  /** The root of its tree when that is another job. */
+  readonly root: JobId | null;
+  readonly hooked: boolean;
+  readonly outer: Outer | null;
+  /** Set: nothing new starts, and it ends when its jobs have settled. */
+  failure: string | null;
+  /** Created and unsettled. */
+  jobs: number;
+  readonly scopes: Map<number, Scope>;
+  scopesMade: number;
+  readonly fans: Map<number, FanOut>;
+  fansMade: number;
+  persisted: boolean;
+  ended: boolean;
+};
+
+const nothingFresh = { turn: -1, values: [] } as const;
+
+export function openScope(run: Run, sequence: number, parent: number, path: readonly number[], origin: Origin): Scope {
+  const scope: Scope = {
+    id: run.scopesMade++,
+    sequence,
+    parent,
+    path,
+    position: 0,
+    live: 1,
+    arrived: 0,
+    failed: 0,
+    bytes: 0,
+    overflown: false,
+    depth: 0,
+    origin,
+    leaves: null,
+    stored: 0,
+    rest: new ArrivalLog(),
+    fresh: nothingFresh,
+    persisted: false,
+    dirty: true,
+    known: null,
+  };
+  run.scopes.set(scope.id, scope);
+  return scope;
+}
+
+/** The scope stands behind its next join, where one chain goes on. */
+export function advanceScope(scope: Scope, origin: Origin): void {
+  scope.position++;
+  scope.live = 1;
+  scope.arrived = 0;
+  scope.failed = 0;
+  scope.bytes = 0;
+  scope.overflown = false;
+  scope.origin = origin;
+  scope.leaves = null;
+  scope.stored = 0;
+  scope.rest = new ArrivalLog();
+  scope.fresh = nothingFresh;
+  scope.known = null;
+  scope.dirty = true;
+}
+
+/** The node that gathers the chains of the scope. */
+export function gatheringNode(run: Run, scope: Scope): number {
+  const { sequences } = run.version.compiled;
+  return sequences[scope.sequence]!.joins[scope.position] ?? endNode;
+}
+
+/** The id as a key of maps. */
+export function idText(id: JobId): string {
+  return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
+}

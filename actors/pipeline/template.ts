@@ -1,0 +1,133 @@
+// Renders the templates of `with`. What is missing refuses, and names the path.
+import type { Path, Template } from '../../config/pipeline/definition.ts';
+import type { Json } from '../../runtime/packing.ts';
+import { type Data, formatPath, lookUp } from './lookup.ts';
+
+export type Entries = readonly (readonly [string, Template])[];
+export type Missing = { readonly missing: string };
+
+export function isMissing(value: unknown): value is Missing {
+  return value instanceof MissingPath;
+}
+
+class MissingPath implements Missing {
+  readonly missing: string;
+  constructor(path: Path) {
+    this.missing = formatPath(path);
+  }
+}
+
+/** The value of a template, or the path that is missing. A lone reference keeps the kind of its value. */
+export function render(template: Template, data: Data): Json | Missing {
+  switch (template.kind) {
+    case 'literal':
+      return template.value;
+    case 'reference': {
+      const value = lookUp(template.path, data);
+      return value === undefined ? new MissingPath(template.path) : value;
+    }
+    case 'text':
+      return renderText(template.parts, data);
+    case 'list': {
+      const items: Json[] = [];
+      for (const item of template.items) {
+        const value = render(item, data);
+        if (isMissing(value)) return value;
+        items.push(value);
+      }
+      return items;
+    }
+    case 'map':
+      return renderEntries(template.entries, data);
+  }
+}
+
+export function renderEntries(entries: Entries, data: Data): { [key: string]: Json } | Missing {
+  const rendered: { [key: string]: Json } = {};
+  for (const [key, template] of entries) {
+    const value = render(template, data);
+    if (isMissing(value)) return value;
+    rendered[key] = value;
+  }
+  return rendered;
+}
+
+function renderText(parts: readonly (string | Path)[], data: Data): string | Missing {
+  let text = '';
+  for (const part of parts) {
+    if (typeof part === 'string') {
+      text += part;
+      continue;
+    }
+    const value = lookUp(part, data);
+    if (value === undefined) return new MissingPath(part);
+    text += typeof value === 'string' ? value : JSON.stringify(value);
+  }
+  return text;
+}
+
+/** Whether a path is only known for each element of a fan-out. */
+export function isOfElement({ root, keys }: Path): boolean {
+  return root === 'payload' && (keys[0] === 'item' || keys[0] === 'index');
+}
+
+/** Whether a template needs the element. */
+export function needsElement(template: Template): boolean {
+  switch (template.kind) {
+    case 'literal':
+      return false;
+    case 'reference':
+      return isOfElement(template.path);
+    case 'text':
+      return template.parts.some(part => typeof part !== 'string' && isOfElement(part));
+    case 'list':
+      return template.items.some(needsElement);
+    case 'map':
+      return template.entries.some(([, entry]) => needsElement(entry));
+  }
+}
+
+/** The template with all that is known before the elements put in: what is left refers to the element alone. */
+export function bindTemplate(template: Template, data: Data): Template | Missing {
+  if (!needsElement(template)) {
+    const value = render(template, data);
+    return isMissing(value) ? value : { kind: 'literal', value };
+  }
+  switch (template.kind) {
+    case 'literal':
+    case 'reference':
+      return template;
+    case 'text': {
+      const parts: (string | Path)[] = [];
+      for (const part of template.parts) {
+        const bound = typeof part === 'string' || isOfElement(part) ? part : renderText([part], data);
+        if (isMissing(bound)) return bound;
+        parts.push(bound);
+      }
+      return { kind: 'text', parts };
+    }
+    case 'list': {
+      const items: Template[] = [];
+      for (const item of template.items) {
+        const bound = bindTemplate(item, data);
+        if (isMissing(bound)) return bound;
+        items.push(bound);
+      }
+      return { kind: 'list', items };
+    }
+    case 'map': {
+      const entries = bindEntries(template.entries, data);
+      return isMissing(entries) ? entries : { kind: 'map', entries };
+    }
+  }
+}
+
+export function bindEntries(entries: Entries, data: Data): Entries | Missing {
+  const bound: (readonly [string, Template])[] = [];
+  for (const [key, template] of entries) {
+    const value = bindTemplate(template, data);
+    if (isMissing(value)) return value;
+    bound.push([key, value]);
+  }
+  return bound;
+}

@@ -1,0 +1,289 @@
+// A stage for the pipeline actor: a store in memory, and a job actor that runs jobs as given functions, in any order.
+
+import type { CreateJobs, CreateRun, JobsSettled, SettledJob, SettleRun } from '../../actors/job/protocol.ts';
+import type { JobGroup, Status, TerminalStatus } from '../../actors/job/record.ts';
+import { type PipelineActor, startPipelineActor } from '../../actors/pipeline/actor.ts';
+import type { PipelineMessage, RunSettled } from '../../actors/pipeline/protocol.ts';
+import type { Config } from '../../config/config.ts';
+import { checkPipelines } from '../../config/pipeline/check.ts';
+import { type Body, bodyPart, encodeBody } from '../../runtime/host/outcome.ts';
+import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
+import { type Json, pack, unpack } from '../../runtime/packing.ts';
+import { openMemoryStore } from '../../runtime/store/memory.ts';
+import type { Store } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+
+export type Outcome = {
+  readonly result?: Json;
+  readonly events?: readonly { readonly type: string; readonly payload?: Json; readonly dedupe_key?: string }[];
+  readonly error?: string;
+  readonly status?: TerminalStatus;
+};
+export type Job = {
+  readonly id: JobId;
+  readonly text: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly group: Omit<JobGroup, 'count'>;
+  readonly offset: number;
+  readonly payload: Uint8Array;
+  readonly createdAt: number;
+  status: Status;
+  body: Body | null;
+};
+/** Runs one job. */
+export type Plugin = (payload: never, job: Job) => Outcome;
+export type Plugins = { readonly [name: string]: Plugin };
+
+export type StageOptions = {
+  readonly pipelines: unknown;
+  readonly plugins: Plugins;
+  readonly configs?: { readonly [plugin: string]: Json };
+  /** In [0, 1); by default always 0: jobs run in the order of their creation, all at once. */
+  readonly random?: () => number;
+};
+
+function configOf({ pipelines, plugins, configs }: StageOptions): Config {
+  const commands = ['handle', 'poll'];
+  const known = Object.fromEntries(Object.keys(plugins).map(name => [name, { commands }]));
+  const checked = checkPipelines(pipelines, known);
+  if (checked.problems.length > 0) throw new Error(JSON.stringify(checked.problems));
+  const instances = Object.keys(plugins).map(name => [name, { config: configs?.[name] ?? {} }]);
+  return { pipelines: checked.pipelines, plugins: Object.fromEntries(instances) } as unknown as Config;
+}
+
+export class Stage {
+  readonly store: Store = openMemoryStore();
+  readonly jobs = new Map<string, Job>();
+  readonly told: RunSettled[] = [];
+  readonly replies: unknown[] = [];
+  readonly messages: (CreateJobs | CreateRun | SettleRun)[] = [];
+  /** Jobs that are queued. */
+  waiting: Job[] = [];
+  nowUs = 1_700_000_000_000_000;
+  turns = 0;
+  wakes = 0;
+  #actor!: PipelineActor;
+  #toPipeline: PipelineMessage[] = [];
+  #later: PipelineMessage[] = [];
+  readonly #blockKeys = makeBlockKeys(() => 7);
+  #options: StageOptions;
+  readonly #random: () => number;
+
+  constructor(options: StageOptions) {
+    this.#options = options;
+    this.#random = options.random ?? (() => 0);
+    this.restart();
+  }
+
+  /** A new life of the actor, made from the store alone. */
+  restart(): void {
+    this.#later = [];
+    this.#actor = startPipelineActor({
+      store: this.store,
+      config: configOf(this.#options),
+      blockKeys: this.#blockKeys,
+      wake: () => {
+        this.wakes++;
+        this.#later.push({ kind: 'expand' });
+      },
+      ancestor: id => {
+        const job = this.jobs.get(formatId(id));
+        return job && { name: `${job.plugin}.${job.command}`, parent: job.group.parent };
+      },
+    });
+  }
+
+  reconfigure(change: Partial<StageOptions>): void {
+    this.#options = { ...this.#options, ...change };
+    this.turn([{ kind: 'reconfigure', config: configOf(this.#options) }]);
+  }
+
+  /** Calls a pipeline; the run's id, or the refusal. */
+  start(pipeline: string, payload: Json = {}, watch = false): string {
+    const replyTo = { thread: 'test', ask: 0 };
+    this.turn([{ kind: 'start_run', replyTo, pipeline, payload: pack(payload), submittedBy: 'test', watch }]);
+    const reply = this.replies.at(-1) as { kind: string; id: JobId; refusal: string };
+    return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
+  }
+
+  /** A job of a direct call. */
+  submit(plugin: string, payload: Json = {}): Job {
+    const group = {
+      submittedBy: 'test',
+      parent: null,
+      root: null,
+      depth: 1,
+      event: { type: 'api.trigger', source: 'api', eventId: null, dedupeKey: null },
+      context: pack({}),
+      pipeline: null,
+      stepId: null,
+      run: null,
+      hooked: false,
+    };
+    const job = this.#add(plugin, 'handle', group, 0, pack(payload), this.#newKey());
+    this.waiting.push(job);
+    return job;
+  }
+
+  /** One turn of the ledger thread. */
+  turn(messages: readonly PipelineMessage[] = []): void {
+    this.turns++;
+    this.nowUs += 1000;
+    const batch = this.store.batch();
+    const effects: (() => void)[] = [];
+    const turn: Turn = {
+      nowUs: this.nowUs,
+      batch,
+      tell: (actor, message) => {
+        if (actor === 'job') this.#heard(message as CreateJobs | CreateRun | SettleRun);
+        else effects.push(() => this.told.push(message as RunSettled));
+      },
+      reply: (_, value) => effects.push(() => this.replies.push(value)),
+      after: effect => effects.push(effect),
+    };
+    this.#toPipeline.push(...messages);
+    do {
+      const taken = this.#toPipeline;
+      this.#toPipeline = [];
+      if (taken.length > 0) this.#actor.receive(taken, turn);
+      this.#actor.quiet!(turn);
+    } while (this.#toPipeline.length > 0);
+    this.store.commit(batch);
+    for (const effect of effects) effect();
+  }
+
+  /** Runs some of the waiting jobs, and settles them in one turn. */
+  work(count = this.waiting.length): void {
+    const messages: PipelineMessage[] = [...this.#later.splice(0)];
+    const groups = new Map<object, JobsSettled & { jobs: SettledJob[] }>();
+    for (let n = 0; n < count; n++) {
+      const [job] = this.waiting.splice(Math.floor(this.#random() * this.waiting.length), 1);
+      if (!job) break;
+      this.#run(job);
+      let message = groups.get(job.group);
+      if (!message) {
+        message = {
+          kind: 'settled',
+          plugin: job.plugin,
+          command: job.command,
+          group: { ...job.group, count: 1 },
+          jobs: [],
+        };
+        groups.set(job.group, message);
+        messages.push(message);
+      }
+      message.jobs.push({ id: job.id, offset: job.offset, status: job.status as TerminalStatus, body: job.body! });
+    }
+    this.turn(messages);
+  }
+
+  /** Until nothing is left to do. */
+  finish(): void {
+    while (this.waiting.length > 0 || this.#later.length > 0) this.work();
+  }
+
+  /** Calls a pipeline, and runs all of its jobs; the run's job. */
+  run(pipeline: string, payload: Json = {}): Job {
+    const id = this.start(pipeline, payload);
+    this.finish();
+    return this.jobs.get(id)!;
+  }
+
+  /** The jobs of a plugin, in the order of their creation. */
+  of(plugin: string): Job[] {
+    return [...this.jobs.values()].filter(job => job.plugin === plugin);
+  }
+
+  /** What the store still holds of runs. */
+  leftovers(): number {
+    return (['runs', 'arrivals', 'lists'] as const).reduce((sum, table) => sum + this.store.count(table), 0);
+  }
+
+  #heard(message: CreateJobs | CreateRun | SettleRun): void {
+    this.messages.push(message);
+    if (message.kind === 'create') this.#create(message);
+    else if (message.kind === 'create_run') {
+      const { id, pipeline, group, payload } = message;
+      const job = this.#add('pipeline', pipeline, group, 0, payload, id.subarray(0, 12), id);
+      job.status = 'running';
+    } else {
+      const job = this.jobs.get(formatId(message.id))!;
+      if (job.status !== 'running') throw new Error(`a run that is ${job.status} settles`);
+      job.status = message.status;
+      job.body = message.body;
+    }
+  }
+
+  #create({ plugin, command, group, payloads, stillborn }: CreateJobs): void {
+    const key = this.#newKey();
+    const added = payloads.map((payload, k) => this.#add(plugin, command, group, k, payload, key));
+    if (!stillborn) {
+      this.waiting.push(...added);
+      return;
+    }
+    const body = encodeBody({ error: Buffer.from(stillborn.error) });
+    for (const job of added) Object.assign(job, { status: stillborn.status, body });
+    const jobs = added.map(({ id, offset }) => ({ id, offset, status: stillborn.status, body }));
+    this.#toPipeline.push({ kind: 'settled', plugin, command, group: { ...group, count: jobs.length }, jobs });
+  }
+
+  #newKey(): Uint8Array {
+    return this.#blockKeys.next(Math.floor(this.nowUs / 1000));
+  }
+
+  #add(
+    plugin: string,
+    command: string,
+    group: Omit<JobGroup, 'count'>,
+    offset: number,
+    payload: Uint8Array,
+    key: Uint8Array,
+    id: JobId = jobId(key, offset),
+  ): Job {
+    const text = formatId(id);
+    const job: Job = {
+      id,
+      text,
+      plugin,
+      command,
+      group,
+      offset,
+      payload: Buffer.from(payload),
+      createdAt: this.turns,
+      status: 'queued',
+      body: null,
+    };
+    this.jobs.set(text, job);
+    return job;
+  }
+
+  #run(job: Job): void {
+    const outcome = this.#options.plugins[job.plugin]!(unpack(job.payload) as never, job);
+    const { result, events, error } = outcome;
+    job.status = outcome.status ?? (error === undefined ? 'succeeded' : 'failed');
+    job.body = encodeBody({
+      ...(result !== undefined && { result: pack(result) }),
+      ...(events && { events: pack(events) }),
+      ...(error !== undefined && { error: Buffer.from(error) }),
+    });
+  }
+}
+
+/** The value of a job's result. */
+export function resultOf(job: Job): Json | undefined {
+  const part = job.body && bodyPart(job.body, 'result');
+  return part ? unpack(part) : undefined;
+}
+
+export function errorOf(job: Job): string {
+  return Buffer.from(bodyPart(job.body!, 'error') ?? []).toString();
+}
+
+export function payloadOf(job: Job): Json {
+  return unpack(job.payload);
+}
+
+export function contextOf(job: Job): Json {
+  return unpack(job.group.context);
+}
