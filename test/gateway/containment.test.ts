@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 export const loop = request => { note(request, 'start'); for (;;); };
 export const exit = request => { note(request, 'start'); process.exit(3); };
 export const kill = request => { note(request, 'start'); process.kill(process.pid, 'SIGKILL'); };
+export const kill_service = request => { note(request, 'start'); process.kill(process.ppid, 'SIGKILL'); };
 export const abort = request => { note(request, 'start'); process.abort(); };
 export const stray = request => {
   note(request, 'start');
@@ -34,7 +35,7 @@ export async function handle(request) {
   return { result: request.event.payload };
 }
 `;
-const commands = ['loop', 'exit', 'kill', 'abort', 'stray', 'fill'] as const;
+const commands = ['loop', 'exit', 'kill', 'kill_service', 'abort', 'stray', 'fill'] as const;
 
 const settings = (attempts: number) => ({
   plugins: { evil, good },

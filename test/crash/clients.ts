@@ -1,0 +1,83 @@
+// Clients of the crash test: they call until the service is gone, and remember each job that was answered with 202.
+import type { Gateway, Job } from '../gateway/gateway.ts';
+import { until } from '../gateway/until.ts';
+import type { Random } from './random.ts';
+
+type Kind = 'direct' | 'program' | 'fan' | 'outer';
+
+/** A job that was answered with 202, and what must become of it. */
+export type Accepted = { readonly id: string; readonly kind: Kind; readonly values: readonly number[] };
+
+/** Notes that the end of a job was read. */
+export type OnSeen = (job: Job) => void;
+
+export class Clients {
+  readonly accepted: Accepted[] = [];
+  readonly #gateway: Gateway;
+  readonly #random: Random;
+  readonly #onSeen: OnSeen;
+
+  constructor(gateway: Gateway, random: Random, onSeen: OnSeen) {
+    this.#gateway = gateway;
+    this.#random = random;
+    this.#onSeen = onSeen;
+  }
+
+  /** So many at once, until a call fails; resolves when all of them have noticed. */
+  async callUntilGone(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.#one()));
+  }
+
+  async acknowledged(more: number): Promise<void> {
+    const target = this.accepted.length + more;
+    await until(`${more} more are acknowledged`, () => this.accepted.length >= target);
+  }
+
+  async #one(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#submit();
+        await this.#look();
+      } catch (error) {
+        // The service is gone, or an answer broke off with it.
+        if (error instanceof TypeError) return;
+        throw error;
+      }
+    }
+  }
+
+  async #submit(): Promise<void> {
+    const { between } = this.#random;
+    const chance = between(1, 100);
+    const gateway = this.#gateway;
+    if (chance <= 25) {
+      const isOuter = chance <= 5;
+      const list = Array.from({ length: between(0, 12) }, () => this.#work());
+      const id = await gateway.run(isOuter ? 'outer' : 'fan', { list });
+      this.accepted.push({ id, kind: isOuter ? 'outer' : 'fan', values: list.map(({ value }) => value) });
+    } else if (chance <= 28) {
+      this.accepted.push({ id: await gateway.submit('program/handle'), kind: 'program', values: [] });
+    } else {
+      const work = this.#work();
+      this.accepted.push({ id: await gateway.submit('working/handle', work), kind: 'direct', values: [work.value] });
+    }
+  }
+
+  #work() {
+    const { between } = this.#random;
+    return {
+      value: between(1, 1_000_000),
+      wait: between(1, 10) === 1 ? between(2, 20) : 0,
+      flaky: between(1, 20) === 1,
+    };
+  }
+
+  /** Now and then somebody looks at one of the jobs. */
+  async #look(): Promise<void> {
+    const { between } = this.#random;
+    if (between(1, 3) > 1) return;
+    const { id } = this.accepted[between(Math.max(0, this.accepted.length - 60), this.accepted.length - 1)]!;
+    const job = await this.#gateway.job(id);
+    if (job.completed_at !== null) this.#onSeen(job);
+  }
+}

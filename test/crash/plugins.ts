@@ -1,0 +1,84 @@
+// Plugins of the crash test. Each run appends what it does to one file, so that the order of lines is the order of events.
+
+const notes = `
+import { appendFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+const journal = resolve(import.meta.dirname, '../../journal');
+let runs = 0;
+const begin = ({ job_id: job, attempt }) => {
+  const run = process.pid + '.' + Math.random().toString(36).slice(2) + '.' + ++runs;
+  const note = what => appendFileSync(journal, JSON.stringify({ job, attempt, run, what }) + '\\n');
+  note('start');
+  return note;
+};
+`;
+
+/** Takes the time that its payload says, in several breaths. Fails its first attempt when it is told so. */
+const working = `${notes}
+export async function handle(request) {
+  const note = begin(request);
+  const { item, index, wait = 0, flaky = false } = request.event.payload;
+  for (let ms = 0; ms < (item?.wait ?? wait); ms += 2) {
+    await pause(2);
+    note('breath');
+  }
+  if ((item?.flaky ?? flaky) && request.attempt === 1) {
+    note('end');
+    throw new Error('flaky');
+  }
+  note('end');
+  return { result: item ? { index, value: item.value } : request.event.payload };
+}
+`;
+
+/** Adds up what a fan-out brought. */
+const adding = `${notes}
+export function handle(request) {
+  const note = begin(request);
+  const { results, succeeded, failed } = request.event.payload;
+  note('end');
+  const sum = results.reduce((total, { value }) => total + value, 0);
+  return { result: { sum, succeeded, failed, indexes: results.map(({ index }) => index) } };
+}
+`;
+
+/** A program: a process per attempt, which must not outlive its service for long. */
+const program = `#!/bin/sh
+read request
+job=\${request#*'"job_id":"'}
+job=\${job%%'"'*}
+note() { printf '{"job":"%s","attempt":0,"run":"%s","what":"%s"}\\n' "$job" "$$" "$1" >> ../../journal; }
+note start
+for breath in 1 2 3; do sleep 0.005; note breath; done
+note end
+echo '{"status":"ok","result":{"job":"'$job'"}}'
+`;
+
+export const plugins = {
+  working,
+  adding,
+  program: { code: program, entrypoint: 'run.sh', runtime: 'process', commands: { handle: {} } },
+};
+
+/** So many lives that no job is given up. */
+export const retry = { max_attempts: 1000, backoff_base: '1ms', backoff_max: '20ms' };
+
+export const pipelines = [
+  {
+    name: 'fan',
+    on: 'fan',
+    steps: [
+      { id: 'each', uses: 'working', foreach: 'payload.list' },
+      { id: 'sum', uses: 'adding', join: 'all' },
+    ],
+  },
+  {
+    name: 'outer',
+    on: 'outer',
+    steps: [
+      { id: 'inner', call: 'fan' },
+      { id: 'last', uses: 'working' },
+    ],
+  },
+];

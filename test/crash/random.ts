@@ -1,0 +1,19 @@
+// Chance with a seed: the same seed, the same numbers. The seed of a run is printed, and can be given by TEST_SEED.
+
+export type Random = {
+  readonly seed: number;
+  /** From low to high, both included. */
+  between(low: number, high: number): number;
+};
+
+/** mulberry32. */
+export function seededRandom(seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)): Random {
+  let state = seed >>> 0;
+  function next(): number {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+  return { seed, between: (low, high) => low + Math.floor(next() * (high - low + 1)) };
+}
