@@ -4,7 +4,7 @@ import { blockOf, indexOf } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Batch } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { BlockBuilder, encodeBlock } from './block.ts';
+import { BlockBuilder } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
 import type { CreateJobs, CreateRun, SettleRun, Submit, SubmitReply } from './protocol.ts';
@@ -78,19 +78,13 @@ export class Acceptance {
   createRun(turn: Turn, { id, pipeline, group, payload }: CreateRun): void {
     const desk = this.#desk;
     const key = Buffer.from(blockOf(id));
-    const createdUs = turn.nowUs;
-    const block = {
-      plugin: pipelinePlugin,
-      command: pipeline,
-      createdUs,
-      groups: [{ ...group, count: 1 }],
-      payloads: [payload],
-    };
-    turn.batch.put('blocks', key, encodeBlock(block));
+    const builder = new BlockBuilder(key, pipelinePlugin, pipeline, turn.nowUs);
+    builder.add(payload, group, false);
+    turn.batch.put('blocks', key, builder.encode());
     const open = new OpenBlock(keyText(key), pipelinePlugin, pipeline, 1);
     open.next = 1;
     turn.batch.put('open', key, open.encode());
-    writeTree(turn.batch, key, block.groups);
+    writeTree(turn.batch, key, builder.groups);
     desk.books.accepted(pipelinePlugin, pipeline, 1);
     desk.watch.job('job.enqueued', pipelinePlugin, pipeline, id);
     desk.watch.job('pipeline.started', pipelinePlugin, pipeline, id);
@@ -128,7 +122,7 @@ export class Acceptance {
     const desk = this.#desk;
     const { plugin, command, key } = builder;
     const count = builder.payloads.length;
-    turn.batch.put('blocks', key, encodeBlock(builder));
+    turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder.groups);
     desk.books.accepted(plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);

@@ -1,4 +1,5 @@
 // A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
+// Read back, it takes apart only what is looked at.
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -8,17 +9,23 @@ import type { JobGroup, RunPosition } from './record.ts';
 export const blockJobsMax = 1024;
 export const blockBytesMax = 2 ** 20;
 
-/** `payloads` are packed; `groups` cover the jobs in order. */
-export type Block = {
+export interface Block {
   readonly plugin: string;
   readonly command: string;
   readonly createdUs: number;
-  readonly groups: readonly JobGroup[];
-  readonly payloads: readonly Uint8Array[];
-};
+  /** How many jobs it holds. */
+  readonly count: number;
+  /** The packed payload of a job. */
+  payload(index: number): Uint8Array;
+  /** Where each group begins; they cover the jobs in order. */
+  readonly starts: readonly number[];
+  /** A group by its place; the same object each time. */
+  group(place: number): JobGroup;
+}
 
 /** A block that is being filled in this turn. */
 export class BlockBuilder implements Block {
+  readonly starts: number[] = [];
   readonly groups: (JobGroup & { count: number })[] = [];
   readonly payloads: Uint8Array[] = [];
   bytes = 0;
@@ -34,6 +41,10 @@ export class BlockBuilder implements Block {
     this.createdUs = createdUs;
   }
 
+  get count(): number {
+    return this.payloads.length;
+  }
+
   get full(): boolean {
     return this.payloads.length >= blockJobsMax || this.bytes >= blockBytesMax;
   }
@@ -42,11 +53,89 @@ export class BlockBuilder implements Block {
   add(payload: Uint8Array, group: Omit<JobGroup, 'count'>, alike: boolean): JobId {
     const last = this.groups.at(-1);
     if (alike && last) last.count++;
-    else this.groups.push({ ...group, count: 1 });
+    else {
+      this.starts.push(this.payloads.length);
+      this.groups.push({ ...group, count: 1 });
+    }
     this.payloads.push(payload);
     this.bytes += payload.length;
     return jobId(this.key, this.payloads.length - 1);
   }
+
+  payload(index: number): Uint8Array {
+    return this.payloads[index]!;
+  }
+
+  group(place: number): JobGroup {
+    return this.groups[place]!;
+  }
+
+  /** All payloads lie side by side; `ends` has four bytes for the end of each. */
+  encode(): Uint8Array {
+    const all = Buffer.allocUnsafe(this.bytes);
+    const ends = Buffer.allocUnsafe(this.payloads.length * 4);
+    let at = 0;
+    for (let index = 0; index < this.payloads.length; index++) {
+      all.set(this.payloads[index]!, at);
+      at += this.payloads[index]!.length;
+      ends.writeUInt32LE(at, index * 4);
+    }
+    const groups = this.groups.map(group => pack(packGroup(group)));
+    const kept: Kept = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
+    return pack(kept);
+  }
+}
+
+type Kept = [
+  plugin: string,
+  command: string,
+  createdUs: number,
+  starts: number[],
+  groups: Uint8Array[],
+  ends: Uint8Array,
+  payloads: Uint8Array,
+];
+
+class StoredBlock implements Block {
+  readonly plugin: string;
+  readonly command: string;
+  readonly createdUs: number;
+  readonly count: number;
+  readonly starts: readonly number[];
+  readonly #packed: readonly Uint8Array[];
+  readonly #groups: (JobGroup | undefined)[] = [];
+  readonly #ends: DataView;
+  readonly #payloads: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    const [plugin, command, createdUs, starts, groups, ends, payloads] = unpack<Kept>(bytes);
+    this.plugin = plugin;
+    this.command = command;
+    this.createdUs = createdUs;
+    this.count = ends.length / 4;
+    this.starts = starts;
+    this.#packed = groups;
+    this.#ends = new DataView(ends.buffer, ends.byteOffset, ends.length);
+    this.#payloads = payloads;
+  }
+
+  payload(index: number): Uint8Array {
+    const from = index === 0 ? 0 : this.#ends.getUint32(index * 4 - 4, true);
+    return this.#payloads.subarray(from, this.#ends.getUint32(index * 4, true));
+  }
+
+  group(place: number): JobGroup {
+    let group = this.#groups[place];
+    if (!group) {
+      group = unpackGroup(unpack<PackedGroup>(this.#packed[place]!));
+      this.#groups[place] = group;
+    }
+    return group;
+  }
+}
+
+export function decodeBlock(bytes: Uint8Array): Block {
+  return new StoredBlock(bytes);
 }
 
 type PackedPosition = [run: Uint8Array, node: number, scope: number, path: number[], first: number | null];
@@ -64,23 +153,6 @@ type PackedGroup = [
   run: PackedPosition | null,
   hooked: boolean,
 ];
-type PackedBlock = [plugin: string, command: string, createdUs: number, groups: PackedGroup[], payloads: Uint8Array[]];
-
-export function encodeBlock(block: Block): Uint8Array {
-  const packed: PackedBlock = [
-    block.plugin,
-    block.command,
-    block.createdUs,
-    block.groups.map(packGroup),
-    block.payloads as Uint8Array[],
-  ];
-  return pack(packed);
-}
-
-export function decodeBlock(bytes: Uint8Array): Block {
-  const [plugin, command, createdUs, groups, payloads] = unpack<PackedBlock>(bytes);
-  return { plugin, command, createdUs, groups: groups.map(unpackGroup), payloads };
-}
 
 function packGroup(group: JobGroup): PackedGroup {
   const { event, run } = group;
@@ -122,13 +194,15 @@ function unpackPosition([run, node, scope, path, first]: PackedPosition): RunPos
 
 /** The group a job of the block belongs to, and its place in it. */
 export function groupOf(block: Block, index: number): { readonly group: JobGroup; readonly offset: number } {
-  if (block.groups.length === block.payloads.length) return { group: block.groups[index]!, offset: 0 };
-  let start = 0;
-  for (const group of block.groups) {
-    if (index < start + group.count) return { group, offset: index - start };
-    start += group.count;
+  const { starts } = block;
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= index) low = middle;
+    else high = middle - 1;
   }
-  throw new Error(`block of ${block.payloads.length} jobs has no job ${index}`);
+  return { group: block.group(low), offset: index - starts[low]! };
 }
 
 /** The block an id lies in, if the id is a job's. */
@@ -136,5 +210,5 @@ export function findBlock(reader: Reader, id: JobId): Block | undefined {
   const bytes = reader.get('blocks', blockOf(id));
   if (!bytes) return undefined;
   const block = decodeBlock(bytes);
-  return indexOf(id) < block.payloads.length ? block : undefined;
+  return indexOf(id) < block.count ? block : undefined;
 }

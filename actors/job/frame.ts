@@ -41,7 +41,7 @@ export function pickFrame(
 
   function add(open: OpenBlock, index: number, attempt: number, isKept: boolean): void {
     open.block ??= load(open);
-    bytes += open.block.payloads[index]!.length;
+    bytes += open.block.payload(index).length;
     opens.push(open);
     indexes.push(index);
     attempts.push(attempt);
@@ -138,7 +138,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array): TaskFrame {
       frame.opens[task + count] === open &&
       frame.indexes[task + count] === first + count
     ) {
-      payloads.push(block.payloads[first + count]!);
+      payloads.push(block.payload(first + count));
       count++;
     }
     const { context, pipeline, stepId, depth, event } = group;

@@ -37,7 +37,7 @@ export class Retention {
       if (desk.reader.get('open', key)) continue;
       if (surplus <= 0 && this.#endedUs(key, block) >= beforeUs) continue;
       this.#prune(turn, key, block);
-      surplus -= block.payloads.length;
+      surplus -= block.count;
     }
     return looked === blocksPerTurnMax || this.#end();
   }
@@ -50,7 +50,7 @@ export class Retention {
   /** When the last of its jobs ended. */
   #endedUs(key: Uint8Array, block: Block): number {
     let latest = 0;
-    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.payloads.length), 0) };
+    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.count), 0) };
     for (const { value } of this.#desk.reader.scan('attempts', range)) {
       latest = Math.max(latest, decodeAttempt(value).completedUs);
     }
@@ -59,13 +59,16 @@ export class Retention {
 
   #prune(turn: Turn, key: Uint8Array, block: Block): void {
     const { reader, books } = this.#desk;
-    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.payloads.length), 0) };
+    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.count), 0) };
     for (const attempt of reader.scan('attempts', range)) {
       turn.batch.remove('attempts', Buffer.from(attempt.key));
       const { final, status } = decodeAttempt(attempt.value);
       if (final) books.pruned(block.plugin, block.command, status);
     }
-    for (const { root } of block.groups) if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
+    for (const place of block.starts.keys()) {
+      const { root } = block.group(place);
+      if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
+    }
     turn.batch.remove('blocks', Buffer.from(key));
   }
 

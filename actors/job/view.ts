@@ -56,13 +56,18 @@ function* walkTree(reader: Reader, block: Block, id: JobId): Iterable<JobView> {
   let from = Buffer.concat([root ?? id, Buffer.alloc(blockKeyBytes)]);
   const to = Buffer.concat([root ?? id, Buffer.alloc(blockKeyBytes, 0xff)]);
   for (;;) {
-    // One block at a time: no scan stays open while the reader waits for its next page.
-    const [entry] = [...reader.scan('tree', { from, to, limit: 1 })];
-    if (!entry) return;
-    from = Buffer.concat([entry.key, Buffer.of(0)]);
-    yield* jobsOf(reader, Buffer.from(entry.key.subarray(jobIdBytes)), rangesOf(entry.value), inside);
+    // A few blocks at a time: no scan stays open while the reader waits for its next page.
+    const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
+    for (const entry of entries) {
+      yield* jobsOf(reader, Buffer.from(entry.key.subarray(jobIdBytes)), rangesOf(entry.value), inside);
+    }
+    if (entries.length < entriesAtOnce) return;
+    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
   }
 }
+
+/** Entries of the tree that are read in one scan. */
+const entriesAtOnce = 16;
 
 function* jobsOf(
   reader: Reader,
@@ -73,9 +78,9 @@ function* jobsOf(
   const bytes = reader.get('blocks', key);
   if (!bytes) return;
   const block = decodeBlock(bytes);
-  const endings = endingsOf(reader, key, block.payloads.length);
   const open = openOf(reader, key);
   for (let pair = 0; pair < ranges.length; pair += 2) {
+    const endings = endingsOf(reader, key, ranges[pair]!, ranges[pair + 1]!);
     for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
       const view = assemble(reader, block, jobId(key, index), endings.get(index), open);
       if (inside) {
@@ -89,10 +94,10 @@ function* jobsOf(
 
 type Ending = { readonly number: number; readonly attempt: Attempt };
 
-/** The latest attempt of each job of a block, in one scan. */
-function endingsOf(reader: Reader, key: BlockKey, count: number): Map<number, Ending> {
+/** The latest attempt of each of these jobs of a block, in one scan. */
+function endingsOf(reader: Reader, key: BlockKey, from: number, to: number): Map<number, Ending> {
   const endings = new Map<number, Ending>();
-  const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, count), 0) };
+  const range = { from: attemptKey(jobId(key, from), 0), to: attemptKey(jobId(key, to), 0) };
   for (const entry of reader.scan('attempts', range)) {
     const number = (entry.key[16]! << 8) | entry.key[17]!;
     endings.set(indexOf(entry.key.subarray(0, jobIdBytes)), { number, attempt: decodeAttempt(entry.value) });
