@@ -186,3 +186,23 @@ export function writeUint(into: Uint8Array, at: number, value: number): number {
   into[at + 4] = value & 0xff;
   return at + 5;
 }
+
+/** The map with other entries laid over it: those with the same keys give way. `added` are packed keys and values. */
+export function overlayMap(map: Uint8Array, keys: readonly string[], added: Uint8Array): Uint8Array {
+  const names = keys.map(key => Buffer.from(key));
+  const kept: Uint8Array[] = [];
+  let count = keys.length;
+  let at = contentsOf(map);
+  let from = at;
+  for (let left = mapCount(map); left > 0; left--) {
+    const entry = at;
+    at = skipValue(map, skipValue(map, entry));
+    if (!names.some(name => isText(map, entry, name))) {
+      count++;
+      continue;
+    }
+    kept.push(map.subarray(from, entry));
+    from = at;
+  }
+  return Buffer.concat([mapHead(count), ...kept, map.subarray(from, at), added]);
+}

@@ -7,9 +7,10 @@ import type { Actor, Turn } from '../../runtime/turn.ts';
 import { pipelinePlugin, type Refusal, type SubmitReply } from '../job/protocol.ts';
 import { findJob } from '../job/view.ts';
 import { beginRun } from './begin.ts';
+import type { FindAncestor } from './children.ts';
 import { Desk } from './desk.ts';
 import type { PipelineMessage, StartRun } from './protocol.ts';
-import { type FindAncestor, Router } from './route.ts';
+import { Router } from './route.ts';
 import { idText } from './run.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */

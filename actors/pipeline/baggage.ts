@@ -2,7 +2,7 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { comparePaths } from './arrivals.ts';
-import { type Data, lookUp } from './lookup.ts';
+import type { Data } from './lookup.ts';
 
 /** A run's baggage may take so much, packed: it lies in every group of jobs. */
 export const contextBytesMax = 2 ** 20;
@@ -17,7 +17,7 @@ function isMap(value: Json | undefined): value is JsonObject {
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
   const next: Open = { ...context };
   for (const [target, path] of baggage) {
-    const value = lookUp(path, data);
+    const value = data(path);
     if (value === undefined) continue;
     const keys = target.split('.');
     const last = keys.pop()!;

@@ -1,8 +1,8 @@
 // A chain on its way through a run: the event or result it carries, its baggage, and where it has come from.
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
-import { isNil, mapCount, mapHead } from '../../runtime/splice.ts';
-import type { Data } from './lookup.ts';
+import { isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
+import { type Data, follow } from './lookup.ts';
 
 export type ChainEvent = { readonly type: string; readonly source: string; readonly dedupeKey: string | null };
 
@@ -18,7 +18,10 @@ export type Chain = {
   readonly result: Uint8Array;
 };
 
-/** Packed bytes that are decoded once, when somebody asks for their value. */
+/** Packed data is decoded whole when it takes no more than this; of what is larger, only what is asked for. */
+const wholeBytesMax = 4096;
+
+/** Packed bytes that are decoded when somebody asks for their value. */
 export class Packed {
   readonly bytes: Uint8Array;
   #value: Json | undefined;
@@ -35,18 +38,20 @@ export class Packed {
   get map(): JsonObject {
     return this.value as JsonObject;
   }
+
+  /** What lies under the keys; undefined when something on the way is missing. */
+  find(keys: readonly string[]): Json | undefined {
+    if (this.#value !== undefined || this.bytes.length <= wholeBytesMax) return follow(this.value, keys);
+    const span = spanAt(this.bytes, keys);
+    return span === null ? undefined : unpack<Json>(this.bytes.subarray(span.from, span.to));
+  }
 }
 
 /** What conditions and templates look at. */
-export function dataOf(chain: Chain, config: Json): Data {
-  return {
-    get payload() {
-      return chain.payload.value;
-    },
-    get context() {
-      return chain.context.value;
-    },
-    config,
+export function dataOf({ payload, context }: Pick<Chain, 'payload' | 'context'>, config: Json): Data {
+  return ({ root, keys }) => {
+    if (root === 'config') return follow(config, keys);
+    return (root === 'payload' ? payload : context).find(keys);
   };
 }
 

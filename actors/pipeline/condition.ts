@@ -2,7 +2,7 @@
 import type { Condition, Operator } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { compilePattern, type Pattern } from '../../runtime/pattern.ts';
-import { type Data, lookUp } from './lookup.ts';
+import type { Data } from './lookup.ts';
 
 export function holds(condition: Condition, data: Data): boolean {
   switch (condition.kind) {
@@ -13,7 +13,7 @@ export function holds(condition: Condition, data: Data): boolean {
     case 'not':
       return !holds(condition.of, data);
     case 'test':
-      return test(condition.op, lookUp(condition.path, data) ?? null, condition.value);
+      return test(condition.op, data(condition.path) ?? null, condition.value);
   }
 }
 

@@ -1,4 +1,5 @@
 // Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
+import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
 import type { Desk, Stand } from './desk.ts';
 import { decodePlan, type FanOut, type FanPlan, takePayloads, takeSingle } from './fanout.ts';
@@ -13,23 +14,14 @@ export const unsettledMax = 16_384;
 /** Lists that are kept in memory; those over it are read again when their turn comes. */
 const listBytesMax = 64 * 2 ** 20;
 
-/** How the children of a step come into being: jobs, or runs that are called. */
-export type MakeChildren = (
-  run: Run,
-  step: WorkStep,
-  stand: Stand,
-  payloads: readonly Uint8Array[],
-  refusal: string | null,
-) => void;
-
 export class Expansion {
   readonly #desk: Desk;
-  readonly #make: MakeChildren;
+  readonly #children: Children;
   #madeInTurn = 0;
 
-  constructor(desk: Desk, make: MakeChildren) {
+  constructor(desk: Desk, children: Children) {
     this.#desk = desk;
-    this.#make = make;
+    this.#children = children;
   }
 
   /** A new turn: there is room again. */
@@ -78,10 +70,10 @@ export class Expansion {
     this.#madeInTurn += count;
     this.#desk.touch(run, scope);
     scope.live += count;
-    if (plan.each && plan.refusal === null) this.#makeSingles(run, step, fan, plan, count);
+    if (plan.each && plan.missing === null) this.#makeSingles(run, step, fan, plan, count);
     else {
       const first = fan.index;
-      this.#make(run, step, standOf(plan, first, plan.context), takePayloads(fan, plan, count), plan.refusal);
+      this.#children.make(run, step, standOf(plan, first, plan.context), takePayloads(fan, plan, count), plan.missing);
     }
     if (fan.index < fan.count) return;
     this.#desk.dropFan(run, fan);
@@ -91,18 +83,18 @@ export class Expansion {
   /** Where payload or context differ in more than the element: alike neighbours still go together. */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, count: number): void {
     let first = fan.index;
-    let refusal: string | null = null;
+    let missing: string | null = null;
     let context = plan.context;
     let payloads: Uint8Array[] = [];
     const send = (): void => {
-      if (payloads.length > 0) this.#make(run, step, standOf(plan, first, context), payloads, refusal);
+      if (payloads.length > 0) this.#children.make(run, step, standOf(plan, first, context), payloads, missing);
       first += payloads.length;
       payloads = [];
     };
     for (let k = 0; k < count; k++) {
       const single = takeSingle(fan, plan);
-      if (single.refusal !== refusal || single.context !== context) send();
-      ({ refusal, context } = single);
+      if (single.missing !== missing || single.context !== context) send();
+      ({ missing, context } = single);
       payloads.push(single.payload);
     }
     send();

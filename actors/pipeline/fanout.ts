@@ -5,6 +5,7 @@ import { type Json, type JsonObject, pack, unpack } from '../../runtime/packing.
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
 import type { ChainEvent } from './chain.ts';
+import { dataOfValues } from './lookup.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 
 /** What stays the same while the elements are taken; it lies in the table `lists`. */
@@ -25,8 +26,8 @@ export type FanPlan = {
   readonly own: readonly ('item' | 'index')[];
   /** Not null: `with`, or the baggage, differs from element to element. */
   readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
-  /** Set: the jobs cannot run, and this is why. */
-  readonly refusal: string | null;
+  /** Set: the jobs cannot run, because `with` did not find this path. */
+  readonly missing: string | null;
 };
 
 export type FanOut = {
@@ -105,7 +106,7 @@ function copy(into: Buffer, at: number, bytes: Uint8Array, from: number, to: num
 }
 
 /** One element whose job is unlike the others. */
-export type Single = { readonly payload: Uint8Array; readonly context: Uint8Array; readonly refusal: string | null };
+export type Single = { readonly payload: Uint8Array; readonly context: Uint8Array; readonly missing: string | null };
 
 /** The job of the next element, where templates look at it; moves the cursor. */
 export function takeSingle(fan: FanOut, plan: FanPlan): Single {
@@ -114,13 +115,13 @@ export function takeSingle(fan: FanOut, plan: FanPlan): Single {
   const element = { item: unpack(list.subarray(fan.at, end)), index: fan.index };
   fan.at = end;
   fan.index++;
-  const data = { payload: element, context: null, config: null };
+  const data = dataOfValues({ payload: element });
   const added = renderEntries(each!.with, data);
   const baggage = each!.baggage;
   const context =
     baggage.length === 0 ? plan.context : pack(addBaggage(unpack<JsonObject>(plan.context), baggage, data));
-  if (isMissing(added)) return { payload: pack(element), context, refusal: added.missing };
-  return { payload: pack({ ...element, ...added }), context, refusal: null };
+  if (isMissing(added)) return { payload: pack(element), context, missing: added.missing };
+  return { payload: pack({ ...element, ...added }), context, missing: null };
 }
 
 /** The entries of a map as they stand in its packed form. */

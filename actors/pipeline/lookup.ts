@@ -2,16 +2,17 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
 
-/** The roots of paths, decoded when first asked for. */
-export type Data = { readonly payload: Json; readonly context: Json; readonly config: Json };
+/** What paths lead into: finds what lies under the keys of a root; undefined when something on the way is missing. */
+export type Data = (path: Path) => Json | undefined;
+
+/** Of values that are there already. */
+export function dataOfValues(values: { readonly [root in Path['root']]?: Json }): Data {
+  return ({ root, keys }) => follow(values[root] ?? null, keys);
+}
 
 const place = /^(0|[1-9]\d{0,8})$/;
 
-/** What the path leads to; undefined when something on the way is missing. */
-export function lookUp(path: Path, data: Data): Json | undefined {
-  return follow(data[path.root], path.keys);
-}
-
+/** What lies under the keys; undefined when something on the way is missing. */
 export function follow(value: Json, keys: readonly string[]): Json | undefined {
   let here: Json | undefined = value;
   for (const key of keys) {

@@ -1,44 +1,33 @@
 // Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
 import { bodyPart } from '../../runtime/host/outcome.ts';
-import { formatId, type JobId } from '../../runtime/ids.ts';
-import { type Json, type JsonObject, pack, packedNull } from '../../runtime/packing.ts';
-import { listCount, spanAt } from '../../runtime/splice.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { pack, packedNull } from '../../runtime/packing.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
-import { addBaggage, contextBytesMax } from './baggage.ts';
-import { beginRun, refuseRun } from './begin.ts';
 import { asPayload, type Chain, dataOf, Packed } from './chain.ts';
-import type { CompiledPipeline, Node, WorkStep } from './compile.ts';
+import { Children, type FindAncestor } from './children.ts';
+import type { CompiledPipeline, Node } from './compile.ts';
 import { holds } from './condition.ts';
-import type { Desk, Ending, Stand, Task } from './desk.ts';
+import type { Desk, Ending, Task } from './desk.ts';
 import type { Emitted } from './events.ts';
 import { Expansion } from './expansion.ts';
-import { beginFanOut, type FanPlan, packEntries } from './fanout.ts';
 import { finishRun } from './finish.ts';
 import { arrive, endChains, markFork } from './gather.ts';
-import { type Ancestor, hopError, hopsMax } from './hops.ts';
-import { formatPath } from './lookup.ts';
 import { idText, type Outer, openScope, type Run, type Scope } from './run.ts';
-import { bindEntries, type Entries, isMissing, isOfElement, renderEntries } from './template.ts';
 import { Triggers } from './triggers.ts';
-
-type WorkNode = Extract<Node, { readonly kind: 'work' }>;
-
-/** Finds what a job was and what caused it. */
-export type FindAncestor = (id: JobId) => Ancestor | undefined;
+import { Work, type WorkNode } from './work.ts';
 
 export class Router {
   readonly #desk: Desk;
-  readonly #ancestor: FindAncestor;
+  readonly #work: Work;
   readonly triggers: Triggers;
   readonly expansion: Expansion;
 
   constructor(desk: Desk, ancestor: FindAncestor) {
     this.#desk = desk;
-    this.#ancestor = ancestor;
     this.triggers = new Triggers(desk);
-    this.expansion = new Expansion(desk, (run, step, stand, payloads, refusal) => {
-      this.#makeChildren(run, step, stand, payloads, refusal && missingText(step, refusal));
-    });
+    const children = new Children(desk, ancestor);
+    this.expansion = new Expansion(desk, children);
+    this.#work = new Work(desk, children, this.expansion);
   }
 
   /** Jobs of one group have ended: hooks and events start runs, and the chains of their run go on. */
@@ -103,7 +92,7 @@ export class Router {
         this.#fork(run, scope, node.branches, chain);
         return;
       } else {
-        this.#work(run, scope, here, node, chain);
+        this.#work.enter(run, scope, here, node, chain);
         return;
       }
       node = nodes[here]!;
@@ -121,106 +110,6 @@ export class Router {
     scope.live += branches.length - 1;
     branches.forEach((node, i) => {
       this.#desk.tasks.push({ kind: 'enter', run, scope, node, chain: { ...chain, path: [...chain.path, i] } });
-    });
-  }
-
-  #work(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, chain: Chain): void {
-    const before = step.baggage.filter(([, path]) => step.foreach === null || !isOfElement(path));
-    const data = dataOf(chain, null);
-    const context = before.length === 0 ? chain.context : new Packed(pack(addBaggage(chain.context.map, before, data)));
-    if (context.bytes.length > contextBytesMax) {
-      this.#desk.fail(run, `step "${step.id}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`);
-      return;
-    }
-    const carrying = context === chain.context ? chain : { ...chain, context };
-    if (step.foreach !== null) this.#fanOut(run, scope, number, step, perElement, carrying);
-    else this.#single(run, scope, number, step, carrying);
-  }
-
-  #single(run: Run, scope: Scope, node: number, step: WorkStep, chain: Chain): void {
-    const { path, cause, event, context } = chain;
-    const stand: Stand = {
-      scope: scope.id,
-      node,
-      path,
-      first: null,
-      cause,
-      depth: chain.depth + 1,
-      event,
-      context: context.bytes,
-    };
-    const added = step.with === null ? null : renderEntries(step.with, dataOf(chain, null));
-    if (isMissing(added)) {
-      this.#makeChildren(run, step, stand, [chain.payload.bytes], missingText(step, added.missing));
-    } else {
-      const payload = added === null ? chain.payload.bytes : pack({ ...chain.payload.map, ...added });
-      this.#makeChildren(run, step, stand, [payload], null);
-    }
-  }
-
-  #fanOut(run: Run, scope: Scope, node: number, step: WorkStep, perElement: boolean, chain: Chain): void {
-    const from = step.foreach!;
-    const root = from.root === 'payload' ? chain.payload.bytes : chain.context.bytes;
-    const span = spanAt(root, from.keys);
-    const list = span && root.subarray(span.from, span.to);
-    const count = list ? listCount(list) : -1;
-    if (list === null || count < 0) {
-      const what = list === null ? 'is missing' : 'is not a list';
-      this.#desk.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
-      return;
-    }
-    const { path, cause, event, context } = chain;
-    markFork(scope, path, { cause, context: context.bytes });
-    if (count === 0) {
-      endChains(this.#desk, run, scope, 1);
-      return;
-    }
-    const depth = chain.depth + 1;
-    const stand = { node, scope: scope.id, path, cause, depth, event, context: context.bytes };
-    const plan: FanPlan = { ...stand, list, ...planWith(step, perElement, chain) };
-    this.expansion.add(run, beginFanOut(run.fansMade++, count, plan));
-  }
-
-  /** The jobs of a step, or the runs that it calls. */
-  #makeChildren(run: Run, step: WorkStep, stand: Stand, payloads: readonly Uint8Array[], refusal: string | null): void {
-    if (step.kind === 'call') this.#call(run, step, stand, payloads, refusal);
-    else if (stand.depth > hopsMax) {
-      const error = hopError(`${step.instance}.${step.command}`, stand.cause ?? run.id, this.#ancestor);
-      this.#desk.create(run, step, stand, payloads, { status: 'dead', error });
-    } else {
-      this.#desk.create(run, step, stand, payloads, refusal === null ? null : { status: 'failed', error: refusal });
-    }
-  }
-
-  #call(
-    run: Run,
-    step: Extract<WorkStep, { readonly kind: 'call' }>,
-    stand: Stand,
-    payloads: readonly Uint8Array[],
-    refusal: string | null,
-  ): void {
-    const desk = this.#desk;
-    const { scope, node, path, first, cause, depth, event, context } = stand;
-    const version = desk.versions.current(step.pipeline);
-    const error = refusal ?? (version ? null : `the pipeline "${step.pipeline}" is no longer configured`);
-    run.jobs += payloads.length;
-    desk.touch(run);
-    payloads.forEach((payload, k) => {
-      const outer = { run: run.id, node, scope, path: first === null ? path : [...path, first + k], context };
-      const beginning = {
-        submittedBy: run.submittedBy,
-        parent: cause ?? run.id,
-        root: run.root ?? run.id,
-        // The run itself is no hop; its jobs are.
-        depth: depth - 1,
-        event,
-        context,
-        payload,
-        hooked: run.hooked,
-        called: { outer, pipeline: run.version.name, stepId: step.id },
-      };
-      if (error !== null) refuseRun(desk, step.pipeline, beginning, error);
-      else beginRun(desk, version!, beginning);
     });
   }
 
@@ -356,35 +245,4 @@ function stepNode({ nodes }: CompiledPipeline, number: number): Extract<Node, { 
   const node = nodes[number]!;
   if (node.kind === 'scope') return stepNode({ nodes } as CompiledPipeline, node.first);
   return 'step' in node ? node : null;
-}
-
-function missingText(step: WorkStep, path: string): string {
-  return `step "${step.id}": with: ${path} is missing`;
-}
-
-type PlannedWith = Pick<FanPlan, 'added' | 'addedCount' | 'own' | 'each' | 'refusal'>;
-
-const elementKeys = ['item', 'index'] as const;
-const nothing = new Uint8Array(0);
-
-/** What `with` gives to the children of a fan-out, as far as it is known before the elements. */
-function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWith {
-  const entries: Entries = step.with ?? [];
-  const data = dataOf(chain, null);
-  const plain: PlannedWith = { added: nothing, addedCount: 0, own: elementKeys, each: null, refusal: null };
-  if (perElement) {
-    const bound = bindEntries(entries, data);
-    if (isMissing(bound)) return { ...plain, refusal: bound.missing };
-    return { ...plain, each: { with: bound, baggage: step.baggage.filter(([, path]) => isOfElement(path)) } };
-  }
-  if (entries.length === 0) return plain;
-  const rendered: { [key: string]: Json } | ReturnType<typeof renderEntries> = renderEntries(entries, data);
-  if (isMissing(rendered)) return { ...plain, refusal: rendered.missing };
-  const added: JsonObject = rendered;
-  return {
-    ...plain,
-    added: packEntries(added),
-    addedCount: Object.keys(added).length,
-    own: elementKeys.filter(key => !Object.hasOwn(added, key)),
-  };
 }

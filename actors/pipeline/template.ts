@@ -1,7 +1,7 @@
 // Renders the templates of `with`. What is missing refuses, and names the path.
 import type { Path, Template } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
-import { type Data, formatPath, lookUp } from './lookup.ts';
+import { type Data, formatPath } from './lookup.ts';
 
 export type Entries = readonly (readonly [string, Template])[];
 export type Missing = { readonly missing: string };
@@ -23,7 +23,7 @@ export function render(template: Template, data: Data): Json | Missing {
     case 'literal':
       return template.value;
     case 'reference': {
-      const value = lookUp(template.path, data);
+      const value = data(template.path);
       return value === undefined ? new MissingPath(template.path) : value;
     }
     case 'text':
@@ -59,7 +59,7 @@ function renderText(parts: readonly (string | Path)[], data: Data): string | Mis
       text += part;
       continue;
     }
-    const value = lookUp(part, data);
+    const value = data(part);
     if (value === undefined) return new MissingPath(part);
     text += typeof value === 'string' ? value : JSON.stringify(value);
   }

@@ -8,6 +8,7 @@ import {
   listHead,
   mapCount,
   mapHead,
+  overlayMap,
   skipValue,
   spanAt,
   textAt,
@@ -72,4 +73,15 @@ it('writes whole numbers as packing does, and reads texts', () => {
     expect(textAt(pack(text), 0)).toBe(text);
   }
   expect(textAt(pack(1), 0)).toBeNull();
+});
+
+it('lays entries over a map as a spread does', () => {
+  const map = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'é', 'item'), json, { noNullPrototype: true });
+  fc.assert(
+    fc.property(map, map, (under, over) => {
+      const added = pack(over);
+      const laid = overlayMap(pack(under), Object.keys(over), added.subarray(contentsOf(added)));
+      expect(unpack(laid)).toEqual(JSON.parse(JSON.stringify({ ...under, ...over })));
+    }),
+  );
 });

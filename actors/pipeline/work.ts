@@ -1,0 +1,114 @@
+// A chain comes to a step with work: its baggage and templates are put in, and its job is made, or its fan-out begins.
+import { pack } from '../../runtime/packing.ts';
+import { listCount, overlayMap, spanAt } from '../../runtime/splice.ts';
+import { addBaggage, contextBytesMax } from './baggage.ts';
+import { type Chain, dataOf, Packed } from './chain.ts';
+import type { Children } from './children.ts';
+import type { Node, WorkStep } from './compile.ts';
+import type { Desk, Stand } from './desk.ts';
+import type { Expansion } from './expansion.ts';
+import { beginFanOut, type FanPlan, packEntries } from './fanout.ts';
+import { endChains, markFork } from './gather.ts';
+import { formatPath } from './lookup.ts';
+import type { Run, Scope } from './run.ts';
+import { bindEntries, isMissing, isOfElement, renderEntries } from './template.ts';
+
+export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
+
+export class Work {
+  readonly #desk: Desk;
+  readonly #children: Children;
+  readonly #expansion: Expansion;
+
+  constructor(desk: Desk, children: Children, expansion: Expansion) {
+    this.#desk = desk;
+    this.#children = children;
+    this.#expansion = expansion;
+  }
+
+  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, chain: Chain): void {
+    const context = contextAt(step, chain);
+    if (context.bytes.length > contextBytesMax) {
+      this.#desk.fail(run, `step "${step.id}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`);
+      return;
+    }
+    const carrying = context === chain.context ? chain : { ...chain, context };
+    if (step.foreach === null) this.#single(run, scope, number, step, carrying);
+    else this.#fanOut(run, scope, number, step, perElement, carrying);
+  }
+
+  #single(run: Run, scope: Scope, node: number, step: WorkStep, chain: Chain): void {
+    const stand = { ...standAt(scope, node, chain), first: null };
+    const payload = chain.payload.bytes;
+    const added = step.with === null ? {} : renderEntries(step.with, dataOf(chain, null));
+    if (isMissing(added)) this.#children.make(run, step, stand, [payload], added.missing);
+    else {
+      const keys = Object.keys(added);
+      const laid = keys.length === 0 ? payload : overlayMap(payload, keys, packEntries(added));
+      this.#children.make(run, step, stand, [laid], null);
+    }
+  }
+
+  #fanOut(run: Run, scope: Scope, node: number, step: WorkStep, perElement: boolean, chain: Chain): void {
+    const from = step.foreach!;
+    const root = from.root === 'payload' ? chain.payload.bytes : chain.context.bytes;
+    const span = spanAt(root, from.keys);
+    const list = span && root.subarray(span.from, span.to);
+    const count = list ? listCount(list) : -1;
+    if (list === null || count < 0) {
+      const what = list === null ? 'is missing' : 'is not a list';
+      this.#desk.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
+      return;
+    }
+    markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
+    if (count === 0) {
+      endChains(this.#desk, run, scope, 1);
+      return;
+    }
+    const plan = { ...standAt(scope, node, chain), list, ...planWith(step, perElement, chain) };
+    this.#expansion.add(run, beginFanOut(run.fansMade++, count, plan));
+  }
+}
+
+/** The context with the step's baggage, but for what only the elements of a fan-out know. */
+function contextAt({ foreach, baggage }: WorkStep, chain: Chain): Packed {
+  const known = foreach === null ? baggage : baggage.filter(([, path]) => !isOfElement(path));
+  if (known.length === 0) return chain.context;
+  return new Packed(pack(addBaggage(chain.context.map, known, dataOf(chain, null))));
+}
+
+function standAt(scope: Scope, node: number, chain: Chain): Omit<Stand, 'first'> {
+  const { path, cause, event, context } = chain;
+  return { scope: scope.id, node, path, cause, depth: chain.depth + 1, event, context: context.bytes };
+}
+
+type PlannedWith = Pick<FanPlan, 'added' | 'addedCount' | 'own' | 'each' | 'missing'>;
+
+const elementKeys = ['item', 'index'] as const;
+const nothingAdded: PlannedWith = {
+  added: new Uint8Array(0),
+  addedCount: 0,
+  own: elementKeys,
+  each: null,
+  missing: null,
+};
+
+/** What `with` gives to the children of a fan-out, as far as it is known before the elements. */
+function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWith {
+  const entries = step.with ?? [];
+  const data = dataOf(chain, null);
+  if (perElement) {
+    const bound = bindEntries(entries, data);
+    if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing };
+    return { ...nothingAdded, each: { with: bound, baggage: step.baggage.filter(([, path]) => isOfElement(path)) } };
+  }
+  const added = renderEntries(entries, data);
+  if (isMissing(added)) return { ...nothingAdded, missing: added.missing };
+  return {
+    added: packEntries(added),
+    addedCount: Object.keys(added).length,
+    own: elementKeys.filter(key => !Object.hasOwn(added, key)),
+    each: null,
+    missing: null,
+  };
+}
