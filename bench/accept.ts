@@ -55,8 +55,9 @@ async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
   const holds = surplus >= 0 && surplus <= 2 * parameters.connections;
   if (!holds) throw new Error(`${load.completed} were answered 202, and ${depthAfter} are queued`);
   const last = await caller.job(await caller.submit(path, { n: 'last' }));
+  // What still queues stays queued: a stop takes nothing new to a thread.
   stage.openGates();
-  await service.kill();
+  await service.stop();
   return { load, cost, work: { holds, last: [last.plugin, last.command, last.status] } };
 }
 
@@ -83,7 +84,7 @@ async function measure(service: Service, { connections, seconds, warmupSeconds }
   const before = service.usage();
   const load = await runClient(service, connections, seconds, stage);
   if (load.completed === 0) throw new Error('nothing was accepted');
-  return { load: { ...load, before: depth }, cost: costMetrics(before, service.usage(), load.completed) };
+  return { load: { ...load, before: depth }, cost: costMetrics([{ before, after: service.usage() }], load.completed) };
 }
 
 async function runClient(service: Service, connections: number, seconds: number, stage: Stage): Promise<Load> {

@@ -2,17 +2,17 @@
 import type { Metric } from './bench.ts';
 import type { Usage } from './usage.ts';
 
-/** What was used between two looks. With `jobs`, also the CPU time that one of them took. */
-export function costMetrics(before: Usage, after: Usage, jobs?: number): Metric[] {
-  const serviceMs = after.service.cpuMs - before.service.cpuMs;
-  const hostMs = after.host.cpuMs - before.host.cpuMs;
-  const perJob: Metric[] =
-    jobs === undefined ? [] : [{ name: 'cpu_per_job_us', value: ((serviceMs + hostMs) * 1000) / jobs, unit: 'us' }];
+export type Stretch = { readonly before: Usage; readonly after: Usage };
+
+/** What was used over stretches of work, memory at the end of the last. By job, too. */
+export function costMetrics(stretches: readonly Stretch[], jobs: number): Metric[] {
+  const serviceMs = stretches.reduce((sum, { before, after }) => sum + after.service.cpuMs - before.service.cpuMs, 0);
+  const hostMs = stretches.reduce((sum, { before, after }) => sum + after.host.cpuMs - before.host.cpuMs, 0);
   return [
     { name: 'cpu_service_s', value: serviceMs / 1000, unit: 's' },
     { name: 'cpu_host_s', value: hostMs / 1000, unit: 's' },
-    ...perJob,
-    ...memoryMetrics(after),
+    { name: 'cpu_per_job_us', value: ((serviceMs + hostMs) * 1000) / jobs, unit: 'us' },
+    ...memoryMetrics(stretches.at(-1)!.after),
   ];
 }
 

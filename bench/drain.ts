@@ -41,7 +41,7 @@ export const drain: Bench<Drain> = {
     await emptied(caller);
     await succeeded(caller, samples.at(-1)!.jobId);
     const elapsedMs = performance.now() - startMs;
-    const cost = costMetrics(before, service.usage(), jobs);
+    const cost = costMetrics([{ before, after: service.usage() }], jobs);
     const results: unknown[] = [];
     for (const { n, jobId } of samples) results.push([n, (await succeeded(caller, jobId)).result?.result]);
     await service.stop();

@@ -1,7 +1,7 @@
 // Bench: one pipeline run with very many children by foreach, then a join; and a small one as its caller sees it.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
-import { costMetrics } from './cost.ts';
+import { costMetrics, type Stretch } from './cost.ts';
 import { Connection } from './load/connection.ts';
 import { requestBytes } from './load/request.ts';
 import { momentUs } from './moment.ts';
@@ -42,10 +42,12 @@ export const fanout: Bench<Fanout> = {
   async run({ children, runs, smallChildren, smallRuns }: Fanout, stage: Stage) {
     const service = await stage.start({ pipelines: [pipeline] });
     const caller = service.caller();
-    const before = service.usage();
     const large: Run[] = [];
-    for (let run = 0; run < runs; run++) large.push(await runOnce(caller, children));
-    const cost = costMetrics(before, service.usage(), children * runs);
+    for (let run = 0; run < runs; run++) large.push(await runOnce(service, caller, children));
+    const cost = costMetrics(
+      large.map(({ usage }) => usage),
+      children * runs,
+    );
     const small = await callOften(service, smallChildren, smallRuns);
     await service.stop();
     const perS = large.map(({ wholeUs }) => children / (wholeUs / 1e6));
@@ -77,10 +79,13 @@ type Run = {
   readonly wholeUs: number;
   /** From the end of `make` to the end of the last child. */
   readonly childrenUs: number;
+  /** Of the run, not of reading its tree. */
+  readonly usage: Stretch;
   readonly work: unknown;
 };
 
-async function runOnce(caller: Caller, children: number): Promise<Run> {
+async function runOnce(service: Service, caller: Caller, children: number): Promise<Run> {
+  const before = service.usage();
   const id = await caller.submit('/pipeline/fan?async=true', { count: children });
   const root = await until(async () => settled(await caller.job(id)), {
     everyMs: 50,
@@ -88,6 +93,7 @@ async function runOnce(caller: Caller, children: number): Promise<Run> {
     what: `a run with ${children} children`,
   });
   if (root.status !== 'succeeded') throw new Error(`the run is ${root.status}: ${root.last_error}`);
+  const usage = { before, after: service.usage() };
   const tree = await caller.tree(id);
   const make = tree.find(({ command }) => command === 'make');
   const works = tree.filter(({ command }) => command === 'work');
@@ -99,6 +105,7 @@ async function runOnce(caller: Caller, children: number): Promise<Run> {
   return {
     wholeUs: momentUs(root.completed_at) - momentUs(root.created_at),
     childrenUs: lastUs - momentUs(make.completed_at),
+    usage,
     work: { result: root.result, results: works.map(({ result }) => JSON.stringify(result?.result)).sort() },
   };
 }

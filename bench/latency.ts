@@ -50,7 +50,7 @@ export const latency: Bench<Latency> = {
     const expect = { status: 200, text: done };
     const many = await runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
     if (many.completed === 0) throw new Error('no run ended');
-    const cost = costMetrics(before, service.usage(), many.completed);
+    const cost = costMetrics([{ before, after: service.usage() }], many.completed);
     await service.stop();
     const us = (name: string, value: number) => ({ name, value, unit: 'us' });
     return {
