@@ -1,0 +1,123 @@
+// What starts pipelines besides calls: events and hooks.
+import { describe, expect, it } from 'vitest';
+import { payloads, plugins } from './cast.ts';
+import { errorOf, payloadOf, resultOf, Stage } from './stage.ts';
+
+describe('an emitted event', () => {
+  const pipelines = [
+    { name: 'p', on: 'found', steps: [{ uses: 'sink' }] },
+    { name: 'q', on: 'found', steps: [{ uses: 'echo' }] },
+  ];
+
+  it('starts every pipeline whose `on` is its type, also from a direct call', () => {
+    const s = new Stage({ plugins, pipelines });
+    const job = s.submit('emit', { events: [{ type: 'found', payload: { a: 1 } }, { type: 'other' }] });
+    s.finish();
+    expect(s.of('pipeline').map(run => run.command)).toEqual(['p', 'q']);
+    expect(s.of('pipeline')[0]!.group).toMatchObject({ parent: job.id, root: job.id, depth: 1 });
+    expect(s.of('sink')[0]!.group).toMatchObject({ depth: 2, root: job.id, event: { type: 'found', source: 'emit' } });
+    expect(payloadOf(s.of('sink')[0]!)).toEqual({ a: 1 });
+  });
+
+  it('of a job that failed starts nothing', () => {
+    const s = new Stage({
+      plugins: { ...plugins, bad: () => ({ error: 'x', events: [{ type: 'found' }] }) },
+      pipelines,
+    });
+    s.submit('bad');
+    s.finish();
+    expect(s.of('pipeline')).toEqual([]);
+  });
+
+  it('starts a run that the outer one neither waits for nor fails with', () => {
+    const s = new Stage({
+      plugins,
+      pipelines: [
+        { name: 'o', steps: [{ uses: 'emit' }] },
+        { name: 'p', on: 'found', steps: [{ uses: 'fail' }] },
+      ],
+    });
+    const run = s.run('o', { events: [{ type: 'found' }] });
+    expect([run.status, resultOf(run), s.of('pipeline')[1]!.status]).toEqual(['succeeded', 'emitted', 'failed']);
+    expect(s.of('fail')[0]!.group.root).toEqual(run.id);
+  });
+
+  it('with a dedupe_key starts each target once in a day', () => {
+    const s = new Stage({
+      plugins,
+      pipelines: [
+        ...pipelines,
+        {
+          name: 'o',
+          steps: [{ uses: 'emit' }, { id: 'b', uses: 'text' }, { uses: 'late', join: 'all', on_error: 'continue' }],
+        },
+      ],
+    });
+    const event = { type: 'found', dedupe_key: 'k' };
+    s.submit('emit', { events: [event, event] });
+    s.submit('emit', { events: [event] });
+    s.finish();
+    expect([s.of('sink').length, s.of('echo').length]).toEqual([1, 1]);
+    const run = s.run('o', { events: [event, event] });
+    expect(run.status).toBe('succeeded');
+    expect(payloadOf(s.of('late')[0]!)).toEqual({ results: ['words'], succeeded: 1, failed: 0 });
+    s.run('o', { events: [event] });
+    expect([s.of('text').length, s.of('late').length]).toEqual([1, 2]);
+    s.nowUs += 24 * 3600 * 1_000_000;
+    s.submit('emit', { events: [event] });
+    s.finish();
+    expect(s.of('sink').length).toBe(2);
+  });
+
+  it('that goes round and round is stopped after 64 jobs, and the loop is named', () => {
+    const s = new Stage({
+      plugins: { ...plugins, spin: payload => ({ events: [{ type: 'again', payload }] }) },
+      pipelines: [{ name: 'loop', on: 'again', steps: [{ uses: 'spin' }] }],
+    });
+    s.submit('spin', {});
+    s.finish();
+    expect(s.of('spin').length).toBe(65);
+    const last = s.of('spin').at(-1)!;
+    expect([last.status, errorOf(last)]).toEqual([
+      'dead',
+      'stopped after 64 jobs in one chain of events; the loop: spin.handle → pipeline.loop → spin.handle',
+    ]);
+    expect(s.of('pipeline').at(-1)!.status).toBe('failed');
+  });
+});
+
+describe('a hook', () => {
+  const pipelines = [
+    { name: 'failed', on_hook: 'job.failed', steps: [{ uses: 'sink' }] },
+    { name: 'completed', on_hook: 'job.completed', steps: [{ uses: 'text' }] },
+    { name: 'p', steps: [{ uses: 'echo' }] },
+  ];
+
+  it('starts a pipeline when a job ends for good, with what happened', () => {
+    const s = new Stage({ plugins, pipelines });
+    const job = s.submit('fail');
+    s.finish();
+    expect(payloads(s.of('sink'))).toEqual([
+      { job_id: job.text, plugin: 'fail', command: 'handle', status: 'failed', error: 'broken' },
+    ]);
+    expect(s.of('text')).toEqual([]);
+  });
+
+  it('is not started by jobs of a hooked run, nor by runs', () => {
+    const s = new Stage({ plugins, pipelines });
+    s.run('p', { x: 1 });
+    expect(s.of('text').length).toBe(1);
+    expect(s.of('text')[0]!.group.hooked).toBe(true);
+  });
+
+  it('of a time-out is its own, and a dead job counts as failed', () => {
+    const s = new Stage({
+      plugins: { ...plugins, dead: () => ({ error: 'x', status: 'dead' }) },
+      pipelines: [...pipelines, { name: 't', on_hook: 'job.timed_out', steps: [{ uses: 'echo' }] }],
+    });
+    s.submit('late');
+    s.submit('dead');
+    s.finish();
+    expect([s.of('echo').length, s.of('sink').length]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,99 @@
+// Fan-outs: one job per element, expanded a part at a time.
+import { describe, expect, it } from 'vitest';
+import { payloads, plugins, stage } from './cast.ts';
+import { contextOf, errorOf, resultOf, Stage } from './stage.ts';
+
+describe('a foreach', () => {
+  it('makes one job per element, with item, index and what `with` names', () => {
+    const s = stage([{ uses: 'echo', foreach: 'payload.list', with: { root: '{payload.root}' } }]);
+    const run = s.run('p', { list: ['a', { b: 1 }], root: '/r', more: 1 });
+    expect(payloads(s.of('echo'))).toEqual([
+      { item: 'a', index: 0, root: '/r' },
+      { item: { b: 1 }, index: 1, root: '/r' },
+    ]);
+    expect(resultOf(run)).toEqual(payloads(s.of('echo')));
+    expect(s.messages.filter(message => message.kind === 'create').length).toBe(1);
+  });
+
+  it('gives each element its own `with` and baggage where these refer to it', () => {
+    const s = stage([
+      {
+        uses: 'text',
+        foreach: 'payload.list',
+        with: { name: '{payload.item.n}!', root: '{payload.root}' },
+        baggage: { pkg: 'payload.item.n' },
+      },
+      { uses: 'sink' },
+    ]);
+    s.run('p', { list: [{ n: 'a' }, { n: 'b' }, {}, { n: 'c' }], root: 1 });
+    expect(payloads(s.of('text'))).toMatchObject([
+      { name: 'a!', root: 1 },
+      { name: 'b!' },
+      { item: {}, index: 2 },
+      { name: 'c!' },
+    ]);
+    expect(s.of('text').map(job => job.status)).toEqual(['succeeded', 'succeeded', 'failed', 'succeeded']);
+    expect(s.of('text').map(contextOf)).toEqual([{ pkg: 'a' }, { pkg: 'b' }, {}, { pkg: 'c' }]);
+  });
+
+  it('lets `with` name item or index itself', () => {
+    const s = stage([{ uses: 'echo', foreach: 'payload.list', with: { item: 'x' } }]);
+    expect(resultOf(s.run('p', { list: [5] }))).toEqual({ item: 'x', index: 0 });
+  });
+
+  it('over an empty list makes nothing, and the join behind it runs', () => {
+    const s = stage([
+      { uses: 'echo', foreach: 'payload.list' },
+      { uses: 'sink', join: 'all' },
+    ]);
+    expect(resultOf(s.run('p', { list: [] }))).toEqual({ results: [], succeeded: 0, failed: 0 });
+  });
+
+  it.each([
+    ['something missing', {}, 'step "a": foreach: payload.list is missing'],
+    ['something that is no list', { list: {} }, 'step "a": foreach: payload.list is not a list'],
+  ])('over %s fails the run, naming the path', (_, payload, message) => {
+    const s = stage([{ id: 'a', uses: 'echo', foreach: 'payload.list', on_error: 'continue' }]);
+    const run = s.run('p', payload);
+    expect([run.status, errorOf(run), s.leftovers()]).toEqual(['failed', message, 0]);
+  });
+
+  it('is one run per element with a call', () => {
+    const s = new Stage({
+      plugins,
+      pipelines: [
+        {
+          name: 'p',
+          steps: [
+            { call: 'q', foreach: 'payload.list' },
+            { uses: 'sink', join: 'all' },
+          ],
+        },
+        { name: 'q', steps: [{ uses: 'double' }] },
+      ],
+    });
+    expect(resultOf(s.run('p', { list: [1, 2, 3] }))).toEqual({ results: [2, 4, 6], succeeded: 3, failed: 0 });
+  });
+
+  it('of many elements is expanded over turns, with a bounded number of unsettled jobs', () => {
+    const s = stage([
+      { uses: 'double', foreach: 'payload.list' },
+      { uses: 'sink', join: 'all', collect: 'counts' },
+    ]);
+    const id = s.start('p', { list: Array.from({ length: 40_000 }, (_, i) => i) });
+    expect(s.waiting.length).toBe(4096);
+    let most = 0;
+    for (let turn = 0; turn < 20; turn++) {
+      s.work(0);
+      most = Math.max(most, s.waiting.length);
+    }
+    expect(most).toBe(16_384);
+    s.restart();
+    s.finish();
+    expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 40_000, failed: 0 });
+    expect(Math.max(...s.messages.map(message => (message.kind === 'create' ? message.payloads.length : 0)))).toBe(
+      1024,
+    );
+    expect(s.leftovers()).toBe(0);
+  });
+});
