@@ -16,6 +16,7 @@ export class Clients {
   readonly #gateway: Gateway;
   readonly #random: Random;
   readonly #onSeen: OnSeen;
+  #unread = 0;
 
   constructor(gateway: Gateway, random: Random, onSeen: OnSeen) {
     this.#gateway = gateway;
@@ -23,9 +24,10 @@ export class Clients {
     this.#onSeen = onSeen;
   }
 
-  /** So many at once, until a call fails; resolves when all of them have noticed. */
-  async callUntilGone(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#one()));
+  /** So many at once, until a call fails; resolves when all of them have noticed. After `calls` calls they only look. */
+  async callUntilGone(count: number, calls: number): Promise<void> {
+    const acceptedMax = this.accepted.length + calls;
+    await Promise.all(Array.from({ length: count }, () => this.#one(acceptedMax)));
   }
 
   async acknowledged(more: number): Promise<void> {
@@ -33,10 +35,10 @@ export class Clients {
     await until(`${more} more are acknowledged`, () => this.accepted.length >= target);
   }
 
-  async #one(): Promise<void> {
+  async #one(acceptedMax: number): Promise<void> {
     for (;;) {
       try {
-        await this.#submit();
+        if (this.accepted.length < acceptedMax) await this.#submit();
         await this.#look();
       } catch (error) {
         // The service is gone, or an answer broke off with it.
@@ -72,12 +74,14 @@ export class Clients {
     };
   }
 
-  /** Now and then somebody looks at one of the jobs. */
+  /** Reads a job: by turns the oldest whose end was not read yet, and any. */
   async #look(): Promise<void> {
     const { between } = this.#random;
-    if (between(1, 3) > 1) return;
-    const { id } = this.accepted[between(Math.max(0, this.accepted.length - 60), this.accepted.length - 1)]!;
-    const job = await this.#gateway.job(id);
-    if (job.completed_at !== null) this.#onSeen(job);
+    const isAny = between(1, 3) === 1;
+    const place = isAny ? between(0, this.accepted.length - 1) : Math.min(this.#unread, this.accepted.length - 1);
+    const job = await this.#gateway.job(this.accepted[place]!.id);
+    if (job.completed_at === null) return;
+    this.#onSeen(job);
+    if (place === this.#unread) this.#unread++;
   }
 }

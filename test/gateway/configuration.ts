@@ -1,5 +1,5 @@
 // A configuration for a test, written into a directory: plugins from their sources, everything else as data.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 type Data = { readonly [key: string]: unknown };
@@ -23,8 +23,9 @@ export const everythingToken = 'test-token-for-everything';
 export function writeConfiguration(directory: string, settings: Settings): void {
   const { plugins = {}, instances = {}, pipelines = [], service, state, api } = settings;
   const root = join(directory, 'plugins');
-  rmSync(root, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });
+  for (const name of readdirSync(root))
+    if (!Object.hasOwn(plugins, name)) rmSync(join(root, name), { recursive: true, force: true });
   for (const [name, source] of Object.entries(plugins)) writePlugin(join(root, name), name, source);
   const document = {
     service: { log_level: 'debug', max_workers: 2, ...service },
@@ -44,6 +45,13 @@ function writePlugin(directory: string, name: string, source: PluginSource): voi
   const commands = names.map(command => ({ name: command, type: 'write', ...(named[command] as Data | undefined) }));
   const manifest = { manifest_spec: 'headgate.plugin', manifest_version: 1, name, version: '1.0.0', protocol: 2 };
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, 'manifest.yaml'), JSON.stringify({ ...manifest, entrypoint, ...more, commands }));
-  writeFileSync(join(directory, entrypoint), code, { mode: 0o755 });
+  put(join(directory, 'manifest.yaml'), JSON.stringify({ ...manifest, entrypoint, ...more, commands }));
+  put(join(directory, entrypoint), code);
+}
+
+/** Whoever reads the file meanwhile sees it whole; one that stays as it was is not touched. */
+function put(path: string, text: string): void {
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
+  writeFileSync(`${path}.new`, text, { mode: 0o755 });
+  renameSync(`${path}.new`, path);
 }
