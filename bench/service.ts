@@ -1,10 +1,10 @@
 // The gateway as a bench runs it: the real command in a process of its own, found by the line that says it is ready.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Caller } from './caller.ts';
 import { until } from './pause.ts';
 import { commandFile } from './project.ts';
-import { type Usage, usageOf } from './usage.ts';
+import { descendantsOf, type Usage, usageOf } from './usage.ts';
 
 const readyMsMax = 120_000;
 const stopMsMax = 60_000;
@@ -25,6 +25,7 @@ export class Service {
   readonly #exit: Promise<number | string>;
   readonly spawnedAtMs = Date.now();
   #exited = false;
+  #orphans: readonly number[] = [];
   #url: URL | null = null;
   /** From the start of the process to the line `ready`, as that line tells the time. */
   #readyMs = Number.NaN;
@@ -91,10 +92,18 @@ export class Service {
     if (status !== 0) throw new Error(`the service ended with ${status}: ${this.lastWords()}`);
   }
 
-  /** Ends it as a crash would. */
+  /** Ends it as a crash would. Its hosts end a moment later. */
   async kill(): Promise<void> {
+    if (!this.#exited) this.#orphans = descendantsOf(this.pid);
     this.#child.kill('SIGKILL');
     await this.#exit;
+  }
+
+  /** Kills it, and resolves when its hosts have ended too. */
+  async end(): Promise<void> {
+    await this.kill();
+    const isGone = () => (this.#orphans.some(pid => existsSync(`/proc/${pid}`)) ? undefined : true);
+    await until(isGone, { everyMs: 10, withinMs: 10_000, what: 'the end of the plugin hosts' });
   }
 
   /** The end of its log. */

@@ -73,8 +73,7 @@ export class Stage {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#services.map(service => service.kill()));
-    // The hosts end when their pipe closes, a moment later.
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await Promise.all(this.#services.map(service => service.end()));
+    rmSync(this.directory, { recursive: true, force: true });
   }
 }
