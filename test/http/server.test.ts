@@ -59,11 +59,11 @@ describe('serve', () => {
   test('a handler that throws, now or later, answers 500 and says nothing of why', async () => {
     const gateway = await start([
       get('/now', () => {
-        throw new Error('secret at /home/me');
+        throw new Error('secret at /srv/private');
       }),
       get('/later', async () => {
         await null;
-        throw new Error('secret at /home/me');
+        throw new Error('secret at /srv/private');
       }),
       get('/fine', () => json(200, '{}')),
     ]);
