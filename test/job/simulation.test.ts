@@ -55,7 +55,9 @@ function check(world: Simulation): void {
     ended[job.status as keyof typeof ended]++;
     expect(job.attempt).toBeLessThanOrEqual(4);
   }
-  const finals = [...store.scan('attempts', {})].map(({ value }) => decodeAttempt(value)).filter(attempt => attempt.final);
+  const finals = [...store.scan('attempts', {})]
+    .map(({ value }) => decodeAttempt(value))
+    .filter(attempt => attempt.final);
   // A kill between commit and answer leaves jobs that nobody was told of: more ends than answers, never fewer.
   expect(finals.length).toBeGreaterThanOrEqual(world.accepted.length);
   let counted = 0;

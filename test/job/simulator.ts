@@ -28,7 +28,11 @@ export function command(name: string, more: Partial<Command> = {}): Command {
   return { name, type: 'write', retrySafe: true, ...plain, ...more };
 }
 
-export function plugin(name: string, more: Partial<PluginInstance> = {}, commands = [command('handle')]): PluginInstance {
+export function plugin(
+  name: string,
+  more: Partial<PluginInstance> = {},
+  commands = [command('handle')],
+): PluginInstance {
   return {
     name,
     manifest: {
@@ -133,7 +137,13 @@ export class Simulation {
 
   submit(pluginName: string, commandName: string, payload: unknown): void {
     const replyTo = { thread: 'edge', ask: ++this.#asks };
-    const message = { plugin: pluginName, command: commandName, payload: pack(payload), submittedBy: 'test', event: null };
+    const message = {
+      plugin: pluginName,
+      command: commandName,
+      payload: pack(payload),
+      submittedBy: 'test',
+      event: null,
+    };
     this.#loop.deliver('job', { kind: 'submit', replyTo, ...message });
   }
 
@@ -198,7 +208,8 @@ export class Simulation {
     const done = tasks - unstarted;
     const outcomes = Array.from({ length: done }, (_, task) => this.#outcome(frame, task));
     if (done > 0) this.tell({ kind: 'outcomes', slot, frameId, outcomes });
-    if (unstarted > 0) this.tell({ kind: 'returned', slot, frameId, tasks: Array.from({ length: unstarted }, (_, k) => done + k) });
+    if (unstarted > 0)
+      this.tell({ kind: 'returned', slot, frameId, tasks: Array.from({ length: unstarted }, (_, k) => done + k) });
   }
 
   #outcome(frame: TaskFrame, task: number): Outcome {
@@ -206,8 +217,10 @@ export class Simulation {
     const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));
     this.runs.push({ id, attempt: frame.attempts[task]! });
     const common = { task, startedUs: this.nowUs, runUs: 10 };
-    if (this.#faults.timeout > dice()) return { ...common, verdict: 'timed_out', permanent: false, body: failure('too late') };
-    if (this.#faults.permanent > dice()) return { ...common, verdict: 'error', permanent: true, body: failure('never') };
+    if (this.#faults.timeout > dice())
+      return { ...common, verdict: 'timed_out', permanent: false, body: failure('too late') };
+    if (this.#faults.permanent > dice())
+      return { ...common, verdict: 'error', permanent: true, body: failure('never') };
     if (this.#faults.error > dice()) return { ...common, verdict: 'error', permanent: false, body: failure('not now') };
     return { ...common, verdict: 'ok', permanent: false, body: encodeBody({ result: pack(task) }) };
   }
