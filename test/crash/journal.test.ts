@@ -2,25 +2,33 @@
 import { expect, test } from 'vitest';
 import { type Line, wrongs } from './journal.ts';
 
-const line = (what: Line['what'], run = 'a', attempt = 1): Line => ({ job: 'j', attempt, run, what });
+const line = (what: Line['what'], run = 'a', attempt = 1, service = 1): Line => ({
+  job: 'j',
+  attempt,
+  service,
+  run,
+  what,
+});
+const first = line('service');
+const later = (what: Line['what']) => line(what, 'b', 1, 2);
 
 test.each<[what: string, lines: Line[], told: string[]]>([
-  ['a run from start to end', [line('start'), line('breath'), line('end'), line('seen')], []],
-  ['a run again after a kill', [line('start'), line('kill'), line('start', 'b'), line('end', 'b')], []],
-  ['a retry', [line('start'), line('end'), line('start', 'b', 2), line('end', 'b', 2)], []],
+  ['a run from start to end', [first, line('start'), line('breath'), line('end'), line('seen')], []],
+  ['a run again in the next life', [first, line('start'), later('service'), later('start'), later('end')], []],
+  ['a retry', [first, line('start'), line('end'), line('start', 'b', 2), line('end', 'b', 2)], []],
   [
     'two runs at once',
-    [line('start'), line('kill'), line('start', 'b'), line('breath'), line('end', 'b')],
+    [first, line('start'), later('service'), later('start'), line('breath'), later('end')],
     ['j: an older run still went on beside a newer one'],
   ],
   [
     'two runs in one life',
-    [line('start'), line('end'), line('start', 'b')],
+    [first, line('start'), line('end'), line('start', 'b')],
     ['j ran twice in one life of the service'],
   ],
   [
     'a run after the end was seen',
-    [line('start'), line('end'), line('seen'), line('kill'), line('start', 'b')],
+    [first, line('start'), line('end'), line('seen'), later('service'), later('start')],
     ['j ran again after its end had been read'],
   ],
 ])('%s', (_, lines, told) => {

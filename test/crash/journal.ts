@@ -1,11 +1,14 @@
 // Reads the journal of the crash test's plugins, and tells what must not have happened.
 
-/** `kill` and `seen` are written by the test: the service is gone; the job's end was read from the service. */
+/** `service` and `seen` are written by the test: a service is up; the job's end was read from it. */
 export type Line = {
   readonly job: string;
   readonly attempt: number;
+  /** The process of the service that the plugin host belongs to; 0 or another number where the plugin cannot know it. */
+  readonly service: number;
+  /** A name of its own for each run. */
   readonly run: string;
-  readonly what: 'start' | 'breath' | 'end' | 'seen' | 'kill';
+  readonly what: 'start' | 'breath' | 'end' | 'seen' | 'service';
 };
 
 export function readLines(text: string): Line[] {
@@ -16,20 +19,28 @@ export function readLines(text: string): Line[] {
 /** Jobs that ran while another run of theirs went on, ran again without reason, or after their end was seen. */
 export function wrongs(lines: readonly Line[]): string[] {
   const found: string[] = [];
-  const latest = new Map<string, { run: string; attempt: number; isOver: boolean; life: number }>();
+  const services = new Set(lines.filter(({ what }) => what === 'service').map(({ service }) => service));
   const seen = new Set<string>();
-  let life = 0;
-  for (const { job, attempt, run, what } of lines) {
+  /** The newest run of each job, with its last line. */
+  const latest = new Map<string, Line>();
+  for (const line of lines) {
+    const { job, what } = line;
+    if (what === 'service') continue;
+    if (what === 'seen') {
+      seen.add(job);
+      continue;
+    }
     const known = latest.get(job);
-    if (what === 'kill') life++;
-    else if (what === 'seen') seen.add(job);
-    else if (what === 'start') {
+    if (what === 'start') {
       if (seen.has(job)) found.push(`${job} ran again after its end had been read`);
-      const isRetry = known?.isOver === true && attempt > known.attempt;
-      if (known && known.life === life && !isRetry) found.push(`${job} ran twice in one life of the service`);
-      latest.set(job, { run, attempt, isOver: false, life });
-    } else if (known?.run !== run) found.push(`${job}: an older run still went on beside a newer one`);
-    else if (what === 'end') known.isOver = true;
+      const isSameLife = known?.service === line.service && services.has(line.service);
+      const isRetry = known?.what === 'end' && line.attempt > known.attempt;
+      if (isSameLife && !isRetry) found.push(`${job} ran twice in one life of the service`);
+    } else if (known?.run !== line.run) {
+      found.push(`${job}: an older run still went on beside a newer one`);
+      continue;
+    }
+    latest.set(job, line);
   }
   return found;
 }

@@ -22,9 +22,10 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   const instances = { working: { retry }, adding: { retry }, program: { retry } };
   const gateway = await startGateway({ plugins, pipelines, instances, service: { log_level: 'info' } });
   const journal = join(gateway.directory, 'journal');
-  appendFileSync(journal, '');
   const mark = (what: Line['what'], job: string) =>
-    appendFileSync(journal, `${JSON.stringify({ job, attempt: 0, run: 'test', what })}\n`);
+    appendFileSync(journal, `${JSON.stringify({ job, attempt: 0, service: gateway.pid, run: 'test', what })}\n`);
+
+  mark('service', '');
 
   /** Ends as they were first read: nothing of them may change. */
   const ends = new Map<string, string>();
@@ -46,9 +47,9 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
     const written = statSync(journal).size + random.between(1, writtenMax);
     if (random.between(1, 3) > 1) await until('plugins are at work', () => statSync(journal).size >= written);
     await gateway.kill9();
-    mark('kill', '');
     await gone;
     await gateway.start();
+    mark('service', '');
   }
 
   const { accepted } = clients;

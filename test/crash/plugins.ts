@@ -5,10 +5,12 @@ import { appendFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 const journal = resolve(import.meta.dirname, '../../journal');
+// Read once: when the service is gone, this process gets another parent.
+const service = process.ppid;
 let runs = 0;
 const begin = ({ job_id: job, attempt }) => {
   const run = process.pid + '.' + Math.random().toString(36).slice(2) + '.' + ++runs;
-  const note = what => appendFileSync(journal, JSON.stringify({ job, attempt, run, what }) + '\\n');
+  const note = what => appendFileSync(journal, JSON.stringify({ job, attempt, service, run, what }) + '\\n');
   note('start');
   return note;
 };
@@ -48,7 +50,7 @@ const program = `#!/bin/sh
 read request
 job=\${request#*'"job_id":"'}
 job=\${job%%'"'*}
-note() { printf '{"job":"%s","attempt":0,"run":"%s","what":"%s"}\\n' "$job" "$$" "$1" >> ../../journal; }
+note() { printf '{"job":"%s","attempt":0,"service":0,"run":"%s","what":"%s"}\\n' "$job" "$$" "$1" >> ../../journal; }
 note start
 for breath in 1 2 3; do sleep 0.005; note breath; done
 note end
