@@ -4,7 +4,7 @@
 // sequence) and itself. The top sequence is one always, because its end gathers the run's result. A nested sequence with
 // joins is one up to its last join; what follows that join, and every other nested sequence, is part of the scope around it.
 import type { Join, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
-import { isOfElement, needsElement } from './template.ts';
+import { isLateTemplate, isOfElement } from './template.ts';
 
 export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 
@@ -86,5 +86,8 @@ function compileStep(compiler: Compiler, step: Step, next: number): number {
 /** Whether baggage or templates of a fan-out refer to the element. */
 function isPerElement({ foreach, with: entries, baggage }: WorkStep): boolean {
   if (foreach === null) return false;
-  return baggage.some(([, path]) => isOfElement(path)) || (entries ?? []).some(([, entry]) => needsElement(entry));
+  return (
+    baggage.some(([, path]) => isOfElement(path)) ||
+    (entries ?? []).some(([, entry]) => isLateTemplate(entry, isOfElement))
+  );
 }

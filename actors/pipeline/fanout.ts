@@ -115,11 +115,11 @@ export function takeSingle(fan: FanOut, plan: FanPlan): Single {
   const element = { item: unpack(list.subarray(fan.at, end)), index: fan.index };
   fan.at = end;
   fan.index++;
-  const data = dataOfValues({ payload: element });
-  const added = renderEntries(each!.with, data);
-  const baggage = each!.baggage;
-  const context =
-    baggage.length === 0 ? plan.context : pack(addBaggage(unpack<JsonObject>(plan.context), baggage, data));
+  const { with: entries, baggage } = each!;
+  const payload = dataOfValues({ payload: element });
+  const own = baggage.length === 0 ? null : addBaggage(unpack<JsonObject>(plan.context), baggage, payload);
+  const added = renderEntries(entries, own === null ? payload : dataOfValues({ payload: element, context: own }));
+  const context = own === null ? plan.context : pack(own);
   if (isMissing(added)) return { payload: pack(element), context, missing: added.missing };
   return { payload: pack({ ...element, ...added }), context, missing: null };
 }

@@ -71,25 +71,28 @@ export function isOfElement({ root, keys }: Path): boolean {
   return root === 'payload' && (keys[0] === 'item' || keys[0] === 'index');
 }
 
-/** Whether a template needs the element. */
-export function needsElement(template: Template): boolean {
+/** Says of a path whether it is only known later. */
+export type IsLate = (path: Path) => boolean;
+
+/** Whether a template holds a path that is only known later. */
+export function isLateTemplate(template: Template, isLate: IsLate): boolean {
   switch (template.kind) {
     case 'literal':
       return false;
     case 'reference':
-      return isOfElement(template.path);
+      return isLate(template.path);
     case 'text':
-      return template.parts.some(part => typeof part !== 'string' && isOfElement(part));
+      return template.parts.some(part => typeof part !== 'string' && isLate(part));
     case 'list':
-      return template.items.some(needsElement);
+      return template.items.some(item => isLateTemplate(item, isLate));
     case 'map':
-      return template.entries.some(([, entry]) => needsElement(entry));
+      return template.entries.some(([, entry]) => isLateTemplate(entry, isLate));
   }
 }
 
-/** The template with all that is known before the elements put in: what is left refers to the element alone. */
-export function bindTemplate(template: Template, data: Data): Template | Missing {
-  if (!needsElement(template)) {
+/** The template with all that is known now put in: what is left refers to what is late alone. */
+export function bindTemplate(template: Template, data: Data, isLate: IsLate): Template | Missing {
+  if (!isLateTemplate(template, isLate)) {
     const value = render(template, data);
     return isMissing(value) ? value : { kind: 'literal', value };
   }
@@ -100,7 +103,7 @@ export function bindTemplate(template: Template, data: Data): Template | Missing
     case 'text': {
       const parts: (string | Path)[] = [];
       for (const part of template.parts) {
-        const bound = typeof part === 'string' || isOfElement(part) ? part : renderText([part], data);
+        const bound = typeof part === 'string' || isLate(part) ? part : renderText([part], data);
         if (isMissing(bound)) return bound;
         parts.push(bound);
       }
@@ -109,23 +112,23 @@ export function bindTemplate(template: Template, data: Data): Template | Missing
     case 'list': {
       const items: Template[] = [];
       for (const item of template.items) {
-        const bound = bindTemplate(item, data);
+        const bound = bindTemplate(item, data, isLate);
         if (isMissing(bound)) return bound;
         items.push(bound);
       }
       return { kind: 'list', items };
     }
     case 'map': {
-      const entries = bindEntries(template.entries, data);
+      const entries = bindEntries(template.entries, data, isLate);
       return isMissing(entries) ? entries : { kind: 'map', entries };
     }
   }
 }
 
-export function bindEntries(entries: Entries, data: Data): Entries | Missing {
+export function bindEntries(entries: Entries, data: Data, isLate: IsLate): Entries | Missing {
   const bound: (readonly [string, Template])[] = [];
   for (const [key, template] of entries) {
-    const value = bindTemplate(template, data);
+    const value = bindTemplate(template, data, isLate);
     if (isMissing(value)) return value;
     bound.push([key, value]);
   }

@@ -1,4 +1,5 @@
 // A chain comes to a step with work: its baggage and templates are put in, and its job is made, or its fan-out begins.
+import type { Path } from '../../config/pipeline/definition.ts';
 import { pack } from '../../runtime/packing.ts';
 import { listCount, overlayMap, spanAt } from '../../runtime/splice.ts';
 import { addBaggage, contextBytesMax } from './baggage.ts';
@@ -98,9 +99,11 @@ function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWit
   const entries = step.with ?? [];
   const data = dataOf(chain, null);
   if (perElement) {
-    const bound = bindEntries(entries, data);
+    const baggage = step.baggage.filter(([, path]) => isOfElement(path));
+    const isLate = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
+    const bound = bindEntries(entries, data, isLate);
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing };
-    return { ...nothingAdded, each: { with: bound, baggage: step.baggage.filter(([, path]) => isOfElement(path)) } };
+    return { ...nothingAdded, each: { with: bound, baggage } };
   }
   const added = renderEntries(entries, data);
   if (isMissing(added)) return { ...nothingAdded, missing: added.missing };

@@ -1,7 +1,7 @@
 // Templates by table: what is written in `with`, and what becomes of it.
 import { describe, expect, it } from 'vitest';
 import { dataOfValues } from '../../actors/pipeline/lookup.ts';
-import { bindTemplate, isMissing, needsElement, render } from '../../actors/pipeline/template.ts';
+import { bindTemplate, isLateTemplate, isMissing, isOfElement, render } from '../../actors/pipeline/template.ts';
 import type { Template } from '../../config/pipeline/definition.ts';
 import { checkTemplates } from '../../config/pipeline/template.ts';
 import type { Json } from '../../runtime/packing.ts';
@@ -56,10 +56,10 @@ describe('a template', () => {
 
   it('that needs the element of a fan-out is bound to all else before', () => {
     const template = parse(['{payload.item.a}-{payload.n}', '{payload.n}', { i: '{payload.index}' }]);
-    expect(needsElement(template)).toBe(true);
-    const bound = bindTemplate(template, data);
+    expect(isLateTemplate(template, isOfElement)).toBe(true);
+    const bound = bindTemplate(template, data, isOfElement);
     if (isMissing(bound)) throw new Error('missing');
     expect(render(bound, dataOfValues({ payload: { item: { a: 'A' }, index: 7 } }))).toEqual(['A-5', 5, { i: 7 }]);
-    expect(isMissing(bindTemplate(parse('{payload.item}{payload.x}'), data))).toBe(true);
+    expect(isMissing(bindTemplate(parse('{payload.item}{payload.x}'), data, isOfElement))).toBe(true);
   });
 });
