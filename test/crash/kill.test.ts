@@ -13,7 +13,7 @@ const cycles = 50;
 const clientCount = 6;
 const acceptedPerCycle = 60;
 /** Bytes of the journal, some hundred a job. */
-const writtenMax = 30_000;
+const writtenMax = 12_000;
 const readersMax = 8;
 
 test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 150_000 }, async () => {

@@ -1,4 +1,6 @@
 // How the service starts, refuses to, stops, and comes back.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { refusedStart, startGateway } from './gateway.ts';
 import { echo, journal, step, worker } from './sources.ts';
@@ -82,6 +84,29 @@ test('a killed service goes on with what it had accepted', async () => {
   expect(await gateway.settled(running)).toMatchObject({ status: 'succeeded' });
   expect(await gateway.settled(queued)).toMatchObject({ status: 'succeeded', attempt: 1 });
 });
+
+test('no process of a plugin outlives a killed service by more than a moment', async () => {
+  const code = `#!/bin/sh\ntrap '' TERM\nsleep 60 &\necho $! $$ > ../../sleepers.new\nmv ../../sleepers.new ../../sleepers\nwait\n`;
+  const gateway = await startGateway({
+    plugins: { sleeping: { code, entrypoint: 'run.sh', runtime: 'process', commands: { handle: {} } } },
+  });
+  const sleepers = join(gateway.directory, 'sleepers');
+  await gateway.submit('sleeping/handle');
+  await until('the program runs', () => existsSync(sleepers));
+  const pids = readFileSync(sleepers, 'utf8').trim().split(' ').map(Number);
+  expect(pids.map(isRunning)).toEqual([true, true]);
+  await gateway.kill9();
+  await until('all of them are gone', () => !pids.some(isRunning), 2_000);
+});
+
+/** A process that has ended and waits for its parent does not count. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
 
 test('a job that may not run twice has failed as lost when the service was killed while it ran', async () => {
   const gateway = await startGateway({

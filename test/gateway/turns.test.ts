@@ -60,7 +60,7 @@ test('never two jobs at once of a plugin that is not concurrency_safe, over all 
 });
 
 test('never two at once either when a neighbour takes the host down', async () => {
-  const deadly = 'export const handle = () => { process.exit(1); };';
+  const deadly = `export const handle = () => process.kill(process.pid, 'SIGKILL');`;
   const gateway = await startGateway({
     service: { max_workers: 3 },
     plugins: { alone: { code: brief, concurrency_safe: false }, deadly },
