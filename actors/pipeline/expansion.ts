@@ -70,7 +70,7 @@ export class Expansion {
     this.#madeInTurn += count;
     this.#desk.touch(run, scope);
     scope.live += count;
-    if (plan.each && plan.missing === null) this.#makeSingles(run, step, fan, plan, count);
+    if (plan.each) this.#makeSingles(run, step, fan, plan, count);
     else {
       const first = fan.index;
       this.#children.make(run, step, standOf(plan, first, plan.context), takePayloads(fan, plan, count), plan.missing);

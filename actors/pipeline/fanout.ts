@@ -121,7 +121,7 @@ export function takeSingle(fan: FanOut, plan: FanPlan): Single {
   const added = renderEntries(entries, own === null ? payload : dataOfValues({ payload: element, context: own }));
   const context = own === null ? plan.context : pack(own);
   if (isMissing(added)) return { payload: pack(element), context, missing: added.missing };
-  return { payload: pack({ ...element, ...added }), context, missing: null };
+  return { payload: pack({ ...element, ...added }), context, missing: plan.missing };
 }
 
 /** The entries of a map as they stand in its packed form. */

@@ -102,7 +102,7 @@ function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWit
     const baggage = step.baggage.filter(([, path]) => isOfElement(path));
     const isLate = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
     const bound = bindEntries(entries, data, isLate);
-    if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing };
+    if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     return { ...nothingAdded, each: { with: bound, baggage } };
   }
   const added = renderEntries(entries, data);
