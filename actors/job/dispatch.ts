@@ -2,24 +2,13 @@
 import { bodyPart, encodeBody, hasPart } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { type Active, BusyMeter, busyWindowUs } from './analytics.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
 import type { Lane } from './lane.ts';
 import { keyBytes } from './open.ts';
+import { emptySlot, hasPlace, type Slot, type SlotName } from './slot.ts';
 import { decide } from './verdict.ts';
-
-/** A host and the frames it holds. */
-type Slot = {
-  readonly name: SlotName;
-  readonly threads: number;
-  host: PluginHost | null;
-  readonly frames: Map<number, JobFrame>;
-  /** Frames whose jobs are not short: nothing may wait behind them. */
-  slow: number;
-  /** It gave jobs back because its threads were busy: until it is heard of again, nothing may wait there either. */
-  congested: boolean;
-};
-export type SlotName = 'main' | 'quarantine';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (name: SlotName, threads: number) => PluginHost;
@@ -36,6 +25,7 @@ export class Dispatcher {
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
   #held = false;
+  readonly #busy = new BusyMeter();
 
   constructor(desk: Desk, startHost: StartHost, threads: number) {
     this.#desk = desk;
@@ -65,7 +55,12 @@ export class Dispatcher {
 
   /** Fills the free places. Frames leave after the commit. */
   dispatch(turn: Turn): void {
-    if (this.#held) return;
+    if (!this.#held) this.#fill(turn);
+    const { frames, threads } = this.#slots.main;
+    this.#busy.note(turn.nowUs, Math.min(frames.size, threads));
+  }
+
+  #fill(turn: Turn): void {
     this.#dispatchSuspect(turn);
     const main = this.#slots.main;
     for (let lane = this.#nextLane(); lane; lane = this.#nextLane()) {
@@ -134,6 +129,7 @@ export class Dispatcher {
     lane.running += opens.length;
     desk.running += opens.length;
     slot.frames.set(frame.id, frame);
+    frame.sentUs = turn.nowUs;
     frame.slow = !command.pace.fast;
     if (frame.slow) slot.slow++;
     desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
@@ -297,11 +293,14 @@ export class Dispatcher {
     const desk = this.#desk;
     const slot = this.#slots.quarantine;
     while (slot.frames.size === 0) {
-      const again = desk.suspects.shift();
-      if (!again) {
+      if (desk.suspects.length === 0) {
         this.#closeQuarantine(turn, slot);
         return;
       }
+      // What bounds a plugin bounds it here too: its other jobs may be running in the main host.
+      const place = desk.suspects.findIndex(({ open }) => !this.#isFull(desk.lane(open.plugin)));
+      const [again] = place < 0 ? [] : desk.suspects.splice(place, 1);
+      if (!again) return;
       const lane = desk.lane(again.open.plugin);
       const command = lane.command(again.open.command);
       if (!command) {
@@ -373,27 +372,25 @@ export class Dispatcher {
   }
 
   /** For views of what runs now. */
-  *active(): Iterable<{ readonly key: Buffer; readonly index: number; readonly lane: Lane }> {
+  *active(): Iterable<Active> {
     for (const slot of Object.values(this.#slots)) {
       for (const frame of slot.frames.values()) {
         for (let task = 0; task < frame.opens.length; task++) {
-          if (frame.heard[task] === 0)
-            yield { key: keyBytes(frame.opens[task]!.key), index: frame.indexes[task]!, lane: frame.lane };
+          if (frame.heard[task] === 0) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
         }
       }
     }
+  }
+
+  get threads(): number {
+    return this.#slots.main.threads;
+  }
+
+  /** The part of the last minute that the workers were busy, 0 to 1. */
+  utilization(nowUs: number): number {
+    return this.#busy.busyUs(nowUs) / (this.#slots.main.threads * busyWindowUs);
   }
 }
 
 /** The outcome of a job that must not be run twice and whose end nobody saw. */
 export const lostBody = encodeBody({ error: Buffer.from('lost while running') });
-
-function emptySlot(name: SlotName, threads: number): Slot {
-  return { name, threads, host: null, frames: new Map(), slow: 0, congested: false };
-}
-
-/** A thread each; and one more frame each while all of them are short. */
-function hasPlace(slot: Slot, fast: boolean): boolean {
-  const out = slot.frames.size;
-  return out < slot.threads || (fast && slot.slow === 0 && !slot.congested && out < 2 * slot.threads);
-}
