@@ -148,7 +148,10 @@ export class Gateway {
 
 function requestLog(log: Logger): ServerLog {
   return {
-    debug: log.isLevelEnabled('debug'),
+    // The level may change with a reload.
+    get debug() {
+      return log.isLevelEnabled('debug');
+    },
     request: line => log.debug(line, 'request'),
     fault: (error, requestId) => log.error({ err: error, requestId }, 'a request failed'),
   };

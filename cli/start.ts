@@ -68,6 +68,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
       return;
     }
     const kept = gateway.reload(withLocalToken(adjust(next.config)).config);
+    log.level = next.config.service.logLevel;
     log.info(
       { kept },
       kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded',
