@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { startGateway } from './gateway.ts';
 import { journal } from './sources.ts';
+import { until } from './until.ts';
 
 const evil = `${journal}
 import { spawn } from 'node:child_process';
@@ -90,6 +91,22 @@ test('a job that may not run twice and was beside one that took the host down ha
   await gateway.finished('evil/kill');
   expect(await gateway.settled(careful)).toMatchObject({ status: 'failed', last_error: 'lost while running' });
   expect(gateway.notesOf(careful)).toHaveLength(1);
+});
+
+test('a host that is killed from outside, again and again, costs no job its end', async () => {
+  const gateway = await startGateway({
+    ...settings(1),
+    instances: { good: { retry: { max_attempts: 9, backoff_base: '1ms' } } },
+  });
+  const hosts = () => gateway.log.filter(line => line.msg === 'the plugin host is up').map(line => Number(line['pid']));
+  const ids: string[] = [];
+  for (const round of [1, 2, 3]) {
+    await until('another host is up', () => new Set(hosts()).size >= round);
+    ids.push(...(await Promise.all(Array.from({ length: 30 }, (_, n) => gateway.submit('good/handle', { n })))));
+    await gateway.noted('start', gateway.journal().length + 1);
+    process.kill(hosts().at(-1)!, 'SIGKILL');
+  }
+  for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
 });
 
 test('memory within reason is no offence', async () => {

@@ -1,7 +1,7 @@
 // Pipelines (decisions, section 3): every construct once, run by the real service.
 import { expect, test } from 'vitest';
 import { type Job, shareGateway } from './gateway.ts';
-import { step, worker } from './sources.ts';
+import { echo, step, worker } from './sources.ts';
 
 /** What the test's step answers: what it was given. */
 type Given = {
@@ -17,6 +17,7 @@ const gateway = shareGateway({
   plugins: {
     step,
     worker,
+    echo,
     picky: {
       code: 'export const handle = () => ({});',
       commands: { handle: { input_schema: { width: 'integer' } } },
@@ -43,6 +44,11 @@ const gateway = shareGateway({
         uses('each', { foreach: 'payload.list', with: { root: '{payload.root}' }, on_error: 'continue' }),
         uses('all', { join: 'all' }),
       ],
+    },
+    {
+      name: 'counts_of_echo',
+      on: 'counts_of_echo',
+      steps: [{ id: 'each', uses: 'echo', foreach: 'payload.list' }, uses('all', { join: 'all', collect: 'counts' })],
     },
     {
       name: 'counts',
@@ -182,6 +188,16 @@ test('a fan-out runs one job per element, and its join sees all results in the o
   const { payload } = given(all![0]);
   expect(payload).toMatchObject({ succeeded: 100, failed: 0 });
   expect((payload['results'] as { i: number }[]).map(({ i }) => i)).toEqual(hundred);
+});
+
+test('a fan-out of ten thousand has ten thousand children, each once', async () => {
+  const list = Array.from({ length: 10_000 }, (_, i) => i);
+  const run = await gateway.ran('counts_of_echo', { list });
+  expect(run).toMatchObject({ status: 'succeeded' });
+  expect(given(run).payload).toEqual({ succeeded: 10_000, failed: 0 });
+  const children = (await gateway.tree(run.job_id)).filter(({ plugin }) => plugin === 'echo');
+  const indexes = children.map(job => (job.result!.result as { index: number }).index);
+  expect(indexes.sort((a, b) => a - b)).toEqual(list);
 });
 
 test('a job of a fan-out gets its item, its index and what with names, not the list', async () => {

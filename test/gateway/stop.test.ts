@@ -51,6 +51,11 @@ test('a graceful stop lets running jobs finish, and refuses new work meanwhile',
   const id = await gateway.submit('worker/handle', { gate: 'slow' });
   await gateway.noted('start', id);
   const ended = gateway.term();
+  const refusal = await until('new work is refused', async () => {
+    const answer = await gateway.call('POST', '/plugin/worker/handle').catch(() => null);
+    return answer?.status === 202 ? null : (answer ?? 'no connection');
+  });
+  if (refusal !== 'no connection') expect([refusal.status, refusal.body['code']]).toEqual([503, 'stopping']);
   gateway.open('slow');
   expect(await ended).toEqual({ status: 0, signal: null });
   await gateway.start();
@@ -66,6 +71,24 @@ test('what still runs after the grace is queued again, and loses no attempt', as
   gateway.open('slow');
   await gateway.start();
   expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+});
+
+// Fails as long as the connection is cut without an answer.
+test.fails('a caller who waits for a run gets an answer when the service stops', async () => {
+  const gateway = await startGateway(
+    {
+      plugins: { worker },
+      pipelines: [{ name: 'held', on: 'held', execution_mode: 'synchronous', steps: [{ id: 'hold', uses: 'worker' }] }],
+    },
+    { grace: '100ms' },
+  );
+  const answer = gateway.call('POST', '/pipeline/held', { payload: { gate: 'never' } });
+  await gateway.noted('start');
+  const ended = gateway.term();
+  const { status, body } = await answer;
+  expect(status).toBe(202);
+  expect(body).toMatchObject({ status: 'running', job_id: expect.any(String) });
+  expect(await ended).toEqual({ status: 0, signal: null });
 });
 
 test('SIGINT is a graceful stop too', async () => {

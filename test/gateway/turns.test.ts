@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { type Note, startGateway } from './gateway.ts';
 import { journal, worker } from './sources.ts';
+import { until } from './until.ts';
 
 /** The most that ran at the same time, by the journal. */
 function mostAtOnce(notes: readonly Note[]): number {
@@ -74,6 +75,41 @@ test('never two at once either when a neighbour takes the host down', async () =
   expect(new Set(ended.map(({ job }) => job)).size).toBe(27);
   expect(overlaps(gateway.journal())).toEqual([]);
 });
+
+test('never two at once either when one of them must run again alone', async () => {
+  const deadly = `${journal}
+    export async function handle(request) {
+      note(request, 'start');
+      await gate('die');
+      process.kill(process.pid, 'SIGKILL');
+    }`;
+  const gateway = await startGateway({
+    service: { max_workers: 2 },
+    plugins: { worker: { code: worker, concurrency_safe: false }, deadly },
+    instances: { deadly: { retry: { max_attempts: 1 } } },
+  });
+  const killer = await gateway.submit('deadly/handle');
+  await gateway.noted('start', killer);
+  const suspect = await gateway.submit('worker/handle', { gate: 'suspect' });
+  await gateway.noted('start', suspect);
+  const waiting = await gateway.submit('worker/handle', { gate: 'waiting' });
+  gateway.open('die');
+  await gateway.settled(killer);
+  // Both may run now; whichever is first, the other must wait for it.
+  await until('both run', () => runsNow(gateway.journal().filter(({ job }) => job !== killer)) > 1, 1_000).catch(
+    () => {},
+  );
+  gateway.open('suspect');
+  gateway.open('waiting');
+  for (const id of [suspect, waiting])
+    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect(overlaps(gateway.journal().filter(({ job }) => job !== killer))).toEqual([]);
+});
+
+/** Jobs whose last note is a start, of those that began after the first one was killed. */
+function runsNow(notes: readonly Note[]): number {
+  return notes.filter(({ what }) => what === 'start').length - 1;
+}
 
 /** Ends that come after the start of another job: their runs overlapped. A start without an end was killed. */
 function overlaps(notes: readonly Note[]): Note[] {
