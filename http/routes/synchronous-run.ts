@@ -35,8 +35,8 @@ export async function runAndWait(
 }
 
 function settled(engine: Engine, id: JobId): Answer {
-  const run = engine.job(id);
   const tree = engine.tree(id, treeJobsMax + 1);
+  const run = tree?.[0];
   if (!run || !tree) throw new Error(`the settled run ${formatId(id)} cannot be read`);
   const durationMs = Math.round(((run.completedUs ?? run.createdUs) - run.createdUs) / 1000);
   const isCut = tree.length > treeJobsMax;
