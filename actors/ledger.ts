@@ -15,9 +15,9 @@ import { type Store, StoreFault, StoreFull } from '../runtime/store/store.ts';
 import { deathCounter } from '../runtime/supervisor.ts';
 import type { Actor, ReplyTo } from '../runtime/turn.ts';
 import { type InnerMessage, startJobActor } from './job/actor.ts';
-import type { SlotName } from './job/dispatch.ts';
 import { Gauges } from './job/gauges.ts';
 import type { Refusal, SubmitReply } from './job/protocol.ts';
+import type { SlotName } from './job/slot.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
 
 /** What the edge hands to the thread at its start. */
@@ -51,7 +51,8 @@ const timeoutMsMax = 2 ** 31 - 1;
 /** The actors are made anew from the store at most so often. */
 const intensity = { deathsMax: 3, withinMs: 10_000 };
 
-function run({ config: first, gauges }: LedgerData): void {
+function run({ config: first, gauges: shared }: LedgerData): void {
+  const gauges = new Gauges(shared);
   const clock = systemClock();
   const blockKeys = makeBlockKeys(() => randomInt(2 ** 32));
   const tooManyDeaths = deathCounter(intensity);
@@ -150,7 +151,7 @@ function run({ config: first, gauges }: LedgerData): void {
       config,
       blockKeys,
       random: Math.random,
-      gauges: new Gauges(gauges),
+      gauges,
       nowMs: Math.floor(clock.nowUs() / 1000),
       self: toSelf,
       startHost: (name, threads) => openHost(name, threads, toSelf),
@@ -166,6 +167,8 @@ function run({ config: first, gauges }: LedgerData): void {
       config,
       blockKeys,
       wake: () => tell('pipeline', { kind: 'expand' }),
+      onRuns: runs => gauges.set({ runs }),
+      admit: job.refusal,
     });
     loop.setActors({ job, pipeline });
     toSelf({ kind: 'load' });

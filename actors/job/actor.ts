@@ -4,11 +4,13 @@ import type { Config, PluginInstance } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import { Acceptance } from './accept.ts';
+import { queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
-import { Dispatcher, type SlotName, type StartHost } from './dispatch.ts';
-import type { JobMessage } from './protocol.ts';
+import { Dispatcher, type StartHost } from './dispatch.ts';
+import type { JobMessage, Refusal } from './protocol.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
+import type { SlotName } from './slot.ts';
 
 /** What comes from the hosts and from the actor itself, besides the protocol. */
 export type InnerMessage =
@@ -39,7 +41,11 @@ export type JobActorOptions = DeskOptions & {
   readonly alarm: (atUs: number | null) => void;
 };
 
-export type JobActor = Actor & { readonly dispatcher: Dispatcher };
+export type JobActor = Actor & {
+  readonly dispatcher: Dispatcher;
+  /** Why no new work is taken at the moment; null: it is. */
+  readonly refusal: () => Refusal | null;
+};
 
 export function startJobActor(options: JobActorOptions): JobActor {
   const { self } = options;
@@ -67,6 +73,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'settle_run':
         acceptance.settleRun(turn, message);
         break;
+      case 'ask_queue':
+        turn.reply(message.replyTo, queueState(desk, dispatcher, turn.nowUs));
+        break;
       case 'outcomes':
         dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
         break;
@@ -87,6 +96,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         if (!recovery.step(turn)) turn.after(() => self({ kind: 'load' }));
         break;
       case 'prune':
+        desk.minutes.prune(turn.nowUs, turn.batch);
         if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
         break;
       case 'wake':
@@ -135,6 +145,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   return {
     dispatcher,
+    refusal: () => acceptance.refusal(),
     receive(messages, turn) {
       for (const message of messages) handle(message as JobMessage | InnerMessage, turn);
     },

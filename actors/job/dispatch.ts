@@ -2,16 +2,19 @@
 import { bodyPart, encodeBody, hasPart } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { type Active, BusyMeter, busyWindowUs } from './analytics.ts';
+import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
 import type { Lane } from './lane.ts';
-import { keyBytes } from './open.ts';
+import type { OpenBlock } from './open.ts';
 import { emptySlot, hasPlace, type Slot, type SlotName } from './slot.ts';
 import { decide } from './verdict.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (name: SlotName, threads: number) => PluginHost;
+
+/** A job that a host holds. */
+export type Active = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
 
 /** Jobs of a removed plugin that fail in one turn. */
 const orphansPerTurnMax = 1024;
@@ -357,7 +360,8 @@ export class Dispatcher {
         jobs++;
         again.open.back = again.open.back.filter(other => other !== again.index);
         if (again.kept) desk.dropRetry(turn, again.open, again.index);
-        desk.end(turn, again.open, again.index, { ...orphaned, attempt: again.attempt - 1 });
+        // The attempt that was to come is the one that fails: those before have logs of their own.
+        desk.end(turn, again.open, again.index, { ...orphaned, attempt: again.kept ? again.attempt : 0 });
         continue;
       }
       const open = lane.fresh.peek()!;

@@ -22,6 +22,8 @@ export type JobFrame = {
   left: number;
   /** Its jobs are not short: set when it is handed out. */
   slow: boolean;
+  /** When it was handed out. */
+  sentUs: number;
   readonly ids: Uint8Array;
 };
 
@@ -89,6 +91,7 @@ export function pickFrame(
       heard: new Uint8Array(left),
       left,
       slow: false,
+      sentUs: 0,
       ids,
     };
   }
@@ -117,6 +120,7 @@ export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameI
     heard: new Uint8Array(1),
     left: 1,
     slow: false,
+    sentUs: 0,
     ids,
   };
 }

@@ -1,22 +1,30 @@
 // A few numbers that any thread of the process may read at any time, without asking.
 
-const names = ['queued', 'running', 'delayed'] as const;
+const names = ['queued', 'running', 'delayed', 'runs'] as const;
 type Name = (typeof names)[number];
 
 export class Gauges {
   readonly shared: SharedArrayBuffer;
   readonly #cells: Float64Array;
 
-  constructor(shared = new SharedArrayBuffer(names.length * 8)) {
+  constructor(shared = new SharedArrayBuffer((names.length + 1) * 8)) {
     this.shared = shared;
     this.#cells = new Float64Array(shared);
   }
 
-  set(values: { readonly [N in Name]: number }): void {
-    for (let i = 0; i < names.length; i++) this.#cells[i] = values[names[i]!];
+  set(values: { readonly [N in Name]?: number }): void {
+    for (let i = 0; i < names.length; i++) this.#cells[i] = values[names[i]!] ?? this.#cells[i]!;
   }
 
   get(name: Name): number {
     return this.#cells[names.indexOf(name)]!;
+  }
+
+  journaled(us: number): void {
+    this.#cells[journaledAt] = us;
+  }
+
+  get journaledUs(): number {
+    return this.#cells[journaledAt]!;
   }
 }

@@ -84,4 +84,30 @@ export type SettledJob = {
   readonly body: Body;
 };
 
-export type JobMessage = Submit | CreateJobs | CreateRun | SettleRun;
+/** From the edge: what waits and runs now. Asked; answered with a QueueReply. */
+export type AskQueue = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
+export type QueueReply = {
+  readonly kind: 'queue';
+  readonly queued: number;
+  readonly running: number;
+  /** Waiting for their next attempt. */
+  readonly delayed: number;
+  readonly dead: number;
+  readonly workers: number;
+  /** 0 to 1, over the last minute. */
+  readonly utilization: number;
+  readonly active: readonly {
+    readonly jobId: string;
+    readonly plugin: string;
+    readonly command: string;
+    readonly startedUs: number;
+  }[];
+  readonly lanes: readonly {
+    readonly plugin: string;
+    readonly active: number;
+    readonly queued: number;
+    readonly limit: number | null;
+  }[];
+};
+
+export type JobMessage = AskQueue | Submit | CreateJobs | CreateRun | SettleRun;

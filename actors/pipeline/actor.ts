@@ -19,6 +19,8 @@ export const callEventType = 'api.trigger';
 export type PipelineActorOptions = {
   readonly store: Reader;
   readonly config: Config;
+  /** How many runs are unfinished, at the end of each turn. */
+  readonly onRuns?: (unfinished: number) => void;
   readonly blockKeys: BlockKeys;
   /** Has another turn come soon, in which the actor gets `expand`. */
   readonly wake: () => void;
@@ -111,6 +113,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       open(turn);
       do router.drain();
       while (router.expansion.step());
+      options.onRuns?.(desk.runs.size);
       desk.flush();
       router.expansion.trim();
       desk.dedupe.prune(turn.nowUs, turn.batch);

@@ -18,6 +18,7 @@ export const tables = [
   'dedupe', // hash of target and key -> until when a second event starts nothing
 ] as const;
 export type Table = (typeof tables)[number];
+  'minutes', // minute in µs (8) -> how many jobs settled in it, by status
 
 export type Key = Uint8Array;
 export type Value = Uint8Array;

@@ -1,8 +1,8 @@
 // The job actor in a world made of values: its own clock, dice, store and hosts, each fault a named probability.
 import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
-import type { SlotName } from '../../actors/job/dispatch.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
+import type { SlotName } from '../../actors/job/slot.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import { encodeBody } from '../../runtime/host/outcome.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../runtime/host/port.ts';

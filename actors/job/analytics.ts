@@ -1,0 +1,37 @@
+// What waits and runs now, as GET /analytics/queue shows it (decisions, section 5).
+import { formatId, jobId } from '../../runtime/ids.ts';
+import type { Desk } from './desk.ts';
+import type { Dispatcher } from './dispatch.ts';
+import { keyBytes } from './open.ts';
+import type { QueueReply } from './protocol.ts';
+
+/** How many running jobs an answer names. */
+export const activeJobsMax = 100;
+
+export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): QueueReply {
+  const lanes = [...desk.lanes.values()].filter(lane => lane.instance || lane.waiting > 0 || lane.running > 0);
+  let dead = 0;
+  for (const counts of desk.books.counts.values()) dead += counts.dead;
+  const active: QueueReply['active'][number][] = [];
+  for (const { open, index, frame } of dispatcher.active()) {
+    if (active.length === activeJobsMax) break;
+    const id = formatId(jobId(keyBytes(open.key), index));
+    active.push({ jobId: id, plugin: open.plugin, command: open.command, startedUs: frame.sentUs });
+  }
+  return {
+    kind: 'queue',
+    queued: desk.unsettled - desk.running - desk.retries.size,
+    running: desk.running,
+    delayed: desk.retries.size,
+    dead,
+    workers: dispatcher.threads,
+    utilization: Math.min(1, dispatcher.utilization(nowUs)),
+    active,
+    lanes: lanes.map(({ name, running, waiting, instance }) => ({
+      plugin: name,
+      active: running,
+      queued: waiting,
+      limit: instance?.parallelism ?? null,
+    })),
+  };
+}
