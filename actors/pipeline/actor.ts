@@ -9,21 +9,18 @@ import { findJob } from '../job/view.ts';
 import { beginRun } from './begin.ts';
 import type { FindAncestor } from './children.ts';
 import { Desk } from './desk.ts';
-import type { PipelineMessage, StartRun } from './protocol.ts';
+import { callEventType, type PipelineMessage, type StartRun } from './protocol.ts';
 import { Router } from './route.ts';
 import { idText } from './run.ts';
-
-/** The type of the entry event of a called pipeline that has no `on`. */
-export const callEventType = 'api.trigger';
 
 export type PipelineActorOptions = {
   readonly store: Reader;
   readonly config: Config;
-  /** How many runs are unfinished, at the end of each turn. */
-  readonly onRuns?: (unfinished: number) => void;
   readonly blockKeys: BlockKeys;
   /** Has another turn come soon, in which the actor gets `expand`. */
   readonly wake: () => void;
+  /** How many runs are unfinished, at the end of each turn. */
+  readonly onRuns?: (unfinished: number) => void;
   /** Why no new run is taken at the moment; null: they are. */
   readonly admit?: () => Refusal | null;
   /** Finds what a job was, for the message of the hop limit; by default in the store. */
@@ -113,10 +110,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       open(turn);
       do router.drain();
       while (router.expansion.step());
-      options.onRuns?.(desk.runs.size);
       desk.flush();
       router.expansion.trim();
       desk.dedupe.prune(turn.nowUs, turn.batch);
+      options.onRuns?.(desk.runs.size);
       if (!router.expansion.isWaiting || woken) return;
       woken = true;
       turn.after(wake);

@@ -8,11 +8,11 @@ import { type Chain, Packed } from './chain.ts';
 import type { Node } from './compile.ts';
 import type { Desk } from './desk.ts';
 import { finishRun } from './finish.ts';
+import { joinEventType } from './protocol.ts';
 import { advanceScope, gatheringNode, type Origin, type Run, type Scope } from './run.ts';
 
 /** More results than this fail the run at a join, and are left out of a run's own result. */
 export const gatheredBytesMax = 64 * 2 ** 20;
-export const joinEventType = 'pipeline.join';
 
 /** One chain that came. `ordinal` is the last of its path, or negative. */
 export type Arrival = {

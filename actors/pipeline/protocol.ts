@@ -4,6 +4,11 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { JobsSettled, SubmitReply } from '../job/protocol.ts';
 
+/** The type of the entry event of a called pipeline that has no `on`. */
+export const callEventType = 'api.trigger';
+/** The type of the event that a join makes of all that came to it. */
+export const joinEventType = 'pipeline.join';
+
 /** From the edge: run a pipeline by name. Asked; answered with a SubmitReply when the run is on disk. */
 export type StartRun = {
   readonly kind: 'start_run';

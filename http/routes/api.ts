@@ -3,5 +3,6 @@ import type { Route } from '../route.ts';
 import { discoveryRoutes } from './discovery.ts';
 import { executionRoutes } from './execution.ts';
 import { jobRoutes } from './jobs.ts';
+import { topologyRoutes } from './topology.ts';
 
-export const apiRoutes: readonly Route[] = [...executionRoutes, ...jobRoutes, ...discoveryRoutes];
+export const apiRoutes: readonly Route[] = [...executionRoutes, ...jobRoutes, ...topologyRoutes, ...discoveryRoutes];

@@ -1,0 +1,44 @@
+// Topology (interface, 4.4): which plugin emits which signals, and who is started by them.
+import { Type } from '@sinclair/typebox';
+import { type Topology, topologyOf } from '../../actors/pipeline/topology.ts';
+import type { Config } from '../../config/config.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+import { timestamp } from '../timestamp.ts';
+
+const wires = Type.Array(Type.Object({ signal: Type.String(), command: Type.String() }));
+const ends = Type.Array(Type.Object({ plugin: Type.String(), command: Type.String() }));
+const topologySchema = Type.Object({
+  captured_at: Type.String({ format: 'date-time' }),
+  plugins: Type.Array(Type.Object({ name: Type.String(), active: Type.Boolean(), inputs: wires, outputs: wires })),
+  signals: Type.Array(Type.Object({ name: Type.String(), producers: ends, consumers: ends })),
+});
+
+/** It follows from the configuration alone: worked out once for each. */
+const known = new WeakMap<Config, Topology>();
+
+function topologyIn(config: Config): Topology {
+  let topology = known.get(config);
+  if (!topology) {
+    topology = topologyOf(config);
+    known.set(config, topology);
+  }
+  return topology;
+}
+
+const getTopology = route({
+  method: 'GET',
+  path: '/topology',
+  section: 'Observation',
+  summary: 'Plugins, the signals they emit, and what starts them.',
+  access: anyOf('plugin:catalog:ro', 'plugin:rw'),
+  query: {},
+  body: null,
+  answers: { 200: { description: 'Everything sorted by name.', schema: topologySchema } },
+  find: () => null,
+  handle(call) {
+    const body = { captured_at: timestamp(call.nowMs() * 1000), ...topologyIn(call.config) };
+    return json(200, JSON.stringify(body));
+  },
+});
+
+export const topologyRoutes: readonly Route[] = [getTopology];
