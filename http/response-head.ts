@@ -18,8 +18,9 @@ export function statusLine(status: number): string {
 export const firstHeader = 'X-Content-Type-Options';
 
 /** All headers of an answer as the value of the first: each crossing to the server costs as much as building this string. */
-export function headerBlock(requestId: string, contentType: string, headers: Headers, isOpen: boolean): string {
-  let block = `nosniff\r\nX-Request-Id: ${requestId}\r\nContent-Type: ${contentType}`;
+export function headerBlock(requestId: string, contentType: string | null, headers: Headers, isOpen: boolean): string {
+  let block = `nosniff\r\nX-Request-Id: ${requestId}`;
+  if (contentType !== null) block += `\r\nContent-Type: ${contentType}`;
   let mayStore = isOpen;
   for (const [name, value] of headers) {
     if (name === 'Cache-Control') mayStore = true;

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { Scope } from '../config/section/scope.ts';
 import type { Caller } from './auth.ts';
 import type { Engine } from './engine.ts';
-import type { Problem } from './problem.ts';
+import type { Problem, ProblemCode } from './problem.ts';
 import type { Parameters, Query } from './query.ts';
 
 export type Method = 'GET' | 'POST';
@@ -27,7 +27,10 @@ export interface Sink {
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
-  | { readonly kind: 'json'; readonly status: number; readonly body: string }
+  /** Bytes are JSON that was written before. */
+  | { readonly kind: 'json'; readonly status: number; readonly body: string | Uint8Array; readonly headers?: Headers }
+  /** 304: the caller has it. */
+  | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {
       readonly kind: 'stream';
       readonly status: number;
@@ -79,6 +82,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly query: Q;
   /** A JSON body, which may be left out. */
   readonly body: TSchema | null;
+  /** Refusals of its own, for the documents; those that follow from access, query and body are known anyway. */
+  readonly problems?: readonly ProblemCode[];
   /** What it answers, by status; problems besides. */
   readonly answers: { readonly [status: number]: { readonly description: string; readonly schema: TSchema | null } };
   /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */

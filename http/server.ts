@@ -255,7 +255,12 @@ class Exchange implements Call, Sink {
   #write(answer: Answer): void {
     switch (answer.kind) {
       case 'json':
-        this.#writeWhole(answer.status, jsonType, noHeaders, answer.body);
+        this.#writeWhole(answer.status, jsonType, answer.headers ?? noHeaders, answer.body);
+        break;
+      case 'unchanged':
+        this.#writeHead(304, null, answer.headers);
+        this.#res.endWithoutBody(undefined, this.engine.stopping());
+        this.#finish(304);
         break;
       case 'problem': {
         const body = writeProblem(answer, this.requestId);
@@ -267,7 +272,7 @@ class Exchange implements Call, Sink {
     }
   }
 
-  #writeWhole(status: number, contentType: string, headers: Headers, body: string): void {
+  #writeWhole(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {
     this.#writeHead(status, contentType, headers);
     const isClosing = this.engine.stopping();
     if (this.#head.method === 'head') {
@@ -278,7 +283,7 @@ class Exchange implements Call, Sink {
     this.#finish(status);
   }
 
-  #writeHead(status: number, contentType: string, headers: Headers): void {
+  #writeHead(status: number, contentType: string | null, headers: Headers): void {
     const isOpen = this.#route?.access.kind === 'open';
     this.#res.writeStatus(statusLine(status));
     this.#res.writeHeader(firstHeader, headerBlock(this.requestId, contentType, headers, isOpen));

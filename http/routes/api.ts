@@ -3,6 +3,7 @@ import type { Route } from '../route.ts';
 import { discoveryRoutes } from './discovery.ts';
 import { executionRoutes } from './execution.ts';
 import { jobRoutes } from './jobs.ts';
+import { pluginRoutes } from './plugins.ts';
 import { topologyRoutes } from './topology.ts';
 
-export const apiRoutes: readonly Route[] = [...executionRoutes, ...jobRoutes, ...topologyRoutes, ...discoveryRoutes];
+export const apiRoutes: readonly Route[] = [...executionRoutes, ...jobRoutes, ...pluginRoutes, ...topologyRoutes, ...discoveryRoutes];

@@ -1,6 +1,53 @@
 // Discovery (interface, 4.3): what anybody may ask.
 import { Type } from '@sinclair/typebox';
-import { json, open, type Route, route } from '../route.ts';
+import type { Config } from '../../config/config.ts';
+import { answerDocument } from '../cached-document.ts';
+import type { Engine } from '../engine.ts';
+import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
+import { skillsOf } from '../openapi/skills.ts';
+import { type Call, json, open, type Route, route } from '../route.ts';
+import { findPlugin } from './plugins.ts';
+
+const section = 'Discovery';
+const openapiPath = '/openapi.json';
+const description = 'A job-execution gateway: plugins and pipelines as durable jobs.';
+
+const discovery = {
+  health: '/healthz',
+  skills: '/skills',
+  plugins: '/plugins',
+  openapi: openapiPath,
+  ai_plugin: '/.well-known/ai-plugin.json',
+} as const;
+
+const startSchema = Type.Object({
+  name: Type.String({ description: '`service.name` of the configuration.' }),
+  description: Type.String(),
+  uptime_seconds: Type.Integer(),
+  discovery: Type.Object({
+    health: Type.String(),
+    skills: Type.String(),
+    plugins: Type.String(),
+    openapi: Type.String(),
+    ai_plugin: Type.String(),
+  }),
+});
+
+const getStart = route({
+  method: 'GET',
+  path: '/',
+  section,
+  summary: 'What this is, and where to go on.',
+  access: open,
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The service and its discovery paths.', schema: startSchema } },
+  find: () => null,
+  handle(call) {
+    const { name } = call.config.service;
+    return json(200, JSON.stringify({ name, description, uptime_seconds: uptimeSeconds(call), discovery }));
+  },
+});
 
 const healthSchema = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('stopping')]),
@@ -12,10 +59,13 @@ const healthSchema = Type.Object({
   version: Type.String(),
 });
 
+/** The parts of the answer that a configuration fixes, already written. */
+const healthParts = new WeakMap<Config, { readonly plugins: string; readonly rest: string }>();
+
 const getHealth = route({
   method: 'GET',
   path: '/healthz',
-  section: 'Discovery',
+  section,
   summary: 'Whether the service runs.',
   access: open,
   query: {},
@@ -24,17 +74,160 @@ const getHealth = route({
   find: () => null,
   handle(call) {
     const { engine, config } = call;
-    const body = {
-      status: engine.stopping() ? 'stopping' : 'ok',
-      uptime_seconds: Math.max(0, Math.floor((call.nowMs() - engine.startedAtMs) / 1000)),
-      queue_depth: engine.queueDepth(),
-      plugins_loaded: Object.keys(config.plugins).length,
-      config_path: config.mainFile,
-      binary_path: process.argv[1] ?? process.execPath,
-      version: engine.version,
-    };
-    return json(200, JSON.stringify(body));
+    let parts = healthParts.get(config);
+    if (!parts) {
+      parts = writeHealthParts(config, engine);
+      healthParts.set(config, parts);
+    }
+    const status = engine.stopping() ? 'stopping' : 'ok';
+    const head = `{"status":"${status}","uptime_seconds":${uptimeSeconds(call)},"queue_depth":${engine.queueDepth()}`;
+    return json(200, `${head},"plugins_loaded":${parts.plugins},${parts.rest}`);
   },
 });
 
-export const discoveryRoutes: readonly Route[] = [getHealth];
+function writeHealthParts(config: Config, engine: Engine): { readonly plugins: string; readonly rest: string } {
+  const rest = {
+    config_path: config.mainFile,
+    binary_path: process.argv[1] ?? process.execPath,
+    version: engine.version,
+  };
+  return { plugins: String(Object.keys(config.plugins).length), rest: JSON.stringify(rest).slice(1) };
+}
+
+const skillSchema = Type.Union([
+  Type.Object({
+    name: Type.String({ description: '`plugin.<plugin>.<command>`' }),
+    kind: Type.Literal('plugin'),
+    description: Type.String(),
+    endpoint: Type.String(),
+    tier: Type.Union([Type.Literal('READ'), Type.Literal('WRITE')]),
+    plugin: Type.String(),
+    command: Type.String(),
+  }),
+  Type.Object({
+    name: Type.String({ description: '`pipeline.<pipeline>`' }),
+    kind: Type.Literal('pipeline'),
+    endpoint: Type.String(),
+    pipeline: Type.String(),
+    trigger: Type.Optional(Type.String({ description: 'The event or hook that starts it; absent without one.' })),
+    execution_mode: Type.Union([Type.Literal('synchronous'), Type.Literal('asynchronous')]),
+    timeout_secs: Type.Integer(),
+  }),
+]);
+
+const unchanged = { description: 'If-None-Match names what would be answered.', schema: null };
+
+const getSkills = route({
+  method: 'GET',
+  path: '/skills',
+  section,
+  summary: 'Everything that can be run: the commands of all plugins, and all pipelines.',
+  access: open,
+  query: {},
+  body: null,
+  answers: {
+    200: { description: 'The skills.', schema: Type.Object({ skills: Type.Array(skillSchema) }) },
+    304: unchanged,
+  },
+  find: () => null,
+  handle: call => answerDocument(call, 'skills', () => ({ skills: skillsOf(call.config) })),
+});
+
+const documentSchema = Type.Object({}, { description: 'An OpenAPI document, version 3.1.0.' });
+
+const getDocument = route({
+  method: 'GET',
+  path: openapiPath,
+  section,
+  summary: 'The OpenAPI document of all plugin commands.',
+  access: open,
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+  find: () => null,
+  handle(call) {
+    const { config, engine } = call;
+    return answerDocument(call, 'openapi', () =>
+      openapiDocument({
+        title: config.service.name,
+        version: engine.version,
+        plugins: Object.values(config.plugins),
+        operationIds: operationIdsOf(config),
+      }),
+    );
+  },
+});
+
+const getPluginDocument = route({
+  method: 'GET',
+  path: '/plugin/{name}/openapi.json',
+  section,
+  summary: 'The OpenAPI document of one plugin.',
+  access: open,
+  query: {},
+  body: null,
+  problems: ['unknown_plugin'],
+  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+  find: ({ config, params }) => findPlugin(config, params.name),
+  handle(call) {
+    const { found: plugin, config } = call;
+    return answerDocument(call, `openapi of ${plugin.name}`, () =>
+      openapiDocument({
+        title: plugin.name,
+        version: plugin.manifest.version,
+        plugins: [plugin],
+        operationIds: operationIdsOf(config),
+      }),
+    );
+  },
+});
+
+const aiPluginSchema = Type.Object({
+  schema_version: Type.Literal('v1'),
+  name_for_human: Type.String(),
+  name_for_model: Type.String({ description: 'Letters, digits and "_" only.' }),
+  description_for_human: Type.String(),
+  description_for_model: Type.String(),
+  auth: Type.Object({ type: Type.Literal('bearer') }),
+  api: Type.Object({ type: Type.Literal('openapi'), url: Type.String() }),
+});
+
+const getAiPlugin = route({
+  method: 'GET',
+  path: discovery.ai_plugin,
+  section,
+  summary: 'The discovery manifest for agents.',
+  access: open,
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The manifest.', schema: aiPluginSchema }, 304: unchanged },
+  find: () => null,
+  handle: call => answerDocument(call, 'ai plugin', () => aiPlugin(call.config.service.name)),
+});
+
+export const discoveryRoutes: readonly Route[] = [
+  getStart,
+  getHealth,
+  getSkills,
+  getDocument,
+  getPluginDocument,
+  getAiPlugin,
+];
+
+function uptimeSeconds(call: Pick<Call, 'engine' | 'nowMs'>): number {
+  return Math.max(0, Math.floor((call.nowMs() - call.engine.startedAtMs) / 1000));
+}
+
+function aiPlugin(name: string) {
+  return {
+    schema_version: 'v1',
+    name_for_human: name,
+    name_for_model: name.replace(/\W/g, '_'),
+    description_for_human: description,
+    description_for_model:
+      `Runs commands of plugins, and pipelines of them, as durable jobs. ${discovery.skills} lists what can be run. ` +
+      'A call answers with a job_id; GET /job/{job_id} tells its status and result.',
+    auth: { type: 'bearer' },
+    api: { type: 'openapi', url: openapiPath },
+  };
+}

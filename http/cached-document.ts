@@ -1,0 +1,47 @@
+// Documents that follow from the configuration alone: written once for each, and answered from those bytes, or with 304.
+import { createHash } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import type { Answer, Call, Headers } from './route.ts';
+
+type CachedDocument = { readonly bytes: Uint8Array; readonly etag: string; readonly headers: Headers };
+
+const documentsOf = new WeakMap<Config, Map<string, CachedDocument>>();
+
+/** The document of that name; `make` is called on first use in a configuration. */
+export function answerDocument(call: Pick<Call, 'config' | 'header'>, name: string, make: () => unknown): Answer {
+  let documents = documentsOf.get(call.config);
+  if (!documents) {
+    documents = new Map();
+    documentsOf.set(call.config, documents);
+  }
+  let document = documents.get(name);
+  if (!document) {
+    document = cachedDocument(make());
+    documents.set(name, document);
+  }
+  const { bytes, etag, headers } = document;
+  const known = call.header('if-none-match');
+  if (known !== undefined && matches(known, etag)) return { kind: 'unchanged', headers };
+  return { kind: 'json', status: 200, body: bytes, headers };
+}
+
+function cachedDocument(value: unknown): CachedDocument {
+  const bytes = Buffer.from(JSON.stringify(value));
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  // no-cache: may be kept, and is asked for again each time, since a reload changes it.
+  return {
+    bytes,
+    etag,
+    headers: [
+      ['ETag', etag],
+      ['Cache-Control', 'no-cache'],
+    ],
+  };
+}
+
+/** If-None-Match compares weakly (RFC 9110, 13.1.2). */
+function matches(known: string, etag: string): boolean {
+  if (known.trim() === '*') return true;
+  const tags: readonly string[] = known.match(/"[^"]*"/g) ?? [];
+  return tags.includes(etag);
+}

@@ -1,0 +1,35 @@
+// The shapes that many answers share: an accepted job, and a refusal.
+import { Type } from '@sinclair/typebox';
+import type { JsonObject } from '../../runtime/packing.ts';
+import { type ProblemCode, problems } from '../problem.ts';
+
+export const accepted = Type.Object({
+  job_id: Type.String({ format: 'uuid' }),
+  status: Type.Literal('queued'),
+  plugin: Type.String(),
+  command: Type.String(),
+});
+
+/** Problem details (RFC 9457). */
+export const problemDetails = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String(),
+  code: Type.Unsafe<ProblemCode>({ type: 'string', enum: Object.keys(problems) }),
+  error: Type.String({ description: 'The same as detail.' }),
+  request_id: Type.String(),
+  errors: Type.Optional(
+    Type.Array(Type.Object({ pointer: Type.String(), message: Type.String() }), {
+      description: 'Where more than one thing is wrong.',
+    }),
+  ),
+});
+
+export const acceptedSchema = plain(accepted);
+export const problemSchema = plain(problemDetails);
+
+/** Without what only TypeBox sees. */
+export function plain(schema: object): JsonObject {
+  return JSON.parse(JSON.stringify(schema)) as JsonObject;
+}

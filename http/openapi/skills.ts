@@ -1,0 +1,32 @@
+// The skills index (interface, 2.5): every plugin command and every pipeline as something that can be run.
+import type { Config } from '../../config/config.ts';
+import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
+import { commandDescription } from './description.ts';
+
+export function skillsOf(config: Config): object[] {
+  const commands = Object.values(config.plugins).flatMap(plugin =>
+    plugin.manifest.commands.map(command => ({
+      name: `plugin.${plugin.name}.${command.name}`,
+      kind: 'plugin',
+      description: commandDescription(plugin, command),
+      endpoint: `/plugin/${plugin.name}/${command.name}`,
+      tier: command.type === 'read' ? 'READ' : 'WRITE',
+      plugin: plugin.name,
+      command: command.name,
+    })),
+  );
+  return [...commands, ...config.pipelines.map(pipelineSkill)];
+}
+
+function pipelineSkill({ name, on, onHook, executionMode, timeoutMs }: PipelineDefinition): object {
+  const trigger = on ?? onHook;
+  return {
+    name: `pipeline.${name}`,
+    kind: 'pipeline',
+    endpoint: `/pipeline/${encodeURIComponent(name)}`,
+    pipeline: name,
+    ...(trigger === null ? {} : { trigger }),
+    execution_mode: executionMode,
+    timeout_secs: Math.ceil(timeoutMs / 1000),
+  };
+}

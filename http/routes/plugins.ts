@@ -1,0 +1,81 @@
+// Plugins (interface, 2.4): the list for everybody, and one with its commands for those who may call some plugin.
+import { Type } from '@sinclair/typebox';
+import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
+import { answerDocument } from '../cached-document.ts';
+import { commandDescription } from '../openapi/description.ts';
+import { type Problem, problem } from '../problem.ts';
+import { anyOf, json, open, type Route, route } from '../route.ts';
+
+const common = { name: Type.String(), version: Type.String(), description: Type.String() };
+const listSchema = Type.Object({
+  plugins: Type.Array(Type.Object({ ...common, commands: Type.Array(Type.String()) })),
+});
+
+const getPlugins = route({
+  method: 'GET',
+  path: '/plugins',
+  section: 'Discovery',
+  summary: 'All plugins, by name.',
+  access: open,
+  query: {},
+  body: null,
+  answers: {
+    200: { description: 'The plugins with the names of their commands.', schema: listSchema },
+    304: { description: 'If-None-Match names what would be answered.', schema: null },
+  },
+  find: () => null,
+  handle: call =>
+    answerDocument(call, 'plugins', () => ({
+      plugins: Object.values(call.config.plugins).map(({ name, manifest: { version, description, commands } }) => {
+        return { name, version, description, commands: commands.map(command => command.name) };
+      }),
+    })),
+});
+
+const commandSchema = Type.Object({
+  name: Type.String(),
+  type: Type.Union([Type.Literal('read'), Type.Literal('write')]),
+  description: Type.String({ description: '`<plugin>: <command>` where the manifest says nothing.' }),
+  input_schema: Type.Optional(
+    Type.Object({}, { description: 'JSON Schema of the payload; the short form is expanded.' }),
+  ),
+});
+
+const pluginSchema = Type.Object({ ...common, protocol: Type.Integer(), commands: Type.Array(commandSchema) });
+
+const getPlugin = route({
+  method: 'GET',
+  path: '/plugin/{name}',
+  section: 'Plugins',
+  summary: 'One plugin with its commands.',
+  access: anyOf('plugin:ro', 'plugin:rw'),
+  query: {},
+  body: null,
+  problems: ['unknown_plugin'],
+  answers: { 200: { description: 'The plugin.', schema: pluginSchema } },
+  find: ({ config, params }) => findPlugin(config, params.name),
+  handle: ({ found }) => json(200, JSON.stringify(pluginDetail(found))),
+});
+
+export const pluginRoutes: readonly Route[] = [getPlugins, getPlugin];
+
+/** The instance of that name, or 404. */
+export function findPlugin(config: Config, name: string): PluginInstance | Problem {
+  return instanceNamed(config, name) ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}`);
+}
+
+function pluginDetail(plugin: PluginInstance): object {
+  const { version, description, protocol, commands } = plugin.manifest;
+  return {
+    name: plugin.name,
+    version,
+    description,
+    protocol,
+    commands: commands.map(command => ({
+      name: command.name,
+      type: command.type,
+      description: commandDescription(plugin, command),
+      ...(command.inputSchema === null ? {} : { input_schema: command.inputSchema }),
+    })),
+  };
+}
