@@ -7,7 +7,7 @@ export class Gauges {
   readonly shared: SharedArrayBuffer;
   readonly #cells: Float64Array;
 
-  constructor(shared = new SharedArrayBuffer((names.length + 1) * 8)) {
+  constructor(shared = new SharedArrayBuffer(names.length * 8)) {
     this.shared = shared;
     this.#cells = new Float64Array(shared);
   }
@@ -18,13 +18,5 @@ export class Gauges {
 
   get(name: Name): number {
     return this.#cells[names.indexOf(name)]!;
-  }
-
-  journaled(us: number): void {
-    this.#cells[journaledAt] = us;
-  }
-
-  get journaledUs(): number {
-    return this.#cells[journaledAt]!;
   }
 }

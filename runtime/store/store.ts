@@ -15,10 +15,10 @@ export const tables = [
   'definitions', // hash -> a pipeline definition that an unfinished run began with
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status
+  'minutes', // minute in µs (8) -> how many jobs settled in it, by status
   'dedupe', // hash of target and key -> until when a second event starts nothing
 ] as const;
 export type Table = (typeof tables)[number];
-  'minutes', // minute in µs (8) -> how many jobs settled in it, by status
 
 export type Key = Uint8Array;
 export type Value = Uint8Array;
