@@ -3,81 +3,96 @@ import type { Json } from '../../runtime/packing.ts';
 import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { type Attempt, attemptKey, encodeAttempt } from './attempt.ts';
-import { statuses, type TerminalStatus, terminalStatuses } from './record.ts';
+import { type Counts, countsKey, emptyCounts, readCounts, settledOf } from './counts.ts';
+import { JournalPage, readUs, usKey } from './journal.ts';
+import { NameBook } from './names.ts';
+import { statuses } from './record.ts';
 
 /** The most that a plugin's state may take, packed. */
 export const stateBytesMax = 2 ** 20;
-/** id (16) | attempt (2) | status (1) | final (1) | queued for, ran for (8 each, µs). */
-export const journalEntryBytes = 36;
 
-/** Kept counters of one plugin and command. */
-export type Counts = { accepted: number } & { [S in TerminalStatus]: number };
+/** The page of the books that is about one plugin and command. */
+type Account = { readonly key: string; readonly number: number; readonly counts: Counts; dirty: boolean };
+
+/** Whose an attempt is. */
+export type Owner = {
+  readonly plugin: string;
+  readonly command: string;
+  readonly submittedBy: string;
+  /** When the job was accepted. */
+  readonly createdUs: number;
+};
 
 export class Books {
   readonly #reader: Reader;
-  readonly counts = new Map<string, Counts>();
+  readonly #names: NameBook;
+  readonly #accounts = new Map<string, Account>();
+  #last: { readonly plugin: string; readonly command: string; readonly account: Account } | null = null;
   /** Settled jobs that are still kept: what `retention.max_jobs` bounds. */
   settledKept = 0;
-  readonly #dirtyCounts = new Set<string>();
+  readonly #dirty = new Set<Account>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
-  #journal = Buffer.allocUnsafe(64 * journalEntryBytes);
-  #journalBytes = 0;
-  #journalUs = 0;
+  readonly #page = new JournalPage();
+  /** The newest time in the journal. */
+  journalUs = 0;
 
   constructor(reader: Reader) {
     this.#reader = reader;
-    for (const { key, value } of reader.scan('counters', {})) {
-      const counts = unpack<Counts>(value);
-      this.counts.set(Buffer.from(key).toString(), counts);
-      for (const status of terminalStatuses) this.settledKept += counts[status];
+    this.#names = new NameBook(reader);
+    for (const { plugin, command, counts } of readCounts(reader)) {
+      this.#open(plugin, command, counts);
+      this.settledKept += settledOf(counts);
     }
-    for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) this.#journalUs = readUs(key);
+    for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) this.journalUs = readUs(key);
   }
 
-  accepted(plugin: string, command: string, jobs: number): void {
-    this.#countsOf(plugin, command).accepted += jobs;
+  /** The counters as of now, of every plugin and command. */
+  get counts(): readonly Counts[] {
+    return Array.from(this.#accounts.values(), account => account.counts);
+  }
+
+  /** A block of jobs was accepted. */
+  accepted(batch: Batch, key: Uint8Array, plugin: string, command: string, jobs: number): void {
+    const account = this.#change(plugin, command);
+    account.counts.accepted += jobs;
+    batch.put('by_command', byCommandKey(account.number, key), nothing);
   }
 
   /** The time of this commit in the journal: later than that of every commit before. */
   commitUs(nowUs: number): number {
-    return this.#journalBytes > 0 ? this.#journalUs : Math.max(nowUs, this.#journalUs + 1);
+    return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1);
   }
 
-  /** Writes one ended attempt. `createdUs`: when the job was accepted. */
-  attempt(
-    batch: Batch,
-    plugin: string,
-    command: string,
-    id: Uint8Array,
-    number: number,
-    createdUs: number,
-    attempt: Attempt,
-  ): void {
-    this.#journalUs = attempt.completedUs;
+  /** Writes one ended attempt. */
+  attempt(batch: Batch, owner: Owner, id: Uint8Array, number: number, attempt: Attempt): void {
+    const { status } = attempt;
+    this.journalUs = attempt.completedUs;
     batch.put('attempts', attemptKey(id, number), encodeAttempt(attempt));
+    const account = this.#change(owner.plugin, owner.command);
     if (attempt.final) {
-      this.#countsOf(plugin, command)[attempt.status]++;
+      account.counts[status]++;
       this.settledKept++;
-    }
-    if (this.#journalBytes === this.#journal.length)
-      this.#journal = Buffer.concat([this.#journal], this.#journal.length * 2);
-    const at = this.#journalBytes;
-    const journal = this.#journal;
-    journal.set(id, at);
-    journal.writeUInt16BE(number, at + 16);
-    journal[at + 18] = statuses.indexOf(attempt.status);
-    journal[at + 19] = attempt.final ? 1 : 0;
-    journal.writeDoubleLE(Math.max(0, attempt.startedUs - createdUs), at + 20);
-    journal.writeDoubleLE(Math.max(0, attempt.completedUs - attempt.startedUs), at + 28);
-    this.#journalBytes = at + journalEntryBytes;
+      if (status !== 'succeeded') batch.put('unsuccessful', unsuccessfulKey(account.number, status, id), nothing);
+    } else account.counts[retriedCount(status)]++;
+    this.#page.add(id, number, owner.createdUs, attempt, account.number, this.#names.submitter(owner.submittedBy));
   }
 
-  /** A settled job is no longer kept. */
-  pruned(plugin: string, command: string, status: TerminalStatus): void {
-    const counts = this.#countsOf(plugin, command);
+  /** An attempt is no longer kept. */
+  pruned(batch: Batch, plugin: string, command: string, id: Uint8Array, { final, status }: Attempt): void {
+    const { counts, number } = this.#change(plugin, command);
+    if (!final) {
+      counts[retriedCount(status)]--;
+      return;
+    }
     counts.accepted--;
     counts[status]--;
     this.settledKept--;
+    if (status !== 'succeeded') batch.remove('unsuccessful', unsuccessfulKey(number, status, id));
+  }
+
+  /** A block is no longer kept. */
+  prunedBlock(batch: Batch, plugin: string, command: string, key: Uint8Array): void {
+    batch.remove('by_command', byCommandKey(this.#change(plugin, command).number, key));
   }
 
   /** The state of a plugin as of now, packed. */
@@ -101,12 +116,13 @@ export class Books {
 
   /** Puts what gathered in this turn into its commit. */
   close(batch: Batch): void {
-    if (this.#journalBytes > 0) {
-      batch.put('journal', usKey(this.#journalUs), Buffer.from(this.#journal.subarray(0, this.#journalBytes)));
-      this.#journalBytes = 0;
+    if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());
+    this.#names.close(batch);
+    for (const account of this.#dirty) {
+      account.dirty = false;
+      batch.put('counters', Buffer.from(account.key), pack(account.counts));
     }
-    for (const key of this.#dirtyCounts) batch.put('counters', Buffer.from(key), pack(this.counts.get(key)));
-    this.#dirtyCounts.clear();
+    this.#dirty.clear();
     for (const [instance, state] of this.#states) {
       if (!state.dirty) continue;
       state.dirty = false;
@@ -114,25 +130,47 @@ export class Books {
     }
   }
 
-  #countsOf(plugin: string, command: string): Counts {
-    const key = `${plugin}\0${command}`;
-    this.#dirtyCounts.add(key);
-    let counts = this.counts.get(key);
-    if (!counts) {
-      counts = { accepted: 0, ...Object.fromEntries(terminalStatuses.map(status => [status, 0])) } as Counts;
-      this.counts.set(key, counts);
+  #change(plugin: string, command: string): Account {
+    // Jobs of one command come one after the other.
+    let account = this.#last?.plugin === plugin && this.#last.command === command ? this.#last.account : undefined;
+    if (!account) {
+      account = this.#accounts.get(countsKey(plugin, command)) ?? this.#open(plugin, command, emptyCounts());
+      this.#last = { plugin, command, account };
     }
-    return counts;
+    if (!account.dirty) {
+      account.dirty = true;
+      this.#dirty.add(account);
+    }
+    return account;
+  }
+
+  #open(plugin: string, command: string, counts: Counts): Account {
+    const key = countsKey(plugin, command);
+    const account = { key, number: this.#names.command(plugin, command), counts, dirty: false };
+    this.#accounts.set(key, account);
+    return account;
   }
 }
 
-/** A time as a key: 8 bytes, big endian. */
-export function usKey(us: number): Buffer {
-  const key = Buffer.allocUnsafe(8);
-  key.writeBigUInt64BE(BigInt(us));
+const nothing = new Uint8Array(0);
+
+function retriedCount(status: Attempt['status']): 'retried_failed' | 'retried_timed_out' {
+  return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
+}
+
+/** Where the blocks of a plugin and command are listed. */
+export function byCommandKey(number: number, block: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(4 + block.length);
+  key.writeUInt32BE(number, 0);
+  key.set(block, 4);
   return key;
 }
 
-function readUs(key: Uint8Array): number {
-  return Number(Buffer.from(key).readBigUInt64BE());
+/** Where the jobs are listed that did not succeed. */
+export function unsuccessfulKey(number: number, status: Attempt['status'], id: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(5 + id.length);
+  key.writeUInt32BE(number, 0);
+  key[4] = statuses.indexOf(status);
+  key.set(id, 5);
+  return key;
 }

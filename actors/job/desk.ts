@@ -7,7 +7,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { errorOf } from './attempt.ts';
 import { type Block, decodeBlock, groupOf } from './block.ts';
-import { Books } from './books.ts';
+import { Books, type Owner } from './books.ts';
 import type { Gauges } from './gauges.ts';
 import { type Again, type CommandLane, Lane } from './lane.ts';
 import { Minutes } from './minutes.ts';
@@ -58,6 +58,7 @@ export class Desk {
   running = 0;
   cachedBytes = 0;
   config!: Config;
+  #journaledUs = -1;
   #hooked = false;
   #settled: (Omit<JobsSettled, 'jobs'> & { jobs: SettledJob[] }) | null = null;
 
@@ -112,14 +113,15 @@ export class Desk {
     const completedUs = this.books.commitUs(turn.nowUs);
     const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
     const record = { status, final: true, startedUs: started, completedUs, body };
-    this.books.attempt(turn.batch, open.plugin, open.command, id, attempt, block.createdUs, record);
+    const { group, offset } = groupOf(block, index);
+    this.books.attempt(turn.batch, ownerOf(block, group), id, attempt, record);
     this.minutes.settled(status, turn.nowUs);
     open.settle(index);
     this.unsettled--;
     this.touch(open);
     if (status === 'succeeded') this.watch.job('job.completed', open.plugin, open.command, id);
     else this.watch.job(`job.${status}`, open.plugin, open.command, id, errorOf(body));
-    this.#route(turn, open, block, index, id, status, body);
+    this.#route(turn, open, group, offset, id, status, body);
   }
 
   /** The job waits for its next attempt. */
@@ -176,10 +178,11 @@ export class Desk {
     startedUs: number,
     body: Body,
   ): void {
-    const { createdUs } = this.load(open);
+    const block = this.load(open);
+    const { createdUs } = block;
     const id = jobId(keyBytes(open.key), index);
     const completedUs = this.books.commitUs(turn.nowUs);
-    this.books.attempt(turn.batch, open.plugin, open.command, id, attempt, createdUs, {
+    this.books.attempt(turn.batch, ownerOf(block, groupOf(block, index).group), id, attempt, {
       status,
       final: false,
       startedUs: Math.min(Math.max(startedUs, createdUs), completedUs),
@@ -217,6 +220,10 @@ export class Desk {
     }
     this.touched.clear();
     this.books.close(turn.batch);
+    const { journalUs } = this.books;
+    // Not before the commit: what follows the journal may take an entry only when nothing can undo it.
+    if (journalUs !== this.#journaledUs) turn.after(() => this.gauges.set({ journaled: journalUs }));
+    this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
     this.watch.tell(turn);
     this.gauges.set({
@@ -236,13 +243,12 @@ export class Desk {
   #route(
     turn: Turn,
     open: OpenBlock,
-    block: Block,
-    index: number,
+    group: JobGroup,
+    offset: number,
     id: JobId,
     status: TerminalStatus,
     body: Body,
   ): void {
-    const { group, offset } = groupOf(block, index);
     if (!this.#isRouted(group, status, body)) return;
     const job: SettledJob = { id, offset, status, body };
     const settled = this.#settled;
@@ -259,4 +265,8 @@ export class Desk {
     if (status === 'succeeded' && hasPart(body, 'events')) return true;
     return this.#hooked && !group.hooked;
   }
+}
+
+function ownerOf({ plugin, command, createdUs }: Block, { submittedBy }: JobGroup): Owner {
+  return { plugin, command, submittedBy, createdUs };
 }

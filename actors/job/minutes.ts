@@ -1,7 +1,7 @@
 // How many jobs settled in each minute: kept while they settle, so that a day of millions is a sum of some hundred records.
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { usKey } from './books.ts';
+import { usKey } from './journal.ts';
 import { type TerminalStatus, terminalStatuses } from './record.ts';
 
 /** The window of the summary, and how long its records are kept. */

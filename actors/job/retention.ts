@@ -1,14 +1,16 @@
 // Pruning: the oldest settled jobs go, with their logs and index entries, a block at a time, in idle turns.
-import { blockKeyBytes, jobId } from '../../runtime/ids.ts';
+import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { attemptKey, decodeAttempt } from './attempt.ts';
 import { type Block, decodeBlock } from './block.ts';
-import { journalEntryBytes } from './books.ts';
 import type { Desk } from './desk.ts';
+import { asBuffer, journalEntryBytes, prunedRecord, prunedStatus, readPruned, statusAt, usKey } from './journal.ts';
 
 /** Blocks that are looked at in one turn. */
 const blocksPerTurnMax = 4;
-const journalsPerTurnMax = 4;
+
+/** Commits of the journal that lose entries in this turn, by their time. */
+type Commits = Map<number, Buffer>;
 
 export class Retention {
   readonly #desk: Desk;
@@ -23,9 +25,9 @@ export class Retention {
     const desk = this.#desk;
     const { jobsMs, jobsMax } = desk.config.state.retention;
     const beforeUs = turn.nowUs - jobsMs * 1000;
+    const commits: Commits = new Map();
     let surplus = desk.books.settledKept - jobsMax;
     let looked = 0;
-    this.#pruneJournal(turn);
     for (const { key, value } of desk.reader.scan('blocks', {
       ...(this.#from && { from: this.#from }),
       limit: blocksPerTurnMax,
@@ -33,16 +35,17 @@ export class Retention {
       looked++;
       this.#from = Buffer.concat([key, Buffer.of(0)]);
       const block = decodeBlock(value);
-      if (surplus <= 0 && block.createdUs >= beforeUs) return this.#end();
+      if (surplus <= 0 && block.createdUs >= beforeUs) {
+        looked = 0;
+        break;
+      }
       if (desk.reader.get('open', key)) continue;
       if (surplus <= 0 && this.#endedUs(key, block) >= beforeUs) continue;
-      this.#prune(turn, key, block);
+      this.#prune(turn, key, block, commits);
       surplus -= block.count;
     }
-    return looked === blocksPerTurnMax || this.#end();
-  }
-
-  #end(): boolean {
+    this.#pruneJournal(turn, commits);
+    if (looked === blocksPerTurnMax) return true;
     this.#from = undefined;
     return false;
   }
@@ -57,29 +60,52 @@ export class Retention {
     return latest;
   }
 
-  #prune(turn: Turn, key: Uint8Array, block: Block): void {
+  #prune(turn: Turn, key: Uint8Array, block: Block, commits: Commits): void {
     const { reader, books } = this.#desk;
     const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.count), 0) };
-    for (const attempt of reader.scan('attempts', range)) {
-      turn.batch.remove('attempts', Buffer.from(attempt.key));
-      const { final, status } = decodeAttempt(attempt.value);
-      if (final) books.pruned(block.plugin, block.command, status);
+    const timesUs = new Set<number>();
+    for (const entry of reader.scan('attempts', range)) {
+      turn.batch.remove('attempts', Buffer.from(entry.key));
+      const attempt = decodeAttempt(entry.value);
+      books.pruned(turn.batch, block.plugin, block.command, entry.key.subarray(0, 16), attempt);
+      timesUs.add(attempt.completedUs);
     }
+    for (const us of timesUs) this.#strike(key, us, commits);
     for (const place of block.starts.keys()) {
       const { root } = block.group(place);
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
+    books.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** The oldest entries of the journal whose jobs are all gone. */
-  #pruneJournal(turn: Turn): void {
-    const { reader } = this.#desk;
-    for (const { key, value } of reader.scan('journal', { limit: journalsPerTurnMax })) {
-      for (let at = 0; at < value.length; at += journalEntryBytes) {
-        if (reader.get('blocks', value.subarray(at, at + blockKeyBytes))) return;
-      }
-      turn.batch.remove('journal', Buffer.from(key));
+  /** Takes the block's entries out of the journal's page of this time. */
+  #strike(key: Uint8Array, us: number, commits: Commits): void {
+    let page = commits.get(us);
+    if (!page) {
+      const value = this.#desk.reader.get('journal', usKey(us));
+      if (!value) return;
+      page = Buffer.from(value);
+      commits.set(us, page);
+    }
+    const block = asBuffer(key);
+    for (let at = 0; at < page.length; at += journalEntryBytes) {
+      if (page.compare(block, 0, block.length, at, at + block.length) === 0) page[at + statusAt] = prunedStatus;
     }
   }
+
+  #pruneJournal(turn: Turn, commits: Commits): void {
+    if (commits.size === 0) return;
+    const { upToUs, number } = readPruned(this.#desk.reader);
+    for (const [us, page] of commits) {
+      if (isEmpty(page)) turn.batch.remove('journal', usKey(us));
+      else turn.batch.put('journal', usKey(us), page);
+    }
+    turn.batch.put('meta', ...prunedRecord({ upToUs: Math.max(upToUs, ...commits.keys()), number: number + 1 }));
+  }
+}
+
+function isEmpty(page: Buffer): boolean {
+  for (let at = statusAt; at < page.length; at += journalEntryBytes) if (page[at] !== prunedStatus) return false;
+  return true;
 }

@@ -1,8 +1,8 @@
 // The writes of one turn, kept as three parallel lists until they are committed together.
 import type { Batch, Key, Table, Value } from './store.ts';
 
-export class WriteBatch implements Batch {
-  readonly tables: Table[] = [];
+export class WriteBatch<T extends string = Table> implements Batch<T> {
+  readonly tables: T[] = [];
   readonly keys: Key[] = [];
   /** Undefined removes the key. */
   readonly values: (Value | undefined)[] = [];
@@ -11,13 +11,13 @@ export class WriteBatch implements Batch {
     return this.tables.length;
   }
 
-  put(table: Table, key: Key, value: Value): void {
+  put(table: T, key: Key, value: Value): void {
     this.tables.push(table);
     this.keys.push(key);
     this.values.push(value);
   }
 
-  remove(table: Table, key: Key): void {
+  remove(table: T, key: Key): void {
     this.tables.push(table);
     this.keys.push(key);
     this.values.push(undefined);

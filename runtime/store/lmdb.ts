@@ -1,13 +1,26 @@
-// The ledger on disk: one LMDB environment, one database a table, one synchronous durable transaction a commit.
-import { mkdirSync } from 'node:fs';
+// The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous durable transaction a commit.
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { identify, isAlive, type ProcessIdentity } from '../process.ts';
 import { WriteBatch } from './batch.ts';
-import { type Range, type Reader, type Store, StoreFault, StoreFull, type Table, tables } from './store.ts';
+import {
+  type IndexTable,
+  indexTables,
+  type Range,
+  type Reader,
+  type Store,
+  StoreFault,
+  StoreFull,
+  type Table,
+  tables,
+} from './store.ts';
 
 /** Address space set aside for the file; the file itself grows as it is filled. */
 export const mapBytesMax = 256 * 2 ** 30;
-const formatVersion = 1;
+const formatVersion = 2;
+/** An index of another format is made again from the ledger. */
+const indexFormatVersion = 1;
 
 /** The state directory is held by another running process. */
 export class StoreHeld extends Error {
@@ -19,14 +32,14 @@ export class StoreHeld extends Error {
   }
 }
 
-type Sheets = { env: RootDatabase; of: Record<Table, Database<Uint8Array, Uint8Array>> };
+type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
 
-function openSheets(path: string): Sheets {
+function openSheets<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const env = open({
     path,
     mapSize: mapBytesMax,
-    maxDbs: tables.length + 8,
+    maxDbs: names.length + 16,
     maxReaders: 256,
     // The default leaves a write readable whose sync failed; without it a commit returns when it is on disk.
     overlappingSync: false,
@@ -35,19 +48,19 @@ function openSheets(path: string): Sheets {
     keyEncoding: 'binary',
   });
   const of = Object.fromEntries(
-    tables.map(name => [name, env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' })]),
-  ) as Sheets['of'];
+    names.map(name => [name, env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' })]),
+  ) as Sheets<T>['of'];
   return { env, of };
 }
 
-function readerOf({ env, of }: Sheets): Reader {
+function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
   return {
     // The native call copies the value out of the map, so it outlives the page.
     get: (table, key) => of[table].getBinary(key) as Uint8Array | undefined,
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     count: table => (of[table].getStats() as { entryCount: number }).entryCount,
     refresh() {
-      for (const table of tables) of[table].resetReadTxn();
+      for (const table of Object.keys(of) as T[]) of[table].resetReadTxn();
     },
     close() {
       void env.close();
@@ -64,18 +77,54 @@ function bounds({ from, to, reverse, limit }: Range): object {
 
 /** For threads that only look. The ledger thread of this process must have opened the store before. */
 export function openReader(path: string): Reader {
-  return readerOf(openSheets(path));
+  return readerOf(openSheets(path, tables));
+}
+
+/** For threads that search. The indexer of this process must have opened the index before. */
+export function openIndexReader(path: string): Reader<IndexTable> {
+  return readerOf(openSheets(indexPath(path), indexTables));
+}
+
+/** For the indexer. An index that cannot be read, or has another format, begins again empty. */
+export function openIndexStore(path: string): Store<IndexTable> {
+  try {
+    const sheets = openSheets(indexPath(path), indexTables);
+    if (hasFormat(sheets)) return storeOf(sheets);
+    void sheets.env.close();
+  } catch {}
+  rmSync(indexPath(path), { recursive: true, force: true });
+  const sheets = openSheets(indexPath(path), indexTables);
+  hasFormat(sheets);
+  return storeOf(sheets);
+}
+
+function indexPath(path: string): string {
+  return join(path, 'search');
+}
+
+/** Whether the index has the format of this version; an empty one gets it. */
+function hasFormat({ env, of }: Sheets<IndexTable>): boolean {
+  const key = Buffer.from('format');
+  return env.transactionSync(() => {
+    const format = of.positions.get(key);
+    if (!format) of.positions.put(key, Buffer.from([indexFormatVersion]));
+    return !format || format[0] === indexFormatVersion;
+  });
 }
 
 /** For the ledger thread. Throws StoreHeld when another living process has the directory. */
 export function openStore(path: string): Store {
-  const sheets = openSheets(path);
+  const sheets = openSheets(path, tables);
   claim(sheets, path);
+  return storeOf(sheets);
+}
+
+function storeOf<T extends string>(sheets: Sheets<T>): Store<T> {
   return {
     ...readerOf(sheets),
-    batch: () => new WriteBatch(),
+    batch: () => new WriteBatch<T>(),
     commit(batch) {
-      const { tables: names, keys, values } = batch as WriteBatch;
+      const { tables: names, keys, values } = batch as WriteBatch<T>;
       try {
         sheets.env.transactionSync(() => {
           for (let i = 0; i < names.length; i++) {
@@ -92,7 +141,7 @@ export function openStore(path: string): Store {
 }
 
 /** The write lock of LMDB decides between two that start at the same moment. */
-function claim({ env, of }: Sheets, path: string): void {
+function claim({ env, of }: Sheets<Table>, path: string): void {
   const ownerKey = Buffer.from('owner');
   const formatKey = Buffer.from('format');
   const self = identify(process.pid);

@@ -1,13 +1,20 @@
 // The store of the simulator: sorted maps in memory, with the same answers as the real one and faults on demand.
 import { WriteBatch } from './batch.ts';
-import type { Batch, Key, Range, Store, Table } from './store.ts';
-import { tables } from './store.ts';
+import { type Batch, type IndexTable, indexTables, type Key, type Range, type Store, tables } from './store.ts';
 
 type Sheet = { values: Map<string, Uint8Array>; sorted: string[] | null };
 
 /** `beforeCommit` may throw StoreFull or StoreFault; the batch then leaves no trace. */
 export function openMemoryStore(beforeCommit: (batch: Batch) => void = () => {}): Store {
-  const sheets = new Map<Table, Sheet>(tables.map(name => [name, { values: new Map(), sorted: null }]));
+  return openMemory(tables, beforeCommit);
+}
+
+export function openMemoryIndex(): Store<IndexTable> {
+  return openMemory(indexTables, () => {});
+}
+
+function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch: Batch<T>) => void): Store<T> {
+  const sheets = new Map<T, Sheet>(names.map(name => [name, { values: new Map(), sorted: null }]));
 
   function keysOf(sheet: Sheet): string[] {
     sheet.sorted ??= [...sheet.values.keys()].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
@@ -30,12 +37,12 @@ export function openMemoryStore(beforeCommit: (batch: Batch) => void = () => {})
     count: table => sheets.get(table)!.values.size,
     refresh() {},
     close() {},
-    batch: () => new WriteBatch(),
+    batch: () => new WriteBatch<T>(),
     commit(batch) {
       beforeCommit(batch);
-      const { tables: names, keys, values } = batch as WriteBatch;
-      for (let i = 0; i < names.length; i++) {
-        const sheet = sheets.get(names[i]!)!;
+      const { tables: places, keys, values } = batch as WriteBatch<T>;
+      for (let i = 0; i < places.length; i++) {
+        const sheet = sheets.get(places[i]!)!;
         const key = text(keys[i]!);
         const value = values[i];
         if (value === undefined ? sheet.values.has(key) : !sheet.values.has(key)) sheet.sorted = null;

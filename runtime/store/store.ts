@@ -7,11 +7,15 @@ export const tables = [
   'open', // block key (12) -> which jobs of the block are unsettled; gone when none is
   'retries', // job id (16) -> the next attempt of a job that waits for it, or runs it
   'attempts', // job id (16) + attempt (2) -> how that attempt ended: the job log
-  'journal', // commit time in µs (8) -> what settled in that commit, in order
+  'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order
+  'names', // kind (1) + number (4) -> a plugin and command, or a submitter, for short entries elsewhere
+  'by_command', // number of plugin and command (4) + block key (12) -> nothing
+  'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run
   'arrivals', // run id (16) + scope (4) + sequence (8) -> what came to a join
   'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded
+  'emissions', // job id (16) (+ 1) -> events of it that have not been taken yet, and the cursor in them
   'definitions', // hash -> a pipeline definition that an unfinished run began with
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status
@@ -20,6 +24,15 @@ export const tables = [
 ] as const;
 export type Table = (typeof tables)[number];
 
+/** The tables of the index: an environment of its own, which can be made again from the ledger at any time. */
+export const indexTables = [
+  'positions', // consumer -> the commit of the journal up to which it has taken the entries
+  'logs', // chunk (4) -> a record for each log of it that has something to search
+  'postings', // chunk (4) + word -> which logs of the chunk have the word
+  'pruned', // chunk (4) -> which logs of the chunk are gone
+] as const;
+export type IndexTable = (typeof indexTables)[number];
+
 export type Key = Uint8Array;
 export type Value = Uint8Array;
 
@@ -27,28 +40,28 @@ export type Value = Uint8Array;
 export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?: boolean; readonly limit?: number };
 
 /** What any thread may do. A scan must be used up before the caller gives up its turn: it pins old pages. */
-export interface Reader {
+export interface Reader<T extends string = Table> {
   /** The value, as bytes that stay valid, or undefined. */
-  get(table: Table, key: Key): Uint8Array | undefined;
-  scan(table: Table, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
-  count(table: Table): number;
+  get(table: T, key: Key): Uint8Array | undefined;
+  scan(table: T, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
+  count(table: T): number;
   /** Sees what has been committed up to now: call once at the start of a read that must be fresh. */
   refresh(): void;
   close(): void;
 }
 
 /** The writes of one turn, in order. */
-export interface Batch {
-  put(table: Table, key: Key, value: Value): void;
-  remove(table: Table, key: Key): void;
+export interface Batch<T extends string = Table> {
+  put(table: T, key: Key, value: Value): void;
+  remove(table: T, key: Key): void;
   readonly size: number;
 }
 
-/** What the ledger thread alone may do. */
-export interface Store extends Reader {
-  batch(): Batch;
+/** What one thread alone may do: of the ledger the ledger thread, of the index the indexer. */
+export interface Store<T extends string = Table> extends Reader<T> {
+  batch(): Batch<T>;
   /** Durable when it returns. Throws StoreFull when there is no room, StoreFault when the disk fails. */
-  commit(batch: Batch): void;
+  commit(batch: Batch<T>): void;
 }
 
 /** There is no room for this commit; nothing of it was written. */

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { decodeAttempt } from '../../actors/job/attempt.ts';
-import { journalEntryBytes } from '../../actors/job/books.ts';
+import { journalEntryBytes } from '../../actors/job/journal.ts';
 import { findJob } from '../../actors/job/view.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';

@@ -1,0 +1,42 @@
+// Kept counters: how many jobs of each plugin and command were accepted and ended how, and how many attempts were followed
+// by another. They count what is kept: what is pruned is taken off.
+import { unpack } from '../../runtime/packing.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { type TerminalStatus, terminalStatuses } from './record.ts';
+
+export type Counts = { accepted: number } & { [S in TerminalStatus]: number } & {
+  /** Attempts that ended so and were followed by another: logs that are not the end of a job. */
+  retried_failed: number;
+  retried_timed_out: number;
+};
+
+export type CommandCounts = { readonly plugin: string; readonly command: string; readonly counts: Counts };
+
+export function emptyCounts(): Counts {
+  return { accepted: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0, retried_failed: 0, retried_timed_out: 0 };
+}
+
+export function countsKey(plugin: string, command: string): string {
+  return `${plugin}\0${command}`;
+}
+
+/** All counters, as they are committed. */
+export function readCounts(reader: Reader): CommandCounts[] {
+  const all: CommandCounts[] = [];
+  for (const { key, value } of reader.scan('counters', {})) {
+    const [plugin = '', command = ''] = Buffer.from(key).toString().split('\0');
+    all.push({ plugin, command, counts: unpack<Counts>(value) });
+  }
+  return all;
+}
+
+/** Jobs that ended. */
+export function settledOf(counts: Counts): number {
+  return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
+}
+
+/** Logs with this status: of attempts that ended a job, and of those that did not. */
+export function logsOf(counts: Counts, status: TerminalStatus): number {
+  if (status === 'failed') return counts.failed + counts.retried_failed;
+  return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];
+}

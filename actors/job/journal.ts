@@ -1,0 +1,177 @@
+// The journal: for each commit, the attempts that ended in it, in order. It has exactly the attempts that are kept, and is
+// the index by time of completion: what looks at logs, or counts them, reads these short entries and nothing else.
+//
+//   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
+
+import type { Body } from '../../runtime/host/outcome.ts';
+import { bodyPart, hasPart, parts } from '../../runtime/host/outcome.ts';
+import { isNil } from '../../runtime/splice.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { type Attempt, attemptKey, decodeAttempt } from './attempt.ts';
+import { statuses, type TerminalStatus } from './record.ts';
+
+export const journalEntryBytes = 44;
+export const statusAt = 18;
+export const commandAt = 36;
+export const submitterAt = 40;
+const flagsAt = 19;
+const finalFlag = 1;
+const tellingFlag = 2;
+
+/** In the place of the status: the attempt was pruned. The entry stays, so that the others keep their places. */
+export const prunedStatus = 0xff;
+
+/** An attempt that ended, read from the bytes of its commit where it is asked. */
+export class JournalEntry {
+  /** When it ended: the time of its commit, in µs. */
+  readonly atUs: number;
+  /** Its place among those of the commit. */
+  readonly place: number;
+  readonly #bytes: Buffer;
+  readonly #at: number;
+
+  constructor(atUs: number, place: number, bytes: Buffer) {
+    this.atUs = atUs;
+    this.place = place;
+    this.#bytes = bytes;
+    this.#at = place * journalEntryBytes;
+  }
+
+  /** The job's id, 16 bytes; a view. */
+  get id(): Uint8Array {
+    return this.#bytes.subarray(this.#at, this.#at + 16);
+  }
+
+  /** 0: the job ended without an attempt. */
+  get attempt(): number {
+    return this.#bytes.readUInt16BE(this.#at + 16);
+  }
+
+  get status(): TerminalStatus {
+    return statuses[this.#bytes[this.#at + statusAt]!] as TerminalStatus;
+  }
+
+  /** The job ended with it. */
+  get final(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
+  }
+
+  /** It left something that can be searched: an error, stderr, or a response that says something. */
+  get telling(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
+  }
+
+  /** From the acceptance of the job to the start of this attempt. */
+  get queuedUs(): number {
+    return this.#bytes.readDoubleLE(this.#at + 20);
+  }
+
+  get ranUs(): number {
+    return this.#bytes.readDoubleLE(this.#at + 28);
+  }
+
+  /** The plugin and command, as a number of `Names`. */
+  get commandNumber(): number {
+    return this.#bytes.readUInt32LE(this.#at + commandAt);
+  }
+
+  get submitterNumber(): number {
+    return this.#bytes.readUInt32LE(this.#at + submitterAt);
+  }
+}
+
+/** The entries of a commit that are not pruned, in order. */
+export function entriesOf(atUs: number, value: Uint8Array): JournalEntry[] {
+  const bytes = asBuffer(value);
+  const entries: JournalEntry[] = [];
+  for (let at = 0, place = 0; at < bytes.length; at += journalEntryBytes, place++) {
+    if (bytes[at + statusAt] !== prunedStatus) entries.push(new JournalEntry(atUs, place, bytes));
+  }
+  return entries;
+}
+
+export function asBuffer(value: Uint8Array): Buffer {
+  return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+/** One entry, or undefined when it is gone. */
+export function findEntry(reader: Reader, atUs: number, place: number): JournalEntry | undefined {
+  const value = reader.get('journal', usKey(atUs));
+  const status = value?.[place * journalEntryBytes + statusAt];
+  if (status === undefined || status === prunedStatus) return undefined;
+  return new JournalEntry(atUs, place, asBuffer(value!));
+}
+
+/** The attempt behind an entry. */
+export function attemptOf(reader: Reader, entry: Pick<JournalEntry, 'id' | 'attempt'>): Attempt | undefined {
+  const bytes = reader.get('attempts', attemptKey(entry.id, entry.attempt));
+  return bytes && decodeAttempt(bytes);
+}
+
+/** Writes the entries of one commit. */
+export class JournalPage {
+  #bytes = Buffer.allocUnsafe(64 * journalEntryBytes);
+  length = 0;
+
+  add(id: Uint8Array, number: number, createdUs: number, attempt: Attempt, command: number, submitter: number): void {
+    if (this.length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], this.#bytes.length * 2);
+    const at = this.length;
+    const bytes = this.#bytes;
+    bytes.set(id, at);
+    bytes.writeUInt16BE(number, at + 16);
+    bytes[at + statusAt] = statuses.indexOf(attempt.status);
+    bytes[at + flagsAt] = (attempt.final ? finalFlag : 0) | (isTelling(attempt.body) ? tellingFlag : 0);
+    bytes.writeDoubleLE(Math.max(0, attempt.startedUs - createdUs), at + 20);
+    bytes.writeDoubleLE(Math.max(0, attempt.completedUs - attempt.startedUs), at + 28);
+    bytes.writeUInt32LE(command, at + commandAt);
+    bytes.writeUInt32LE(submitter, at + submitterAt);
+    this.length = at + journalEntryBytes;
+  }
+
+  /** What was added, as a value of its own; begins again empty. */
+  take(): Buffer {
+    const value = Buffer.from(this.#bytes.subarray(0, this.length));
+    this.length = 0;
+    return value;
+  }
+}
+
+/** Parts of a body that can be searched, in their order in the mask of the body. */
+const tellingMask = parts.reduce((mask, part, i) => (part === 'spans' ? mask : mask | (1 << i)), 0);
+
+function isTelling(body: Body): boolean {
+  const mask = body[0]! & tellingMask;
+  if (mask === 0) return false;
+  return mask !== 1 || !hasPart(body, 'result') || !isNil(bodyPart(body, 'result')!);
+}
+
+/** A time as a key: 8 bytes, big endian. */
+export function usKey(us: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  key.writeUInt32BE(Math.floor(us / 2 ** 32), 0);
+  key.writeUInt32BE(us % 2 ** 32, 4);
+  return key;
+}
+
+export function readUs(key: Uint8Array): number {
+  const bytes = asBuffer(key);
+  return bytes.readUInt32BE(0) * 2 ** 32 + bytes.readUInt32BE(4);
+}
+
+/** How far pruning has come: no attempt that ended later is gone. The number grows with each commit that prunes. */
+export type Pruned = { readonly upToUs: number; readonly number: number };
+const prunedKey = Buffer.from('pruned');
+
+export function readPruned(reader: Reader): Pruned {
+  const value = reader.get('meta', prunedKey);
+  if (!value) return { upToUs: 0, number: 0 };
+  const bytes = asBuffer(value);
+  return { upToUs: bytes.readDoubleLE(0), number: bytes.readDoubleLE(8) };
+}
+
+export function prunedRecord({ upToUs, number }: Pruned): readonly [key: Buffer, value: Buffer] {
+  const value = Buffer.allocUnsafe(16);
+  value.writeDoubleLE(upToUs, 0);
+  value.writeDoubleLE(number, 8);
+  return [prunedKey, value];
+}
