@@ -168,6 +168,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       blockKeys,
       wake: () => tell('pipeline', { kind: 'expand' }),
       onRuns: runs => gauges.set({ runs }),
+      admit: job.refusal,
     });
     loop.setActors({ job, pipeline });
     toSelf({ kind: 'load' });

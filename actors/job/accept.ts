@@ -1,13 +1,13 @@
 // New jobs: from the edge, and from the pipeline actor. All of one plugin and command in a turn become one block.
 import { encodeBody } from '../../runtime/host/outcome.ts';
-import { blockOf, indexOf } from '../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Batch } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { BlockBuilder } from './block.ts';
+import { BlockBuilder, findBlock, groupOf } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
-import type { CreateJobs, CreateRun, SettleRun, Submit, SubmitReply } from './protocol.ts';
+import type { CreateJobs, CreateRun, Refusal, SettleRun, Submit, SubmitReply } from './protocol.ts';
 import { pipelinePlugin } from './protocol.ts';
 import type { JobGroup } from './record.ts';
 
@@ -17,6 +17,8 @@ export class Acceptance {
   readonly #desk: Desk;
   /** Plugin and command -> the block that is being filled in this turn. */
   readonly #builders = new Map<string, { builder: BlockBuilder; stillborn: Stillborn[] }>();
+  /** Of the runs that go on: block key -> who submitted it. */
+  readonly #submitters = new Map<string, string>();
   /** Why nothing new is taken at the moment, if so. */
   closed: 'stopping' | 'disk_full' | null = null;
 
@@ -29,14 +31,19 @@ export class Acceptance {
     turn.reply(message.replyTo, reply);
   }
 
+  /** Why no new work is taken at the moment, direct call or run; null: it is. */
+  refusal(): Refusal | null {
+    const { unsettled, config } = this.#desk;
+    return this.closed ?? (unsettled >= config.service.queueDepthMax ? 'queue_full' : null);
+  }
+
   #admit({ plugin, command }: Submit): SubmitReply | null {
     const desk = this.#desk;
-    if (this.closed) return { kind: 'refused', refusal: this.closed };
     const lane = desk.lanes.get(plugin);
     if (!lane?.instance) return { kind: 'refused', refusal: 'unknown_plugin' };
     if (!lane.command(command)) return { kind: 'refused', refusal: 'unknown_command' };
-    if (desk.unsettled >= desk.config.service.queueDepthMax) return { kind: 'refused', refusal: 'queue_full' };
-    return null;
+    const refusal = this.refusal();
+    return refusal && { kind: 'refused', refusal };
   }
 
   #add(turn: Turn, { plugin, command, payload, submittedBy, event }: Submit): SubmitReply {
@@ -85,7 +92,8 @@ export class Acceptance {
     open.next = 1;
     turn.batch.put('open', key, open.encode());
     writeTree(turn.batch, key, builder.groups);
-    desk.books.accepted(pipelinePlugin, pipeline, 1);
+    desk.books.accepted(turn.batch, key, pipelinePlugin, pipeline, 1);
+    this.#submitters.set(keyText(key), group.submittedBy);
     desk.watch.job('job.enqueued', pipelinePlugin, pipeline, id);
     desk.watch.job('pipeline.started', pipelinePlugin, pipeline, id);
   }
@@ -94,12 +102,25 @@ export class Acceptance {
     const desk = this.#desk;
     const completedUs = desk.books.commitUs(turn.nowUs);
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
-    desk.books.attempt(turn.batch, pipelinePlugin, pipeline, id, 1, createdUs, attempt);
+    const submittedBy = this.#submitterOf(id);
+    const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs };
+    desk.books.attempt(turn.batch, owner, id, 1, attempt);
     desk.minutes.settled(status, turn.nowUs);
     turn.batch.remove('open', Buffer.from(blockOf(id)));
     const succeeded = status === 'succeeded';
     desk.watch.job(succeeded ? 'job.completed' : 'job.failed', pipelinePlugin, pipeline, id);
     desk.watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', pipelinePlugin, pipeline, id);
+  }
+
+  /** Who submitted a run that ends; asked once. */
+  #submitterOf(id: JobId): string {
+    const key = keyText(blockOf(id));
+    const known = this.#submitters.get(key);
+    this.#submitters.delete(key);
+    if (known !== undefined) return known;
+    // It was created before the last start.
+    const block = findBlock(this.#desk.reader, id);
+    return block ? groupOf(block, indexOf(id)).group.submittedBy : '';
   }
 
   /** Closes the blocks of this turn: they are written, and their jobs wait in their lanes. */
@@ -125,7 +146,7 @@ export class Acceptance {
     const count = builder.payloads.length;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder.groups);
-    desk.books.accepted(plugin, command, count);
+    desk.books.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.block = builder;
     open.cachedBytes = builder.bytes + 64 * count;

@@ -7,7 +7,7 @@ import { Acceptance } from './accept.ts';
 import { queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
 import { Dispatcher, type StartHost } from './dispatch.ts';
-import type { JobMessage } from './protocol.ts';
+import type { JobMessage, Refusal } from './protocol.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
 import type { SlotName } from './slot.ts';
@@ -41,7 +41,11 @@ export type JobActorOptions = DeskOptions & {
   readonly alarm: (atUs: number | null) => void;
 };
 
-export type JobActor = Actor & { readonly dispatcher: Dispatcher };
+export type JobActor = Actor & {
+  readonly dispatcher: Dispatcher;
+  /** Why no new work is taken at the moment; null: it is. */
+  readonly refusal: () => Refusal | null;
+};
 
 export function startJobActor(options: JobActorOptions): JobActor {
   const { self } = options;
@@ -141,6 +145,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   return {
     dispatcher,
+    refusal: () => acceptance.refusal(),
     receive(messages, turn) {
       for (const message of messages) handle(message as JobMessage | InnerMessage, turn);
     },

@@ -40,6 +40,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   function open(turn: Turn): void {
     if (!desk.open(turn)) return;
     router.expansion.renew();
+    router.emissions.renew();
     woken = false;
     if (isFirstTurn) desk.versions.sweep(turn.batch);
     isFirstTurn = false;
@@ -109,12 +110,12 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     quiet(turn) {
       open(turn);
       do router.drain();
-      while (router.expansion.step());
+      while (router.emissions.step() || router.expansion.step());
       desk.flush();
       router.expansion.trim();
       desk.dedupe.prune(turn.nowUs, turn.batch);
       options.onRuns?.(desk.runs.size);
-      if (!router.expansion.isWaiting || woken) return;
+      if (woken || !(router.expansion.isWaiting || router.emissions.isWaiting)) return;
       woken = true;
       turn.after(wake);
     },

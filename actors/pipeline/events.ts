@@ -16,7 +16,8 @@ export function readEvents(packed: Uint8Array): Emitted[] {
   return events;
 }
 
-function readEvent(packed: Uint8Array, at: number): Emitted | null {
+/** The event that stands at a place of the list; null when it is none. */
+export function readEvent(packed: Uint8Array, at: number): Emitted | null {
   if (mapCount(packed, at) < 0) return null;
   const type = textOf(packed, at, 'type');
   if (type === null) return null;

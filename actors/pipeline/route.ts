@@ -2,12 +2,14 @@
 import { bodyPart } from '../../runtime/host/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
+import { listCount } from '../../runtime/splice.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
 import { asPayload, type Chain, dataOf, Packed } from './chain.ts';
 import { Children, type FindAncestor } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds } from './condition.ts';
 import type { Desk, Ending, Task } from './desk.ts';
+import { type EmissionPlan, Emissions, eventsAtOnceMax } from './emission.ts';
 import type { Emitted } from './events.ts';
 import { Expansion } from './expansion.ts';
 import { finishRun } from './finish.ts';
@@ -21,6 +23,7 @@ export class Router {
   readonly #work: Work;
   readonly triggers: Triggers;
   readonly expansion: Expansion;
+  readonly emissions: Emissions;
 
   constructor(desk: Desk, ancestor: FindAncestor) {
     this.#desk = desk;
@@ -28,6 +31,10 @@ export class Router {
     const children = new Children(desk, ancestor);
     this.expansion = new Expansion(desk, children);
     this.#work = new Work(desk, children, this.expansion);
+    this.emissions = new Emissions(desk, {
+      take: (plan, event, index) => this.#takeEvent(plan, event, index),
+      end: plan => this.#endEvents(plan),
+    });
   }
 
   /** Jobs of one group have ended: hooks and events start runs, and the chains of their run go on. */
@@ -42,10 +49,68 @@ export class Router {
     }
     for (const job of jobs) {
       if (this.triggers.hasHooks) this.triggers.fireHooks(job, message);
+      if (this.#isFlood(job)) {
+        this.#flood(job, message, run, node);
+        continue;
+      }
       const events = this.triggers.eventsOf(job, message);
       if (run && node?.kind === 'work') this.#goOn(run, node, job, events, message);
     }
     if (run) this.expansion.resume(run);
+  }
+
+  #isFlood({ status, body }: SettledJob): boolean {
+    const events = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
+    return events !== undefined && listCount(events) > eventsAtOnceMax;
+  }
+
+  /** Very many events: the job's chain divides as they are taken, in this turn and the ones after it. */
+  #flood(job: SettledJob, { plugin, group }: JobsSettled, run: Run | null | undefined, node: Node | undefined): void {
+    const { submittedBy, root, depth, context, hooked } = group;
+    const events = bodyPart(job.body, 'events')!;
+    const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked, events };
+    if (!run || run.failure !== null || node?.kind !== 'work') {
+      this.emissions.add({ ...common, place: null });
+      return;
+    }
+    const { first, scope } = group.run!;
+    const path = first === null ? group.run!.path : [...group.run!.path, first + job.offset];
+    markFork(run.scopes.get(scope)!, path, { cause: job.id, context });
+    const result = bodyPart(job.body, 'result') ?? packedNull;
+    this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path, result } });
+  }
+
+  #takeEvent(plan: EmissionPlan, event: Emitted, index: number): void {
+    this.triggers.fire(event, plan);
+    const at = this.#placeOf(plan);
+    if (!at) return;
+    const { run, scope, place } = at;
+    const { payload, dedupeKey, type } = event;
+    if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return;
+    scope.live++;
+    const { depth, context, job: cause, plugin: source } = plan;
+    const chain = {
+      path: [...place.path, index],
+      payload: new Packed(payload),
+      context: new Packed(context),
+      event: { type, source, dedupeKey },
+      depth,
+      cause,
+      result: place.result,
+    };
+    this.#desk.tasks.push({ kind: 'enter', run, scope, node: place.node, chain });
+  }
+
+  /** The open run that the plan's chain belongs to, if it goes on. */
+  #placeOf({ place }: EmissionPlan) {
+    const run = place && this.#desk.runs.get(idText(place.run));
+    const scope = run && run.failure === null ? run.scopes.get(place!.scope) : undefined;
+    return scope ? { run: run!, scope, place: place! } : null;
+  }
+
+  #endEvents(plan: EmissionPlan): void {
+    const at = this.#placeOf(plan);
+    if (at) endChains(this.#desk, at.run, at.scope, 1);
   }
 
   /** Does all that is left to do in this turn. */

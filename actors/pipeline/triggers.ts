@@ -17,6 +17,12 @@ const hookOf: { readonly [status in TerminalStatus]: Hook } = {
   timed_out: 'job.timed_out',
 };
 
+/** The job that emitted an event, as far as the runs it starts take over from it. */
+export type Emitter = Pick<JobGroup, 'submittedBy' | 'root' | 'depth' | 'context' | 'hooked'> & {
+  readonly job: JobId;
+  readonly plugin: string;
+};
+
 export class Triggers {
   readonly #desk: Desk;
   #onEvent = new Map<string, Version[]>();
@@ -39,27 +45,23 @@ export class Triggers {
   }
 
   /** The events of a job that succeeded: each starts the pipelines that wait for its type. */
-  eventsOf(job: SettledJob, message: JobsSettled): readonly Emitted[] {
+  eventsOf(job: SettledJob, { plugin, group }: JobsSettled): readonly Emitted[] {
     if (job.status !== 'succeeded' || !hasPart(job.body, 'events')) return [];
     const events = readEvents(bodyPart(job.body, 'events')!);
-    for (const event of events) {
-      for (const version of this.#onEvent.get(event.type) ?? []) this.#start(version, event, job, message);
-    }
+    const emitter = { ...group, job: job.id, plugin };
+    for (const event of events) this.fire(event, emitter);
     return events;
   }
 
-  #start(version: Version, event: Emitted, job: SettledJob, { plugin, group }: JobsSettled): void {
+  /** Starts the pipelines that wait for an event of this type. */
+  fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): void {
     const desk = this.#desk;
-    const { type, payload, dedupeKey } = event;
-    if (dedupeKey !== null && !desk.dedupe.isNew(version.name, '', dedupeKey, desk.turn.nowUs, desk.batch)) return;
-    beginRun(desk, version, {
-      ...causedBy(job.id, group),
-      depth: group.depth,
-      event: { type, source: plugin, dedupeKey },
-      context: group.context,
-      payload,
-      hooked: group.hooked,
-    });
+    const { job, plugin, depth, context, hooked } = emitter;
+    for (const version of this.#onEvent.get(type) ?? []) {
+      if (dedupeKey !== null && !desk.dedupe.isNew(version.name, '', dedupeKey, desk.turn.nowUs, desk.batch)) continue;
+      const event = { type, source: plugin, dedupeKey };
+      beginRun(desk, version, { ...causedBy(job, emitter), depth, event, context, payload, hooked });
+    }
   }
 
   get hasHooks(): boolean {
@@ -85,7 +87,7 @@ export class Triggers {
 
 type Cause = Pick<Beginning, 'submittedBy' | 'parent' | 'root' | 'called'>;
 
-function causedBy(id: JobId, { submittedBy, root }: JobGroup): Cause {
+function causedBy(id: JobId, { submittedBy, root }: Pick<JobGroup, 'submittedBy' | 'root'>): Cause {
   return { submittedBy, parent: id, root: root ?? id, called: null };
 }
 

@@ -197,7 +197,10 @@ export class Stage {
 
   /** What the store still holds of runs. */
   leftovers(): number {
-    return (['runs', 'arrivals', 'lists'] as const).reduce((sum, table) => sum + this.store.count(table), 0);
+    return (['runs', 'arrivals', 'lists', 'emissions'] as const).reduce(
+      (sum, table) => sum + this.store.count(table),
+      0,
+    );
   }
 
   #heard(message: CreateJobs | CreateRun | SettleRun): void {

@@ -1,0 +1,111 @@
+// A job that emitted very many events: they are taken some at a time, so that a flood never holds up a turn.
+import type { JobId } from '../../runtime/ids.ts';
+import { pack, unpack } from '../../runtime/packing.ts';
+import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
+import type { Desk } from './desk.ts';
+import { type Emitted, readEvent } from './events.ts';
+
+/** More events than this in one response are taken in several turns. */
+export const eventsAtOnceMax = 256;
+/** Events that are taken in one turn. */
+export const eventsPerTurnMax = 512;
+/** No more are taken while so many runs are open. */
+export const openRunsMax = 16_384;
+
+/** Where an event came from, and the chain that goes on with it when its job belongs to a run. Stored as it is. */
+export type EmissionPlan = {
+  readonly job: JobId;
+  readonly plugin: string;
+  readonly submittedBy: string;
+  readonly root: JobId | null;
+  readonly depth: number;
+  readonly context: Uint8Array;
+  readonly hooked: boolean;
+  /** The packed list. */
+  readonly events: Uint8Array;
+  readonly place: {
+    readonly run: JobId;
+    readonly scope: number;
+    readonly node: number;
+    readonly path: readonly number[];
+    readonly result: Uint8Array;
+  } | null;
+};
+
+type Emission = { readonly plan: EmissionPlan; index: number; at: number };
+
+/** What is done with an event, and when there are none left. */
+export type EmissionSteps = {
+  take(plan: EmissionPlan, event: Emitted, index: number): void;
+  end(plan: EmissionPlan): void;
+};
+
+export class Emissions {
+  readonly #desk: Desk;
+  readonly #steps: EmissionSteps;
+  readonly #pending: Emission[] = [];
+  #taken = 0;
+
+  constructor(desk: Desk, steps: EmissionSteps) {
+    this.#desk = desk;
+    this.#steps = steps;
+    for (const { key, value } of desk.reader.scan('emissions', {})) {
+      if (key.length === 16) this.#pending.push({ plan: unpack<EmissionPlan>(value), index: 0, at: 0 });
+      else Object.assign(this.#pending.at(-1)!, unpack<{ index: number; at: number }>(value));
+    }
+  }
+
+  add(plan: EmissionPlan): void {
+    const emission = { plan, index: 0, at: contentsOf(plan.events) };
+    this.#desk.batch.put('emissions', plan.job, pack(plan));
+    this.#keep(emission);
+    this.#pending.push(emission);
+  }
+
+  /** A new turn: there is room again. */
+  renew(): void {
+    this.#taken = 0;
+  }
+
+  /** Whether another turn must follow to go on. */
+  get isWaiting(): boolean {
+    return this.#pending.length > 0 && this.#hasRoom;
+  }
+
+  /** Takes the next events; false when there is nothing more to do in this turn. */
+  step(): boolean {
+    const emission = this.#pending[0];
+    if (!emission || !this.#hasRoom || this.#taken >= eventsPerTurnMax) return false;
+    const { plan } = emission;
+    const count = listCount(plan.events);
+    for (; emission.index < count && this.#taken < eventsPerTurnMax; emission.index++, this.#taken++) {
+      const event = readEvent(plan.events, emission.at);
+      emission.at = skipValue(plan.events, emission.at);
+      if (event) this.#steps.take(plan, event, emission.index);
+    }
+    this.#pending.shift();
+    if (emission.index < count) {
+      // To the end of the line: the others come first.
+      this.#pending.push(emission);
+      this.#keep(emission);
+    } else {
+      this.#desk.batch.remove('emissions', plan.job);
+      this.#desk.batch.remove('emissions', cursorKey(plan.job));
+      this.#steps.end(plan);
+    }
+    return true;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#desk.runs.size < openRunsMax;
+  }
+
+  #keep({ plan, index, at }: Emission): void {
+    this.#desk.batch.put('emissions', cursorKey(plan.job), pack({ index, at }));
+  }
+}
+
+/** job id (16), 1. */
+function cursorKey(job: JobId): Uint8Array {
+  return Buffer.concat([job, Buffer.of(1)]);
+}

@@ -1,0 +1,50 @@
+// A job that emits very many events: taken some at a time, over turns and restarts, each of them once.
+import { expect, it } from 'vitest';
+import { eventsPerTurnMax } from '../../actors/pipeline/emission.ts';
+import { payloads, plugins } from './cast.ts';
+import { resultOf, Stage } from './stage.ts';
+
+const flood = Array.from({ length: 2000 }, (_, n) => ({ type: 'found', payload: { n } }));
+const pipelines = [
+  { name: 'outer', steps: [{ uses: 'emit' }, { uses: 'echo' }, { uses: 'sink', join: 'all', collect: 'counts' }] },
+  { name: 'each', on: 'found', steps: [{ uses: 'text' }] },
+];
+
+it('starts a bounded number of runs in one turn, and in the end one for every event', () => {
+  const s = new Stage({ plugins, pipelines });
+  s.submit('emit', { events: flood });
+  s.work(1);
+  expect(s.of('pipeline').length).toBe(eventsPerTurnMax);
+  s.finish();
+  expect(s.of('pipeline').length).toBe(2000);
+  expect(s.leftovers()).toBe(0);
+});
+
+it('goes on as one chain for each event, in their order, and comes together once', () => {
+  const s = new Stage({ plugins, pipelines });
+  const run = s.run('outer', { events: flood });
+  expect(payloads(s.of('echo'))).toEqual(flood.map(({ payload }) => payload));
+  expect(resultOf(run)).toEqual({ succeeded: 2000, failed: 0 });
+});
+
+it('is taken up where it was after a restart, with no event lost or doubled', () => {
+  const s = new Stage({ plugins, pipelines });
+  const id = s.start('outer', { events: flood });
+  for (let turn = 0; s.waiting.length > 0 && turn < 100; turn++) {
+    s.work(300);
+    s.restart();
+  }
+  s.finish();
+  expect(payloads(s.of('echo'))).toEqual(flood.map(({ payload }) => payload));
+  expect(s.of('text').length).toBe(2000);
+  expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 2000, failed: 0 });
+  expect(s.leftovers()).toBe(0);
+});
+
+it('leaves out events whose dedupe key was seen', () => {
+  const s = new Stage({ plugins, pipelines });
+  const events = flood.map((event, n) => ({ ...event, dedupe_key: `k${n % 1000}` }));
+  const run = s.run('outer', { events });
+  expect(resultOf(run)).toEqual({ succeeded: 1000, failed: 0 });
+  expect(s.of('text').length).toBe(1000);
+});
