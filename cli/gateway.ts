@@ -1,6 +1,7 @@
 // The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
 import { Worker } from 'node:worker_threads';
 import { type Hub, startHub as openHub } from '../actors/hub/actor.ts';
+import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { RunSettled } from '../actors/pipeline/protocol.ts';
@@ -108,6 +109,34 @@ export class Gateway {
       died,
       stop: async () => {
         await link.ask('job', { kind: 'stop', graceMs: this.graceMs });
+      },
+    };
+  };
+
+  readonly startIndexer = async (): Promise<Running> => {
+    const data: IndexerData = { path: this.#config.state.path, gauges: this.#gauges.shared };
+    const worker = new Worker(new URL('../actors/index/indexer.js', import.meta.url), { workerData: data });
+    const told = { ready: () => {}, stopped: () => {} };
+    const ready = new Promise<void>(resolve => {
+      told.ready = resolve;
+    });
+    const stopped = new Promise<void>(resolve => {
+      told.stopped = resolve;
+    });
+    const died = new Promise<Error>(resolve => {
+      worker.on('error', resolve);
+      worker.on('exit', code => resolve(new Error(`the indexer thread ended with ${code}`)));
+    });
+    worker.on('message', (notice: IndexerNotice) => {
+      if (notice.kind === 'log') this.#log.error(notice.fields, notice.message);
+      else told[notice.kind]();
+    });
+    await Promise.race([ready, died.then(error => Promise.reject(error))]);
+    return {
+      died,
+      stop: async () => {
+        worker.postMessage('stop');
+        await Promise.race([stopped, died]);
       },
     };
   };

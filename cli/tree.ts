@@ -14,6 +14,8 @@ export function tree(gateway: Gateway): readonly Child[] {
       restart: 'never',
       stopMsMax: gateway.graceMs + 10_000,
     },
+    // Nor is this one: it stops when its transaction is over.
+    { name: 'indexer', thread: 'indexer', start: gateway.startIndexer, restart: 'always', stopMsMax: 5_000 },
     { name: 'edge', thread: 'main', start: gateway.startEdge, restart: 'always', stopMsMax: 5_000 },
   ];
 }

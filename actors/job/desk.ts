@@ -68,6 +68,7 @@ export class Desk {
     this.random = options.random;
     this.gauges = options.gauges;
     this.books = new Books(options.reader);
+    this.gauges.set({ journaled: this.books.journalUs });
     this.minutes = new Minutes(options.reader);
     this.configure(options.config);
   }

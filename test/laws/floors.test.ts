@@ -47,7 +47,7 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
   [
     "the inside of another actor's folder",
     { 'actors/hub/a.ts': "import { b } from '../job/desk.ts';" },
-    'actors/hub/a.ts: imports actors/job/desk.ts: of another actor only protocol, record, view may be imported',
+    'actors/hub/a.ts: imports actors/job/desk.ts: of another actor only protocol, record, view, journal, names, gauges may be imported',
   ],
   [
     'a second user of a heavy package',

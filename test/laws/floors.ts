@@ -10,7 +10,10 @@ const floors = ['cli', 'http', 'actors', 'config', 'runtime'];
 const visitors = ['bench', 'test', 'examples'];
 /** What an actor's folder may import of another's. */
 const publicOfActors = ['protocol', 'record', 'view'];
-const publicMore: { readonly [actor: string]: readonly string[] } = { pipeline: ['entries'] };
+const publicMore: { readonly [actor: string]: readonly string[] } = {
+  pipeline: ['entries'],
+  job: ['journal', 'names', 'gauges'],
+};
 
 /** One file of the house imports each of these. */
 const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr'];

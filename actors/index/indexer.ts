@@ -1,0 +1,88 @@
+// The indexer thread: follows the journal and keeps the index, off the ledger thread. It may die and begin again at any moment.
+import { setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
+import { Gauges } from '../job/gauges.ts';
+import type { JournalConsumer, Shelf } from './consumer.ts';
+import { Feed } from './feed.ts';
+
+/** What the thread is given at its start. */
+export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
+/** What it says; `stopped` when it lets go of the index. It is told `stop`, and nothing else. */
+export type IndexerNotice =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'log'; readonly message: string; readonly fields: object };
+
+const pollMs = 250;
+/** Pruning is looked for once in so many polls. */
+const pollsPerPrune = 4;
+/** Below the threads that answer and run jobs. */
+const niceness = 5;
+/** After a failure: the disk is full, or an entry could not be taken. Searching goes on with what is there. */
+const restMs = 2_000;
+
+function consumersOf(_shelf: Shelf): JournalConsumer[] {
+  return [];
+}
+
+function run({ path, gauges: shared }: IndexerData): void {
+  yieldToOthers();
+  const gauges = new Gauges(shared);
+  const shelf: Shelf = { ledger: openReader(path), index: openIndexStore(path) };
+  let feed = new Feed(shelf, consumersOf(shelf));
+  let polls = 0;
+  let stopping = false;
+  let pruning = false;
+
+  function poll(): void {
+    if (stopping) {
+      close();
+      return;
+    }
+    try {
+      if (step()) setImmediate(poll);
+      else setTimeout(poll, pollMs);
+    } catch (error) {
+      const { stack, message } = error as Error;
+      say({ kind: 'log', message: 'the index could not follow the journal', fields: { error: stack ?? message } });
+      feed = new Feed(shelf, consumersOf(shelf));
+      setTimeout(poll, restMs);
+    }
+  }
+
+  /** True while there is more to do. */
+  function step(): boolean {
+    if (polls++ % pollsPerPrune === 0) pruning = true;
+    // What is in the journal counts only when it is on disk: the index must not know what a failure can undo.
+    const more = feed.take(gauges.get('journaled'));
+    if (!more && pruning) pruning = feed.prune();
+    return more || pruning;
+  }
+
+  function close(): void {
+    shelf.index.close();
+    shelf.ledger.close();
+    say({ kind: 'stopped' });
+    parentPort!.close();
+  }
+
+  parentPort!.on('message', () => {
+    stopping = true;
+  });
+  say({ kind: 'ready' });
+  poll();
+}
+
+function say(notice: IndexerNotice): void {
+  parentPort!.postMessage(notice);
+}
+
+/** Of this thread alone, where the system has priorities of threads. */
+function yieldToOthers(): void {
+  try {
+    if (process.platform === 'linux') setPriority(niceness);
+  } catch {}
+}
+
+run(workerData as IndexerData);
