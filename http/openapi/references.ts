@@ -20,124 +20,172 @@ const naming = ['$id', '$anchor', '$dynamicAnchor', '$schema', '$comment'];
 
 /** Whether anything in it refers to another place. */
 export function hasReferences(schema: JsonObject): boolean {
-  let found = false;
-  walk(schema, '', keywords => {
-    found ||= referring.some(keyword => typeof keywords[keyword] === 'string');
-  });
-  return found;
+  return placesOf(schema).some(({ keywords }) => referring.some(keyword => typeof keywords[keyword] === 'string'));
 }
 
 /** The schema as it stands at `place` (`#/components/schemas/x`) of a document of dialect 2020-12. */
 export function embedSchema(schema: JsonObject, place: string): JsonObject {
-  const isOld = typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
-  const names = namesOf(schema);
-  return rewrite(schema, whole, { isOld, resolve: (reference, base) => resolve(reference, base, names, place) });
+  const names = namesOf(placesOf(schema), place);
+  return rewrite(schema, whole, {
+    isOld: isOldDialect(schema),
+    resolve: (reference, base) => names.get(canonical(reference, base) ?? '') ?? reference,
+  });
+}
+
+/** Draft 6 or 7: what stands beside `$ref` does not count, and `items` may be a list. */
+function isOldDialect(schema: JsonObject): boolean {
+  return typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
 }
 
 /** The base of a schema that has no `$id`. */
 const whole = 'schema://input/';
 
-/** Absolute URI, without an empty fragment → pointer from the root of the schema. */
-type Names = ReadonlyMap<string, string>;
-
-function namesOf(schema: JsonObject): Names {
-  const names = new Map<string, string>([[whole, '']]);
-  const bases = new Map<string, string>();
-  walk(schema, '', (keywords, pointer, above) => {
-    let base = above === null ? whole : (bases.get(above) ?? whole);
-    const id = keywords['$id'];
-    if (typeof id === 'string') {
-      const name = absolute(id, base);
-      if (name !== null && !names.has(name)) names.set(name, pointer);
-      if (name !== null && !name.includes('#')) base = name;
-    }
-    bases.set(pointer, base);
+/** Every way to name a part of the schema → its pointer in the document. */
+function namesOf(places: readonly Place[], root: string): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  const add = (reference: string, base: string, to: string): void => {
+    const name = canonical(reference, base);
+    if (name !== null && !names.has(name)) names.set(name, to);
+  };
+  for (const { keywords, resources, path } of places) {
+    const to = root + path;
+    for (const { base, pointer } of resources) add(`#${encodeURIComponent(pointer)}`, base, to);
     for (const keyword of ['$anchor', '$dynamicAnchor']) {
-      const anchor = keywords[keyword];
-      const name = typeof anchor === 'string' ? absolute(`#${anchor}`, base) : null;
-      if (name !== null) names.set(name, pointer);
+      if (typeof keywords[keyword] === 'string') add(`#${keywords[keyword]}`, resources[0]!.base, to);
     }
-  });
+    // Draft 7 writes anchors so.
+    if (typeof keywords['$id'] === 'string' && keywords['$id'].startsWith('#'))
+      add(keywords['$id'], resources[0]!.base, to);
+  }
   return names;
 }
 
-function resolve(reference: string, base: string, names: Names, place: string): string {
-  const target = absolute(reference, base);
-  if (target === null) return reference;
-  const named = names.get(target);
-  if (named !== undefined) return place + named;
-  const [resource, fragment = ''] = target.split('#');
-  const root = names.get(resource!);
-  return root === undefined || (fragment !== '' && !fragment.startsWith('/')) ? reference : place + root + fragment;
-}
-
-function absolute(reference: string, base: string): string | null {
+/** The absolute form of a reference, its fragment without escapes. */
+function canonical(reference: string, base: string): string | null {
   try {
-    return new URL(reference, base).href.replace(/#$/, '');
+    const url = new URL(reference, base);
+    const fragment = decodeURIComponent(url.hash.slice(1));
+    url.hash = '';
+    return `${url.href.replace(/#$/, '')}#${fragment}`;
   } catch {
     return null;
   }
 }
 
-type Rewriting = {
-  /** Draft 6 or 7: what stands beside `$ref` does not count, and `items` may be a list. */
-  readonly isOld: boolean;
-  resolve(reference: string, base: string): string;
+/** The base for what lies within the schema. */
+function baseWithin(schema: JsonObject, above: string): string {
+  const id = schema['$id'];
+  if (typeof id !== 'string' || id.startsWith('#')) return above;
+  try {
+    return new URL(id.replace(/#.*$/, ''), above).href;
+  } catch {
+    return above;
+  }
+}
+
+type Resource = { readonly base: string; readonly pointer: string };
+type Place = {
+  readonly keywords: JsonObject;
+  /** The resources that it is part of, the innermost first, and where in each it was. */
+  readonly resources: readonly Resource[];
+  /** Where it is once rewritten, as the end of a fragment. */
+  readonly path: string;
 };
 
+/** Every schema in it, from the outside in. */
+function placesOf(schema: JsonObject): Place[] {
+  const isOld = isOldDialect(schema);
+  const found: Place[] = [];
+  const visit = (keywords: JsonObject, above: readonly Resource[], path: string): void => {
+    const outer = above[0]?.base ?? whole;
+    const base = baseWithin(keywords, outer);
+    const resources = base === outer && above.length > 0 ? above : [{ base, pointer: '' }, ...above];
+    found.push({ keywords, resources, path });
+    const within = (value: Json, was: string, is: string): void => {
+      if (!isMap(value)) return;
+      visit(
+        value,
+        resources.map(resource => ({ ...resource, pointer: resource.pointer + was })),
+        path + is,
+      );
+    };
+    for (const [keyword, value] of Object.entries(keywords)) {
+      const was = `/${escaped(keyword)}`;
+      const is = `/${fragment(newKeyword(keyword, keywords, isOld))}`;
+      const kind = contents.get(keyword);
+      if (kind === 'value') continue;
+      if (Array.isArray(value)) value.forEach((item: Json, n) => void within(item, `${was}/${n}`, `${is}/${n}`));
+      else if (kind !== 'map') within(value, was, is);
+      else if (isMap(value)) {
+        const keys = newKeys(keyword, value);
+        for (const [key, item] of Object.entries(value)) {
+          within(item, `${was}/${escaped(key)}`, `${is}/${fragment(keys.get(key)!)}`);
+        }
+      }
+    }
+  };
+  visit(schema, [], '');
+  return found;
+}
+
+/** What draft 7 says with `items` as a list, 2020-12 says with other words. */
+function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string {
+  if (!isOld || !Array.isArray(schema['items'])) return keyword;
+  return keyword === 'items' ? 'prefixItems' : keyword === 'additionalItems' ? 'items' : keyword;
+}
+
+/** Definitions get names that fit where tools take them for components; fields keep theirs. */
+function newKeys(keyword: string, map: JsonObject): ReadonlyMap<string, string> {
+  const keys = Object.keys(map);
+  if (keyword !== '$defs' && keyword !== 'definitions') return new Map(keys.map(key => [key, key] as const));
+  const taken = new Set(keys);
+  return new Map(
+    keys.map(key => {
+      if (/^[\w.-]+$/.test(key)) return [key, key] as const;
+      const fit = key.replace(/[^\w.-]/g, '_');
+      let unused = fit;
+      for (let n = 2; taken.has(unused) || unused === ''; n++) unused = `${fit}_${n}`;
+      taken.add(unused);
+      return [key, unused] as const;
+    }),
+  );
+}
+
+type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
+
 function rewrite(schema: JsonObject, above: string, how: Rewriting): JsonObject {
-  const id = schema['$id'];
-  const named = typeof id === 'string' ? absolute(id, above) : null;
-  const base = named === null || named.includes('#') ? above : named;
+  const base = baseWithin(schema, above);
   const within = (value: Json): Json => (isMap(value) ? rewrite(value, base, how) : value);
   const entries = Object.entries(schema).flatMap(([keyword, value]): (readonly [string, Json])[] => {
     if (naming.includes(keyword) && typeof value === 'string') return [];
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
     if (how.isOld && '$ref' in schema && contents.get(keyword) !== 'map') return [];
+    if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
+    // JSON has no infinity: such a bound bounds nothing.
     if (typeof value === 'number' && !Number.isFinite(value)) return [];
-    if (how.isOld && keyword === 'items' && Array.isArray(value)) return [['prefixItems', value.map(within)]];
-    if (how.isOld && keyword === 'additionalItems')
-      return Array.isArray(schema['items']) ? [['items', within(value)]] : [];
-    switch (contents.get(keyword)) {
-      case 'value':
-        return [[keyword, value]];
-      case 'map':
-        return [[keyword, isMap(value) ? mapValues(value, within) : value]];
-      default:
-        return [[keyword, Array.isArray(value) ? value.map(within) : within(value)]];
-    }
+    const name = newKeyword(keyword, schema, how.isOld);
+    const kind = contents.get(keyword);
+    if (kind === 'value') return [[name, value]];
+    if (Array.isArray(value)) return [[name, value.map(within)]];
+    if (kind !== 'map' || !isMap(value)) return [[name, within(value)]];
+    const keys = newKeys(keyword, value);
+    return [[name, Object.fromEntries(Object.entries(value).map(([key, item]) => [keys.get(key)!, within(item)]))]];
   });
   return Object.fromEntries(entries);
 }
 
-type Visit = (keywords: JsonObject, pointer: string, above: string | null) => void;
-
-/** Every schema in it, from the outside in, with its pointer and that of the schema around it. */
-function walk(schema: JsonObject, pointer: string, visit: Visit, above: string | null = null): void {
-  visit(schema, pointer, above);
-  const within = (value: Json, at: string): void => {
-    if (isMap(value)) walk(value, at, visit, pointer);
-  };
-  for (const [keyword, value] of Object.entries(schema)) {
-    const kind = contents.get(keyword);
-    const at = `${pointer}/${segment(keyword)}`;
-    if (kind === 'value') continue;
-    if (Array.isArray(value)) value.forEach((item: Json, index) => void within(item, `${at}/${index}`));
-    else if (!isMap(value)) continue;
-    else if (kind === 'map') for (const [key, item] of Object.entries(value)) within(item, `${at}/${segment(key)}`);
-    else within(value, at);
-  }
+/** A key as a part of a JSON Pointer. */
+function escaped(key: string): string {
+  // Half of a surrogate pair has no escape in a fragment.
+  return key
+    .replaceAll('~', '~0')
+    .replaceAll('/', '~1')
+    .replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
 /** A key as a part of a pointer in a fragment. */
-function segment(key: string): string {
-  const escaped = key.replaceAll('~', '~0').replaceAll('/', '~1');
-  // Half of a surrogate pair has no escape.
-  return encodeURI(escaped.replace(/\p{Surrogate}/gu, '\ufffd')).replaceAll('#', '%23');
-}
-
-function mapValues(map: JsonObject, change: (value: Json) => Json): JsonObject {
-  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)] as const));
+function fragment(key: string): string {
+  return encodeURI(escaped(key)).replaceAll('#', '%23');
 }
 
 function isMap(value: Json | undefined): value is JsonObject {

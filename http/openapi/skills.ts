@@ -23,7 +23,7 @@ function pipelineSkill({ name, on, onHook, executionMode, timeoutMs }: PipelineD
   return {
     name: `pipeline.${name}`,
     kind: 'pipeline',
-    endpoint: `/pipeline/${encodeURIComponent(name)}`,
+    endpoint: `/pipeline/${name}`,
     pipeline: name,
     ...(trigger === null ? {} : { trigger }),
     execution_mode: executionMode,

@@ -104,6 +104,10 @@ export class Gateway {
     return this.#child!.pid!;
   }
 
+  get url(): string {
+    return this.#url;
+  }
+
   /** Resolves when the service says that it is ready. */
   async start(): Promise<void> {
     const { grace, environment } = this.#launch;
@@ -157,7 +161,7 @@ export class Gateway {
       body: body === undefined ? null : text(body),
     });
     const said = await answer.text();
-    const isJson = answer.headers.get('content-type')?.includes('json') === true;
+    const isJson = said !== '' && answer.headers.get('content-type')?.includes('json') === true;
     return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(said) : { text: said } };
   }
 
