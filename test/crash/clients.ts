@@ -67,11 +67,8 @@ export class Clients {
 
   #work() {
     const { between } = this.#random;
-    return {
-      value: between(1, 1_000_000),
-      wait: between(1, 10) === 1 ? between(2, 20) : 0,
-      flaky: between(1, 20) === 1,
-    };
+    const wait = between(1, 10) === 1 ? between(2, 20) : 0;
+    return { value: between(1, 1_000_000), wait, flaky: between(1, 20) === 1 };
   }
 
   /** Reads a job: by turns the oldest whose end was not read yet, and any. */

@@ -72,6 +72,27 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ queue_depth: 0 });
 });
 
+test('jobs that run long end with the service that is killed, before they begin again', async () => {
+  const gateway = await startGateway({ plugins, service: { max_workers: 3 } });
+  const journal = join(gateway.directory, 'journal');
+  const jobs = [
+    await gateway.submit('working/handle', { wait: 2_000 }),
+    await gateway.submit('blocking/handle', { wait: 2_000 }),
+    await gateway.submit('program/handle', { long: true }),
+  ];
+  for (const job of jobs) await gateway.noted('breath', job);
+  await gateway.restart();
+  for (const job of jobs) expect(await gateway.settled(job)).toMatchObject({ status: 'succeeded', attempt: 2 });
+  const lines = readLines(readFileSync(journal, 'utf8'));
+  expect(
+    lines
+      .filter(({ what }) => what === 'start')
+      .map(({ job }) => job)
+      .sort(),
+  ).toEqual([...jobs, ...jobs].sort());
+  expect(wrongs(lines)).toEqual([]);
+});
+
 /** What is wrong with how a job ended, and with its children; null when nothing is. */
 function wrongOf({ kind, values }: Accepted, job: Job, tree: readonly Job[]): string | null {
   if (job.status !== 'succeeded') return `it is ${job.status}: ${job.last_error}`;

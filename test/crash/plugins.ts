@@ -21,8 +21,10 @@ const working = `${notes}
 export async function handle(request) {
   const note = begin(request);
   const { item, index, wait = 0, flaky = false } = request.event.payload;
-  for (let ms = 0; ms < (item?.wait ?? wait); ms += 2) {
-    await pause(2);
+  const waitMs = item?.wait ?? wait;
+  const breathMs = waitMs > 100 ? 20 : 2;
+  for (let ms = 0; ms < waitMs; ms += breathMs) {
+    await pause(breathMs);
     note('breath');
   }
   if ((item?.flaky ?? flaky) && request.attempt === 1) {
@@ -31,6 +33,20 @@ export async function handle(request) {
   }
   note('end');
   return { result: item ? { index, value: item.value } : request.event.payload };
+}
+`;
+
+/** Holds its thread for so long, and never gives way. */
+const blocking = `${notes}
+export function handle(request) {
+  const note = begin(request);
+  const endMs = performance.now() + request.event.payload.wait;
+  while (performance.now() < endMs) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    note('breath');
+  }
+  note('end');
+  return { result: request.event.payload };
 }
 `;
 
@@ -52,13 +68,16 @@ job=\${request#*'"job_id":"'}
 job=\${job%%'"'*}
 note() { printf '{"job":"%s","attempt":0,"service":0,"run":"%s","what":"%s"}\\n' "$job" "$$" "$1" >> ../../journal; }
 note start
-for breath in 1 2 3; do sleep 0.005; note breath; done
+breaths='1 2 3'
+case "$request" in *'"long":true'*) breaths=$(seq 400) ;; esac
+for breath in $breaths; do sleep 0.005; note breath; done
 note end
 echo '{"status":"ok","result":{"job":"'$job'"}}'
 `;
 
 export const plugins = {
   working,
+  blocking,
   adding,
   program: { code: program, entrypoint: 'run.sh', runtime: 'process', commands: { handle: {} } },
 };
