@@ -2,7 +2,7 @@
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { commandDescription } from './description.ts';
-import { embedSchema, hasReferences } from './references.ts';
+import { embedSchema } from './references.ts';
 import { acceptedSchema, problemSchema } from './schemas.ts';
 
 export type DocumentOf = {
@@ -57,15 +57,11 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
   };
 }
 
-/** The body as the route takes it. A schema that refers to its own parts becomes a component, so that pointers stay short. */
+/** The body as the route takes it. */
 function requestBody(command: Command, operationId: string, schemas: { [name: string]: JsonObject }): JsonObject {
-  const { inputSchema } = command;
-  if (inputSchema === null) return {};
-  const place = `#/components/schemas/${operationId}`;
-  const isComponent = hasReferences(inputSchema);
-  const embedded = embedSchema(inputSchema, place);
-  if (isComponent) schemas[operationId] = embedded;
-  const payload = isComponent ? { $ref: place } : embedded;
+  if (command.inputSchema === null) return {};
+  const { schema: payload, components } = embedSchema(command.inputSchema, operationId);
+  Object.assign(schemas, components);
   const schema = { type: 'object', properties: { payload }, additionalProperties: false };
   return { requestBody: { required: false, content: { 'application/json': { schema } } } };
 }

@@ -1,5 +1,5 @@
-// References of a JSON Schema that moves into a larger document: each is turned into a pointer from that document's root, and what
-// names the schema's parts by other means ($id, $anchor) is dropped, so that no tool needs to know those.
+// JSON Schemas that move into a larger document. Their definitions become components of it, each reference a pointer from its
+// root, and what names parts by other means ($id, $anchor) is dropped, so that no tool needs to know those.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** What the keywords of a schema hold. */
@@ -17,19 +17,43 @@ const contents = new Map<string, 'schema' | 'schemas' | 'map' | 'value'>([...sin
 
 const referring = ['$ref', '$dynamicRef'];
 const naming = ['$id', '$anchor', '$dynamicAnchor', '$schema', '$comment'];
+const defining = ['$defs', 'definitions'];
 
-/** Whether anything in it refers to another place. */
-export function hasReferences(schema: JsonObject): boolean {
-  return placesOf(schema).some(({ keywords }) => referring.some(keyword => typeof keywords[keyword] === 'string'));
-}
+/** Where tools look for schemas; a name and then a pointer into the schema may follow. */
+const components = '#/components/schemas/';
 
-/** The schema as it stands at `place` (`#/components/schemas/x`) of a document of dialect 2020-12. */
-export function embedSchema(schema: JsonObject, place: string): JsonObject {
-  const names = namesOf(placesOf(schema), place);
-  return rewrite(schema, whole, {
-    isOld: isOldDialect(schema),
-    resolve: (reference, base) => names.get(canonical(reference, base) ?? '') ?? reference,
-  });
+export type Embedded = {
+  /** To stand in for the schema: itself, or a reference to the component that it became. */
+  readonly schema: JsonObject;
+  /** What it refers to, by name. */
+  readonly components: { readonly [name: string]: JsonObject };
+};
+
+/** The schema for a document of dialect 2020-12, where the names `name` and `name.…` are its own. */
+export function embedSchema(schema: JsonObject, name: string): Embedded {
+  const places = placesOf(schema, name);
+  const names = namesOf(places);
+  const roots = new Map(places.flatMap(place => (place.component === null ? [] : [[place.component, place] as const])));
+  const wanted = new Set([name]);
+  const used = new Set<string>();
+  const resolve = (reference: string, base: string): string => {
+    const pointer = names.get(canonical(reference, base) ?? '');
+    if (pointer === undefined) return reference;
+    const component = pointer.slice(components.length).split('/')[0]!;
+    wanted.add(component);
+    used.add(component);
+    return pointer;
+  };
+  const isOld = isOldDialect(schema);
+  const found: { [name: string]: JsonObject } = {};
+  // Grows while it is walked: a definition may need others.
+  for (const component of wanted) {
+    const { value, above } = roots.get(component)!;
+    found[component] = rewrite(value, above, { isOld, resolve });
+  }
+  if (used.has(name)) return { schema: { $ref: components + name }, components: found };
+  const { [name]: whole, ...others } = found;
+  return { schema: whole!, components: others };
 }
 
 /** Draft 6 or 7: what stands beside `$ref` does not count, and `items` may be a list. */
@@ -40,22 +64,81 @@ function isOldDialect(schema: JsonObject): boolean {
 /** The base of a schema that has no `$id`. */
 const whole = 'schema://input/';
 
+type Resource = { readonly base: string; readonly pointer: string };
+type Place = {
+  readonly value: Json;
+  /** The base around it. */
+  readonly above: string;
+  /** The resources that it is part of, the innermost first, and where in each it was. */
+  readonly resources: readonly Resource[];
+  /** Where it will be. */
+  readonly pointer: string;
+  /** Its name, when it will be a component by itself. */
+  readonly component: string | null;
+};
+
+/** Every schema in it, from the outside in. */
+function placesOf(schema: JsonObject, name: string): Place[] {
+  const isOld = isOldDialect(schema);
+  const found: Place[] = [];
+  const taken = new Set<string>();
+
+  function visit(value: Json, outer: readonly Resource[], pointer: string, component: string | null): void {
+    if (!isMap(value) && typeof value !== 'boolean') return;
+    const above = outer[0]?.base ?? whole;
+    const base = isMap(value) ? baseWithin(value, above) : above;
+    const resources = base === above && outer.length > 0 ? outer : [{ base, pointer: '' }, ...outer];
+    found.push({ value, above, resources, pointer, component });
+    if (!isMap(value)) return;
+    const enter = (inner: Json, was: string, to: string, as: string | null = null): void => {
+      const moved = resources.map(resource => ({ base: resource.base, pointer: resource.pointer + was }));
+      visit(inner, moved, to, as);
+    };
+    for (const [keyword, content] of Object.entries(value)) {
+      const kind = contents.get(keyword);
+      const was = `/${escaped(keyword)}`;
+      const to = `${pointer}/${fragment(newKeyword(keyword, value, isOld))}`;
+      if (kind === 'value') continue;
+      if (Array.isArray(content)) content.forEach((item: Json, n) => void enter(item, `${was}/${n}`, `${to}/${n}`));
+      else if (kind !== 'map') enter(content, was, to);
+      else if (isMap(content)) {
+        for (const [key, item] of Object.entries(content)) {
+          const as = defining.includes(keyword) ? unused(`${component ?? name}.${key}`, taken) : null;
+          enter(item, `${was}/${escaped(key)}`, as === null ? `${to}/${fragment(key)}` : components + as, as);
+        }
+      }
+    }
+  }
+
+  visit(schema, [], components + name, name);
+  return found;
+}
+
+/** A name that is fit for a component, and nobody has yet. */
+function unused(name: string, taken: Set<string>): string {
+  const fit = name.replace(/[^\w.-]/g, '_');
+  let free = fit;
+  for (let n = 2; taken.has(free); n++) free = `${fit}_${n}`;
+  taken.add(free);
+  return free;
+}
+
 /** Every way to name a part of the schema → its pointer in the document. */
-function namesOf(places: readonly Place[], root: string): ReadonlyMap<string, string> {
+function namesOf(places: readonly Place[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const add = (reference: string, base: string, to: string): void => {
     const name = canonical(reference, base);
     if (name !== null && !names.has(name)) names.set(name, to);
   };
-  for (const { keywords, resources, path } of places) {
-    const to = root + path;
+  for (const { value, resources, pointer: to } of places) {
+    const { base } = resources[0]!;
     for (const { base, pointer } of resources) add(`#${encodeURIComponent(pointer)}`, base, to);
-    for (const keyword of ['$anchor', '$dynamicAnchor']) {
-      if (typeof keywords[keyword] === 'string') add(`#${keywords[keyword]}`, resources[0]!.base, to);
-    }
+    if (!isMap(value)) continue;
+    const { $anchor, $dynamicAnchor, $id } = value;
+    if (typeof $anchor === 'string') add(`#${$anchor}`, base, to);
+    if (typeof $dynamicAnchor === 'string') add(`#${$dynamicAnchor}`, base, to);
     // Draft 7 writes anchors so.
-    if (typeof keywords['$id'] === 'string' && keywords['$id'].startsWith('#'))
-      add(keywords['$id'], resources[0]!.base, to);
+    if (typeof $id === 'string' && $id.startsWith('#')) add($id, base, to);
   }
   return names;
 }
@@ -83,83 +166,23 @@ function baseWithin(schema: JsonObject, above: string): string {
   }
 }
 
-type Resource = { readonly base: string; readonly pointer: string };
-type Place = {
-  readonly keywords: JsonObject;
-  /** The resources that it is part of, the innermost first, and where in each it was. */
-  readonly resources: readonly Resource[];
-  /** Where it is once rewritten, as the end of a fragment. */
-  readonly path: string;
-};
-
-/** Every schema in it, from the outside in. */
-function placesOf(schema: JsonObject): Place[] {
-  const isOld = isOldDialect(schema);
-  const found: Place[] = [];
-  const visit = (keywords: JsonObject, above: readonly Resource[], path: string): void => {
-    const outer = above[0]?.base ?? whole;
-    const base = baseWithin(keywords, outer);
-    const resources = base === outer && above.length > 0 ? above : [{ base, pointer: '' }, ...above];
-    found.push({ keywords, resources, path });
-    const within = (value: Json, was: string, is: string): void => {
-      if (!isMap(value)) return;
-      visit(
-        value,
-        resources.map(resource => ({ ...resource, pointer: resource.pointer + was })),
-        path + is,
-      );
-    };
-    for (const [keyword, value] of Object.entries(keywords)) {
-      const was = `/${escaped(keyword)}`;
-      const is = `/${fragment(newKeyword(keyword, keywords, isOld))}`;
-      const kind = contents.get(keyword);
-      if (kind === 'value') continue;
-      if (Array.isArray(value)) value.forEach((item: Json, n) => void within(item, `${was}/${n}`, `${is}/${n}`));
-      else if (kind !== 'map') within(value, was, is);
-      else if (isMap(value)) {
-        const keys = newKeys(keyword, value);
-        for (const [key, item] of Object.entries(value)) {
-          within(item, `${was}/${escaped(key)}`, `${is}/${fragment(keys.get(key)!)}`);
-        }
-      }
-    }
-  };
-  visit(schema, [], '');
-  return found;
-}
-
 /** What draft 7 says with `items` as a list, 2020-12 says with other words. */
 function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string {
   if (!isOld || !Array.isArray(schema['items'])) return keyword;
   return keyword === 'items' ? 'prefixItems' : keyword === 'additionalItems' ? 'items' : keyword;
 }
 
-/** Definitions get names that fit where tools take them for components; fields keep theirs. */
-function newKeys(keyword: string, map: JsonObject): ReadonlyMap<string, string> {
-  const keys = Object.keys(map);
-  if (keyword !== '$defs' && keyword !== 'definitions') return new Map(keys.map(key => [key, key] as const));
-  const taken = new Set(keys);
-  return new Map(
-    keys.map(key => {
-      if (/^[\w.-]+$/.test(key)) return [key, key] as const;
-      const fit = key.replace(/[^\w.-]/g, '_');
-      let unused = fit;
-      for (let n = 2; taken.has(unused) || unused === ''; n++) unused = `${fit}_${n}`;
-      taken.add(unused);
-      return [key, unused] as const;
-    }),
-  );
-}
-
 type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
 
-function rewrite(schema: JsonObject, above: string, how: Rewriting): JsonObject {
+/** A component must be a map: so must what was true or false. */
+function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
+  if (!isMap(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);
   const within = (value: Json): Json => (isMap(value) ? rewrite(value, base, how) : value);
   const entries = Object.entries(schema).flatMap(([keyword, value]): (readonly [string, Json])[] => {
-    if (naming.includes(keyword) && typeof value === 'string') return [];
+    if (defining.includes(keyword) || (naming.includes(keyword) && typeof value === 'string')) return [];
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
-    if (how.isOld && '$ref' in schema && contents.get(keyword) !== 'map') return [];
+    if (how.isOld && '$ref' in schema) return [];
     if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
     // JSON has no infinity: such a bound bounds nothing.
     if (typeof value === 'number' && !Number.isFinite(value)) return [];
@@ -168,8 +191,7 @@ function rewrite(schema: JsonObject, above: string, how: Rewriting): JsonObject 
     if (kind === 'value') return [[name, value]];
     if (Array.isArray(value)) return [[name, value.map(within)]];
     if (kind !== 'map' || !isMap(value)) return [[name, within(value)]];
-    const keys = newKeys(keyword, value);
-    return [[name, Object.fromEntries(Object.entries(value).map(([key, item]) => [keys.get(key)!, within(item)]))]];
+    return [[name, Object.fromEntries(Object.entries(value).map(([key, item]) => [key, within(item)]))]];
   });
   return Object.fromEntries(entries);
 }
