@@ -4,6 +4,7 @@ import type { SubmitReply } from '../actors/job/protocol.ts';
 import { findJob, findTree, type JobView } from '../actors/job/view.ts';
 import type { RunSettled } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
+import type { Administration } from '../http/administration.ts';
 import type { Engine } from '../http/engine.ts';
 import { formatId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
@@ -16,6 +17,7 @@ export type EngineParts = {
   readonly link: Link;
   readonly reader: Reader;
   readonly gauges: Gauges;
+  readonly administration: Administration;
   readonly config: () => Config;
   readonly stopping: () => boolean;
   readonly startedAtMs: number;
@@ -28,6 +30,7 @@ export function openEngine({
   link,
   reader,
   gauges,
+  administration,
   config,
   stopping,
   startedAtMs,
@@ -38,6 +41,7 @@ export function openEngine({
   const settledEarly = new Set<string>();
 
   return {
+    administration,
     config,
     stopping,
     startedAtMs,

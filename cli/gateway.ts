@@ -1,12 +1,15 @@
 // The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
 import { Worker } from 'node:worker_threads';
 import { type Hub, startHub as openHub } from '../actors/hub/actor.ts';
+import type { Observed } from '../actors/hub/protocol.ts';
 import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { RunSettled } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
+import type { LoadResult } from '../config/load.ts';
 import { compareForReload } from '../config/reload.ts';
+import type { ReloadReply } from '../http/administration.ts';
 import type { ServerLog } from '../http/log.ts';
 import { apiRoutes } from '../http/routes/api.ts';
 import { type Server, serve } from '../http/server.ts';
@@ -14,7 +17,9 @@ import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openReader } from '../runtime/store/lmdb.ts';
 import type { Running } from '../runtime/supervisor.ts';
+import { openAdministration } from './administration.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
+import { withLocalToken } from './token.ts';
 import { version } from './version.ts';
 
 /** The service cannot go on, or cannot start: the exit status says why. */
@@ -26,11 +31,18 @@ export class ServiceFault extends Error {
   }
 }
 
-export type GatewayOptions = { readonly config: Config; readonly graceMs: number; readonly log: Logger };
+export type GatewayOptions = {
+  readonly config: Config;
+  readonly graceMs: number;
+  readonly log: Logger;
+  /** Reads the configuration that is on disk now. */
+  readonly read: () => LoadResult;
+};
 
 export class Gateway {
   readonly graceMs: number;
   readonly #log: Logger;
+  readonly #read: () => LoadResult;
   readonly #gauges = new Gauges();
   #config: Config;
   #stopping = false;
@@ -39,10 +51,11 @@ export class Gateway {
   #engine: GatewayEngine | null = null;
   #server: Server | null = null;
 
-  constructor({ config, graceMs, log }: GatewayOptions) {
+  constructor({ config, graceMs, log, read }: GatewayOptions) {
     this.#config = config;
     this.graceMs = graceMs;
     this.#log = log;
+    this.#read = read;
   }
 
   /** Where the API listens; known once the edge is up. */
@@ -96,13 +109,17 @@ export class Gateway {
     void died.then(error => link.fail(error));
     await Promise.race([ready, died.then(error => Promise.reject(error))]);
     this.#link = link;
-    this.#engine = openEngine({
+    const shared = {
       link,
       reader: openReader(this.#config.state.path),
       gauges: this.#gauges,
       config: () => this.#config,
-      stopping: () => this.#stopping,
       startedAtMs: Date.now(),
+    };
+    this.#engine = openEngine({
+      ...shared,
+      administration: openAdministration({ ...shared, read: this.#read, reload: () => this.reload() }),
+      stopping: () => this.#stopping,
       version,
     });
     return {
@@ -154,13 +171,29 @@ export class Gateway {
     return { died: never, stop: async () => this.#server?.stopListening() };
   };
 
-  /** Swaps the configuration in one step. Names of settings that need a restart are answered. */
-  reload(next: Config): readonly string[] {
-    const { config, kept } = compareForReload(this.#config, next);
+  /** Reads, checks and swaps without a pause in between: two reloads never mix, and nobody sees half of one. */
+  reload(): ReloadReply {
+    const loaded = this.#read();
+    if (!loaded.ok) {
+      for (const problem of loaded.problems) this.#log.error(problem);
+      return { kind: 'refused', problems: loaded.problems };
+    }
+    const { config: next, kept } = compareForReload(this.#config, loaded.config);
+    const { config } = withLocalToken(next);
     this.#config = config;
+    this.#log.level = config.service.logLevel;
     this.#link?.tell('job', { kind: 'reconfigure', config });
     this.#link?.tell('pipeline', { kind: 'reconfigure', config });
-    return kept;
+    for (const warning of config.warnings) this.#log.warn(warning);
+    const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
+    this.#log.info({ kept }, message);
+    const atUs = Date.now() * 1000;
+    const fields = { plugins: Object.keys(config.plugins).length, pipelines: config.pipelines.length };
+    this.#hub?.receive(
+      [{ kind: 'observed', groups: [{ kind: 'plain', type: 'config.reloaded', atUs, fields }] } satisfies Observed],
+      null as never,
+    );
+    return { kind: 'reloaded', atUs, kept };
   }
 
   /** After everything has stopped: lets go of connections that are still open. */

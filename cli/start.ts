@@ -1,7 +1,7 @@
 // `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
 import { availableParallelism } from 'node:os';
 import type { Config } from '../config/config.ts';
-import { loadConfig } from '../config/load.ts';
+import { type LoadResult, loadConfig } from '../config/load.ts';
 import { openLog } from '../runtime/log.ts';
 import { supervise } from '../runtime/supervisor.ts';
 import { Gateway, ServiceFault } from './gateway.ts';
@@ -30,14 +30,17 @@ export type Started = {
 
 /** Resolves when the service is up; null when it could not start (said on stderr), with `process.exitCode` set. */
 export async function start({ path, graceMs, adjust = same => same }: StartOptions): Promise<Started | null> {
-  const read = () => loadConfig({ path, env: process.env, cwd: process.cwd(), processors: availableParallelism() });
+  const read = (): LoadResult => {
+    const loaded = loadConfig({ path, env: process.env, cwd: process.cwd(), processors: availableParallelism() });
+    return loaded.ok ? { ok: true, config: adjust(loaded.config) } : loaded;
+  };
   const loaded = read();
   if (!loaded.ok) return refuse(loaded.problems, exitConfig);
-  const { config, local } = withLocalToken(adjust(loaded.config));
+  const { config, local } = withLocalToken(loaded.config);
   const log = openLog(config.service.logLevel, config.service.name);
   for (const warning of config.warnings) log.warn(warning);
 
-  const gateway = new Gateway({ config, graceMs, log });
+  const gateway = new Gateway({ config, graceMs, log, read });
   let end = (_: number): void => {};
   const ended = new Promise<number>(resolve => {
     end = resolve;
@@ -61,19 +64,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  process.on('SIGHUP', () => {
-    const next = read();
-    if (!next.ok) {
-      for (const problem of next.problems) log.error(problem);
-      return;
-    }
-    const kept = gateway.reload(withLocalToken(adjust(next.config)).config);
-    log.level = next.config.service.logLevel;
-    log.info(
-      { kept },
-      kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded',
-    );
-  });
+  process.on('SIGHUP', () => void gateway.reload());
   void ended.then(() => gateway.close());
   const url = `http://${config.api.listen.host}:${gateway.port}`;
   log.info({ url, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');

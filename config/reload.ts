@@ -15,6 +15,12 @@ export function compareForReload(old: Config, next: Config): Reloaded {
     if (!isSame) kept.push(name);
     return isSame ? after : before;
   };
+  const workers = [old.service.workersMax, next.service.workersMax] as const;
+  const workersMax = keep('service.max_workers', ...workers, workers[0] === workers[1]);
+  const passed = [old.service.pluginEnvPassthrough, next.service.pluginEnvPassthrough] as const;
+  const isSamePassed = passed[0].length === passed[1].length && passed[0].every((name, i) => name === passed[1][i]);
+  // Hosts have the environment of their start.
+  const pluginEnvPassthrough = keep('service.plugin_env_passthrough', ...passed, isSamePassed);
   const isEnabled = keep('api.enabled', old.api.enabled, next.api.enabled, old.api.enabled === next.api.enabled);
   const apiListen = keep('api.listen', old.api.listen, next.api.listen, sameListen(old.api.listen, next.api.listen));
   const hooks = [old.webhooks.listen, next.webhooks.listen] as const;
@@ -25,6 +31,7 @@ export function compareForReload(old: Config, next: Config): Reloaded {
   const keyFile = isDefaultKey ? defaultKeyFile(statePath) : next.vault.keyFile;
   const config: Config = Object.freeze({
     ...next,
+    service: Object.freeze({ ...next.service, workersMax, pluginEnvPassthrough }),
     state: Object.freeze({ ...next.state, path: statePath }),
     api: Object.freeze({ ...next.api, enabled: isEnabled, listen: apiListen }),
     webhooks: Object.freeze({ ...next.webhooks, listen: hooksListen }),

@@ -3,6 +3,7 @@ import type { SubmitReply } from '../actors/job/protocol.ts';
 import type { JobView } from '../actors/job/view.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
+import type { Administration } from './administration.ts';
 
 export type Submission = {
   readonly plugin: string;
@@ -32,6 +33,7 @@ export interface Engine {
   queueDepth(): number;
   startedAtMs: number;
   version: string;
+  readonly administration: Administration;
   /** No new work: the service is stopping. */
   stopping(): boolean;
 }

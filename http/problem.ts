@@ -19,6 +19,7 @@ export const problems = {
   unknown_pipeline: { status: 404, title: 'Unknown pipeline' },
   unknown_job: { status: 404, title: 'Unknown job' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
+  reload_refused: { status: 409, title: 'Reload refused' },
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   internal_error: { status: 500, title: 'Internal error' },

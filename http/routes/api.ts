@@ -1,9 +1,21 @@
 // The API: every route of it, section by section.
 import type { Route } from '../route.ts';
+import { analyticsRoutes } from './analytics.ts';
+import { configViewRoutes } from './config-view.ts';
 import { discoveryRoutes } from './discovery.ts';
 import { executionRoutes } from './execution.ts';
 import { jobRoutes } from './jobs.ts';
 import { pluginRoutes } from './plugins.ts';
+import { systemRoutes } from './system.ts';
 import { topologyRoutes } from './topology.ts';
 
-export const apiRoutes: readonly Route[] = [...executionRoutes, ...jobRoutes, ...pluginRoutes, ...topologyRoutes, ...discoveryRoutes];
+export const apiRoutes: readonly Route[] = [
+  ...executionRoutes,
+  ...jobRoutes,
+  ...pluginRoutes,
+  ...topologyRoutes,
+  ...systemRoutes,
+  ...analyticsRoutes,
+  ...configViewRoutes,
+  ...discoveryRoutes,
+];

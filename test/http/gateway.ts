@@ -5,6 +5,7 @@ import type { Status } from '../../actors/job/record.ts';
 import type { JobView } from '../../actors/job/view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+import type { Administration } from '../../http/administration.ts';
 import type { Engine, RunSubmission, Submission } from '../../http/engine.ts';
 import type { RequestLine } from '../../http/log.ts';
 import type { Route } from '../../http/route.ts';
@@ -126,6 +127,13 @@ export class MemoryEngine implements Engine {
   pages: (() => readonly JobView[]) | null = null;
   readonly startedAtMs = startedAtMs;
   readonly version = '0.1.0';
+  readonly administration: Administration = {
+    reload: () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [] }),
+    queue: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0 }),
+    doctor: async () => [],
+    selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
+  };
 
   config(): Config {
     return this.#config;

@@ -1,0 +1,58 @@
+// What the administrative routes ask, put together: reload, figures, doctor.
+import type { Gauges } from '../actors/job/gauges.ts';
+import { settledLately } from '../actors/job/minutes.ts';
+import type { QueueReply } from '../actors/job/protocol.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadResult } from '../config/load.ts';
+import type { Administration, ReloadReply } from '../http/administration.ts';
+import type { Link } from '../runtime/link.ts';
+import type { Reader } from '../runtime/store/store.ts';
+import { examine } from './doctor.ts';
+
+export type AdministrationParts = {
+  readonly link: Link;
+  readonly reader: Reader;
+  readonly gauges: Gauges;
+  readonly config: () => Config;
+  /** Reads what is on disk now. */
+  readonly read: () => LoadResult;
+  readonly reload: () => ReloadReply;
+  readonly startedAtMs: number;
+};
+
+export function openAdministration(parts: AdministrationParts): Administration {
+  const { link, reader, gauges, config, read, reload, startedAtMs } = parts;
+  const openedAtMs = performance.now();
+
+  return {
+    reload,
+    queue: () => link.ask<QueueReply>('job', { kind: 'ask_queue' }),
+    summary() {
+      reader.refresh();
+      return {
+        queued: gauges.get('queued') + gauges.get('delayed'),
+        running: gauges.get('running') + gauges.get('runs'),
+        ...settledLately(reader, Date.now() * 1000),
+      };
+    },
+    doctor: () =>
+      examine({
+        config: config(),
+        read,
+        nowMs: Date.now(),
+        upMs: performance.now() - openedAtMs,
+        startedAtMs,
+        committedUs: newestCommitUs(reader),
+        nodeVersion: process.versions.node,
+      }),
+    selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
+  };
+}
+
+function newestCommitUs(reader: Reader): number | null {
+  reader.refresh();
+  for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) {
+    return Number(Buffer.from(key).readBigUInt64BE());
+  }
+  return null;
+}

@@ -1,0 +1,65 @@
+// The configuration as it may be shown (interface, 4.5): no token, no key, and no value that its key calls a secret.
+//
+// The rule looks at keys only. A password inside an address, under a key such as `url`, is shown: it belongs under a key of its own.
+import type { Json, JsonObject } from '../runtime/packing.ts';
+import type { Config, ListenAddress } from './config.ts';
+
+export const redacted = '[REDACTED]';
+
+const words: ReadonlySet<string> = new Set([
+  'secret',
+  'token',
+  'password',
+  'passwd',
+  'key',
+  'credential',
+  'auth',
+  'private',
+  'cookie',
+  'session',
+]);
+
+/** Whether a whole word of the key is one of the telling ones, in any letter case, or the plural of one. */
+export function isTelling(key: string): boolean {
+  for (const segment of key.split(/[^\p{L}]+/u)) {
+    if (isWord(segment)) return true;
+    // `apiKey`, `APIKey`, `keyID`
+    for (const piece of segment.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u)) {
+      if (isWord(piece)) return true;
+    }
+  }
+  return false;
+}
+
+function isWord(text: string): boolean {
+  const word = text.toLowerCase();
+  return words.has(word) || (word.endsWith('s') && words.has(word.slice(0, -1)));
+}
+
+/** The value with everything under telling keys replaced, whatever it is, at any depth. */
+export function redact(value: Json): Json {
+  if (Array.isArray(value)) return value.map(redact);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value as JsonObject);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, isTelling(key) ? redacted : redact(inner)]));
+}
+
+/** Just what the interface lists. A disabled plugin is no part of a configuration, so each that is shown is enabled. */
+export function viewOf({ service, api, plugins, pipelines }: Config): JsonObject {
+  return {
+    service: { name: service.name, log_level: service.logLevel },
+    api: {
+      enabled: api.enabled,
+      listen: formatListen(api.listen),
+      tokens: api.tokens.map(({ scopes }) => ({ scopes })),
+    },
+    plugins: Object.fromEntries(
+      Object.values(plugins).map(({ name, config }) => [name, { enabled: true, config: redact(config) }]),
+    ),
+    pipelines: pipelines.map(({ name, on }) => ({ name, on })),
+  };
+}
+
+function formatListen({ host, port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,89 @@
+// Analytics (interface, 4.5; decisions, section 5): the queue now, and the last day in figures.
+import { Type } from '@sinclair/typebox';
+import { activeJobsMax } from '../../actors/job/analytics.ts';
+import { statuses } from '../../actors/job/record.ts';
+import { problem } from '../problem.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+import { timestamp } from '../timestamp.ts';
+
+const section = 'Administration';
+const count = Type.Integer({ minimum: 0 });
+
+const queueSchema = Type.Object({
+  queue_depth: Type.Integer({ minimum: 0, description: 'Jobs that wait for a worker.' }),
+  running_count: count,
+  delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
+  dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still kept.' }),
+  max_workers: count,
+  utilization: Type.Number({ minimum: 0, maximum: 1, description: 'How busy the workers were in the last minute.' }),
+  active_jobs: Type.Array(
+    Type.Object({
+      job_id: Type.String({ format: 'uuid' }),
+      plugin: Type.String(),
+      command: Type.String(),
+      started_at: Type.String({ format: 'date-time', description: 'When it was given to a worker.' }),
+    }),
+    { maxItems: activeJobsMax },
+  ),
+  plugin_lanes: Type.Array(
+    Type.Object({
+      plugin: Type.String(),
+      active_count: count,
+      queued_count: count,
+      limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null: only the workers.' }),
+    }),
+  ),
+});
+
+const getQueue = route({
+  method: 'GET',
+  path: '/analytics/queue',
+  section,
+  summary: 'What waits and runs now, and how busy the workers are.',
+  access: anyOf('*'),
+  query: {},
+  body: null,
+  problems: ['unavailable'],
+  answers: { 200: { description: 'The queue.', schema: queueSchema } },
+  find: () => null,
+  async handle({ engine }) {
+    const queue = await engine.administration.queue();
+    if (queue.kind === 'refused') return problem('unavailable', 'the ledger cannot be asked right now');
+    const lanes = queue.lanes.toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1));
+    const body = {
+      queue_depth: queue.queued,
+      running_count: queue.running,
+      delayed_count: queue.delayed,
+      dead_count: queue.dead,
+      max_workers: queue.workers,
+      utilization: Math.round(queue.utilization * 10_000) / 10_000,
+      active_jobs: queue.active.map(({ jobId, plugin, command, startedUs }) => {
+        return { job_id: jobId, plugin, command, started_at: timestamp(startedUs) };
+      }),
+      plugin_lanes: lanes.map(({ plugin, active, queued, limit }) => {
+        return { plugin, active_count: active, queued_count: queued, limit };
+      }),
+    };
+    return json(200, JSON.stringify(body));
+  },
+});
+
+const summarySchema = Type.Object({
+  window: Type.Literal('24h'),
+  stats: Type.Object(Object.fromEntries(statuses.map(status => [status, count]))),
+});
+
+const getSummary = route({
+  method: 'GET',
+  path: '/analytics/summary',
+  section,
+  summary: 'How many jobs settled in the last 24 hours, to the minute, and how many are open, by status.',
+  access: anyOf('*'),
+  query: {},
+  body: null,
+  answers: { 200: { description: 'Counts; all statuses are always there.', schema: summarySchema } },
+  find: () => null,
+  handle: ({ engine }) => json(200, JSON.stringify({ window: '24h', stats: engine.administration.summary() })),
+});
+
+export const analyticsRoutes: readonly Route[] = [getQueue, getSummary];

@@ -1,0 +1,37 @@
+// GET /config/view (interface, 4.5): the configuration in force, without anything that is secret.
+import { Type } from '@sinclair/typebox';
+import { logLevels } from '../../config/config.ts';
+import { redacted, viewOf } from '../../config/view.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+
+const viewSchema = Type.Object({
+  service: Type.Object({ name: Type.String(), log_level: Type.Union(logLevels.map(level => Type.Literal(level))) }),
+  api: Type.Object({
+    enabled: Type.Boolean(),
+    listen: Type.String(),
+    tokens: Type.Array(Type.Object({ scopes: Type.Array(Type.String()) })),
+  }),
+  plugins: Type.Record(
+    Type.String(),
+    Type.Object({
+      enabled: Type.Boolean(),
+      config: Type.Object({}, { description: `Values under telling keys are "${redacted}", at any depth.` }),
+    }),
+  ),
+  pipelines: Type.Array(Type.Object({ name: Type.String(), on: Type.Union([Type.String(), Type.Null()]) })),
+});
+
+const getConfigView = route({
+  method: 'GET',
+  path: '/config/view',
+  section: 'Administration',
+  summary: 'The configuration in force, redacted by the words in its keys.',
+  access: anyOf('*'),
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The configuration.', schema: viewSchema } },
+  find: () => null,
+  handle: ({ config }) => json(200, JSON.stringify(viewOf(config))),
+});
+
+export const configViewRoutes: readonly Route[] = [getConfigView];
