@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Observation } from '../actors/hub/actor.ts';
+import { type Observation, observationsOf } from '../actors/hub/actor.ts';
+import { everything } from '../actors/hub/filter.ts';
 import type { Json } from '../runtime/packing.ts';
 import { progress } from './progress.ts';
 import { type Started, start } from './start.ts';
@@ -71,8 +72,11 @@ function watch({ gateway }: Started): (id: string) => Promise<void> {
   let enqueued = 0;
   let done = 0;
   let check = (): void => {};
-  const subscription = gateway.hub.subscribe({ types: ['job.*', 'pipeline.*'], jobId: null }, () => {
-    for (const observation of subscription.read(10_000)) count(observation);
+  let seen = gateway.hub.newest;
+  const stop = gateway.hub.onNews(() => {
+    const { stretches, upTo } = gateway.hub.read(everything, seen, 10_000);
+    seen = upTo;
+    for (const stretch of stretches) for (const observation of observationsOf(stretch)) count(observation);
     bar.draw(done, enqueued, 'jobs');
     check();
   });
@@ -87,7 +91,7 @@ function watch({ gateway }: Started): (id: string) => Promise<void> {
     new Promise(resolve => {
       check = () => {
         if (!ended.has(id)) return;
-        subscription.close();
+        stop();
         bar.end();
         resolve();
       };

@@ -1,4 +1,5 @@
 // The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
+import type { Hub } from '../actors/hub/actor.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { SubmitReply } from '../actors/job/protocol.ts';
 import { findJob, findTree, type JobView } from '../actors/job/view.ts';
@@ -6,6 +7,7 @@ import type { RunSettled } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
 import type { Engine } from '../http/engine.ts';
+import { EventStreams } from '../http/event-streams.ts';
 import { formatId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
@@ -17,6 +19,7 @@ export type EngineParts = {
   readonly link: Link;
   readonly reader: Reader;
   readonly gauges: Gauges;
+  readonly hub: Hub;
   readonly administration: Administration;
   readonly config: () => Config;
   readonly stopping: () => boolean;
@@ -30,6 +33,7 @@ export function openEngine({
   link,
   reader,
   gauges,
+  hub,
   administration,
   config,
   stopping,
@@ -47,6 +51,7 @@ export function openEngine({
     startedAtMs,
     version,
     queueDepth: () => gauges.get('queued'),
+    events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => link.ask<SubmitReply>('job', { kind: 'submit', ...submission }),
     async startRun(submission, onSettled) {
       const watch = onSettled !== undefined;

@@ -1,7 +1,7 @@
 // The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
 import { Worker } from 'node:worker_threads';
-import { type Hub, startHub as openHub } from '../actors/hub/actor.ts';
-import type { Observed } from '../actors/hub/protocol.ts';
+import { firstIdAt, type Hub, startHub as openHub } from '../actors/hub/actor.ts';
+import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
@@ -79,7 +79,7 @@ export class Gateway {
   }
 
   readonly startHub = async (): Promise<Running> => {
-    this.#hub = openHub();
+    this.#hub = openHub(firstIdAt(Date.now() * 1000));
     return { died: never, stop: async () => {} };
   };
 
@@ -113,6 +113,7 @@ export class Gateway {
       link,
       reader: openReader(this.#config.state.path),
       gauges: this.#gauges,
+      hub: this.hub,
       config: () => this.#config,
       startedAtMs: Date.now(),
     };
@@ -122,6 +123,7 @@ export class Gateway {
       stopping: () => this.#stopping,
       version,
     });
+    this.#publish(pluginsLoaded(this.#config));
     return {
       died,
       stop: async () => {
@@ -188,12 +190,13 @@ export class Gateway {
     const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
     this.#log.info({ kept }, message);
     const atUs = Date.now() * 1000;
-    const fields = { plugins: Object.keys(config.plugins).length, pipelines: config.pipelines.length };
-    this.#hub?.receive(
-      [{ kind: 'observed', groups: [{ kind: 'plain', type: 'config.reloaded', atUs, fields }] } satisfies Observed],
-      null as never,
-    );
+    const fields = { plugins: Object.keys(config.plugins).length, kept: kept.join(', ') };
+    this.#publish([{ kind: 'plain', type: 'config.reloaded', atUs, fields }, ...pluginsLoaded(config)]);
     return { kind: 'reloaded', atUs, kept };
+  }
+
+  #publish(groups: readonly Observations[]): void {
+    this.#hub?.receive([{ kind: 'observed', groups } satisfies Observed], null as never);
   }
 
   /** After everything has stopped: lets go of connections that are still open. */
@@ -206,6 +209,15 @@ export class Gateway {
     else if (notice.kind === 'log') this.#log[notice.level](notice.fields, notice.message);
     else onDeath(new ServiceFault(notice.message, notice.exitStatus));
   }
+}
+
+/** One for each enabled instance. */
+function pluginsLoaded({ plugins }: Config): Observations[] {
+  const atUs = Date.now() * 1000;
+  return Object.values(plugins).map(({ name, manifest }) => {
+    const fields = { plugin: name, version: manifest.version, runtime: manifest.runtime };
+    return { kind: 'plain', type: 'plugin.loaded', atUs, fields };
+  });
 }
 
 function requestLog(log: Logger): ServerLog {

@@ -9,6 +9,8 @@ export type Caller = {
   /** What its jobs carry as `submitted_by`. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
+  /** When the token ends; null: never. */
+  readonly expiresAtMs: number | null;
 };
 
 /** Whether the caller has one of the scopes, by name, by implication, or as `*`. */
@@ -60,7 +62,7 @@ function index(config: Config): Map<string, Entry> {
     const granted = new Set(scopes);
     for (const scope of scopes) if (implied[scope]) granted.add(implied[scope]);
     const digest = sha256(token);
-    const caller = { name, origin: name === null ? 'api' : `api:${name}`, scopes: granted };
+    const caller = { name, origin: name === null ? 'api' : `api:${name}`, scopes: granted, expiresAtMs };
     entries.set(digest, { digest: Buffer.from(digest, 'latin1'), expiresAtMs, caller });
   }
   return entries;

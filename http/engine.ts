@@ -4,6 +4,7 @@ import type { JobView } from '../actors/job/view.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Administration } from './administration.ts';
+import type { EventStreams } from './event-streams.ts';
 
 export type Submission = {
   readonly plugin: string;
@@ -31,6 +32,8 @@ export interface Engine {
   /** As tree, in pages for streaming: each call gives the next jobs, an empty page at the end. */
   treePages(id: JobId): { next(): readonly JobView[] } | undefined;
   queueDepth(): number;
+  /** The open event streams. */
+  readonly events: EventStreams;
   startedAtMs: number;
   version: string;
   readonly administration: Administration;

@@ -23,6 +23,7 @@ export const problems = {
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   internal_error: { status: 500, title: 'Internal error' },
+  too_many_streams: { status: 503, title: 'Too many streams', retryAfterSeconds: 5 },
   queue_full: { status: 503, title: 'Queue full', retryAfterSeconds: 1 },
   disk_full: { status: 503, title: 'Disk full', retryAfterSeconds: 30 },
   unavailable: { status: 503, title: 'Unavailable', retryAfterSeconds: 1 },

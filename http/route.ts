@@ -18,7 +18,10 @@ export function anyOf(...scopes: readonly Scope[]): Access {
 
 /** Where the streamed part of an answer goes. What a callback of it throws ends the answer, not the process. */
 export interface Sink {
-  /** False: the reader is slower than this, and what waits for it grows. Only a write of more than 16 KiB tells. */
+  /**
+   * False: the reader is slower than this, and what waits for it grows. A write of less than 16 KiB may not tell yet; then the next
+   * one does. A reader who takes nothing for some ten seconds is let go.
+   */
   write(text: string): boolean;
   /** Calls once, when there is room to write, and never before this returns. */
   onReady(resume: () => void): void;
@@ -67,6 +70,8 @@ export interface Call<P = unknown, Q = unknown, F = unknown> {
   nowMs(): number;
   /** The first header of that (lower-case) name. */
   header(name: string): string | undefined;
+  /** Whether the caller would still be let in, now: for answers that take their time. */
+  isAdmitted(): boolean;
   /** Called once when the caller goes away before the answer is complete. */
   onGone(forget: () => void): void;
 }

@@ -3,7 +3,7 @@
 import uws, { type HttpRequest, type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import type { Config, ListenAddress } from '../config/config.ts';
 import { admit, type BodyCheck, readBody } from './admission.ts';
-import { type Authenticate, type Caller, makeAuthenticate } from './auth.ts';
+import { type Authenticate, type Caller, makeAuthenticate, may } from './auth.ts';
 import { Body } from './body.ts';
 import type { Engine } from './engine.ts';
 import { givenRequestId, type Head, headerOf, readHead } from './head.ts';
@@ -157,6 +157,13 @@ class Exchange implements Call, Sink {
     return this.#shared.nowMs();
   }
 
+  isAdmitted(): boolean {
+    const access = this.#route!.access;
+    if (access.kind === 'open') return true;
+    const caller = this.#shared.authenticate(this.engine.config(), this.#head.authorization);
+    return caller !== undefined && may(caller, access.anyOf);
+  }
+
   // The way of a request: admission, what the path names, body, query, handler. Undefined: the answer comes with the body.
 
   #admit(): Reply {
@@ -301,6 +308,8 @@ class Exchange implements Call, Sink {
     this.#res.onWritable(() => {
       this.#blocked = false;
       this.#takeUp();
+      // What waits is sent on by a write, or by the end of a cork.
+      if (this.#state === 'streaming') this.#res.cork(() => {});
       return true;
     });
     answer.open(this);

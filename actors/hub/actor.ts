@@ -1,90 +1,124 @@
-// The hub: takes observations after their commit and lets subscribers read them at their own pace.
-import { formatId } from '../../runtime/ids.ts';
+// The hub: takes observations after their commit, and lets each subscriber read them at its own pace.
+import { formatId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Actor } from '../../runtime/turn.ts';
+import { type Filter, nextWanted, wantsType } from './filter.ts';
 import type { Observations, ObservationType, Observed } from './protocol.ts';
-import { Ring, ringSize } from './ring.ts';
+import { type Held, Ring } from './ring.ts';
 
 /** One observation, taken out of its group. `fields` are those of its type. */
 export type Observation = {
   readonly id: number;
-  readonly type: ObservationType | 'gap';
+  readonly type: ObservationType;
   readonly atUs: number;
   readonly fields: { readonly [name: string]: string | number | boolean | null };
 };
 
-export type Subscription = {
-  /** The next observations, at most `max`; a `gap` first when some were lost. Costs nothing until it is called. */
-  read(max: number): Observation[];
-  /** Whether there is something to read. */
-  readonly ready: boolean;
-  close(): void;
+/** Why a subscriber did not get all: it was slower than the ring is long; the ring it read from is gone; or no ring of ours gave that id. */
+export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
+/** Nothing between `id` and what was read before can be read any more. `lost`: how many; null: nobody knows. */
+export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
+
+/** Observations of one group that lie side by side: places `from` to `to`; the first has this id. */
+export type Stretch = {
+  readonly id: number;
+  readonly group: Observations;
+  readonly from: number;
+  readonly to: number;
 };
 
-export type Filter = { readonly types: readonly string[] | null; readonly jobId: string | null };
+export type Reading = {
+  readonly gap: Gap | null;
+  readonly stretches: readonly Stretch[];
+  /** The last id that was looked at: where the next reading goes on. */
+  readonly upTo: number;
+};
 
 export interface Hub extends Actor {
-  /** `after`: the id of the last observation that was seen; absent: from now on. `wake` is called when there is news. */
-  subscribe(filter: Filter, wake: () => void, after?: number): Subscription;
-  readonly subscribers: number;
+  /** The id of the newest observation; one less than the first id, when there is none. */
+  readonly newest: number;
+  /** What came after this id and is wanted, at most `max`. Costs nothing until it is called. */
+  read(filter: Filter, after: number, max: number): Reading;
+  /** Called at once when observations come in: for whoever only notes that there is news. Returns how to end it. */
+  onNews(listener: () => void): () => void;
 }
 
+/**
+ * Ids go on after a restart when the first is above all that were given before: derive it from the time (`firstIdAt`).
+ */
 export function startHub(firstId = 1): Hub {
   const ring = new Ring(firstId);
-  const wakers = new Set<() => void>();
+  const listeners = new Set<() => void>();
 
   return {
     receive(messages) {
       for (const message of messages) for (const group of (message as Observed).groups) ring.push(group);
-      for (const wake of wakers) wake();
+      for (const listener of listeners) listener();
     },
-    get subscribers() {
-      return wakers.size;
+    get newest() {
+      return ring.next - 1;
     },
-    subscribe(filter, wake, after) {
-      const call = (): void => wake();
-      wakers.add(call);
-      let cursor = after === undefined ? ring.next : after + 1;
-      return {
-        get ready() {
-          return cursor !== ring.next;
-        },
-        read(max) {
-          const seen: Observation[] = [];
-          const oldest = Math.max(ring.oldest, ring.next - ringSize);
-          if (cursor < oldest || cursor > ring.next) {
-            const lost = cursor > ring.next ? 0 : oldest - cursor;
-            cursor = cursor > ring.next ? ring.next : oldest;
-            seen.push({ id: cursor - 1, type: 'gap', atUs: Date.now() * 1000, fields: { lost } });
-          }
-          for (const { first, count, group } of ring.since(cursor)) {
-            for (let place = Math.max(0, cursor - first); place < count; place++) {
-              if (seen.length >= max) return seen;
-              cursor = first + place + 1;
-              if (wants(filter, group, place)) seen.push(observationOf(group, place, first + place));
-            }
-          }
-          return seen;
-        },
-        close() {
-          wakers.delete(call);
-        },
-      };
+    onNews(listener) {
+      const own = (): void => listener();
+      listeners.add(own);
+      return () => listeners.delete(own);
+    },
+    read(filter, after, max) {
+      const gap = gapAfter(ring, after);
+      const stretches: Stretch[] = [];
+      const taken = { stretches, upTo: gap?.id ?? after, left: max };
+      for (const held of ring.since(taken.upTo + 1)) {
+        if (taken.left === 0) break;
+        if (wantsType(filter, held.group)) take(filter, held, taken);
+        else taken.upTo = lastOf(held);
+      }
+      return { gap, stretches, upTo: taken.upTo };
     },
   };
 }
 
-function wants({ types, jobId }: Filter, group: Observations, place: number): boolean {
-  if (types && !types.some(type => matches(type, group.type))) return false;
-  if (jobId === null) return true;
-  return group.kind === 'jobs' ? idAt(group.ids, place) === jobId : group.fields['job_id'] === jobId;
+/** The first id of a service that starts now. No service publishes a million observations a second for long: ids of an earlier start, of this clock, are smaller. */
+export function firstIdAt(nowUs: number): number {
+  return nowUs;
 }
 
-/** `job.*` matches every type of jobs. */
-function matches(pattern: string, type: string): boolean {
-  return pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type;
+/** The observations of a stretch, one by one. */
+export function* observationsOf({ id, group, from, to }: Stretch): Iterable<Observation> {
+  for (let place = from; place < to; place++) yield observationAt(group, place, id + place - from);
 }
 
-function observationOf(group: Observations, place: number, id: number): Observation {
+function lastOf({ first, count }: Held): number {
+  return first + count - 1;
+}
+
+function gapAfter(ring: Ring, after: number): Gap | null {
+  const id = ring.oldest - 1;
+  if (after >= ring.next) return { id: ring.next - 1, lost: null, reason: 'unknown_id' };
+  if (after >= id) return null;
+  return after < ring.first - 1
+    ? { id, lost: null, reason: 'restarted' }
+    : { id, lost: id - after, reason: 'too_slow' };
+}
+
+type Taken = { readonly stretches: Stretch[]; upTo: number; left: number };
+
+/** Adds what is wanted of one group. */
+function take(filter: Filter, held: Held, taken: Taken): void {
+  const { first, count, group } = held;
+  let place = Math.max(0, taken.upTo + 1 - first);
+  while (place < count && taken.left > 0) {
+    const from = nextWanted(filter, group, place);
+    if (from < 0) place = count;
+    else {
+      const to = filter.jobId === null ? Math.min(count, from + taken.left) : from + 1;
+      taken.stretches.push({ id: first + from, group, from, to });
+      taken.left -= to - from;
+      place = to;
+    }
+  }
+  taken.upTo = first + place - 1;
+}
+
+function observationAt(group: Observations, place: number, id: number): Observation {
   const { type, atUs } = group;
   if (group.kind === 'plain') return { id, type, atUs, fields: group.fields };
   const error = group.errors?.[place];
@@ -92,6 +126,7 @@ function observationOf(group: Observations, place: number, id: number): Observat
   return { id, type, atUs, fields: error ? { ...fields, error } : fields };
 }
 
-function idAt(ids: Uint8Array, place: number): string {
-  return formatId(ids.subarray(place * 16, place * 16 + 16));
+/** The id of the job at a place of a group. */
+export function idAt(ids: Uint8Array, place: number): string {
+  return formatId(ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
 }

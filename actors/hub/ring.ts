@@ -4,25 +4,28 @@ import type { Observations } from './protocol.ts';
 /** Observations that are held; older ones are gone. */
 export const ringSize = 4096;
 
-type Held = { readonly first: number; readonly count: number; readonly group: Observations };
+export type Held = { readonly first: number; readonly count: number; readonly group: Observations };
 
 export class Ring {
   #held: Held[] = [];
   #head = 0;
-  /** The number that the next observation gets; numbers begin at 1. */
+  /** The number of the first observation there ever was, and the one that the next gets. */
+  readonly first: number;
   next: number;
 
-  constructor(next = 1) {
-    this.next = next;
+  constructor(first = 1) {
+    this.first = first;
+    this.next = first;
   }
 
-  /** The oldest number that is still held. */
+  /** The oldest number that can still be read. */
   get oldest(): number {
-    return this.#held[this.#head]?.first ?? this.next;
+    return Math.max(this.#held[this.#head]?.first ?? this.next, this.next - ringSize);
   }
 
   push(group: Observations): void {
     const count = group.kind === 'jobs' ? group.ids.length / 16 : 1;
+    if (count === 0) return;
     this.#held.push({ first: this.next, count, group });
     this.next += count;
     // A group goes when every one of it is older than the ring is long.

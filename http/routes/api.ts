@@ -3,6 +3,7 @@ import type { Route } from '../route.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { configViewRoutes } from './config-view.ts';
 import { discoveryRoutes } from './discovery.ts';
+import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
 import { jobRoutes } from './jobs.ts';
 import { pluginRoutes } from './plugins.ts';
@@ -14,6 +15,7 @@ export const apiRoutes: readonly Route[] = [
   ...jobRoutes,
   ...pluginRoutes,
   ...topologyRoutes,
+  ...eventRoutes,
   ...systemRoutes,
   ...analyticsRoutes,
   ...configViewRoutes,

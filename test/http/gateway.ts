@@ -1,5 +1,6 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
+import { startHub } from '../../actors/hub/actor.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/record.ts';
 import type { JobView } from '../../actors/job/view.ts';
@@ -7,6 +8,7 @@ import type { ApiToken, Command, Config, PluginInstance } from '../../config/con
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { Administration } from '../../http/administration.ts';
 import type { Engine, RunSubmission, Submission } from '../../http/engine.ts';
+import { EventStreams } from '../../http/event-streams.ts';
 import type { RequestLine } from '../../http/log.ts';
 import type { Route } from '../../http/route.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
@@ -127,6 +129,8 @@ export class MemoryEngine implements Engine {
   pages: (() => readonly JobView[]) | null = null;
   readonly startedAtMs = startedAtMs;
   readonly version = '0.1.0';
+  readonly hub = startHub();
+  readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
   readonly administration: Administration = {
     reload: () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [] }),
     queue: async () => ({ kind: 'refused', refusal: 'unavailable' }),

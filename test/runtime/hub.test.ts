@@ -1,77 +1,106 @@
-// The hub: a ring that is read at each subscriber's own pace; whoever is too slow hears how much was lost.
+// The hub: a ring that is read at each reader's own pace; whoever is too slow hears how much was lost.
 import { expect, it } from 'vitest';
-import { startHub } from '../../actors/hub/actor.ts';
+import { firstIdAt, type Hub, observationsOf, startHub } from '../../actors/hub/actor.ts';
+import { everything, type Filter, filterKey, typesOf } from '../../actors/hub/filter.ts';
 import type { Observations } from '../../actors/hub/protocol.ts';
 import { ringSize } from '../../actors/hub/ring.ts';
+import { parseId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 
 const turn = null as unknown as Turn;
-const all = { types: null, jobId: null };
 
 function jobs(type: 'job.completed' | 'job.failed', count: number): Observations {
   const ids = Buffer.alloc(16 * count);
-  for (let i = 0; i < count; i++) ids.writeUInt32BE(i, i * 16 + 12);
+  for (let i = 0; i < count; i++) {
+    ids.writeUInt32BE(0x7000, i * 16 + 4);
+    ids.writeUInt32BE(0x80000000, i * 16 + 8);
+    ids.writeUInt32BE(i, i * 16 + 12);
+  }
   return { kind: 'jobs', type, atUs: 5, plugin: 'echo', command: 'handle', ids };
 }
 
-function observe(hub: ReturnType<typeof startHub>, ...groups: Observations[]): void {
+function observe(hub: Hub, ...groups: Observations[]): void {
   hub.receive([{ kind: 'observed', groups }], turn);
 }
 
-it('wakes subscribers and gives them each observation once, numbered from 1', () => {
+function readAll(hub: Hub, filter: Filter, after: number, max = 10) {
+  const { gap, stretches, upTo } = hub.read(filter, after, max);
+  const observations = stretches.flatMap(stretch => [...observationsOf(stretch)]);
+  return {
+    gap,
+    upTo,
+    ids: observations.map(({ id }) => id),
+    types: observations.map(({ type }) => type),
+    observations,
+  };
+}
+
+it('gives each observation once, numbered, and says at once that there is news', () => {
   const hub = startHub();
-  let woken = 0;
-  const subscription = hub.subscribe(all, () => woken++);
+  let news = 0;
+  const stop = hub.onNews(() => news++);
   observe(hub, jobs('job.completed', 2), { kind: 'plain', type: 'config.reloaded', atUs: 6, fields: { kept: '' } });
-  expect(woken).toBe(1);
-  expect(subscription.read(10).map(({ id, type }) => [id, type])).toEqual([
+  stop();
+  observe(hub, jobs('job.failed', 1));
+  expect(news).toBe(1);
+  const { observations, upTo } = readAll(hub, everything, 0, 3);
+  expect(observations.map(({ id, type }) => [id, type])).toEqual([
     [1, 'job.completed'],
     [2, 'job.completed'],
     [3, 'config.reloaded'],
   ]);
-  expect(subscription.read(10)).toEqual([]);
+  expect(observations[0]!.fields).toEqual({
+    job_id: '00000000-0000-7000-8000-000000000000',
+    plugin: 'echo',
+    command: 'handle',
+  });
+  expect(upTo).toBe(3);
+  expect(hub.newest).toBe(4);
 });
 
 it('gives a bounded number at a time and goes on where it stopped', () => {
   const hub = startHub();
-  const subscription = hub.subscribe(all, () => {});
   observe(hub, jobs('job.completed', 5));
-  expect(subscription.read(3).map(({ id }) => id)).toEqual([1, 2, 3]);
-  expect(subscription.ready).toBe(true);
-  expect(subscription.read(3).map(({ id }) => id)).toEqual([4, 5]);
-  expect(subscription.ready).toBe(false);
+  expect(readAll(hub, everything, 0, 3)).toMatchObject({ ids: [1, 2, 3], upTo: 3 });
+  expect(readAll(hub, everything, 3, 3)).toMatchObject({ ids: [4, 5], upTo: 5 });
+  expect(readAll(hub, everything, 5, 3)).toMatchObject({ ids: [], upTo: 5, gap: null });
 });
 
-it('replays what the ring still holds, from a given id', () => {
+it('tells a reader that was too slow how many it lost', () => {
   const hub = startHub();
-  observe(hub, jobs('job.completed', 5));
-  expect(
-    hub
-      .subscribe(all, () => {}, 3)
-      .read(10)
-      .map(({ id }) => id),
-  ).toEqual([4, 5]);
-});
-
-it('tells a subscriber that was too slow how many it lost', () => {
-  const hub = startHub();
-  const subscription = hub.subscribe(all, () => {});
   for (let n = 0; n < 10; n++) observe(hub, jobs('job.completed', 1000));
-  const [gap, next] = subscription.read(2);
-  expect(gap).toMatchObject({ type: 'gap', fields: { lost: 10_000 - ringSize } });
-  expect(next?.id).toBe(10_000 - ringSize + 1);
+  const { gap, ids } = readAll(hub, everything, 0, 1);
+  expect(gap).toEqual({ id: 10_000 - ringSize, lost: 10_000 - ringSize, reason: 'too_slow' });
+  expect(ids).toEqual([10_000 - ringSize + 1]);
 });
 
-it('answers an id from the future with a gap', () => {
-  const hub = startHub();
-  expect(hub.subscribe(all, () => {}, 99).read(1)[0]).toMatchObject({ type: 'gap', fields: { lost: 0 } });
+it('answers an id from the future, and one of an earlier start, with a gap', () => {
+  const hub = startHub(firstIdAt(1_000_000));
+  expect(readAll(hub, everything, 2_000_000).gap).toEqual({ id: 999_999, lost: null, reason: 'unknown_id' });
+  observe(hub, jobs('job.completed', 1));
+  expect(readAll(hub, everything, 70)).toMatchObject({
+    gap: { id: 999_999, lost: null, reason: 'restarted' },
+    ids: [1_000_000],
+  });
 });
 
-it('filters by type, with a star at the end, and by job', () => {
+it('filters by type and by job', () => {
   const hub = startHub();
-  const byType = hub.subscribe({ types: ['job.f*'], jobId: null }, () => {});
-  const byJob = hub.subscribe({ types: null, jobId: '00000000-0000-0000-0000-000000000001' }, () => {});
   observe(hub, jobs('job.completed', 3), jobs('job.failed', 3));
-  expect(byType.read(10).map(({ type }) => type)).toEqual(['job.failed', 'job.failed', 'job.failed']);
-  expect(byJob.read(10).map(({ id }) => id)).toEqual([2, 5]);
+  const failed = { types: new Set(typesOf('job.f*')), jobId: null };
+  expect(readAll(hub, failed, 0).types).toEqual(['job.failed', 'job.failed', 'job.failed']);
+  const one = { types: null, jobId: parseId('00000000-0000-7000-8000-000000000001')! };
+  expect(readAll(hub, one, 0)).toMatchObject({ ids: [2, 5], upTo: 6 });
+  expect(readAll(hub, one, 0, 1)).toMatchObject({ ids: [2], upTo: 2 });
+});
+
+it('knows what a pattern stands for, and which filters want the same', () => {
+  expect(typesOf('pipeline.*')).toEqual(['pipeline.started', 'pipeline.completed', 'pipeline.failed']);
+  expect(typesOf('job.dead')).toEqual(['job.dead']);
+  expect(typesOf('jobs.*')).toEqual([]);
+  expect(typesOf('*').length).toBeGreaterThan(10);
+  const [a, b] = [typesOf('job.*'), typesOf('job.*').toReversed()];
+  const key = (types: typeof a) => filterKey({ types: new Set(types), jobId: null });
+  expect(key(a)).toBe(key(b));
+  expect(key(a)).not.toBe(filterKey(everything));
 });

@@ -1,0 +1,107 @@
+// Observations as frames of an event stream: `id:`, `event:`, and `data:` with one line of JSON.
+import { type Gap, type Hub, idAt, type Stretch } from '../actors/hub/actor.ts';
+import { type Filter, filterKey } from '../actors/hub/filter.ts';
+import { timestamp } from './timestamp.ts';
+
+/** A chunk ends with the observation that takes it past so many characters. */
+export const chunkCharsMax = 32_768;
+/** Of a message that says what went wrong; what is over is cut off. */
+export const errorCharsMax = 2_048;
+/** Observations of one chunk. */
+const chunkObservationsMax = 512;
+/** Chunks that are kept for others that want the same. */
+const keptChunksMax = 16;
+
+/** The frames that follow an id, as far as one chunk goes. */
+export type Chunk = { readonly text: string; readonly upTo: number };
+
+/** Writes what a filter lets through, once for all that read at the same place. */
+export class Feed {
+  readonly #hub: Hub;
+  readonly #filter: Filter;
+  readonly #withErrors: boolean;
+  #kept = new Map<number, Chunk>();
+  /** How many streams read from it. */
+  readers = 0;
+
+  constructor(hub: Hub, filter: Filter, withErrors: boolean) {
+    this.#hub = hub;
+    this.#filter = filter;
+    this.#withErrors = withErrors;
+  }
+
+  /** What comes next after this id. */
+  after(id: number): Chunk {
+    const known = this.#kept.get(id);
+    if (known) return known;
+    const { gap, stretches, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
+    const chunk = this.#write(gap, stretches, upTo);
+    // How much a gap has lost grows: it is written for each reader anew.
+    if (gap === null && chunk.upTo > id) this.#keep(id, chunk);
+    return chunk;
+  }
+
+  #keep(id: number, chunk: Chunk): void {
+    if (this.#kept.size >= keptChunksMax) this.#kept = new Map([...this.#kept].slice(keptChunksMax / 2));
+    this.#kept.set(id, chunk);
+  }
+
+  #write(gap: Gap | null, stretches: readonly Stretch[], upTo: number): Chunk {
+    let text = gap === null ? '' : gapFrame(gap);
+    for (const stretch of stretches) {
+      const { id, group, from, to } = stretch;
+      if (group.kind === 'plain') {
+        text += frame(id, group.type, `{"at":"${timestamp(group.atUs)}"${fieldsText(group.fields)}}`);
+      } else {
+        const names = `"plugin":${JSON.stringify(group.plugin)},"command":${JSON.stringify(group.command)}`;
+        const head = `\nevent: ${group.type}\ndata: {"at":"${timestamp(group.atUs)}",${names},"job_id":"`;
+        for (let place = from; place < to; place++) {
+          const error = this.#withErrors ? group.errors?.[place] : null;
+          const tail = error ? `","error":${JSON.stringify(error.slice(0, errorCharsMax))}}\n\n` : '"}\n\n';
+          text += `id: ${id + place - from}${head}${idAt(group.ids, place)}${tail}`;
+          if (text.length >= chunkCharsMax) return { text, upTo: id + place - from };
+        }
+      }
+      if (text.length >= chunkCharsMax) return { text, upTo: id + to - from - 1 };
+    }
+    return { text, upTo };
+  }
+}
+
+/** Feeds by what they let through; one lives as long as it is read. */
+export class Feeds {
+  readonly #hub: Hub;
+  readonly #feeds = new Map<string, Feed>();
+
+  constructor(hub: Hub) {
+    this.#hub = hub;
+  }
+
+  /** Returns the feed, and how to leave it. */
+  join(filter: Filter, withErrors: boolean): { readonly feed: Feed; leave(): void } {
+    const key = `${filterKey(filter)} ${withErrors}`;
+    const feed = this.#feeds.get(key) ?? new Feed(this.#hub, filter, withErrors);
+    this.#feeds.set(key, feed);
+    feed.readers++;
+    const leave = (): void => {
+      feed.readers--;
+      if (feed.readers === 0) this.#feeds.delete(key);
+    };
+    return { feed, leave };
+  }
+}
+
+function gapFrame({ id, lost, reason }: Gap): string {
+  const at = timestamp(Date.now() * 1000);
+  return frame(id, 'gap', JSON.stringify({ at, lost, reason }));
+}
+
+function frame(id: number, type: string, data: string): string {
+  return `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`;
+}
+
+function fieldsText(fields: object): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`)
+    .join('');
+}

@@ -1,0 +1,83 @@
+// The event stream (interface, 4.4 and 6): what happens, as it happens, as Server-Sent Events.
+import { Type } from '@sinclair/typebox';
+import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
+import type { ObservationType } from '../../actors/hub/protocol.ts';
+import { type JobId, parseId } from '../../runtime/ids.ts';
+import { problem } from '../problem.ts';
+import type { Parameter } from '../query.ts';
+import { anyOf, type Call, type Headers, type Route, route } from '../route.ts';
+import { maySeeResults } from './jobs.ts';
+
+const wholeNumber = /^\d{1,15}$|^[0-8]\d{15}$/;
+
+const eventId: Parameter<number> = {
+  schema: { type: 'integer', minimum: 0 },
+  rule: 'must be the id of an event',
+  read: text => (wholeNumber.test(text) ? Number(text) : undefined),
+};
+
+/** Patterns as they were written, to be named when one is unknown. */
+const patterns: Parameter<readonly string[]> = {
+  schema: { type: 'string', examples: ['job.*,pipeline.completed'] },
+  rule: 'must be a list of types, such as job.*,pipeline.completed',
+  read: text => (text === '' ? undefined : text.split(',').map(pattern => pattern.trim())),
+};
+
+const job: Parameter<JobId> = {
+  schema: { type: 'string', format: 'uuid' },
+  rule: 'must be the id of a job',
+  read: parseId,
+};
+
+const headers: Headers = [
+  ['Cache-Control', 'no-cache'],
+  ['Connection', 'keep-alive'],
+];
+
+const getEvents = route({
+  method: 'GET',
+  path: '/events',
+  section: 'Observation',
+  summary: 'What happens, as it happens: a stream of Server-Sent Events.',
+  access: anyOf('events:ro', 'events:rw'),
+  query: { types: patterns, job_id: job, last_event_id: eventId },
+  body: null,
+  answers: { 200: { description: 'An event stream; see docs/events.md for its types.', schema: Type.String() } },
+  find: () => null,
+  handle(call) {
+    const { types = [], job_id: jobId = null, last_event_id: queryId } = call.query;
+    const unknown = types.find(pattern => typesOf(pattern).length === 0);
+    if (unknown !== undefined) {
+      return problem('invalid_query', `the query parameter "types" has ${JSON.stringify(unknown)}, which is no type`);
+    }
+    const { events } = call.engine;
+    if (events.isFull) return problem('too_many_streams', 'as many event streams are open as there may be');
+    const filter: Filter = { types: types.length === 0 ? everything.types : allOf(types), jobId };
+    const after = headerId(call) ?? queryId ?? null;
+    return {
+      kind: 'stream',
+      status: 200,
+      contentType: 'text/event-stream',
+      headers,
+      open(sink) {
+        const { expiresAtMs } = call.caller!;
+        const withErrors = maySeeResults(call.caller!);
+        const isAdmitted = () => call.isAdmitted();
+        call.onGone(events.open({ sink, filter, withErrors, after, expiresAtMs, isAdmitted }));
+      },
+    };
+  },
+});
+
+export const eventRoutes: readonly Route[] = [getEvents];
+
+function allOf(patterns: readonly string[]): ReadonlySet<ObservationType> {
+  return new Set(patterns.flatMap(typesOf));
+}
+
+/** What a client that comes back says by itself counts more than the address it first used. An id that is none of ours is one from nowhere. */
+function headerId(call: Pick<Call, 'header'>): number | undefined {
+  const text = call.header('last-event-id');
+  if (text === undefined || text === '') return undefined;
+  return wholeNumber.test(text) ? Number(text) : Number.MAX_SAFE_INTEGER;
+}

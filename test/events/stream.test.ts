@@ -1,0 +1,201 @@
+// GET /events over HTTP: what is written, who may read it, what is filtered, and what a reader that comes back gets.
+import { expect, test } from 'vitest';
+import { everythingToken } from '../gateway/configuration.ts';
+import { startGateway } from '../gateway/gateway.ts';
+import { until } from '../gateway/until.ts';
+import { bodyOf, openRaw, openSource, type Seen } from './reader.ts';
+
+const plugins = {
+  echo: `export const handle = () => ({ result: 'secret result' });
+export const fail = () => { throw Object.assign(new Error('it broke\\nin two lines'), { retry: false }); };`,
+};
+const pipelines = [{ name: 'line', on: 'go', steps: [{ uses: 'echo' }] }];
+const scoped = (scope: string, more: object = {}) => ({
+  name: scope,
+  token: `token-${scope}`,
+  scopes: [scope],
+  ...more,
+});
+const tokens = [{ name: 'test', token: everythingToken, scopes: ['*'] }];
+
+function typesOf(seen: readonly Seen[], jobId?: string): string[] {
+  return seen.filter(({ data }) => jobId === undefined || data['job_id'] === jobId).map(({ type }) => type);
+}
+
+test('opens a Server-Sent Events stream with exactly these headers', async () => {
+  const gateway = await startGateway({ plugins });
+  const raw = openRaw(gateway);
+  await until('the head', () => raw.text.includes('connected'));
+  const head = raw.text.slice(0, raw.text.indexOf('\r\n\r\n')).split('\r\n');
+  expect(head[0]).toBe('HTTP/1.1 200 OK');
+  expect(head).toContain('Content-Type: text/event-stream');
+  expect(head).toContain('Cache-Control: no-cache');
+  expect(head).toContain('Connection: keep-alive');
+});
+
+test('a frame is id, event, and one line of JSON with at and the fields of its type', async () => {
+  const gateway = await startGateway({ plugins });
+  const raw = openRaw(gateway);
+  await until('the head', () => raw.text.includes('connected'));
+  const id = await gateway.submit('echo/fail');
+  await until('the failure', () => raw.text.includes('event: job.failed'));
+  const frames = bodyOf(raw.text).split('\n\n').slice(1, -1);
+  const shapes = frames.map(frame => /^id: (\d+)\nevent: ([a-z._]+)\ndata: (\{.*\})$/.exec(frame)!);
+  expect(shapes.map(shape => shape[2])).toEqual(['job.enqueued', 'job.started', 'job.failed']);
+  const data = shapes.map(shape => JSON.parse(shape[3]!));
+  for (const { at, ...fields } of data.slice(0, 2)) {
+    expect(at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    expect(fields).toEqual({ job_id: id, plugin: 'echo', command: 'fail' });
+  }
+  expect(data[2].error).toContain('it broke\nin two lines');
+  const ids = shapes.map(shape => Number(shape[1]));
+  expect(ids).toEqual([ids[0], ids[0]! + 1, ids[0]! + 2]);
+});
+
+test('results are never in it; what went wrong only for who may see results', async () => {
+  const gateway = await startGateway({
+    plugins,
+    api: {
+      auth: {
+        tokens: [...tokens, scoped('events:ro'), { ...scoped('both'), scopes: ['events:rw', 'jobs:result:ro'] }],
+      },
+    },
+  });
+  const [blind, seeing] = [
+    await openSource(gateway, '', 'token-events:ro'),
+    await openSource(gateway, '', 'token-both'),
+  ];
+  await gateway.submit('echo/handle');
+  await gateway.submit('echo/fail');
+  const failed = (seen: readonly Seen[]) => seen.find(({ type }) => type === 'job.failed');
+  await until('both saw the failure', () => failed(blind.seen) && failed(seeing.seen));
+  expect(failed(blind.seen)!.data).not.toHaveProperty('error');
+  expect(failed(seeing.seen)!.data['error']).toContain('it broke');
+  expect(JSON.stringify([blind.seen, seeing.seen])).not.toContain('secret result');
+});
+
+test('needs events:ro, events:rw or *', async () => {
+  const scopes = ['events:ro', 'events:rw', 'jobs:rw', 'plugin:rw', 'system:rw'];
+  const gateway = await startGateway({
+    plugins,
+    api: { auth: { tokens: [...tokens, ...scopes.map(scope => scoped(scope))] } },
+  });
+  const status = async (scope: string) => {
+    const answer = await fetch(`${gateway.url}/events`, { headers: { Authorization: `Bearer token-${scope}` } });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  expect(await Promise.all(scopes.map(status))).toEqual([200, 200, 403, 403, 403]);
+  expect((await fetch(`${gateway.url}/events`)).status).toBe(401);
+});
+
+test('an unknown type is refused by name, and so are bad ids', async () => {
+  const gateway = await startGateway({ plugins });
+  const refused = async (query: string) => {
+    const { status, body } = await gateway.call('GET', `/events?${query}`);
+    return `${status} ${body['detail']}`;
+  };
+  expect(await refused('types=job.*,jobs.started')).toContain('400 the query parameter "types" has "jobs.started"');
+  expect(await refused('types=')).toContain('400 the query parameter "types" must be');
+  expect(await refused('job_id=7')).toContain('400 the query parameter "job_id" must be the id of a job');
+  expect(await refused('last_event_id=-1')).toContain('400 the query parameter "last_event_id" must be');
+});
+
+test('filters by type and by job', async () => {
+  const gateway = await startGateway({ plugins, pipelines });
+  const ends = await openSource(gateway, '?types=job.completed,pipeline.*');
+  const run = await gateway.run('line');
+  await until('the run ended', () => typesOf(ends.seen, run).includes('pipeline.completed'));
+  expect(typesOf(ends.seen)).toEqual(['pipeline.started', 'job.completed', 'job.completed', 'pipeline.completed']);
+  const [first, second] = [await gateway.finished('echo/handle'), await gateway.finished('echo/handle')];
+  const one = await openSource(gateway, `?job_id=${second.job_id}&last_event_id=0`);
+  await until('its end', () => typesOf(one.seen).includes('job.completed'));
+  expect(typesOf(one.seen)).toEqual(['gap', 'job.enqueued', 'job.started', 'job.completed']);
+  expect(JSON.stringify(one.seen)).not.toContain(first.job_id);
+});
+
+test('last_event_id and Last-Event-ID replay what came after; the header counts more', async () => {
+  const gateway = await startGateway({ plugins });
+  const live = await openSource(gateway);
+  const id = await gateway.submit('echo/handle');
+  await until('its end', () => typesOf(live.seen).includes('job.completed'));
+  const [enqueued, started, completed] = live.seen;
+  const again = await openSource(gateway, `?last_event_id=${enqueued!.id}`);
+  await until('the replay', () => again.seen.length === 2);
+  expect(again.seen).toEqual([started, completed]);
+  expect(started!.data['job_id']).toBe(id);
+  const answer = await fetch(`${gateway.url}/events?last_event_id=${enqueued!.id}`, {
+    headers: { Authorization: `Bearer ${everythingToken}`, 'Last-Event-ID': started!.id },
+  });
+  const reader = answer.body!.getReader();
+  let text = '';
+  while (!text.includes('\ndata')) text += Buffer.from((await reader.read()).value!).toString();
+  await reader.cancel();
+  expect(text).not.toContain(`id: ${started!.id}\n`);
+  expect(text).toContain(`id: ${completed!.id}\n`);
+});
+
+test('an id from the future, or that is none, gives a gap', async () => {
+  const gateway = await startGateway({ plugins });
+  const source = await openSource(gateway, '?last_event_id=8000000000000000');
+  await until('the gap', () => source.seen.length > 0);
+  expect(source.seen[0]).toMatchObject({ type: 'gap', data: { lost: null, reason: 'unknown_id' } });
+  await gateway.finished('echo/handle');
+  await until('what comes after', () => typesOf(source.seen).includes('job.completed'));
+});
+
+test('more than the ring holds gives a gap with the number lost, and then goes on without holes', async () => {
+  const gateway = await startGateway({ plugins });
+  const live = await openSource(gateway);
+  await gateway.finished('echo/handle');
+  await until('its end', () => live.seen.length === 3);
+  const last = Number(live.seen.at(-1)!.id);
+  const ids = await Promise.all(Array.from({ length: 2000 }, () => gateway.submit('echo/handle')));
+  await gateway.settled(ids.at(-1)!);
+  await until('all ended', async () => (await gateway.call('GET', '/healthz')).body['queue_depth'] === 0);
+  const late = await openSource(gateway, `?last_event_id=${last}`);
+  await until('the whole ring', () => late.seen.length >= 4097);
+  const [gap, ...rest] = late.seen;
+  expect(gap).toMatchObject({ type: 'gap', data: { reason: 'too_slow' } });
+  expect(Number(gap!.id)).toBe(last + (gap!.data['lost'] as number));
+  expect(rest.map(({ id }) => Number(id))).toEqual(rest.map((_, place) => Number(gap!.id) + 1 + place));
+});
+
+test('a restart: the client comes back by itself, hears of the gap, and ids go on', async () => {
+  const gateway = await startGateway({ plugins, api: { listen: '127.0.0.1:0' } });
+  const port = new URL(gateway.url).port;
+  await gateway.term();
+  const settings = { plugins, api: { listen: `127.0.0.1:${port}` } };
+  const second = await startGateway(settings, { directory: gateway.directory });
+  const source = await openSource(second);
+  await second.finished('echo/handle');
+  await until('its end', () => typesOf(source.seen).includes('job.completed'));
+  const before = Number(source.seen.at(-1)!.id);
+  const count = source.seen.length;
+  await second.restart();
+  await until('the client is back', () => source.seen.length > count);
+  await second.finished('echo/handle');
+  await until('the next end', () => typesOf(source.seen.slice(count)).includes('job.completed'));
+  const after = source.seen.slice(count);
+  expect(after[0]).toMatchObject({ type: 'gap', data: { lost: null, reason: 'restarted' } });
+  for (const { id } of after) expect(Number(id)).toBeGreaterThan(before);
+});
+
+test('stays open over a reload, which it tells; ends when its token is gone or has expired', async () => {
+  const soon = new Date(Date.now() + 6_000).toISOString();
+  const withTokens = (...more: object[]) => ({ plugins, api: { auth: { tokens: [...tokens, ...more] } } });
+  const gateway = await startGateway(withTokens(scoped('events:ro'), scoped('events:rw', { expires_at: soon })));
+  const staying = await openSource(gateway);
+  const [leaving, expiring] = [openRaw(gateway, '', 'token-events:ro'), openRaw(gateway, '', 'token-events:rw')];
+  await until('all are open', () => leaving.text.includes('connected') && expiring.text.includes('connected'));
+  await gateway.reload(withTokens(scoped('events:rw', { expires_at: soon })));
+  await until('the reload is told', () => typesOf(staying.seen).includes('plugin.loaded'));
+  expect(staying.seen[0]).toMatchObject({ type: 'config.reloaded', data: { plugins: 1, kept: '' } });
+  expect(staying.seen[1]).toMatchObject({ type: 'plugin.loaded', data: { plugin: 'echo', version: '1.0.0' } });
+  await until('the stream of the token that is gone has ended', () => leaving.text.endsWith('0\r\n\r\n'));
+  await until('the token has expired', () => expiring.text.endsWith('0\r\n\r\n'));
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(soon));
+  await gateway.finished('echo/handle');
+  await until('the other goes on', () => typesOf(staying.seen).includes('job.completed'));
+  expect(staying.opens).toBe(1);
+});
