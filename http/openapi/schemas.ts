@@ -9,6 +9,18 @@ export const accepted = Type.Object({
   command: Type.String(),
 });
 
+/** What a plugin answered (interface, 2.2). */
+export const outputSchema = Type.Object(
+  {
+    status: Type.String(),
+    result: Type.Unknown({ description: 'A text or an object; of a run also a list, or null.' }),
+    events: Type.Array(Type.Unknown()),
+    state_updates: Type.Object({}),
+    logs: Type.Array(Type.Object({ level: Type.String(), message: Type.String() })),
+  },
+  { description: 'The output of the plugin.' },
+);
+
 /** Problem details (RFC 9457). */
 export const problemDetails = Type.Object({
   type: Type.String(),

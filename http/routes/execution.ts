@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/protocol.ts';
+import { statuses } from '../../actors/job/record.ts';
 import { entryDispatches } from '../../actors/pipeline/entries.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
@@ -10,11 +11,12 @@ import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { forbidden } from '../admission.ts';
 import { may } from '../auth.ts';
+import { accepted, outputSchema } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
-import { runAndWait } from './synchronous-run.ts';
+import { runAndWait, treeJobsMax } from './synchronous-run.ts';
 
 const callBody = Type.Object(
   { payload: Type.Optional(Type.Object({}, { description: 'Passed to the command.' })) },
@@ -22,12 +24,32 @@ const callBody = Type.Object(
 );
 type CallBody = { readonly payload?: object } | undefined;
 
-const accepted = Type.Object({
+const runFinished = Type.Object({
   job_id: Type.String({ format: 'uuid' }),
-  status: Type.Literal('queued'),
-  plugin: Type.String(),
-  command: Type.String(),
+  status: Type.Union(statuses.map(name => Type.Literal(name))),
+  duration_ms: Type.Integer(),
+  result: Type.Union([outputSchema, Type.Null()]),
+  tree: Type.Array(
+    Type.Object({
+      job_id: Type.String({ format: 'uuid' }),
+      plugin: Type.String(),
+      command: Type.String(),
+      status: Type.Union(statuses.map(name => Type.Literal(name))),
+      result: Type.Union([outputSchema, Type.Null()]),
+    }),
+    { description: `At most ${treeJobsMax} jobs.` },
+  ),
+  tree_truncated: Type.Optional(Type.Literal(true)),
 });
+
+const runUnfinished = Type.Object({
+  job_id: Type.String({ format: 'uuid' }),
+  status: Type.Literal('running'),
+  timeout_exceeded: Type.Literal(true),
+  message: Type.String(),
+});
+
+const takingProblems = ['queue_full', 'disk_full', 'unavailable'] as const;
 
 /** The command whose calls carry an event. */
 const eventCommand = 'handle';
@@ -46,6 +68,7 @@ const callPlugin = route({
   access: anyOf('plugin:ro', 'plugin:rw'),
   query: {},
   body: callBody,
+  problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
   answers: { 202: { description: 'The job is on disk.', schema: accepted } },
   find({ config, params, caller }): { readonly plugin: PluginInstance; readonly command: Command } | Problem {
     const plugin = Object.hasOwn(config.plugins, params.plugin) ? config.plugins[params.plugin] : undefined;
@@ -82,9 +105,13 @@ const callPipeline = route({
   access: anyOf('plugin:rw'),
   query: { async: flag },
   body: callBody,
+  problems: ['unknown_pipeline', 'several_entry_dispatches', ...takingProblems],
   answers: {
-    200: { description: 'The run has settled.', schema: null },
-    202: { description: 'The run is on disk, or was not finished in time.', schema: null },
+    200: { description: 'The run has settled.', schema: runFinished },
+    202: {
+      description: 'The run is on disk, or was not finished in time.',
+      schema: Type.Union([accepted, runUnfinished]),
+    },
   },
   find({ config, params }): PipelineDefinition | Problem {
     const pipeline = pipelineNamed(config, params.pipeline);

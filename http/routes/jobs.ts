@@ -57,6 +57,7 @@ const getJob = route({
   access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
   query: {},
   body: null,
+  problems: ['unknown_job'],
   answers: { 200: { description: 'The job.', schema: jobSchema } },
   find({ engine, params }): JobView | Problem {
     const id = parseId(params.job_id);
@@ -75,6 +76,7 @@ const getTree = route({
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
   query: {},
   body: null,
+  problems: ['unknown_job'],
   answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
   find({ engine, params }): { readonly pages: Pages } | Problem {
     const id: JobId | undefined = parseId(params.job_id);
