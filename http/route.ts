@@ -83,6 +83,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** A heading of the reference. */
   readonly section: string;
   readonly summary: string;
+  /** What the reference says besides, Markdown: a query language, what a number means. */
+  readonly notes?: string;
   readonly access: Access;
   readonly query: Q;
   /** A JSON body, which may be left out. */

@@ -37,10 +37,10 @@ export const problemDetails = Type.Object({
   ),
 });
 
-export const acceptedSchema = plain(accepted);
-export const problemSchema = plain(problemDetails);
+export const acceptedSchema = plainSchema(accepted);
+export const problemSchema = plainSchema(problemDetails);
 
 /** Without what only TypeBox sees. */
-export function plain(schema: object): JsonObject {
+export function plainSchema(schema: object): JsonObject {
   return JSON.parse(JSON.stringify(schema)) as JsonObject;
 }

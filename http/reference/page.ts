@@ -1,0 +1,132 @@
+// The reference of the HTTP interface, written from the route table, the schemas and the table of problems. Pure.
+import type { JsonObject } from '../../runtime/packing.ts';
+import { jsonDepthMax } from '../json.ts';
+import { plainSchema, problemDetails } from '../openapi/schemas.ts';
+import { type ProblemCode, problems } from '../problem.ts';
+import type { Access, Route } from '../route.ts';
+import { treeJobsMax } from '../routes/synchronous-run.ts';
+import { everywhere, problemsOf } from './route-problems.ts';
+import { shapeOf } from './shape.ts';
+
+/** The whole page, Markdown. */
+export function referencePage(routes: readonly Route[]): string {
+  const sections = [...new Set(routes.map(({ section }) => section))];
+  const parts = [
+    introduction,
+    overview(routes),
+    ...sections.flatMap(section => [
+      `## ${section}`,
+      ...routes.filter(route => route.section === section).map(writeRoute),
+    ]),
+    writeProblems(),
+    writeLimits(),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+const introduction = `# The HTTP interface
+
+<!-- Written from the route table; "npm run reference" writes it anew. -->
+
+- The address is \`api.listen\` of the configuration, \`127.0.0.1:8080\` by default. Bodies are JSON; timestamps are RFC 3339 in UTC.
+- Every request but those that are marked *open* needs \`Authorization: Bearer <token>\`, with a token of \`api.auth.tokens\`.
+  The scope \`*\` grants everything; \`plugin:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore credentials.
+- \`HEAD\` answers like \`GET\`, without a body. A path with a slash at its end is another path. Query parameters that are unknown,
+  given twice or malformed are refused.
+- \`X-Request-Id\` is taken over when it is 1 to 128 characters of \`A-Z a-z 0-9 _ . : + / = ~ @ -\`, else made, and always answered. Every
+  answer has \`X-Content-Type-Options: nosniff\`, and \`Cache-Control: no-store\` unless its route is open.
+- Discovery documents carry a strong \`ETag\`; a request whose \`If-None-Match\` names it is answered 304.
+- An input schema stands in the OpenAPI documents as the schema of \`payload\`. Its definitions become components named
+  \`<operationId>.<definition>\`. Where two commands would have the same \`operationId\`, the later one gets \`__2\` at its end.`;
+
+function overview(routes: readonly Route[]): string {
+  const rows = routes.map(({ method, path, access, summary }) => {
+    return `| [\`${method} ${path}\`](#${anchor(method, path)}) | ${accessWords(access)} | ${summary} |`;
+  });
+  return ['| route | access | what it does |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** As the usual renderers make it of the heading. */
+function anchor(method: string, path: string): string {
+  return `${method}-${path}`.toLowerCase().replace(/[^\w-]/g, '');
+}
+
+function accessWords(access: Access): string {
+  switch (access.kind) {
+    case 'open':
+      return 'open';
+    case 'scopes':
+      return [...new Set([...access.anyOf, '*'])].map(scope => `\`${scope}\``).join(', ');
+  }
+}
+
+function writeRoute(route: Route): string {
+  const { method, path, summary, access, answers } = route;
+  const needs = access.kind === 'open' ? 'Open.' : `Needs one of ${accessWords(access)}.`;
+  const answered = Object.entries(answers).map(([status, { description, schema }]) => {
+    const said = `**${status}** ${description}`;
+    return schema === null ? said : `${said}\n\n${code(shapeOf(plainSchema(schema)))}`;
+  });
+  const own = problemsOf(route).map(problemWords);
+  return [
+    `### ${method} ${path}`,
+    `${summary} ${needs}`,
+    ...(route.notes === undefined ? [] : [route.notes.trim()]),
+    ...queryTable(route),
+    ...(route.body === null ? [] : [`Body, which may be left out:\n\n${code(shapeOf(plainSchema(route.body)))}`]),
+    ...answered,
+    ...(own.length === 0 ? [] : [`Refusals: ${own.join(', ')}.`]),
+  ].join('\n\n');
+}
+
+function queryTable({ query }: Route): string[] {
+  const rows = Object.entries(query).map(([name, { schema, rule }]) => {
+    const standard = schema['default'] === undefined ? '' : `\`${schema['default']}\``;
+    return `| \`${name}\` | ${cell(shapeOf(schema as JsonObject))} | ${standard} | ${cell(rule)} |`;
+  });
+  if (rows.length === 0) return [];
+  return [['| query | type | default | rule |', '| --- | --- | --- | --- |', ...rows].join('\n')];
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+function code(shape: string): string {
+  return `\`\`\`\n${shape}\n\`\`\``;
+}
+
+function problemWords(name: ProblemCode): string {
+  return `${problems[name].status} \`${name}\``;
+}
+
+function writeProblems(): string {
+  const rows = Object.entries(problems).map(([name, kind]) => {
+    const wait = 'retryAfterSeconds' in kind ? `${kind.retryAfterSeconds} s` : '';
+    return `| ${kind.status} | \`${name}\` | ${kind.title} | ${wait} |`;
+  });
+  return `## Refusals
+
+Every refusal is \`application/problem+json\` (RFC 9457). Clients decide by \`code\`, which is stable.
+
+${code(shapeOf(plainSchema(problemDetails)))}
+
+Any request can be answered ${everywhere.map(problemWords).join(', ')}. Where several things are wrong, the order is 503, 401, 403, 404,
+405, 413, 415, 400. 401 carries \`WWW-Authenticate: Bearer\`, 405 \`Allow\`, 503 \`Retry-After\`.
+
+| status | code | title | \`Retry-After\` |
+| --- | --- | --- | --- |
+${rows.join('\n')}`;
+}
+
+function writeLimits(): string {
+  return `## Limits
+
+| what | limit | past it |
+| --- | --- | --- |
+| body of a request | \`api.max_body_size\`, 1 MB by default | 413 |
+| depth of a JSON body | ${jsonDepthMax} | 400 |
+| queued jobs | \`service.max_queue_depth\`, 1,000,000 by default | 503 |
+| jobs in the tree of a synchronous call | ${treeJobsMax.toLocaleString('en-US')} | \`tree_truncated: true\`; \`GET /job/{job_id}/tree\` has them all |
+| a synchronous call | \`timeout_secs\` of the pipeline, 30 by default | 202 with \`timeout_exceeded\` |`;
+}

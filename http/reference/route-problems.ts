@@ -1,0 +1,28 @@
+// Which refusals a route can answer: what follows from its access, query and body, and those of its own.
+import { type ProblemCode, problems } from '../problem.ts';
+import type { Route } from '../route.ts';
+
+/** What any request can be answered, whatever it asks for. */
+export const everywhere: readonly ProblemCode[] = [
+  'malformed_request',
+  'invalid_path',
+  'invalid_query',
+  'unauthorized',
+  'unknown_route',
+  'method_not_allowed',
+  'internal_error',
+];
+
+/** The codes that a route adds to those, by status. */
+export function problemsOf(route: Route): readonly ProblemCode[] {
+  const codes = new Set<ProblemCode>(route.problems ?? []);
+  if (route.access.kind !== 'open') codes.add('forbidden');
+  if (route.method === 'POST') codes.add('stopping');
+  if (route.body !== null) {
+    for (const code of ['body_too_large', 'unsupported_media_type', 'invalid_json', 'invalid_request'] as const) {
+      codes.add(code);
+    }
+  }
+  for (const code of everywhere) codes.delete(code);
+  return [...codes].sort((a, b) => problems[a].status - problems[b].status || (a < b ? -1 : 1));
+}
