@@ -11,6 +11,7 @@ import { EventStreams } from '../http/event-streams.ts';
 import { formatId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
+import { openLists } from './lists.ts';
 
 /** Jobs of one page of a streamed tree. */
 const treePageJobs = 256;
@@ -45,6 +46,7 @@ export function openEngine({
   const settledEarly = new Set<string>();
 
   return {
+    ...openLists(reader),
     administration,
     config,
     stopping,

@@ -1,4 +1,7 @@
 // What the HTTP face needs of the rest: to hand in work, to look at it, and the configuration in force.
+import type { Place } from '../actors/job/journal.ts';
+import type { JobFilter, JobPage } from '../actors/job/listing.ts';
+import type { LogFilter, LogView } from '../actors/job/log-view.ts';
 import type { SubmitReply } from '../actors/job/protocol.ts';
 import type { JobView } from '../actors/job/view.ts';
 import type { Config } from '../config/config.ts';
@@ -17,6 +20,18 @@ export type Submission = {
 
 export type RunSubmission = { readonly pipeline: string; readonly payload: Uint8Array; readonly submittedBy: string };
 
+/** Null: any. */
+export type LogsWanted = LogFilter & {
+  /** As it was given; what is no job's id matches nothing. */
+  readonly jobId: string | null;
+  /** Words, in the language of docs/search.md. */
+  readonly query: string | null;
+  readonly limit: number;
+  readonly before: Place | null;
+};
+/** `next`: the last place of the page, when there is more behind it. */
+export type LogPage = { readonly logs: readonly LogView[]; readonly total: number; readonly next: Place | null };
+
 export interface Engine {
   config(): Config;
   /** Resolves when the job is on disk, or is refused. */
@@ -31,6 +46,10 @@ export interface Engine {
   tree(id: JobId, limit: number): readonly JobView[] | undefined;
   /** As tree, in pages for streaming: each call gives the next jobs, an empty page at the end. */
   treePages(id: JobId): { next(): readonly JobView[] } | undefined;
+  /** A page of the jobs that match, newest first; behind `before`, where it is given. */
+  listJobs(filter: JobFilter, limit: number, before: JobId | null): JobPage | Promise<JobPage>;
+  /** A page of the logs that match, newest first. */
+  listLogs(wanted: LogsWanted): LogPage | Promise<LogPage>;
   queueDepth(): number;
   /** The open event streams. */
   readonly events: EventStreams;

@@ -1,5 +1,8 @@
 // Jobs as JSON: the fields that the interface gives for each place where a job is shown.
+import type { JobRow } from '../actors/job/listing.ts';
+import type { LogView } from '../actors/job/log-view.ts';
 import type { JobView } from '../actors/job/view.ts';
+import { formatId } from '../runtime/ids.ts';
 import { timestamp } from './timestamp.ts';
 
 /** GET /job/{job_id}. Results only for those who may read them. */
@@ -12,6 +15,27 @@ export function writeJob(job: JobView, withResult: boolean): string {
   if (!withResult) return `${head}}`;
   const lastError = job.lastError === null ? '' : `,"last_error":${JSON.stringify(job.lastError)}`;
   return `${head},"result":${JSON.stringify(job.output)}${lastError}}`;
+}
+
+/** One job of GET /jobs. */
+export function writeJobRow(job: JobRow): string {
+  return (
+    `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
+    `"status":"${job.status}","created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},` +
+    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}}`
+  );
+}
+
+/** One log of GET /job-logs: bare for those who may not see results; the plugin output only where it is asked for. */
+export function writeLog(log: LogView, detail: 'bare' | 'plain' | 'result'): string {
+  const head =
+    `{"job_id":"${log.jobId}","log_id":"${log.jobId}-${log.attempt}","plugin":${JSON.stringify(log.plugin)},` +
+    `"command":${JSON.stringify(log.command)},"status":"${log.status}","attempt":${log.attempt},` +
+    `"submitted_by":${JSON.stringify(log.submittedBy)},"created_at":${time(log.createdUs)},` +
+    `"completed_at":${time(log.completedUs)}`;
+  if (detail === 'bare') return `${head}}`;
+  const told = `${head},"last_error":${JSON.stringify(log.lastError ?? '')},"stderr":${JSON.stringify(log.stderr ?? '')}`;
+  return detail === 'result' ? `${told},"result":${JSON.stringify(log.output())}}` : `${told}}`;
 }
 
 /** One job of GET /job/{job_id}/tree. */

@@ -1,5 +1,6 @@
 // Query parameters: what a route declares of them, and reading them strictly.
 import { type Problem, problem } from './problem.ts';
+import { parseTimestamp } from './timestamp.ts';
 
 /** One parameter: its JSON Schema for the documents, and how its text is read. */
 export type Parameter<T> = {
@@ -18,6 +19,63 @@ export const flag: Parameter<boolean> = {
   rule: 'must be true or false',
   read: text => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
+
+/** Any text up to a length. */
+export function text(charactersMax: number): Parameter<string> {
+  return {
+    schema: { type: 'string', maxLength: charactersMax },
+    rule: `must be at most ${charactersMax} characters long`,
+    read: given => (given.length <= charactersMax ? given : undefined),
+  };
+}
+
+/** A whole number within bounds, in digits. */
+export function integer(minimum: number, maximum: number, fallback: number): Parameter<number> {
+  return {
+    schema: { type: 'integer', minimum, maximum, default: fallback },
+    rule: `must be a whole number from ${minimum} to ${maximum}`,
+    read(given) {
+      const value = /^\d{1,9}$/.test(given) ? Number(given) : Number.NaN;
+      return value >= minimum && value <= maximum ? value : undefined;
+    },
+  };
+}
+
+/** A time, as µs since the epoch; a half where it lies between two of them. */
+export const instant: Parameter<number> = {
+  schema: { type: 'string', format: 'date-time' },
+  rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
+  read: parseTimestamp,
+};
+
+/** The place where a list goes on, as an answer before gave it: bytes of a fixed length behind a letter of the list. */
+export function cursor(list: string, bytes: number): Parameter<Buffer> & { write(place: Uint8Array): string } {
+  const lead = Buffer.from(list);
+  const write = (place: Uint8Array) => Buffer.concat([lead, place]).toString('base64url');
+  return {
+    schema: { type: 'string', maxLength: 64 },
+    rule: 'must be a next_cursor of this list',
+    read(given) {
+      const place = Buffer.from(given, 'base64url').subarray(lead.length);
+      return place.length === bytes && write(place) === given ? place : undefined;
+    },
+    write,
+  };
+}
+
+/** One of some values; aliases stand for one of them. */
+export function oneOf<const T extends string>(
+  values: readonly T[],
+  aliases: { readonly [alias: string]: T } = {},
+): Parameter<T> {
+  const known = new Map<string, T>([...values.map(value => [value, value] as const), ...Object.entries(aliases)]);
+  const names = [...known.keys()];
+  return {
+    schema: { type: 'string', enum: names },
+    rule: `must be one of ${names.join(', ')}`,
+    read: given => known.get(given),
+  };
+}
 
 const none: { readonly [name: string]: unknown } = Object.freeze({});
 

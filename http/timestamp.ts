@@ -7,3 +7,32 @@ export function timestamp(us: number): string {
   const text = new Date(ms).toISOString();
   return `${text.slice(0, -1)}${String(rest).padStart(3, '0')}Z`;
 }
+
+const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
+/** The µs since the epoch of an RFC 3339 time, and a half where it lies between two of them; undefined when it is none. */
+export function parseTimestamp(text: string): number | undefined {
+  const match = instant.exec(text);
+  if (!match) return undefined;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const offsetHours = Number(match[9] ?? 0);
+  const offsetMinutes = Number(match[10] ?? 0);
+  // A second of 60 is a leap second: clocks that have none stand at the next minute.
+  if (hour > 23 || minute > 59 || second > 60 || offsetHours > 23 || offsetMinutes > 59) return undefined;
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  const offset = (match[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
+  const seconds = date.getTime() / 1000 + hour * 3600 + (minute - offset) * 60 + second;
+  const fraction = (match[7] ?? '').padEnd(6, '0');
+  // A number of this size has room for halves.
+  const rest = /[1-9]/.test(fraction.slice(6)) ? 0.5 : 0;
+  return seconds * 1e6 + Number(fraction.slice(0, 6)) + rest;
+}

@@ -75,6 +75,11 @@ export class JournalEntry {
     return this.#bytes.readUInt32LE(this.#at + commandAt);
   }
 
+  /** All of it, as it is stored; a view. */
+  get record(): Uint8Array {
+    return this.#bytes.subarray(this.#at, this.#at + journalEntryBytes);
+  }
+
   get submitterNumber(): number {
     return this.#bytes.readUInt32LE(this.#at + submitterAt);
   }
@@ -94,12 +99,38 @@ export function asBuffer(value: Uint8Array): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** One entry, or undefined when it is gone. */
-export function findEntry(reader: Reader, atUs: number, place: number): JournalEntry | undefined {
-  const value = reader.get('journal', usKey(atUs));
-  const status = value?.[place * journalEntryBytes + statusAt];
-  if (status === undefined || status === prunedStatus) return undefined;
-  return new JournalEntry(atUs, place, asBuffer(value!));
+/** One entry of a commit, or undefined when it is gone. */
+export function entryAt(atUs: number, place: number, value: Uint8Array): JournalEntry | undefined {
+  const status = value[place * journalEntryBytes + statusAt];
+  return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));
+}
+
+/** Where a log stands in the journal. */
+export type Place = { readonly atUs: number; readonly place: number };
+
+/** The filter in the numbers of the journal. */
+export type EntryFilter = {
+  /** -1: any. */
+  readonly status: number;
+  /** By number, whether the command is wanted. Null: all are. */
+  readonly commands: Uint8Array | null;
+  /** -1: any. */
+  readonly submitter: number;
+  readonly fromUs: number;
+  readonly toUs: number;
+};
+
+/** Whether the entry that begins there matches, its time aside. */
+export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
+  const found = bytes[at + statusAt]!;
+  if (found === prunedStatus || (status >= 0 && found !== status)) return false;
+  if (commands !== null && commands[bytes.readUInt32LE(at + commandAt)] !== 1) return false;
+  return submitter < 0 || bytes.readUInt32LE(at + submitterAt) === submitter;
+}
+
+/** Whether `a` comes before `b` in the journal; a list, which begins with the newest, has it behind `b`. */
+export function isBefore(a: Place, b: Place): boolean {
+  return a.atUs < b.atUs || (a.atUs === b.atUs && a.place < b.place);
 }
 
 /** The attempt behind an entry. */

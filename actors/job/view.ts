@@ -92,10 +92,10 @@ function* jobsOf(
   }
 }
 
-type Ending = { readonly number: number; readonly attempt: Attempt };
+export type Ending = { readonly number: number; readonly attempt: Attempt };
 
 /** The latest attempt of each of these jobs of a block, in one scan. */
-function endingsOf(reader: Reader, key: BlockKey, from: number, to: number): Map<number, Ending> {
+export function endingsOf(reader: Reader, key: BlockKey, from: number, to: number): Map<number, Ending> {
   const endings = new Map<number, Ending>();
   const range = { from: attemptKey(jobId(key, from), 0), to: attemptKey(jobId(key, to), 0) };
   for (const entry of reader.scan('attempts', range)) {
@@ -110,7 +110,7 @@ function rangesOf(value: Uint8Array): number[] {
   return Array.from({ length: value.length / 4 }, (_, i) => view.getUint32(i * 4, true));
 }
 
-function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {
+export function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {
   const bytes = reader.get('open', key);
   return bytes && OpenBlock.decode(keyText(key), bytes);
 }

@@ -5,6 +5,7 @@ import { configViewRoutes } from './config-view.ts';
 import { discoveryRoutes } from './discovery.ts';
 import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
+import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
 import { pluginRoutes } from './plugins.ts';
 import { systemRoutes } from './system.ts';
@@ -13,6 +14,7 @@ import { topologyRoutes } from './topology.ts';
 export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
   ...jobRoutes,
+  ...jobListRoutes,
   ...pluginRoutes,
   ...topologyRoutes,
   ...eventRoutes,

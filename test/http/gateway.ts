@@ -1,13 +1,14 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
 import { startHub } from '../../actors/hub/actor.ts';
+import type { JobPage } from '../../actors/job/listing.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/record.ts';
 import type { JobView } from '../../actors/job/view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { Administration } from '../../http/administration.ts';
-import type { Engine, RunSubmission, Submission } from '../../http/engine.ts';
+import type { Engine, LogPage, RunSubmission, Submission } from '../../http/engine.ts';
 import { EventStreams } from '../../http/event-streams.ts';
 import type { RequestLine } from '../../http/log.ts';
 import type { Route } from '../../http/route.ts';
@@ -183,6 +184,14 @@ export class MemoryEngine implements Engine {
         return page;
       },
     };
+  }
+
+  listJobs(): JobPage {
+    return { rows: [], total: 0, more: false };
+  }
+
+  listLogs(): LogPage {
+    return { logs: [], total: 0, next: null };
   }
 
   queueDepth(): number {

@@ -1,0 +1,307 @@
+// The list of jobs, newest first (interface, 4.2): pages by index, totals by counters. Nothing here looks at every job.
+import { blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { attemptKey, decodeAttempt } from './attempt.ts';
+import { type Block, decodeBlock } from './block.ts';
+import { readCounts } from './counts.ts';
+import type { Names } from './names.ts';
+import { keyText, OpenBlock } from './open.ts';
+import { type Status, statuses } from './record.ts';
+import { decodeRetry } from './retries.ts';
+import { type Ending, endingsOf, openOf } from './view.ts';
+
+export type JobFilter = {
+  readonly plugin: string | null;
+  readonly command: string | null;
+  readonly status: Status | null;
+};
+
+export type JobRow = {
+  readonly id: JobId;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: Status;
+  readonly createdUs: number;
+  readonly startedUs: number | null;
+  readonly completedUs: number | null;
+  readonly attempt: number;
+};
+
+/** `more`: there are jobs behind the last row. */
+export type JobPage = { readonly rows: readonly JobRow[]; readonly total: number; readonly more: boolean };
+
+/** One page of the jobs that match, and how many match in all. `before`: the last job of the page before. */
+export function* listJobs(
+  reader: Reader,
+  names: Names,
+  filter: JobFilter,
+  limit: number,
+  before: JobId | null,
+): Sliced<JobPage> {
+  const list = new Listing(reader, filter, limit + 1, before ?? endOfIds);
+  const { status } = filter;
+  const numbers = filter.plugin === null && filter.command === null ? null : numbersOf(names, filter);
+  if (status === 'queued' || status === 'running') yield* list.open(status);
+  else if (status !== null && status !== 'succeeded') list.unsuccessful(numbers ?? names.commands.map(numberOf));
+  else if (numbers !== null) yield* list.byCommand(numbers);
+  else if (status === null) yield* list.all();
+  else yield* list.succeeded();
+  const { rows } = list;
+  return { rows: rows.slice(0, limit), total: list.total ?? totalOf(reader, filter), more: rows.length > limit };
+}
+
+/** Above every id. */
+const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
+/** Records that are read in one go. */
+const pageSize = 64;
+const openPageSize = 512;
+
+const numberOf = ({ number }: { readonly number: number }) => number;
+
+function numbersOf(names: Names, { plugin, command }: JobFilter): number[] {
+  const wanted = names.commands.filter(
+    name => (plugin === null || name.plugin === plugin) && (command === null || name.command === command),
+  );
+  return wanted.map(numberOf);
+}
+
+function totalOf(reader: Reader, { plugin, command, status }: JobFilter): number {
+  let total = 0;
+  for (const each of readCounts(reader)) {
+    if (plugin !== null && each.plugin !== plugin) continue;
+    if (command !== null && each.command !== command) continue;
+    total +=
+      status === null || status === 'queued' || status === 'running' ? each.counts.accepted : each.counts[status];
+  }
+  return total;
+}
+
+class Listing {
+  readonly rows: JobRow[] = [];
+  /** Null: the counters say it. */
+  total: number | null = null;
+  readonly #reader: Reader;
+  readonly #filter: JobFilter;
+  readonly #rowsMax: number;
+  /** All rows are below it. */
+  readonly #before: Buffer;
+
+  constructor(reader: Reader, filter: JobFilter, rowsMax: number, before: Uint8Array) {
+    this.#reader = reader;
+    this.#filter = filter;
+    this.#rowsMax = rowsMax;
+    this.#before = Buffer.from(before);
+  }
+
+  get #full(): boolean {
+    return this.rows.length >= this.#rowsMax;
+  }
+
+  /** All jobs: blocks backwards. */
+  *all(): Sliced<void> {
+    for (let to = keyAfter(blockOf(this.#before)); ; ) {
+      let seen = 0;
+      for (const { key, value } of this.#reader.scan('blocks', { to, reverse: true, limit: pageSize })) {
+        this.#takeBlock(key, decodeBlock(value));
+        if (this.#full) return;
+        to = Buffer.from(key);
+        seen++;
+      }
+      if (seen < pageSize) return;
+      yield;
+    }
+  }
+
+  /** The jobs of some commands: their blocks by index. */
+  *byCommand(numbers: readonly number[]): Sliced<void> {
+    for (let to = keyAfter(blockOf(this.#before)); ; ) {
+      const keys = this.#newest('by_command', numbers, Buffer.alloc(0), to, Math.min(pageSize, this.#rowsMax));
+      for (const key of keys) {
+        const value = this.#reader.get('blocks', key);
+        if (value) this.#takeBlock(key, decodeBlock(value));
+        if (this.#full) return;
+        to = key;
+      }
+      if (keys.length === 0) return;
+      yield;
+    }
+  }
+
+  /** All that succeeded: attempts backwards, so that what waits costs nothing. */
+  *succeeded(): Sliced<void> {
+    for (let to = attemptKey(this.#before, 0); ; ) {
+      let seen = 0;
+      for (const { key, value } of this.#reader.scan('attempts', { to, reverse: true, limit: pageSize })) {
+        to = Buffer.from(key);
+        seen++;
+        const attempt = decodeAttempt(value);
+        if (!attempt.final || attempt.status !== 'succeeded') continue;
+        this.#takeOne(Buffer.from(key.subarray(0, jobIdBytes)), { number: to.readUInt16BE(jobIdBytes), attempt });
+        if (this.#full) return;
+      }
+      if (seen < pageSize) return;
+      yield;
+    }
+  }
+
+  /** Those that ended otherwise have an index of their own. */
+  unsuccessful(numbers: readonly number[]): void {
+    const code = Buffer.of(statuses.indexOf(this.#filter.status!));
+    for (const id of this.#newest('unsuccessful', numbers, code, this.#before, this.#rowsMax)) {
+      const ending = endingsOf(this.#reader, blockOf(id), indexOf(id), indexOf(id) + 1).get(indexOf(id));
+      if (ending) this.#takeOne(id, ending);
+    }
+  }
+
+  /** What is not settled: only the open records tell, so all of them are looked at. */
+  *open(status: 'queued' | 'running'): Sliced<void> {
+    const { plugin, command } = this.#filter;
+    this.total = 0;
+    for (let to: Buffer | null = null; ; ) {
+      const page: Iterable<{ key: Uint8Array; value: Uint8Array }> = this.#reader.scan('open', {
+        ...(to && { to }),
+        reverse: true,
+        limit: openPageSize,
+      });
+      let seen = 0;
+      for (const { key, value } of page) {
+        to = Buffer.from(key);
+        seen++;
+        const open = OpenBlock.decode(keyText(key), value);
+        if (plugin !== null && open.plugin !== plugin) continue;
+        if (command !== null && open.command !== command) continue;
+        this.total += this.#takeOpen(to, open, status);
+      }
+      if (seen < openPageSize) return;
+      yield;
+    }
+  }
+
+  /** How many of the block's jobs have this status; those that belong on the page become rows. */
+  #takeOpen(key: Buffer, open: OpenBlock, status: 'queued' | 'running'): number {
+    const end = this.#endIn(key, open.count);
+    const isPassed = this.#full || end === 0;
+    const isUntouched = open.next === 0 && open.retrying === 0;
+    if (isUntouched && (isPassed || status === 'running')) return status === 'queued' ? open.unsettled : 0;
+    const state = stateOf(this.#reader, key, open);
+    const wanted: number[] = [];
+    let count = 0;
+    for (let index = open.count - 1; index >= 0; index--) {
+      if (open.isSettled(index) || state(index) !== status) continue;
+      count++;
+      if (index < end && this.rows.length + wanted.length < this.#rowsMax) wanted.push(index);
+    }
+    const value = wanted.length > 0 ? this.#reader.get('blocks', key) : undefined;
+    if (!value) return count;
+    const block = decodeBlock(value);
+    const endings = endingsOf(this.#reader, key, wanted.at(-1)!, wanted[0]! + 1);
+    for (const index of wanted) this.rows.push(rowOf(block, jobId(key, index), endings.get(index), status));
+    return count;
+  }
+
+  /** Rows of a block, as far as they match and there is room. */
+  #takeBlock(key: Uint8Array, block: Block): void {
+    const end = this.#endIn(key, block.count);
+    if (this.#filter.status === 'succeeded') this.#takeSucceeded(key, block, end);
+    else this.#takeAny(key, block, end);
+  }
+
+  #takeAny(key: Uint8Array, block: Block, end: number): void {
+    const start = Math.max(0, end - (this.#rowsMax - this.rows.length));
+    const endings = endingsOf(this.#reader, key, start, end);
+    const open = openOf(this.#reader, key);
+    const state = open && stateOf(this.#reader, key, open);
+    for (let index = end - 1; index >= start; index--) {
+      const ending = endings.get(index);
+      const status = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
+      this.rows.push(rowOf(block, jobId(key, index), ending, status));
+    }
+  }
+
+  #takeSucceeded(key: Uint8Array, block: Block, end: number): void {
+    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, end), 0), reverse: true };
+    for (const entry of this.#reader.scan('attempts', range)) {
+      const attempt = decodeAttempt(entry.value);
+      if (!attempt.final || attempt.status !== 'succeeded') continue;
+      const id = Buffer.from(entry.key.subarray(0, jobIdBytes));
+      const number = (entry.key[16]! << 8) | entry.key[17]!;
+      this.rows.push(rowOf(block, id, { number, attempt }, 'succeeded'));
+      if (this.#full) return;
+    }
+  }
+
+  #takeOne(id: JobId, ending: Ending): void {
+    const value = this.#blockOf(id);
+    if (value) this.rows.push(rowOf(value, id, ending, ending.attempt.status));
+  }
+
+  #lastBlock: { readonly key: string; readonly block: Block } | null = null;
+
+  /** The block of a job; neighbours share it. */
+  #blockOf(id: JobId): Block | undefined {
+    const key = keyText(blockOf(id));
+    if (this.#lastBlock?.key === key) return this.#lastBlock.block;
+    const value = this.#reader.get('blocks', blockOf(id));
+    if (!value) return undefined;
+    this.#lastBlock = { key, block: decodeBlock(value) };
+    return this.#lastBlock.block;
+  }
+
+  /** How many of the block's jobs, from its first, are below the page's upper end. */
+  #endIn(key: Uint8Array, count: number): number {
+    const order = Buffer.compare(key, this.#before.subarray(0, blockKeyBytes));
+    if (order !== 0) return order < 0 ? count : 0;
+    return Math.min(count, indexOf(this.#before));
+  }
+
+  /** The newest keys below `to` in the ranges of some numbers, without what stands before them. */
+  #newest(
+    table: 'by_command' | 'unsuccessful',
+    numbers: readonly number[],
+    more: Buffer,
+    to: Buffer,
+    limit: number,
+  ): Buffer[] {
+    const found: Buffer[] = [];
+    for (const number of numbers) {
+      const prefix = Buffer.alloc(4 + more.length);
+      prefix.writeUInt32BE(number, 0);
+      prefix.set(more, 4);
+      const range = { from: prefix, to: Buffer.concat([prefix, to]), reverse: true, limit };
+      for (const { key } of this.#reader.scan(table, range)) found.push(Buffer.from(key.subarray(prefix.length)));
+    }
+    return found.sort((a, b) => Buffer.compare(b, a)).slice(0, limit);
+  }
+}
+
+/** The smallest key above all that begin with this one. */
+function keyAfter(key: Uint8Array): Buffer {
+  return Buffer.concat([key, Buffer.of(0)]);
+}
+
+/** Whether an unsettled job of the block waits or runs. */
+function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
+  const back = new Set(open.back);
+  const retries = new Map<number, boolean>();
+  if (open.retrying > 0) {
+    for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
+      retries.set(indexOf(entry.key), decodeRetry(entry.value).stage !== 'waiting');
+    }
+  }
+  return index => ((retries.get(index) ?? (index < open.next && !back.has(index))) ? 'running' : 'queued');
+}
+
+function rowOf(block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
+  const last = ending?.attempt;
+  return {
+    id,
+    plugin: block.plugin,
+    command: block.command,
+    status,
+    createdUs: block.createdUs,
+    startedUs: last?.startedUs ?? null,
+    completedUs: last?.final ? last.completedUs : null,
+    attempt: (ending?.number ?? 0) + (status === 'running' ? 1 : 0),
+  };
+}

@@ -1,0 +1,46 @@
+// The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
+
+import { isBefore } from '../actors/job/journal.ts';
+import { listJobs } from '../actors/job/listing.ts';
+import { entryFilter, findLogs, logsAt, logsOfJob, matchesLog, type Places } from '../actors/job/log-view.ts';
+import { Names } from '../actors/job/names.ts';
+import type { Engine, LogPage, LogsWanted } from '../http/engine.ts';
+import { parseId } from '../runtime/ids.ts';
+import { inSlices, type Sliced } from '../runtime/slices.ts';
+import type { Reader } from '../runtime/store/store.ts';
+
+export function openLists(reader: Reader): Pick<Engine, 'listJobs' | 'listLogs'> {
+  const names = new Names(reader);
+  const begin = () => reader.refresh();
+
+  function* logs(wanted: LogsWanted): Sliced<LogPage> {
+    if (wanted.jobId !== null) return ofJob(wanted, wanted.jobId);
+    const { limit } = wanted;
+    const { places, total } = yield* find(wanted);
+    return {
+      logs: logsAt(reader, names, places.slice(0, limit)),
+      total,
+      next: places.length > limit ? places[limit - 1]! : null,
+    };
+  }
+
+  function* find(wanted: LogsWanted): Sliced<Places> {
+    const entries = entryFilter(names, wanted);
+    if (!entries) return { places: [], total: 0 };
+    return yield* findLogs(reader, wanted, entries, wanted.limit + 1, wanted.before);
+  }
+
+  function ofJob(wanted: LogsWanted, jobId: string): LogPage {
+    const id = parseId(jobId);
+    const all = (id ? logsOfJob(reader, id) : []).filter(log => matchesLog(log, wanted));
+    const { before, limit } = wanted;
+    const behind = before ? all.filter(log => isBefore(log, before)) : all;
+    const page = behind.slice(0, limit);
+    return { logs: page, total: all.length, next: behind.length > limit ? page.at(-1)! : null };
+  }
+
+  return {
+    listJobs: (filter, limit, before) => inSlices(listJobs(reader, names, filter, limit, before), begin),
+    listLogs: wanted => inSlices(logs(wanted), begin),
+  };
+}
