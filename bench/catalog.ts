@@ -4,6 +4,8 @@ import { backlog } from './backlog.ts';
 import type { Bench } from './bench.ts';
 import { drain } from './drain.ts';
 import { fanout } from './fanout.ts';
+import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
+import { openapi } from './openapi.ts';
 
-export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog];
+export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog, httpRead, openapi];

@@ -13,6 +13,8 @@ const token = 'bench-token-0123456789abcdef';
 
 export type Setting = {
   readonly pipelines?: readonly object[];
+  /** Besides those of the plugin root: more instances. */
+  readonly instances?: { readonly [name: string]: object };
   /** Where to listen; 0 lets the system choose. */
   readonly port?: number;
 };
@@ -30,7 +32,7 @@ export class Stage {
   }
 
   /** Starts the service on the state that is there, without waiting for it. */
-  launch({ pipelines = [], port = 0 }: Setting = {}): Service {
+  launch({ pipelines = [], instances = {}, port = 0 }: Setting = {}): Service {
     const config = {
       service: { name: 'bench', max_workers: workers, max_queue_depth: queueDepthMax },
       state: { path: join(this.directory, 'data') },
@@ -39,6 +41,7 @@ export class Stage {
       plugins: {
         // Nothing may end a gate but its opening.
         gate: { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
+        ...instances,
       },
       pipelines,
     };

@@ -266,7 +266,7 @@ class Exchange implements Call, Sink {
         break;
       case 'unchanged':
         this.#writeHead(304, null, answer.headers);
-        this.#res.endWithoutBody(undefined, this.engine.stopping());
+        this.#res.endWithoutBody(); // an argument, undefined too, would be told as a length
         this.#finish(304);
         break;
       case 'problem': {

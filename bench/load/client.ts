@@ -2,7 +2,7 @@
 import { Samples } from '../percentile.ts';
 import { Connection } from './connection.ts';
 import type { LoadPlan, LoadResult, LoadSample } from './plan.ts';
-import { NumberedRequest } from './request.ts';
+import { NumberedRequest, type RequestParts, requestBytes } from './request.ts';
 
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const { hostname, port, host } = new URL(plan.url);
@@ -11,9 +11,21 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   );
   const run = new Run(plan);
   const parts = { path: plan.path, host, token: plan.token };
-  await Promise.all(opened.map(connection => run.drive(connection, new NumberedRequest(parts))));
+  await Promise.all(opened.map(connection => run.drive(connection, requestsOf(plan, parts))));
   for (const connection of opened) connection.close();
   return run.result();
+}
+
+/** The bytes of the request with a number. */
+type Requests = (n: number) => Buffer;
+
+function requestsOf({ read }: LoadPlan, parts: Omit<RequestParts, 'method' | 'body'>): Requests {
+  if (!read) {
+    const request = new NumberedRequest(parts);
+    return n => request.number(n);
+  }
+  const bytes = requestBytes({ ...parts, method: 'GET', headers: read.headers });
+  return () => bytes;
 }
 
 class Run {
@@ -37,7 +49,7 @@ class Run {
   }
 
   /** Resolves when the connection has nothing more to do. */
-  drive(connection: Connection, request: NumberedRequest): Promise<void> {
+  drive(connection: Connection, request: Requests): Promise<void> {
     return new Promise(resolve => {
       let n = 0;
       let sentMs = 0;
@@ -52,7 +64,7 @@ class Run {
           return;
         }
         n = this.#sent++;
-        connection.send(request.number(n), take);
+        connection.send(request(n), take);
       };
       const take = (status: number, body: Buffer): void => {
         this.#lastMs = performance.now();

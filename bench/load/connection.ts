@@ -7,6 +7,8 @@ export type OnResponse = (status: number, body: Buffer) => void;
 const headEnd = Buffer.from('\r\n\r\n');
 const lengthName = Buffer.from('Content-Length: ');
 const statusAt = 'HTTP/1.1 '.length;
+/** It has no body, and need not say so. */
+const notModified = 304;
 const zero = 48;
 const nine = 57;
 
@@ -63,12 +65,13 @@ export class Connection {
     this.#held = null;
     const head = bytes.indexOf(headEnd);
     const bodyAt = head + headEnd.length;
-    const end = head < 0 ? Number.POSITIVE_INFINITY : bodyAt + contentLength(bytes, head);
+    const status = (bytes[statusAt]! - zero) * 100 + (bytes[statusAt + 1]! - zero) * 10 + bytes[statusAt + 2]! - zero;
+    const length = head < 0 ? Number.POSITIVE_INFINITY : status === notModified ? 0 : contentLength(bytes, head);
+    const end = bodyAt + length;
     if (bytes.length < end) {
       this.#held = bytes;
       return;
     }
-    const status = (bytes[statusAt]! - zero) * 100 + (bytes[statusAt + 1]! - zero) * 10 + bytes[statusAt + 2]! - zero;
     const onResponse = this.#waiting;
     this.#waiting = null;
     if (bytes.length > end || !onResponse) this.#fail('a response that was not asked for');

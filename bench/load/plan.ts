@@ -4,6 +4,8 @@ export type LoadPlan = {
   readonly url: string;
   readonly path: string;
   readonly token: string;
+  /** What is read, instead of numbered payloads that are posted; the headers are whole lines, each with its CRLF. */
+  readonly read?: { readonly headers: string };
   readonly connections: number;
   /** Ends after so many requests, or so long, whichever is set. */
   readonly until:

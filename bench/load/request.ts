@@ -5,14 +5,16 @@ export type RequestParts = {
   readonly path: string;
   readonly host: string;
   readonly token: string;
+  /** Whole lines, each with its CRLF. */
+  readonly headers?: string;
   /** JSON. */
   readonly body?: string;
 };
 
-export function requestBytes({ method, path, host, token, body }: RequestParts): Buffer {
+export function requestBytes({ method, path, host, token, headers = '', body }: RequestParts): Buffer {
   const entity =
     body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
-  const head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${entity}\r\n`;
+  const head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${headers}${entity}\r\n`;
   return Buffer.from(head + (body ?? ''));
 }
 

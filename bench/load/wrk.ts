@@ -8,6 +8,8 @@ import { outputOf } from './run.ts';
 
 export type WrkPlan = {
   readonly path: string;
+  /** What is read with these headers, instead of a payload that is posted. */
+  readonly read?: { readonly headers: { readonly [name: string]: string } };
   readonly connections: number;
   readonly seconds: number;
   /** Where its script is put. */
@@ -29,14 +31,11 @@ export function hasWrk(): boolean {
 export async function runWrk(service: Service, plan: WrkPlan): Promise<WrkResult> {
   const script = join(plan.directory, 'wrk.lua');
   const body = JSON.stringify({ payload: { n: numberText(0) } });
-  writeFileSync(
-    script,
-    `wrk.method = "POST"
-wrk.body = '${body}'
-wrk.headers["Authorization"] = "Bearer ${service.token}"
-wrk.headers["Content-Type"] = "application/json"
-`,
-  );
+  const asked = plan.read
+    ? `wrk.method = "GET"\n`
+    : `wrk.method = "POST"\nwrk.body = '${body}'\nwrk.headers["Content-Type"] = "application/json"\n`;
+  const headers = Object.entries({ ...plan.read?.headers, Authorization: `Bearer ${service.token}` });
+  writeFileSync(script, asked + headers.map(([name, value]) => `wrk.headers["${name}"] = '${value}'\n`).join(''));
   const { connections, seconds, path } = plan;
   const load = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '--latency', '-s', script];
   return readWrk(await outputOf('wrk', [...load, new URL(path, service.url).href]));

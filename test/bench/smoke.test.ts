@@ -26,6 +26,11 @@ const promised = {
     work: '6fc88908fe84ab65',
     metrics: ['accept_to_start_p50_us', 'accept_to_start_p99_us', 'run_p50_us', 'runs_per_s', ...costs],
   },
+  'http-read': { work: '682d146d393e541e', metrics: ['healthz_per_s', 'healthz_p99_ms', ...costs] },
+  openapi: {
+    work: '2afbabc9140f0281',
+    metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
+  },
   backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
 
