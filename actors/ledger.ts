@@ -16,6 +16,7 @@ import { deathCounter } from '../runtime/supervisor.ts';
 import type { Actor, ReplyTo } from '../runtime/turn.ts';
 import { type InnerMessage, startJobActor } from './job/actor.ts';
 import { Gauges } from './job/gauges.ts';
+import { Idempotency } from './job/idempotency.ts';
 import type { Refusal, SubmitReply } from './job/protocol.ts';
 import type { SlotName } from './job/slot.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
@@ -146,7 +147,9 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       if (current === life) loop.deliver(actor, message);
     };
     const toSelf = (message: InnerMessage): void => tell('job', message);
+    const idempotency = new Idempotency(store!);
     const job = startJobActor({
+      idempotency,
       reader: store!,
       config,
       blockKeys,
@@ -169,6 +172,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       wake: () => tell('pipeline', { kind: 'expand' }),
       onRuns: runs => gauges.set({ runs }),
       admit: job.refusal,
+      remembrance: idempotency,
     });
     loop.setActors({ job, pipeline });
     toSelf({ kind: 'load' });

@@ -42,7 +42,7 @@ export function openEngine({
   version,
 }: EngineParts): GatewayEngine {
   /** Who waits for a run, by its id; a run may settle before its caller knows the id. */
-  const watchers = new Map<string, () => void>();
+  const watchers = new Map<string, Set<() => void>>();
   const settledEarly = new Set<string>();
 
   return {
@@ -60,23 +60,25 @@ export function openEngine({
       const reply = await link.ask<SubmitReply>('pipeline', { kind: 'start_run', ...submission, watch });
       if (!watch || reply.kind !== 'accepted') return reply;
       const id = formatId(reply.id);
-      if (settledEarly.delete(id)) queueMicrotask(onSettled);
-      else watchers.set(id, onSettled);
+      if (settledEarly.has(id)) queueMicrotask(onSettled);
+      else watchers.set(id, (watchers.get(id) ?? new Set()).add(onSettled));
       return reply;
     },
-    unwatch(id) {
-      watchers.delete(formatId(id));
+    unwatch(id, onSettled) {
+      const name = formatId(id);
+      const waiting = watchers.get(name);
+      if (!waiting?.delete(onSettled) || waiting.size > 0) return;
+      watchers.delete(name);
       link.tell('pipeline', { kind: 'unwatch', id });
     },
     runSettled({ id }) {
       const name = formatId(id);
-      const watcher = watchers.get(name);
-      if (watchers.delete(name)) watcher!();
-      else {
-        settledEarly.add(name);
-        // The reply that names the run is in the same packet or has come before.
-        setImmediate(() => settledEarly.delete(name));
-      }
+      // Whoever has joined in since may have the reply that names the run in this same packet.
+      settledEarly.add(name);
+      setImmediate(() => settledEarly.delete(name));
+      const waiting = watchers.get(name);
+      watchers.delete(name);
+      for (const settled of waiting ?? []) settled();
     },
     job(id) {
       reader.refresh();

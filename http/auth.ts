@@ -9,6 +9,8 @@ export type Caller = {
   /** What its jobs carry as `submitted_by`. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
+  /** SHA-256 of its token: tells tokens apart that have no name. */
+  readonly tokenDigest: string;
   /** When the token ends; null: never. */
   readonly expiresAtMs: number | null;
 };
@@ -62,7 +64,13 @@ function index(config: Config): Map<string, Entry> {
     const granted = new Set(scopes);
     for (const scope of scopes) if (implied[scope]) granted.add(implied[scope]);
     const digest = sha256(token);
-    const caller = { name, origin: name === null ? 'api' : `api:${name}`, scopes: granted, expiresAtMs };
+    const caller = {
+      name,
+      origin: name === null ? 'api' : `api:${name}`,
+      scopes: granted,
+      tokenDigest: digest,
+      expiresAtMs,
+    };
     entries.set(digest, { digest: Buffer.from(digest, 'latin1'), expiresAtMs, caller });
   }
   return entries;

@@ -2,7 +2,7 @@
 import type { Place } from '../actors/job/journal.ts';
 import type { JobFilter, JobPage } from '../actors/job/listing.ts';
 import type { LogFilter, LogView } from '../actors/job/log-view.ts';
-import type { SubmitReply } from '../actors/job/protocol.ts';
+import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
 import type { JobView } from '../actors/job/view.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
@@ -16,9 +16,15 @@ export type Submission = {
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   readonly event: { readonly type: string; readonly source: string } | null;
+  readonly idempotency?: IdempotencyKey;
 };
 
-export type RunSubmission = { readonly pipeline: string; readonly payload: Uint8Array; readonly submittedBy: string };
+export type RunSubmission = {
+  readonly pipeline: string;
+  readonly payload: Uint8Array;
+  readonly submittedBy: string;
+  readonly idempotency?: IdempotencyKey;
+};
 
 /** Null: any. */
 export type LogsWanted = LogFilter & {
@@ -38,8 +44,8 @@ export interface Engine {
   submit(submission: Submission): Promise<SubmitReply>;
   /** As submit; when `onSettled` is given it is called once, after the run has settled (never before the promise resolves). */
   startRun(submission: RunSubmission, onSettled?: () => void): Promise<SubmitReply>;
-  /** Forget a watch whose caller no longer waits. */
-  unwatch(id: JobId): void;
+  /** Forget the watch of a caller that no longer waits. */
+  unwatch(id: JobId, onSettled: () => void): void;
   /** Undefined when there is no such job. Reads what is committed now. */
   job(id: JobId): JobView | undefined;
   /** The job and all its descendants, parents before children; undefined when there is no such job. At most `limit`. */

@@ -7,7 +7,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import { BlockBuilder, findBlock, groupOf } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
-import type { CreateJobs, CreateRun, Refusal, SettleRun, Submit, SubmitReply } from './protocol.ts';
+import type { CreateJobs, CreateRun, Refusal, Remembrance, SettleRun, Submit, SubmitReply } from './protocol.ts';
 import { pipelinePlugin } from './protocol.ts';
 import type { JobGroup } from './record.ts';
 
@@ -15,6 +15,7 @@ type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; r
 
 export class Acceptance {
   readonly #desk: Desk;
+  readonly #remembrance: Remembrance;
   /** Plugin and command -> the block that is being filled in this turn. */
   readonly #builders = new Map<string, { builder: BlockBuilder; stillborn: Stillborn[] }>();
   /** Of the runs that go on: block key -> who submitted it. */
@@ -22,12 +23,15 @@ export class Acceptance {
   /** Why nothing new is taken at the moment, if so. */
   closed: 'stopping' | 'disk_full' | null = null;
 
-  constructor(desk: Desk) {
+  constructor(desk: Desk, remembrance: Remembrance) {
+    this.#remembrance = remembrance;
     this.#desk = desk;
   }
 
   submit(turn: Turn, message: Submit): void {
-    const reply = this.#admit(message) ?? this.#add(turn, message);
+    const { idempotency } = message;
+    const reply =
+      (idempotency && this.#remembrance.answer(idempotency, turn)) ?? this.#admit(message) ?? this.#add(turn, message);
     turn.reply(message.replyTo, reply);
   }
 
@@ -46,7 +50,7 @@ export class Acceptance {
     return refusal && { kind: 'refused', refusal };
   }
 
-  #add(turn: Turn, { plugin, command, payload, submittedBy, event }: Submit): SubmitReply {
+  #add(turn: Turn, { plugin, command, payload, submittedBy, event, idempotency }: Submit): SubmitReply {
     const { builder } = this.#builderFor(turn, plugin, command);
     const last = builder.groups.at(-1);
     const alike =
@@ -57,7 +61,9 @@ export class Acceptance {
       last.event?.source === event?.source;
     const group: Omit<JobGroup, 'count'> = alike ? last : directGroup(submittedBy, event);
     this.#desk.unsettled++;
-    return { kind: 'accepted', id: builder.add(payload, group, alike) };
+    const id = builder.add(payload, group, alike);
+    if (idempotency) this.#remembrance.remember(idempotency, id, turn);
+    return { kind: 'accepted', id };
   }
 
   create(turn: Turn, { plugin, command, group, payloads, stillborn }: CreateJobs): void {

@@ -7,6 +7,7 @@ import { Acceptance } from './accept.ts';
 import { queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
 import { Dispatcher, type StartHost } from './dispatch.ts';
+import { Idempotency } from './idempotency.ts';
 import type { JobMessage, Refusal } from './protocol.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
@@ -34,6 +35,8 @@ export type InnerMessage =
 
 export type JobActorOptions = DeskOptions & {
   readonly startHost: StartHost;
+  /** Shared with the pipeline actor. */
+  readonly idempotency?: Idempotency;
   readonly nowMs: number;
   /** Puts a message into the actor's own mailbox. */
   readonly self: (message: InnerMessage) => void;
@@ -50,7 +53,8 @@ export type JobActor = Actor & {
 export function startJobActor(options: JobActorOptions): JobActor {
   const { self } = options;
   const desk = new Desk(options);
-  const acceptance = new Acceptance(desk);
+  const idempotency = options.idempotency ?? new Idempotency(options.reader);
+  const acceptance = new Acceptance(desk, idempotency);
   const dispatcher = new Dispatcher(desk, options.startHost, options.config.service.workersMax);
   const recovery = new Recovery(desk, options.nowMs);
   const retention = new Retention(desk);
@@ -97,7 +101,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'prune':
         desk.minutes.prune(turn.nowUs, turn.batch);
-        if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
+        if ([idempotency.prune(turn), retention.step(turn)].includes(true)) turn.after(() => self({ kind: 'prune' }));
         break;
       case 'wake':
         break;

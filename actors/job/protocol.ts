@@ -1,11 +1,22 @@
 // What the job actor is told and asked, and what it tells others.
 import type { Body } from '../../runtime/host/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
-import type { ReplyTo } from '../../runtime/turn.ts';
+import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { JobGroup, TerminalStatus } from './record.ts';
 
 /** The plugin name of the jobs that stand for pipeline runs. */
 export const pipelinePlugin = 'pipeline';
+
+/** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
+export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
+
+/** What calls with an Idempotency-Key were answered. Shared by the actors that take calls: a key belongs to one of all requests. */
+export interface Remembrance {
+  /** What the key was answered before, a refusal where that was another request; null: the key is new. */
+  answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
+  /** In the commit of this turn. */
+  remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
+}
 
 /** From the edge: one job of a direct call or a webhook. Asked; answered with a SubmitReply. */
 export type Submit = {
@@ -18,6 +29,7 @@ export type Submit = {
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
   readonly event: { readonly type: string; readonly source: string } | null;
+  readonly idempotency?: IdempotencyKey;
 };
 
 /** Why new work is not taken. The first four pass by themselves. */
@@ -29,6 +41,7 @@ export const refusals = [
   'unknown_plugin',
   'unknown_command',
   'unknown_pipeline',
+  'idempotency_mismatch',
 ] as const;
 export type Refusal = (typeof refusals)[number];
 

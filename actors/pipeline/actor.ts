@@ -4,7 +4,7 @@ import { type BlockKeys, type JobId, parseId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import { pipelinePlugin, type Refusal, type SubmitReply } from '../job/protocol.ts';
+import { pipelinePlugin, type Refusal, type Remembrance, type SubmitReply } from '../job/protocol.ts';
 import { findJob } from '../job/view.ts';
 import { beginRun } from './begin.ts';
 import type { FindAncestor } from './children.ts';
@@ -21,6 +21,8 @@ export type PipelineActorOptions = {
   readonly wake: () => void;
   /** How many runs are unfinished, at the end of each turn. */
   readonly onRuns?: (unfinished: number) => void;
+  /** What calls with an Idempotency-Key were answered; absent: every call is new. */
+  readonly remembrance?: Remembrance;
   /** Why no new run is taken at the moment; null: they are. */
   readonly admit?: () => Refusal | null;
   /** Finds what a job was, for the message of the hop limit; by default in the store. */
@@ -46,7 +48,14 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     isFirstTurn = false;
   }
 
-  function start({ pipeline, payload, submittedBy, replyTo, watch }: StartRun, turn: Turn): void {
+  function start(message: StartRun, turn: Turn): void {
+    const { pipeline, payload, submittedBy, replyTo, watch, idempotency } = message;
+    const known = idempotency && options.remembrance?.answer(idempotency, turn);
+    if (known) {
+      turn.reply(replyTo, known);
+      if (known.kind === 'accepted' && watch) watchRun(known.id, turn);
+      return;
+    }
     const version = desk.versions.current(pipeline);
     const refusal = version ? admit() : 'unknown_pipeline';
     if (!version || refusal !== null) {
@@ -64,8 +73,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       hooked: false,
       called: null,
     });
+    if (idempotency) options.remembrance?.remember(idempotency, id, turn);
     turn.reply(replyTo, { kind: 'accepted', id } satisfies SubmitReply);
-    if (!watch) return;
+    if (watch) watchRun(id, turn);
+  }
+
+  /** The edge is told when the run is over. */
+  function watchRun(id: JobId, turn: Turn): void {
     // A run that is over already is told at once.
     if (desk.runs.has(idText(id))) desk.watched.add(idText(id));
     else turn.tell('edge', { kind: 'run_settled', id });

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { JobsSettled, SubmitReply } from '../job/protocol.ts';
+import type { IdempotencyKey, JobsSettled, SubmitReply } from '../job/protocol.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */
 export const callEventType = 'api.trigger';
@@ -19,6 +19,7 @@ export type StartRun = {
   readonly submittedBy: string;
   /** The edge waits: it is told RunSettled. */
   readonly watch: boolean;
+  readonly idempotency?: IdempotencyKey;
 };
 export type StartRunReply = SubmitReply;
 

@@ -1,6 +1,6 @@
 // Execution (interface, 4.1): direct plugin calls and pipeline calls.
 import { Type } from '@sinclair/typebox';
-import type { Refusal } from '../../actors/job/protocol.ts';
+import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/protocol.ts';
 import { statuses } from '../../actors/job/record.ts';
 import { entryDispatches } from '../../actors/pipeline/entries.ts';
@@ -11,6 +11,7 @@ import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { forbidden } from '../admission.ts';
 import { may } from '../auth.ts';
+import { idempotencyOf } from '../idempotency.ts';
 import { accepted, outputSchema } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
@@ -49,7 +50,8 @@ const runUnfinished = Type.Object({
   message: Type.String(),
 });
 
-const takingProblems = ['queue_full', 'disk_full', 'unavailable'] as const;
+const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
+const takingProblems = [...idempotencyProblems, 'queue_full', 'disk_full', 'unavailable'] as const;
 
 /** The command whose calls carry an event. */
 const eventCommand = 'handle';
@@ -80,8 +82,11 @@ const callPlugin = route({
     }
     return may(caller!, neededFor[command.type]) ? { plugin, command } : forbidden(neededFor[command.type]);
   },
-  async handle({ engine, config, found, body, caller }) {
+  async handle(call) {
+    const { engine, config, found, body, caller } = call;
     const { plugin, command } = found;
+    const idempotency = idempotencyOf(call, 'POST', '/plugin/{plugin}/{command}');
+    if (isProblem(idempotency)) return idempotency;
     const { payload } = (body as CallBody) ?? {};
     const errors = checkPayload(config, command.inputSchema, payload ?? {});
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
@@ -91,6 +96,7 @@ const callPlugin = route({
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
       event: command.name === eventCommand ? triggerEvent : null,
+      ...(idempotency && { idempotency }),
     });
     if (reply.kind === 'refused') return refuse(reply.refusal, plugin.name, command.name);
     return queued(formatId(reply.id), plugin.name, command.name);
@@ -125,10 +131,13 @@ const callPipeline = route({
       return problem('several_entry_dispatches', detail);
     }
     const { payload } = (body as CallBody) ?? {};
+    const idempotency = idempotencyOf(call, 'POST', '/pipeline/{pipeline}');
+    if (isProblem(idempotency)) return idempotency;
     const submission = {
       pipeline: pipeline.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
+      ...(idempotency && { idempotency }),
     };
     const outcome = isWaiting
       ? await runAndWait(call, submission, pipeline.timeoutMs)
@@ -137,6 +146,10 @@ const callPipeline = route({
     return outcome.kind === 'waited' ? outcome.answer : queued(formatId(outcome.id), pipelinePlugin, pipeline.name);
   },
 });
+
+function isProblem(value: IdempotencyKey | Problem | null): value is Problem {
+  return value !== null && 'kind' in value;
+}
 
 export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
@@ -166,6 +179,7 @@ const refusalDetails: { readonly [R in Refusal]: string } = {
   unknown_plugin: 'there is no such plugin any more',
   unknown_command: 'there is no such command any more',
   unknown_pipeline: 'there is no such pipeline any more',
+  idempotency_mismatch: 'the Idempotency-Key was used for another request',
 };
 
 function refuse(refusal: Refusal, plugin: string, command: string): Problem {

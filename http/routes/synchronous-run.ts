@@ -3,6 +3,7 @@ import type { SubmitReply } from '../../actors/job/protocol.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Engine, RunSubmission } from '../engine.ts';
 import { writeTreeEntry } from '../job-json.ts';
+import { problem } from '../problem.ts';
 import { type Answer, type Call, json } from '../route.ts';
 
 /** How many jobs the tree of an answer holds at most. */
@@ -24,10 +25,11 @@ export async function runAndWait(
   call.onGone(() => end('gone'));
   const timer = setTimeout(() => end('timed_out'), timeoutMs);
   try {
-    const reply = await engine.startRun(submission, () => end('settled'));
+    const onSettled = () => end('settled');
+    const reply = await engine.startRun(submission, onSettled);
     if (reply.kind === 'refused') return reply;
     const how = await ended;
-    if (how !== 'settled') engine.unwatch(reply.id);
+    if (how !== 'settled') engine.unwatch(reply.id, onSettled);
     return { kind: 'waited', answer: how === 'settled' ? settled(engine, reply.id) : unfinished(reply.id, timeoutMs) };
   } finally {
     clearTimeout(timer);
@@ -37,7 +39,8 @@ export async function runAndWait(
 function settled(engine: Engine, id: JobId): Answer {
   const tree = engine.tree(id, treeJobsMax + 1);
   const run = tree?.[0];
-  if (!run || !tree) throw new Error(`the settled run ${formatId(id)} cannot be read`);
+  // A repeated call can come to a run that retention has pruned meanwhile.
+  if (!run || !tree) return problem('unknown_job', `the run ${formatId(id)} is no longer kept`);
   const durationMs = Math.round(((run.completedUs ?? run.createdUs) - run.createdUs) / 1000);
   const isCut = tree.length > treeJobsMax;
   const entries = (isCut ? tree.slice(0, treeJobsMax) : tree).map(writeTreeEntry).join(',');

@@ -20,6 +20,8 @@ export const tables = [
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status
   'minutes', // minute in µs (8) -> how many jobs settled in it, by status
+  'idempotency', // hash of token and key (16) -> until when, which request, which job
+  'idempotency_ends', // until when in µs (8) + hash of token and key (16) -> nothing
   'dedupe', // hash of target and key -> until when a second event starts nothing
 ] as const;
 export type Table = (typeof tables)[number];

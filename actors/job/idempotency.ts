@@ -1,0 +1,88 @@
+// Which request with an Idempotency-Key brought about which job: kept for a day, in the commit that accepts the job.
+import type { JobId } from '../../runtime/ids.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { usKey } from './journal.ts';
+import type { IdempotencyKey, Remembrance, SubmitReply } from './protocol.ts';
+
+export const rememberedUs = 24 * 3_600_000_000;
+/** Entries that are removed in one turn. */
+export const forgottenPerTurnMax = 256;
+const hashBytes = 16;
+const present = Uint8Array.of(1);
+
+export type Entry = { readonly untilUs: number; readonly request: Uint8Array; readonly id: JobId };
+
+export class Idempotency implements Remembrance {
+  readonly #reader: Reader;
+  /** Of this turn: no read shows them before its commit. */
+  readonly #fresh = new Map<string, Entry>();
+  #turn: Turn | null = null;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  answer({ key, request }: IdempotencyKey, turn: Turn): SubmitReply | null {
+    this.#open(turn);
+    const entry = this.#fresh.get(textOf(key)) ?? this.#stored(key);
+    if (!entry || entry.untilUs <= turn.nowUs) return null;
+    if (Buffer.compare(entry.request, request) !== 0) return { kind: 'refused', refusal: 'idempotency_mismatch' };
+    return { kind: 'accepted', id: entry.id };
+  }
+
+  remember({ key, request }: IdempotencyKey, id: JobId, turn: Turn): void {
+    this.#open(turn);
+    const entry = { untilUs: turn.nowUs + rememberedUs, request, id };
+    this.#fresh.set(textOf(key), entry);
+    turn.batch.put('idempotency', key, encodeEntry(entry));
+    turn.batch.put('idempotency_ends', endKey(entry.untilUs, key), present);
+  }
+
+  /** Forgets some of those whose time is over; true while there may be more. */
+  prune(turn: Turn): boolean {
+    const to = usKey(turn.nowUs + 1);
+    let seen = 0;
+    for (const { key } of this.#reader.scan('idempotency_ends', { to, limit: forgottenPerTurnMax })) {
+      seen++;
+      const own = Buffer.from(key);
+      turn.batch.remove('idempotency_ends', own);
+      const hash = own.subarray(own.length - hashBytes);
+      // The key may have been used again since, with an end of its own.
+      const entry = this.#fresh.get(textOf(hash)) ?? this.#stored(hash);
+      if (entry && entry.untilUs <= turn.nowUs) turn.batch.remove('idempotency', hash);
+    }
+    return seen === forgottenPerTurnMax;
+  }
+
+  #open(turn: Turn): void {
+    if (this.#turn === turn) return;
+    this.#turn = turn;
+    this.#fresh.clear();
+  }
+
+  #stored(key: Uint8Array): Entry | undefined {
+    const bytes = this.#reader.get('idempotency', key);
+    return bytes && decodeEntry(bytes);
+  }
+}
+
+/** When it ends (8, µs) | hash of the request (16) | job id (16) */
+function encodeEntry({ untilUs, request, id }: Entry): Buffer {
+  return Buffer.concat([usKey(untilUs), request, id]);
+}
+
+export function decodeEntry(bytes: Uint8Array): Entry {
+  const all = Buffer.from(bytes);
+  const untilUs = Number(all.readBigUInt64BE());
+  return { untilUs, request: all.subarray(8, 8 + hashBytes), id: all.subarray(8 + hashBytes) };
+}
+
+/** The entry's place in the order of ends. */
+export function endKey(untilUs: number, key: Uint8Array): Buffer {
+  return Buffer.concat([usKey(untilUs), key]);
+}
+
+function textOf(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
+}

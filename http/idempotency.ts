@@ -1,0 +1,35 @@
+// The header `Idempotency-Key` (decisions, section 5): which key of which token it is, and what makes a request the same.
+import { createHash } from 'node:crypto';
+import type { IdempotencyKey } from '../actors/job/protocol.ts';
+import { type Problem, problem } from './problem.ts';
+import type { Call } from './route.ts';
+
+export const idempotencyKeyCharsMax = 255;
+const header = 'idempotency-key';
+const hashBytes = 16;
+
+/** Null: the call has no key. */
+export function idempotencyOf(call: Call, method: string, path: string): IdempotencyKey | Problem | null {
+  const key = call.header(header);
+  if (key === undefined) return null;
+  if (key === '' || key.length > idempotencyKeyCharsMax) {
+    return problem('invalid_idempotency_key', `an Idempotency-Key has 1 to ${idempotencyKeyCharsMax} characters`);
+  }
+  const { caller, params, query, body } = call;
+  return {
+    key: hash([caller?.tokenDigest ?? '', key]),
+    request: hash([method, path, params, query, body === undefined ? [] : [body]]),
+  };
+}
+
+function hash(value: unknown): Uint8Array {
+  return createHash('sha256').update(canonical(value)).digest().subarray(0, hashBytes);
+}
+
+/** The value as text, whatever the order of keys in its objects. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(',')}}`;
+}
