@@ -66,7 +66,7 @@ test.skipIf(disk === null)(
       await until('there is load', () => accepted.length >= round * 100);
       fill(filler);
       for (const { status, headers, body } of await refused) {
-        expect([status, body['code']]).toEqual([503, 'disk_full']);
+        expect([status, body['code']], gateway.stderr.slice(-4000)).toEqual([503, 'disk_full']);
         expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
       }
       for (const id of accepted) expect((await gateway.call('GET', `/job/${id}`)).status).toBe(200);

@@ -1,6 +1,6 @@
 // A real gateway for a test: the command itself, on port 0, in a directory of its own that is gone afterwards.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,7 +45,7 @@ export type Answer = {
 
 export type Ended = { readonly status: number | null; readonly signal: NodeJS.Signals | null };
 export type Note = { readonly job: string; readonly attempt: number; readonly what: string; readonly name?: string };
-type LogLine = { readonly msg?: string; readonly level?: number; readonly [field: string]: unknown };
+export type LogLine = { readonly msg?: string; readonly level?: number; readonly [field: string]: unknown };
 export type CallOptions = { readonly token?: string | null; readonly headers?: { readonly [name: string]: string } };
 
 /** Starts a gateway that lives as long as the test. */
@@ -78,26 +78,33 @@ export async function refusedStart(settings: Settings, more: Launch = {}): Promi
 }
 
 export type Launch = {
-  /** Used instead of a temporary one; stays afterwards. */
-  readonly directory?: string;
   readonly grace?: string;
   readonly environment?: { readonly [name: string]: string };
 };
 
 export class Gateway {
-  readonly directory: string;
   /** Of the process that was started last. */
   ended: Promise<Ended> = Promise.reject(new Error('it was never started'));
   stderr = '';
   #url = '';
   #child: ChildProcess | null = null;
+  readonly #settings: Settings;
   readonly #launch: Launch;
+  #directory: string | null = null;
 
   constructor(settings: Settings, launch: Launch = {}) {
+    this.#settings = settings;
     this.#launch = launch;
     this.ended.catch(() => {});
-    this.directory = launch.directory ?? realpathSync(mkdtempSync(join(tmpdir(), 'headgate-')));
-    writeConfiguration(this.directory, settings);
+  }
+
+  /** Where configuration, state and journal are; made when it is first asked for. */
+  get directory(): string {
+    if (this.#directory === null) {
+      this.#directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-')));
+      writeConfiguration(this.#directory, this.#settings);
+    }
+    return this.#directory;
   }
 
   get pid(): number {
@@ -258,10 +265,23 @@ export class Gateway {
   }
 
   async discard(): Promise<void> {
-    if (this.#child) await this.kill9();
-    if (!this.#launch.directory)
-      rmSync(this.directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    if (this.#child) {
+      const hosts = childrenOf(this.pid);
+      await this.kill9();
+      // A host that was just starting would make its directory again.
+      await until('its hosts are gone', () => !hosts.some(pid => existsSync(`/proc/${pid}/exe`)));
+    }
+    if (this.#directory) rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
+}
+
+/** Processes that any thread of this one has started. */
+function childrenOf(pid: number): string[] {
+  const tasks = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
+  return tasks.flatMap(task => {
+    const path = `/proc/${pid}/task/${task}/children`;
+    return existsSync(path) ? readFileSync(path, 'utf8').split(' ').filter(Boolean) : [];
+  });
 }
 
 const terminalStatuses: readonly Status[] = ['succeeded', 'failed', 'timed_out', 'dead'];
