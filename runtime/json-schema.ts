@@ -69,13 +69,16 @@ function makeEngine(isOld: boolean, allErrors: boolean): Ajv {
   return isOld ? new Ajv(options) : new Ajv2020(options);
 }
 
+const ownId = 'schema:this';
+
 function compile(engine: Ajv, schema: JsonObject): CompiledSchema {
   if ('$async' in schema) return { ok: false, message: '$async is not supported' };
   try {
-    const validate = engine.compile(schema);
+    // Without a name of its own a schema that the engine does not keep could not refer to itself (`$ref: "#"`).
+    const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
     return { ok: true, check: value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf)) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = (error instanceof Error ? error.message : String(error)).replace(` from id ${ownId}`, '');
     if (!message.includes('error parsing regexp')) return { ok: false, message };
     const note = 'patterns run in linear time, without look-around and back-references';
     return { ok: false, message: `${message} (${note})` };

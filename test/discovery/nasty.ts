@@ -77,6 +77,7 @@ export const nastyFiles: SandboxFiles = {
   ...plugin('compact', [
     { name: 'handle', input_schema: { width: 'integer', path: 'string', type: 'string', any: 'any' } },
     { name: 'empty', input_schema: {} },
+    { name: 'loop', input_schema: { type: 'object', properties: { again: { $ref: '#' } } } },
   ]),
   ...plugin(
     'ductile',
