@@ -29,6 +29,10 @@ const getConfigView = route({
   access: anyOf('*'),
   query: {},
   body: null,
+  notes:
+    'A value is redacted when a whole word of its key, or the plural of one, is secret, token, password, passwd, key, ' +
+    'credential, auth, private, cookie or session, in any letter case, `snake_case` or `camelCase`. Only keys count: a ' +
+    'password inside an address is shown.',
   answers: { 200: { description: 'The configuration.', schema: viewSchema } },
   find: () => null,
   handle: ({ config }) => json(200, JSON.stringify(viewOf(config))),

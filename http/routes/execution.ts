@@ -11,7 +11,7 @@ import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { forbidden } from '../admission.ts';
 import { may } from '../auth.ts';
-import { idempotencyOf } from '../idempotency.ts';
+import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
 import { accepted, outputSchema } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
@@ -50,6 +50,10 @@ const runUnfinished = Type.Object({
   message: Type.String(),
 });
 
+const idempotencyNotes =
+  `With the header \`Idempotency-Key\` (1 to ${idempotencyKeyCharsMax} characters, counted per token value) the same request ` +
+  '(method, path, query, parsed body) within 24 hours gets the first answer again and enqueues nothing; another request with ' +
+  'that key is 422. Refused requests are not remembered.';
 const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
 const takingProblems = [...idempotencyProblems, 'queue_full', 'disk_full', 'unavailable'] as const;
 
@@ -70,6 +74,7 @@ const callPlugin = route({
   access: anyOf('plugin:ro', 'plugin:rw'),
   query: {},
   body: callBody,
+  notes: idempotencyNotes,
   problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
   answers: { 202: { description: 'The job is on disk.', schema: accepted } },
   find({ config, params, caller }): { readonly plugin: PluginInstance; readonly command: Command } | Problem {
@@ -111,6 +116,9 @@ const callPipeline = route({
   access: anyOf('plugin:rw'),
   query: { async: flag },
   body: callBody,
+  notes:
+    `${idempotencyNotes} A synchronous call that is repeated waits for the same run, within its own time-out, and answers ` +
+    'as the run stands then; when the run is no longer kept, with 404.',
   problems: ['unknown_pipeline', 'several_entry_dispatches', ...takingProblems],
   answers: {
     200: { description: 'The run has settled.', schema: runFinished },
