@@ -1,5 +1,5 @@
 // The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous durable transaction a commit.
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { identify, isAlive, type ProcessIdentity } from '../process.ts';
@@ -89,13 +89,13 @@ export function openIndexReader(path: string): Reader<IndexTable> {
 export function openIndexStore(path: string): Store<IndexTable> {
   try {
     const sheets = openSheets(indexPath(path), indexTables);
-    if (hasFormat(sheets)) return storeOf(sheets);
+    if (hasFormat(sheets)) return storeOf(sheets, indexPath(path));
     void sheets.env.close();
   } catch {}
   rmSync(indexPath(path), { recursive: true, force: true });
   const sheets = openSheets(indexPath(path), indexTables);
   hasFormat(sheets);
-  return storeOf(sheets);
+  return storeOf(sheets, indexPath(path));
 }
 
 function indexPath(path: string): string {
@@ -116,10 +116,10 @@ function hasFormat({ env, of }: Sheets<IndexTable>): boolean {
 export function openStore(path: string): Store {
   const sheets = openSheets(path, tables);
   claim(sheets, path);
-  return storeOf(sheets);
+  return storeOf(sheets, path);
 }
 
-function storeOf<T extends string>(sheets: Sheets<T>): Store<T> {
+function storeOf<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
   return {
     ...readerOf(sheets),
     batch: () => new WriteBatch<T>(),
@@ -134,7 +134,7 @@ function storeOf<T extends string>(sheets: Sheets<T>): Store<T> {
           }
         });
       } catch (error) {
-        throw asStoreError(error);
+        throw asStoreError(error, path);
       }
     },
   };
@@ -162,10 +162,23 @@ function claim({ env, of }: Sheets<Table>, path: string): void {
 
 const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);
 
-function asStoreError(error: unknown): Error {
+/** With less free room than this a write may have found too little. */
+const roomBytesMin = 2 ** 20;
+
+function asStoreError(error: unknown, path: string): Error {
   const cause = error as { code?: unknown; message?: string; commitError?: { code?: unknown; message?: string } };
   const inner = cause.commitError ?? cause;
   const message = String(inner.message ?? error);
-  const full = noSpace.has(inner.code) || /ENOSPC|no space|MDB_MAP_FULL|mapsize|quota/i.test(message);
+  const full =
+    noSpace.has(inner.code) ||
+    /ENOSPC|no space|MDB_MAP_FULL|mapsize|quota/i.test(message) ||
+    isShortWrite(message, path);
   return full ? new StoreFull(message, { cause: error }) : new StoreFault(message, { cause: error });
+}
+
+/** A write that only part of found room is an input/output error in the words of LMDB. */
+function isShortWrite(message: string, path: string): boolean {
+  if (!/EIO|input\/output error/i.test(message)) return false;
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize < roomBytesMin;
 }
