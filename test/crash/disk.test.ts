@@ -84,7 +84,7 @@ test.skipIf(disk === null)(
 /** Calls until a call is refused; what the refusal was. */
 async function callOneByOne(gateway: Gateway, accepted: string[]) {
   for (;;) {
-    const answer = await gateway.call('POST', '/plugin/echo/handle', { payload: { text: 'x'.repeat(2000) } });
+    const answer = await gateway.call('POST', '/plugin/echo/handle', { payload: { text: 'x'.repeat(500) } });
     if (answer.status !== 202) return answer;
     accepted.push(String(answer.body['job_id']));
   }
