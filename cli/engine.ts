@@ -10,7 +10,7 @@ import type { Engine } from '../http/engine.ts';
 import { EventStreams } from '../http/event-streams.ts';
 import { formatId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
-import type { Reader } from '../runtime/store/store.ts';
+import type { IndexTable, Reader } from '../runtime/store/store.ts';
 import { openLists } from './lists.ts';
 
 /** Jobs of one page of a streamed tree. */
@@ -21,6 +21,8 @@ export type EngineParts = {
   readonly reader: Reader;
   readonly gauges: Gauges;
   readonly hub: Hub;
+  /** Opens the index; called once, when it is first looked into. */
+  readonly openIndex: () => Reader<IndexTable>;
   readonly administration: Administration;
   readonly config: () => Config;
   readonly stopping: () => boolean;
@@ -35,18 +37,24 @@ export function openEngine({
   reader,
   gauges,
   hub,
+  openIndex,
   administration,
   config,
   stopping,
   startedAtMs,
   version,
 }: EngineParts): GatewayEngine {
+  let opened: Reader<IndexTable> | null = null;
+  const index = (): Reader<IndexTable> => {
+    opened ??= openIndex();
+    return opened;
+  };
   /** Who waits for a run, by its id; a run may settle before its caller knows the id. */
   const watchers = new Map<string, Set<() => void>>();
   const settledEarly = new Set<string>();
 
   return {
-    ...openLists(reader),
+    ...openLists(reader, index),
     administration,
     config,
     stopping,

@@ -15,7 +15,7 @@ import { apiRoutes } from '../http/routes/api.ts';
 import { type Server, serve } from '../http/server.ts';
 import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
-import { openReader } from '../runtime/store/lmdb.ts';
+import { openIndexReader, openReader } from '../runtime/store/lmdb.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
@@ -114,6 +114,7 @@ export class Gateway {
       reader: openReader(this.#config.state.path),
       gauges: this.#gauges,
       hub: this.hub,
+      openIndex: () => openIndexReader(this.#config.state.path),
       config: () => this.#config,
       startedAtMs: Date.now(),
     };

@@ -5,6 +5,7 @@ import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { Gauges } from '../job/gauges.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { Feed } from './feed.ts';
+import { SearchIndex } from './search-index.ts';
 
 /** What the thread is given at its start. */
 export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
@@ -18,12 +19,12 @@ const pollMs = 250;
 /** Pruning is looked for once in so many polls. */
 const pollsPerPrune = 4;
 /** Below the threads that answer and run jobs. */
-const niceness = 5;
+const niceness = 10;
 /** After a failure: the disk is full, or an entry could not be taken. Searching goes on with what is there. */
 const restMs = 2_000;
 
-function consumersOf(_shelf: Shelf): JournalConsumer[] {
-  return [];
+function consumersOf(shelf: Shelf): JournalConsumer[] {
+  return [new SearchIndex(shelf)];
 }
 
 function run({ path, gauges: shared }: IndexerData): void {

@@ -1,0 +1,107 @@
+// A set of logs of one chunk: as numbers where they are few, as bits where they are many.
+
+/** Logs of a chunk. Their numbers within it take two bytes. */
+export const chunkLogs = 65_536;
+const bitsBytes = chunkLogs / 8;
+/** More numbers than this take more room than bits. */
+const numbersMax = bitsBytes / 2 - 1;
+
+export class LogSet {
+  readonly bits = new Uint32Array(chunkLogs / 32);
+
+  /** The stored form of a set, added to this one. */
+  add(stored: Uint8Array): void {
+    if (stored.length === bitsBytes) {
+      const others = new Uint32Array(stored.slice().buffer);
+      for (let i = 0; i < others.length; i++) this.bits[i]! |= others[i]!;
+      return;
+    }
+    for (let at = 0; at < stored.length; at += 2) this.put(stored[at]! | (stored[at + 1]! << 8));
+  }
+
+  put(number: number): void {
+    this.bits[number >>> 5]! |= 1 << (number & 31);
+  }
+
+  remove(number: number): void {
+    this.bits[number >>> 5]! &= ~(1 << (number & 31));
+  }
+
+  has(number: number): boolean {
+    return (this.bits[number >>> 5]! & (1 << (number & 31))) !== 0;
+  }
+
+  /** Only those that are in the other too. */
+  keep(other: LogSet): void {
+    for (let i = 0; i < this.bits.length; i++) this.bits[i]! &= other.bits[i]!;
+  }
+
+  /** Only those that are not in the other. */
+  drop(other: LogSet): void {
+    for (let i = 0; i < this.bits.length; i++) this.bits[i]! &= ~other.bits[i]!;
+  }
+
+  /** Adds the numbers from `from` up to, but not with, `to`. */
+  fill(from: number, to: number): void {
+    for (let number = from; number < to; number++) this.put(number);
+  }
+
+  get count(): number {
+    let count = 0;
+    for (const word of this.bits) count += ones(word);
+    return count;
+  }
+
+  /** The numbers, the largest first. */
+  *down(): Iterable<number> {
+    for (let i = this.bits.length - 1; i >= 0; i--) {
+      for (let word = this.bits[i]!; word !== 0; ) {
+        const bit = 31 - Math.clz32(word);
+        yield i * 32 + bit;
+        word &= ~(1 << bit);
+      }
+    }
+  }
+
+  encode(): Uint8Array {
+    const { count } = this;
+    if (count > numbersMax) return new Uint8Array(this.bits.buffer.slice(0));
+    const bytes = new Uint8Array(2 * count);
+    let at = bytes.length;
+    for (const number of this.down()) {
+      at -= 2;
+      bytes[at] = number;
+      bytes[at + 1] = number >> 8;
+    }
+    return bytes;
+  }
+}
+
+function ones(word: number): number {
+  let v = word - ((word >>> 1) & 0x55555555);
+  v = (v & 0x33333333) + ((v >>> 2) & 0x33333333);
+  return (Math.imul((v + (v >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24) & 0xff;
+}
+
+/** A stored set with more numbers, all larger than those it has, in order. */
+export function extended(stored: Uint8Array | undefined, more: readonly number[]): Uint8Array {
+  const length = stored?.length ?? 0;
+  if (length === bitsBytes) {
+    const bits = Uint8Array.from(stored!);
+    for (const number of more) bits[number >> 3]! |= 1 << (number & 7);
+    return bits;
+  }
+  if (length / 2 + more.length > numbersMax) {
+    const set = new LogSet();
+    if (stored) set.add(stored);
+    for (const number of more) set.put(number);
+    return set.encode();
+  }
+  const bytes = new Uint8Array(length + 2 * more.length);
+  if (stored) bytes.set(stored, 0);
+  for (let i = 0, at = length; i < more.length; i++, at += 2) {
+    bytes[at] = more[i]!;
+    bytes[at + 1] = more[i]! >> 8;
+  }
+  return bytes;
+}

@@ -1,0 +1,133 @@
+// Searching, on any thread: chunk by chunk from the newest, so that a long search can be put off between two of them.
+import type { Sliced } from '../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+import { attemptOf, type EntryFilter, entryAt, isBefore, matchesEntry, type Place, usKey } from '../job/journal.ts';
+import { chunkLogs, LogSet } from './log-set.ts';
+import { numberKey, pageLogs, postingKey, postingRange, Records, recordBytes } from './shelves.ts';
+import { matchesBody, type Phrase, parseQuery, type Wanted } from './words.ts';
+
+/** What is searched for, and which of it is wanted. */
+export type Search = {
+  readonly query: string;
+  readonly entries: EntryFilter;
+  readonly limit: number;
+  readonly before: Place | null;
+};
+
+/** Postings of a prefix that are read in one go, and logs whose words are looked at. */
+const postingsPerStep = 2_000;
+const logsPerStep = 64;
+
+/** Whether the query has no words: then every log matches, also those that say nothing. */
+export function isBlank(query: string): boolean {
+  return parseQuery(query).length === 0;
+}
+
+/** Where the logs stand that match, newest first, and how many match in all. */
+export function* search(
+  ledger: Reader,
+  index: Reader<IndexTable>,
+  { query, entries, limit, before }: Search,
+): Sliced<{ readonly places: readonly Place[]; readonly total: number }> {
+  const phrases = parseQuery(query);
+  const records = new Records(index);
+  const from = Math.max(records.bounds.first, records.rank({ atUs: entries.fromUs, place: 0 }));
+  const to = records.rank({ atUs: entries.toUs + 1, place: 0 });
+  const places: Place[] = [];
+  let total = 0;
+  for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
+    const first = chunk * chunkLogs;
+    const found = yield* findWords(index, chunk, phrases);
+    if (found) {
+      const pruned = index.get('pruned', numberKey(chunk));
+      if (pruned) dropAll(found, pruned);
+      clip(found, from - first, to - first);
+      records.refresh();
+      if (entries.status >= 0 || entries.commands || entries.submitter >= 0) keepWanted(found, records, first, entries);
+      if (phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
+      total += found.count;
+      for (const number of found.down()) {
+        if (places.length >= limit) break;
+        const place = records.placeOf(first + number);
+        if (before === null || isBefore(place, before)) places.push(place);
+      }
+    }
+    yield;
+  }
+  return { places, total };
+}
+
+/** The logs of a chunk that have every word; null when none has. */
+function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
+  let found: LogSet | null = null;
+  for (const wanted of phrases.flat()) {
+    const having: LogSet | null = wanted.isPrefix ? yield* anyOf(index, chunk, wanted) : logsWith(index, chunk, wanted);
+    if (!having) return null;
+    if (found) found.keep(having);
+    else found = having;
+  }
+  return found;
+}
+
+function logsWith(index: Reader<IndexTable>, chunk: number, { word }: Wanted): LogSet | null {
+  const stored = index.get('postings', postingKey(chunk, word));
+  if (!stored) return null;
+  const set = new LogSet();
+  set.add(stored);
+  return set;
+}
+
+function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: Wanted): Sliced<LogSet | null> {
+  const set = new LogSet();
+  let { from, to } = postingRange(chunk, word);
+  for (;;) {
+    let read = 0;
+    for (const { key, value } of index.scan('postings', { from, to, limit: postingsPerStep })) {
+      set.add(value);
+      from = Buffer.concat([key, Buffer.of(0)]);
+      read++;
+    }
+    if (read < postingsPerStep) return set;
+    yield;
+  }
+}
+
+function dropAll(found: LogSet, stored: Uint8Array): void {
+  const set = new LogSet();
+  set.add(stored);
+  found.drop(set);
+}
+
+/** Only the numbers from `from` up to `to`. */
+function clip(found: LogSet, from: number, to: number): void {
+  if (from <= 0 && to >= chunkLogs) return;
+  const inside = new LogSet();
+  inside.fill(Math.max(0, from), Math.min(chunkLogs, to));
+  found.keep(inside);
+}
+
+function keepWanted(found: LogSet, records: Records, first: number, entries: EntryFilter): void {
+  for (const number of found.down()) {
+    const page = records.page(Math.floor((first + number) / pageLogs));
+    if (!matchesEntry(entries, page, ((first + number) % pageLogs) * recordBytes)) found.remove(number);
+  }
+}
+
+/** Words that must stand side by side: the logs that have all of them are read. */
+function* keepPhrases(
+  ledger: Reader,
+  found: LogSet,
+  records: Records,
+  first: number,
+  phrases: readonly Phrase[],
+): Sliced<void> {
+  const numbers = [...found.down()];
+  for (const [i, number] of numbers.entries()) {
+    const { atUs, place } = records.placeOf(first + number);
+    const commit = ledger.get('journal', usKey(atUs));
+    const entry = commit && entryAt(atUs, place, commit);
+    const attempt = entry && attemptOf(ledger, entry);
+    if (!attempt || !matchesBody(phrases, attempt.body)) found.remove(number);
+    if (i % logsPerStep === logsPerStep - 1) yield;
+  }
+}

@@ -1,0 +1,142 @@
+// The search against a naive matcher: whatever was logged and pruned, in whatever steps the index grew.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Feed } from '../../actors/index/feed.ts';
+import { SearchIndex } from '../../actors/index/search-index.ts';
+import { openLists } from '../../cli/lists.ts';
+import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import { Ledger, type NaiveLog } from './ledger.ts';
+import { history, plugins, sentence, submitters } from './stories.ts';
+
+/** Folding as it is described: accents off, case off. */
+function naiveWords(text: string): string[] {
+  const folded = text.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('ß', 'ss').toLowerCase();
+  return folded.match(/[\p{sc=Han}]|[a-z0-9]+/gu) ?? [];
+}
+
+function textsOf({ error, stderr, result }: NaiveLog): string[] {
+  const texts = [error ?? '', stderr ?? ''];
+  const walk = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(walk);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, each] of Object.entries(value)) {
+        texts.push(key);
+        walk(each);
+      }
+    } else if (value !== null && value !== undefined) texts.push(String(value));
+  };
+  walk(result);
+  return texts;
+}
+
+/** Each term is words side by side; a star makes a prefix of its last word. */
+type Term = { readonly words: readonly string[]; readonly isPrefix: boolean };
+
+function naiveMatch(log: NaiveLog, terms: readonly Term[]): boolean {
+  const texts = textsOf(log).map(naiveWords);
+  return terms.every(({ words, isPrefix }) =>
+    texts.some(text =>
+      text.some((_, at) =>
+        words.every((word, i) =>
+          isPrefix && i === words.length - 1 ? text[at + i]?.startsWith(word) : text[at + i] === word,
+        ),
+      ),
+    ),
+  );
+}
+
+const term = fc
+  .record({ text: sentence, form: fc.constantFrom('plain', 'quoted', 'prefix') })
+  .map(({ text, form }): { query: string; terms: Term[] } => {
+    if (form === 'quoted') return { query: `"${text}"`, terms: [{ words: naiveWords(text), isPrefix: false }] };
+    const pieces = text.split(' ').filter(piece => piece !== '');
+    const isPrefix = form === 'prefix';
+    const terms = pieces.map(piece => ({ words: naiveWords(piece), isPrefix }));
+    return { query: pieces.map(piece => piece + (isPrefix ? '*' : '')).join('  '), terms };
+  });
+
+const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
+const asked = fc.record({
+  terms: fc.array(term, { minLength: 1, maxLength: 2 }),
+  plugin: maybe(plugins),
+  submittedBy: maybe(submitters),
+  status: maybe(['succeeded', 'failed', 'dead'] as const),
+  limit: fc.integer({ min: 1, max: 5 }),
+});
+
+test('a search finds exactly the logs that have all its words, newest first, with their total', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      history,
+      fc.array(asked, { minLength: 1, maxLength: 5 }),
+      fc.boolean(),
+      async (steps, queries, late) => {
+        const ledger = new Ledger();
+        const index = openMemoryIndex();
+        const shelf = { ledger: ledger.store, index };
+        let feed = new Feed(shelf, [new SearchIndex(shelf)]);
+        const follow = () => {
+          while (feed.take(ledger.journalUs));
+          while (feed.prune());
+        };
+        for (const step of steps) {
+          if ('prune' in step) ledger.prune(step.prune);
+          else ledger.add(step);
+          if (late) continue;
+          follow();
+          // As after a start.
+          feed = new Feed(shelf, [new SearchIndex(shelf)]);
+        }
+        follow();
+        const lists = openLists(ledger.store, () => index);
+        for (const { terms, plugin, submittedBy, status, limit } of queries) {
+          const query = terms.map(each => each.query).join(' ');
+          const all = terms.flatMap(each => each.terms).filter(({ words }) => words.length > 0);
+          const wanted = ledger.logs
+            .toReversed()
+            .filter(
+              log =>
+                naiveMatch(log, all) &&
+                (plugin ?? log.plugin) === log.plugin &&
+                (submittedBy ?? log.submittedBy) === log.submittedBy &&
+                (status ?? log.status) === log.status,
+            );
+          const seen: string[] = [];
+          for (let before: { atUs: number; place: number } | null = null; ; ) {
+            const filter = { plugin, submittedBy, status, command: null, fromUs: null, toUs: null, jobId: null };
+            const page = await lists.listLogs({ ...filter, query, limit, before });
+            expect({ query, total: page.total }).toEqual({ query, total: wanted.length });
+            seen.push(...page.logs.map(log => `${log.jobId}-${log.attempt}`));
+            if (!page.next) break;
+            before = page.next;
+          }
+          expect(seen).toEqual(wanted.map(log => log.logId));
+        }
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('no text is a syntax error', async () => {
+  const ledger = new Ledger();
+  ledger.add({
+    plugin: 'a',
+    command: 'b',
+    submittedBy: 'c',
+    jobs: [{ attempts: [{ status: 'failed', error: 'x y' }], end: 'over' }],
+  });
+  const index = openMemoryIndex();
+  const shelf = { ledger: ledger.store, index };
+  const feed = new Feed(shelf, [new SearchIndex(shelf)]);
+  while (feed.take(ledger.journalUs));
+  const lists = openLists(ledger.store, () => index);
+  const none = { plugin: null, submittedBy: null, status: null, command: null, fromUs: null, toUs: null, jobId: null };
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 60 }), async query => {
+      const { total } = await lists.listLogs({ ...none, query, limit: 1, before: null });
+      expect(total).toBeLessThanOrEqual(1);
+    }),
+    { numRuns: 1000 },
+  );
+});
