@@ -1,7 +1,9 @@
-// What the administrative routes ask, put together: reload, figures, doctor.
+// What the administrative routes ask, put together: reload, figures, doctor, selfcheck.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Gauges } from '../actors/job/gauges.ts';
 import { settledLately } from '../actors/job/minutes.ts';
-import type { QueueReply } from '../actors/job/protocol.ts';
+import type { IdleReply, QueueReply } from '../actors/job/protocol.ts';
+import { type Findings, selfcheck } from '../actors/job/selfcheck.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
 import type { Administration, ReloadReply } from '../http/administration.ts';
@@ -24,6 +26,16 @@ export function openAdministration(parts: AdministrationParts): Administration {
   const { link, reader, gauges, config, read, reload, startedAtMs } = parts;
   const openedAtMs = performance.now();
 
+  let checking: Promise<Findings> | null = null;
+
+  async function check(): Promise<Findings> {
+    const askIdle = async (ids: Uint8Array): Promise<Uint8Array | null> => {
+      const reply = await link.ask<IdleReply | { readonly kind: 'refused' }>('job', { kind: 'ask_idle', ids });
+      return reply.kind === 'idle' ? reply.ids : null;
+    };
+    return selfcheck({ reader, askIdle, pause });
+  }
+
   return {
     reload,
     queue: () => link.ask<QueueReply>('job', { kind: 'ask_queue' }),
@@ -45,7 +57,13 @@ export function openAdministration(parts: AdministrationParts): Administration {
         committedUs: newestCommitUs(reader),
         nodeVersion: process.versions.node,
       }),
-    selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
+    selfcheck() {
+      // Whoever asks while one is under way gets what that one finds.
+      checking ??= check().finally(() => {
+        checking = null;
+      });
+      return checking;
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import type { Config, PluginInstance } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import { Acceptance } from './accept.ts';
-import { queueState } from './analytics.ts';
+import { idleOf, queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
 import { Dispatcher, type StartHost } from './dispatch.ts';
 import { Idempotency } from './idempotency.ts';
@@ -59,6 +59,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const recovery = new Recovery(desk, options.nowMs);
   const retention = new Retention(desk);
   let alarmUs: number | null = null;
+  let isLoaded = false;
 
   dispatcher.configure(hostedPlugins(options.config));
   dispatcher.warm();
@@ -76,6 +77,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'settle_run':
         acceptance.settleRun(turn, message);
+        break;
+      case 'ask_idle':
+        turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
         break;
       case 'ask_queue':
         turn.reply(message.replyTo, queueState(desk, dispatcher, turn.nowUs));
@@ -97,7 +101,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
         wakeRetries(turn);
         break;
       case 'load':
-        if (!recovery.step(turn)) turn.after(() => self({ kind: 'load' }));
+        isLoaded = recovery.step(turn);
+        if (!isLoaded) turn.after(() => self({ kind: 'load' }));
         break;
       case 'prune':
         desk.minutes.prune(turn.nowUs, turn.batch);

@@ -1,8 +1,8 @@
 // What waits and runs now, as GET /analytics/queue shows it (decisions, section 5).
-import { formatId, jobId } from '../../runtime/ids.ts';
+import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { keyBytes } from './open.ts';
+import { keyBytes, keyText } from './open.ts';
 import type { QueueReply } from './protocol.ts';
 
 /** How many running jobs an answer names. */
@@ -34,4 +34,17 @@ export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): Q
       limit: instance?.parallelism ?? null,
     })),
   };
+}
+
+/** Those of the jobs (16 bytes each) that no host holds. */
+export function idleOf(dispatcher: Dispatcher, ids: Uint8Array): Uint8Array {
+  const held = new Set<string>();
+  for (const { open, index } of dispatcher.active()) held.add(`${open.key}${index}`);
+  const all = Buffer.from(ids.buffer, ids.byteOffset, ids.byteLength);
+  const idle: Uint8Array[] = [];
+  for (let at = 0; at < all.length; at += jobIdBytes) {
+    const id = all.subarray(at, at + jobIdBytes);
+    if (!held.has(`${keyText(blockOf(id))}${indexOf(id)}`)) idle.push(id);
+  }
+  return Buffer.concat(idle);
 }

@@ -97,6 +97,11 @@ export type SettledJob = {
   readonly body: Body;
 };
 
+/** From the edge: which of these jobs (16 bytes each) no host holds. Asked; answered with an IdleReply. */
+export type AskIdle = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
+/** Null: a start is still reading what is open, and nobody knows yet. */
+export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
+
 /** From the edge: what waits and runs now. Asked; answered with a QueueReply. */
 export type AskQueue = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
 export type QueueReply = {
@@ -123,4 +128,4 @@ export type QueueReply = {
   }[];
 };
 
-export type JobMessage = AskQueue | Submit | CreateJobs | CreateRun | SettleRun;
+export type JobMessage = AskIdle | AskQueue | Submit | CreateJobs | CreateRun | SettleRun;

@@ -1,0 +1,313 @@
+// What must hold between the tables of the store, as questions about single records: each can be asked again at any time.
+import {
+  type BlockKey,
+  blockKeyBytes,
+  blockOf,
+  formatId,
+  indexOf,
+  type JobId,
+  jobId,
+  jobIdBytes,
+} from '../../runtime/ids.ts';
+import type { Reader, Table } from '../../runtime/store/store.ts';
+import { type Attempt, attemptKey, decodeAttempt, latestAttempt } from './attempt.ts';
+import { type Block, decodeBlock, findBlock } from './block.ts';
+import { byCommandKey, unsuccessfulKey } from './books.ts';
+import { decodeEntry, endKey } from './idempotency.ts';
+import { entriesOf, readPruned, readUs, usKey } from './journal.ts';
+import type { Names } from './names.ts';
+import { keyText, OpenBlock } from './open.ts';
+import { pipelinePlugin } from './protocol.ts';
+import { statuses } from './record.ts';
+
+/** Asked of one key of its table; what is wrong, or null. A key that is gone is fine. */
+export type Invariant = {
+  readonly name: string;
+  readonly table: Table;
+  readonly wrong: (key: Uint8Array, value: Uint8Array) => string | null;
+};
+
+/** A block key may run a little ahead of the clock. */
+const aheadUs = 1_000_000;
+/** Blocks of a tree that are looked at. */
+const treeBlocksMax = 64;
+
+type Known = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
+
+/** A key is taken for another record when it is another object: give each question that must be fresh a new one. */
+export function invariantsOf(reader: Reader, names: Names): readonly Invariant[] {
+  let known: { readonly key: Uint8Array; readonly attempts: readonly Known[] } | null = null;
+  return [
+    { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
+    { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
+    { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
+    { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
+    { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
+    { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },
+    { name: 'children_have_parents', table: 'blocks', wrong: childrenHaveParents },
+    { name: 'tree_has_blocks', table: 'tree', wrong: treeHasBlock },
+    { name: 'blocks_are_in_trees', table: 'blocks', wrong: blockIsInTrees },
+    { name: 'trees_of_settled_runs_are_closed', table: 'blocks', wrong: treeIsClosed },
+    { name: 'commands_have_blocks', table: 'by_command', wrong: commandHasBlock },
+    { name: 'blocks_are_listed_by_command', table: 'blocks', wrong: blockIsListed },
+    { name: 'unsuccessful_jobs_are_so', table: 'unsuccessful', wrong: unsuccessfulIsSo },
+    { name: 'unsuccessful_jobs_are_listed', table: 'blocks', wrong: unsuccessfulAreListed },
+    { name: 'journal_has_attempts', table: 'journal', wrong: journalHasAttempts },
+    { name: 'attempts_are_in_journal', table: 'blocks', wrong: attemptsAreInJournal },
+    { name: 'runs_are_open', table: 'runs', wrong: runIsOpen },
+    { name: 'arrivals_have_runs', table: 'arrivals', wrong: partHasRun },
+    { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
+    { name: 'idempotency_keys_end', table: 'idempotency', wrong: keyEnds },
+    { name: 'idempotency_ends_have_keys', table: 'idempotency_ends', wrong: endHasKey },
+  ];
+
+  function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {
+    const open = OpenBlock.decode(keyText(key), value);
+    const bytes = reader.get('blocks', key);
+    if (!bytes) return `open jobs of ${hex(key)}: there is no such block`;
+    const { plugin, command, count } = decodeBlock(bytes);
+    const isSame = open.plugin === plugin && open.command === command && open.count === count;
+    if (!isSame) return `open jobs of ${hex(key)} are of another plugin, command or number than the block`;
+    return open.unsettled > 0 && open.next <= count ? null : `open jobs of ${hex(key)}: none is open`;
+  }
+
+  function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
+    if (OpenBlock.decode(keyText(key), value).plugin !== pipelinePlugin) return null;
+    const id = jobId(Buffer.from(key), 0);
+    return reader.get('runs', id) ? null : `the run ${formatId(id)} is running, but nobody goes on with it`;
+  }
+
+  function retryIsOpen(key: Uint8Array): string | null {
+    const open = openOf(blockOf(key));
+    const index = indexOf(key);
+    if (open && index < open.next && !open.isSettled(index)) return null;
+    return `the next attempt of ${formatId(key)}, which is not open`;
+  }
+
+  function retriesAreCounted(key: Uint8Array, value: Uint8Array): string | null {
+    const open = OpenBlock.decode(keyText(key), value);
+    let found = 0;
+    for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
+    return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
+  }
+
+  function settledHaveLogs(key: Uint8Array, value: Uint8Array): string | null {
+    const { count } = decodeBlock(value);
+    const open = openOf(key);
+    const ended = new Set<number>();
+    for (const [id, , attempt] of attemptsOf(key, count)) if (attempt.final) ended.add(indexOf(id));
+    for (let index = 0; index < count; index++) {
+      const isOpen = open !== undefined && !open.isSettled(index);
+      const id = formatId(jobId(Buffer.from(key), index));
+      if (!isOpen && !ended.has(index)) return `the settled job ${id} has no log of its end`;
+      if (isOpen && ended.has(index)) return `the job ${id} has ended and is open`;
+    }
+    return null;
+  }
+
+  function finalIsLast(key: Uint8Array, value: Uint8Array): string | null {
+    let last: string | null = null;
+    for (const [id, number, { final, status }] of attemptsOf(key, decodeBlock(value).count)) {
+      const job = formatId(id);
+      if (last === job) return `the job ${job} has attempt ${number} after its end`;
+      if (!final && status !== 'failed' && status !== 'timed_out')
+        return `attempt ${number} of ${job} was ${status}, and no end`;
+      last = final ? job : null;
+    }
+    return null;
+  }
+
+  function childrenHaveParents(key: Uint8Array, value: Uint8Array): string | null {
+    const block = decodeBlock(value);
+    for (const [place, start] of block.starts.entries()) {
+      const { parent } = block.group(place);
+      if (parent === null || isKeptOrPruned(parent)) continue;
+      return `the job ${formatId(jobId(Buffer.from(key), start))} has the parent ${formatId(parent)}, which does not exist`;
+    }
+    return null;
+  }
+
+  function treeHasBlock(key: Uint8Array, value: Uint8Array): string | null {
+    const root = Buffer.from(key.subarray(0, jobIdBytes));
+    const blockKey = key.subarray(jobIdBytes);
+    const bytes = reader.get('blocks', blockKey);
+    if (!bytes) return `the tree of ${formatId(root)} names the block ${hex(blockKey)}, which does not exist`;
+    const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(decodeBlock(bytes), root)).buffer), value) === 0;
+    return same ? null : `the tree of ${formatId(root)} has other jobs of ${hex(blockKey)} than belong to it`;
+  }
+
+  function blockIsInTrees(key: Uint8Array, value: Uint8Array): string | null {
+    const block = decodeBlock(value);
+    for (const place of block.starts.keys()) {
+      const { root } = block.group(place);
+      if (root && !reader.get('tree', Buffer.concat([root, key])))
+        return `the tree of ${formatId(root)} lacks ${hex(key)}`;
+    }
+    return null;
+  }
+
+  /** All jobs of a run that is over are over. What an event or a hook has started besides is no part of it. */
+  function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
+    const block = decodeBlock(value);
+    if (block.plugin !== pipelinePlugin || reader.get('open', key)) return null;
+    const id = jobId(Buffer.from(key), 0);
+    const root = block.group(0).root ?? id;
+    const to = Buffer.concat([root, Buffer.alloc(blockKeyBytes, 0xff)]);
+    for (const entry of [...reader.scan('tree', { from: root, to, limit: treeBlocksMax })]) {
+      const childKey = Buffer.from(entry.key.subarray(jobIdBytes));
+      const bytes = reader.get('blocks', childKey);
+      const open = openOf(childKey);
+      if (!bytes || !open) continue;
+      const child = decodeBlock(bytes);
+      for (const [place, start] of child.starts.entries()) {
+        const { run, count } = child.group(place);
+        if (!run || Buffer.compare(run.run, id) !== 0) continue;
+        for (let index = start; index < start + count; index++) {
+          if (open.isSettled(index)) continue;
+          return `the run ${formatId(id)} is over, its job ${formatId(jobId(childKey, index))} is not`;
+        }
+      }
+    }
+    return null;
+  }
+
+  function commandHasBlock(key: Uint8Array): string | null {
+    const name = names.commands[Buffer.from(key).readUInt32BE(0)];
+    const blockKey = key.subarray(4);
+    const bytes = reader.get('blocks', blockKey);
+    if (!bytes) return `the block ${hex(blockKey)} is listed by its command and does not exist`;
+    const { plugin, command } = decodeBlock(bytes);
+    if (name?.plugin === plugin && name.command === command) return null;
+    return `the block ${hex(blockKey)} of ${plugin}/${command} is listed by another command`;
+  }
+
+  function blockIsListed(key: Uint8Array, value: Uint8Array): string | null {
+    const number = numberOf(decodeBlock(value));
+    const isListed = number !== undefined && reader.get('by_command', byCommandKey(number, key)) !== undefined;
+    return isListed ? null : `the block ${hex(key)} is not listed by its command`;
+  }
+
+  function unsuccessfulIsSo(key: Uint8Array): string | null {
+    const id = Buffer.from(key.subarray(5));
+    const status = statuses[key[4]!];
+    const last = latestAttempt(reader, id)?.attempt;
+    return last?.final && last.status === status ? null : `${formatId(id)} is listed as ${status} and is not`;
+  }
+
+  function unsuccessfulAreListed(key: Uint8Array, value: Uint8Array): string | null {
+    const block = decodeBlock(value);
+    const number = numberOf(block) ?? -1;
+    for (const [id, , { final, status }] of attemptsOf(key, block.count)) {
+      if (!final || status === 'succeeded') continue;
+      const isListed = number >= 0 && reader.get('unsuccessful', unsuccessfulKey(number, status, id)) !== undefined;
+      if (!isListed) return `${formatId(id)} is ${status} and is not listed so`;
+    }
+    return null;
+  }
+
+  function journalHasAttempts(key: Uint8Array, value: Uint8Array): string | null {
+    const atUs = readUs(key);
+    for (const { id, attempt: number, status, final } of entriesOf(atUs, value)) {
+      const bytes = reader.get('attempts', attemptKey(id, number));
+      const name = `${formatId(id)}-${number}`;
+      if (!bytes || !findBlock(reader, id)) return `the journal names the attempt ${name}, which does not exist`;
+      const attempt = decodeAttempt(bytes);
+      if (attempt.status !== status || attempt.final !== final || attempt.completedUs !== atUs)
+        return `the journal tells another end of the attempt ${name} than its record`;
+    }
+    return null;
+  }
+
+  function attemptsAreInJournal(key: Uint8Array, value: Uint8Array): string | null {
+    // Attempts of a block often end in the same commit.
+    let toldUs = -1;
+    let told: ReadonlySet<string> = new Set();
+    for (const [id, number, { completedUs }] of attemptsOf(key, decodeBlock(value).count)) {
+      if (toldUs !== completedUs) {
+        toldUs = completedUs;
+        told = toldAt(completedUs);
+      }
+      const name = `${formatId(id)}-${number}`;
+      if (!told.has(name)) return `the attempt ${name} is not in the journal`;
+    }
+    return null;
+  }
+
+  function toldAt(atUs: number): ReadonlySet<string> {
+    const value = reader.get('journal', usKey(atUs));
+    return new Set(value ? entriesOf(atUs, value).map(({ id, attempt }) => `${formatId(id)}-${attempt}`) : []);
+  }
+
+  function runIsOpen(key: Uint8Array): string | null {
+    if (key.length > jobIdBytes) return partHasRun(key);
+    return openOf(blockOf(key))?.plugin === pipelinePlugin ? null : `the run ${formatId(key)} goes on, but is not open`;
+  }
+
+  function partHasRun(key: Uint8Array): string | null {
+    const run = Buffer.from(key.subarray(0, jobIdBytes));
+    return reader.get('runs', run) ? null : `something is kept of the run ${formatId(run)}, which is over`;
+  }
+
+  function keyEnds(key: Uint8Array, value: Uint8Array): string | null {
+    const { untilUs } = decodeEntry(value);
+    return reader.get('idempotency_ends', endKey(untilUs, key)) ? null : `the idempotency key ${hex(key)} never ends`;
+  }
+
+  function endHasKey(key: Uint8Array): string | null {
+    const name = key.subarray(8);
+    return reader.get('idempotency', name) ? null : `the idempotency key ${hex(name)} has an end and does not exist`;
+  }
+
+  function openOf(key: Uint8Array): OpenBlock | undefined {
+    const bytes = reader.get('open', key);
+    return bytes && OpenBlock.decode(keyText(key), bytes);
+  }
+
+  /** What is known of the attempts of a block, read once for all questions about it. */
+  function attemptsOf(key: Uint8Array, count: number): readonly Known[] {
+    if (known?.key === key) return known.attempts;
+    const attempts: Known[] = [];
+    for (const entry of reader.scan('attempts', attemptRange(Buffer.from(key), count))) {
+      const id: JobId = Buffer.from(entry.key.subarray(0, jobIdBytes));
+      const number = (entry.key[jobIdBytes]! << 8) | entry.key[jobIdBytes + 1]!;
+      const { status, final, completedUs } = decodeAttempt(entry.value);
+      attempts.push([id, number, { status, final, completedUs }]);
+    }
+    known = { key, attempts };
+    return attempts;
+  }
+
+  function isKeptOrPruned(id: JobId): boolean {
+    if (findBlock(reader, id)) return true;
+    const acceptedUs = Buffer.from(id).readUIntBE(0, 6) * 1000;
+    return acceptedUs <= readPruned(reader).upToUs + aheadUs;
+  }
+
+  function numberOf({ plugin, command }: Block): number | undefined {
+    return names.commands.find(name => name.plugin === plugin && name.command === command)?.number;
+  }
+}
+
+/** `from, to` pairs of the jobs that belong to the root. */
+function rangesIn(block: Block, root: JobId): number[] {
+  const ranges: number[] = [];
+  for (const [place, start] of block.starts.entries()) {
+    const group = block.group(place);
+    if (!group.root || Buffer.compare(group.root, root) !== 0) continue;
+    if (ranges.at(-1) === start) ranges[ranges.length - 1] = start + group.count;
+    else ranges.push(start, start + group.count);
+  }
+  return ranges;
+}
+
+function rangeOf(key: BlockKey, count: number) {
+  return { from: jobId(key, 0), to: jobId(key, count) };
+}
+
+function attemptRange(key: BlockKey, count: number) {
+  return { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, count), 0) };
+}
+
+function hex(key: Uint8Array): string {
+  return Buffer.from(key).toString('hex');
+}
