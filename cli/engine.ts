@@ -1,5 +1,6 @@
 // The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
 import type { Hub } from '../actors/hub/actor.ts';
+import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { SubmitReply } from '../actors/job/protocol.ts';
 import { findJob, findTree, type JobView } from '../actors/job/view.ts';
@@ -61,6 +62,7 @@ export function openEngine({
     startedAtMs,
     version,
     queueDepth: () => gauges.get('queued'),
+    stopwatch: (plugin, window) => new StopwatchReading(index(), plugin, window),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => link.ask<SubmitReply>('job', { kind: 'submit', ...submission }),
     async startRun(submission, onSettled) {

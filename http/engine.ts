@@ -1,4 +1,6 @@
 // What the HTTP face needs of the rest: to hand in work, to look at it, and the configuration in force.
+
+import type { StopwatchReading, Window } from '../actors/index/stopwatch-view.ts';
 import type { Place } from '../actors/job/journal.ts';
 import type { JobFilter, JobPage } from '../actors/job/listing.ts';
 import type { LogFilter, LogView } from '../actors/job/log-view.ts';
@@ -59,6 +61,8 @@ export interface Engine {
   queueDepth(): number;
   /** The open event streams. */
   readonly events: EventStreams;
+  /** The times of a plugin's steps in a window; read bit by bit. */
+  stopwatch(plugin: string, window: Window): StopwatchReading;
   startedAtMs: number;
   version: string;
   readonly administration: Administration;

@@ -6,6 +6,7 @@ import { Gauges } from '../job/gauges.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { Feed } from './feed.ts';
 import { SearchIndex } from './search-index.ts';
+import { stopwatchConsumer } from './stopwatch.ts';
 
 /** What the thread is given at its start. */
 export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
@@ -24,7 +25,7 @@ const niceness = 10;
 const restMs = 2_000;
 
 function consumersOf(shelf: Shelf): JournalConsumer[] {
-  return [new SearchIndex(shelf)];
+  return [new SearchIndex(shelf), stopwatchConsumer(shelf)];
 }
 
 function run({ path, gauges: shared }: IndexerData): void {

@@ -4,6 +4,7 @@ import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Batch } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { errorOf } from './attempt.ts';
 import { BlockBuilder, findBlock, groupOf } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
@@ -109,13 +110,14 @@ export class Acceptance {
     const completedUs = desk.books.commitUs(turn.nowUs);
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
     const submittedBy = this.#submitterOf(id);
-    const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs };
+    const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
     desk.books.attempt(turn.batch, owner, id, 1, attempt);
     desk.minutes.settled(status, turn.nowUs);
     turn.batch.remove('open', Buffer.from(blockOf(id)));
     const succeeded = status === 'succeeded';
-    desk.watch.job(succeeded ? 'job.completed' : 'job.failed', pipelinePlugin, pipeline, id);
-    desk.watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', pipelinePlugin, pipeline, id);
+    const error = succeeded ? undefined : errorOf(body);
+    desk.watch.job(succeeded ? 'job.completed' : 'job.failed', pipelinePlugin, pipeline, id, error);
+    desk.watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', pipelinePlugin, pipeline, id, error);
   }
 
   /** Who submitted a run that ends; asked once. */

@@ -21,6 +21,8 @@ export type Owner = {
   readonly submittedBy: string;
   /** When the job was accepted. */
   readonly createdUs: number;
+  /** It is of a step of a pipeline. */
+  readonly inStep: boolean;
 };
 
 export class Books {
@@ -74,7 +76,7 @@ export class Books {
       this.settledKept++;
       if (status !== 'succeeded') batch.put('unsuccessful', unsuccessfulKey(account.number, status, id), nothing);
     } else account.counts[retriedCount(status)]++;
-    this.#page.add(id, number, owner.createdUs, attempt, account.number, this.#names.submitter(owner.submittedBy));
+    this.#page.add(id, number, owner, attempt, account.number, this.#names.submitter(owner.submittedBy));
   }
 
   /** An attempt is no longer kept. */

@@ -268,6 +268,6 @@ export class Desk {
   }
 }
 
-function ownerOf({ plugin, command, createdUs }: Block, { submittedBy }: JobGroup): Owner {
-  return { plugin, command, submittedBy, createdUs };
+function ownerOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): Owner {
+  return { plugin, command, submittedBy, createdUs, inStep: stepId !== null };
 }

@@ -17,6 +17,8 @@ export const submitterAt = 40;
 const flagsAt = 19;
 const finalFlag = 1;
 const tellingFlag = 2;
+const spansFlag = 4;
+const stepFlag = 8;
 
 /** In the place of the status: the attempt was pruned. The entry stays, so that the others keep their places. */
 export const prunedStatus = 0xff;
@@ -59,6 +61,16 @@ export class JournalEntry {
   /** It left something that can be searched: an error, stderr, or a response that says something. */
   get telling(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
+  }
+
+  /** Its response told of spans inside it. */
+  get spanned(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
+  }
+
+  /** Its job is of a step of a pipeline. */
+  get stepped(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
   }
 
   /** From the acceptance of the job to the start of this attempt. */
@@ -139,19 +151,23 @@ export function attemptOf(reader: Reader, entry: Pick<JournalEntry, 'id' | 'atte
   return bytes && decodeAttempt(bytes);
 }
 
+/** What the job of an attempt is to the journal: when it was accepted, and whether it is of a step of a pipeline. */
+type Owner = { readonly createdUs: number; readonly inStep: boolean };
+
 /** Writes the entries of one commit. */
 export class JournalPage {
   #bytes = Buffer.allocUnsafe(64 * journalEntryBytes);
   length = 0;
 
-  add(id: Uint8Array, number: number, createdUs: number, attempt: Attempt, command: number, submitter: number): void {
+  add(id: Uint8Array, number: number, owner: Owner, attempt: Attempt, command: number, submitter: number): void {
+    const { createdUs, inStep } = owner;
     if (this.length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], this.#bytes.length * 2);
     const at = this.length;
     const bytes = this.#bytes;
     bytes.set(id, at);
     bytes.writeUInt16BE(number, at + 16);
     bytes[at + statusAt] = statuses.indexOf(attempt.status);
-    bytes[at + flagsAt] = (attempt.final ? finalFlag : 0) | (isTelling(attempt.body) ? tellingFlag : 0);
+    bytes[at + flagsAt] = flagsOf(attempt, inStep);
     bytes.writeDoubleLE(Math.max(0, attempt.startedUs - createdUs), at + 20);
     bytes.writeDoubleLE(Math.max(0, attempt.completedUs - attempt.startedUs), at + 28);
     bytes.writeUInt32LE(command, at + commandAt);
@@ -165,6 +181,11 @@ export class JournalPage {
     this.length = 0;
     return value;
   }
+}
+
+function flagsOf({ final, body }: Attempt, inStep: boolean): number {
+  const telling = (final ? finalFlag : 0) | (isTelling(body) ? tellingFlag : 0);
+  return telling | (hasPart(body, 'spans') ? spansFlag : 0) | (inStep ? stepFlag : 0);
 }
 
 /** Parts of a body that can be searched, in their order in the mask of the body. */

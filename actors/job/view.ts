@@ -155,6 +155,39 @@ function isRunning(reader: Reader, open: OpenBlock, id: JobId, retried: boolean)
   return retry !== undefined && decodeRetry(retry).stage !== 'waiting';
 }
 
+/** Blocks that are kept taken apart, for whoever asks for the steps of many jobs in the order of their ends. */
+const blocksKept = 8;
+
+/** Which steps of pipelines jobs are of. */
+export class Steps {
+  readonly #reader: Reader;
+  /** The ones used last; null: it is pruned. */
+  readonly #blocks = new Map<string, Block | null>();
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Null: of none, or the job is pruned. */
+  find(id: JobId): { readonly pipeline: string; readonly stepId: string } | null {
+    const block = this.#block(blockOf(id));
+    if (!block) return null;
+    const { pipeline, stepId } = groupOf(block, indexOf(id)).group;
+    return pipeline === null || stepId === null ? null : { pipeline, stepId };
+  }
+
+  #block(key: BlockKey): Block | null {
+    const name = keyText(key);
+    const known = this.#blocks.get(name);
+    if (known !== undefined) return known;
+    const bytes = this.#reader.get('blocks', key);
+    const block = bytes ? decodeBlock(bytes) : null;
+    if (this.#blocks.size >= blocksKept) this.#blocks.delete(this.#blocks.keys().next().value!);
+    this.#blocks.set(name, block);
+    return block;
+  }
+}
+
 /** The plugin output (interface, 2.2): with empty parts where the response had none. */
 export function outputOf(attempt: Attempt): { readonly [key: string]: Json } {
   const parts = decodeBody(attempt.body);

@@ -8,6 +8,7 @@ import { executionRoutes } from './execution.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
 import { pluginRoutes } from './plugins.ts';
+import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
 import { topologyRoutes } from './topology.ts';
 
@@ -17,6 +18,7 @@ export const apiRoutes: readonly Route[] = [
   ...jobListRoutes,
   ...pluginRoutes,
   ...topologyRoutes,
+  ...stopwatchRoutes,
   ...eventRoutes,
   ...systemRoutes,
   ...analyticsRoutes,

@@ -42,6 +42,7 @@ const getEvents = route({
   access: anyOf('events:ro', 'events:rw'),
   query: { types: patterns, job_id: job, last_event_id: eventId },
   body: null,
+  problems: ['too_many_streams'],
   answers: { 200: { description: 'An event stream; see docs/events.md for its types.', schema: Type.String() } },
   find: () => null,
   handle(call) {

@@ -32,6 +32,7 @@ export const indexTables = [
   'logs', // chunk (4) -> a record for each log of it that has something to search
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk are gone
+  'stopwatch', // minute (4) + plugin -> how long its steps took, as histograms
 ] as const;
 export type IndexTable = (typeof indexTables)[number];
 

@@ -1,6 +1,6 @@
 // GET /events over HTTP: what is written, who may read it, what is filtered, and what a reader that comes back gets.
 import { expect, test } from 'vitest';
-import { everythingToken } from '../gateway/configuration.ts';
+import { everythingToken, writeConfiguration } from '../gateway/configuration.ts';
 import { startGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 import { bodyOf, openRaw, openSource, type Seen } from './reader.ts';
@@ -162,19 +162,20 @@ test('more than the ring holds gives a gap with the number lost, and then goes o
 });
 
 test('a restart: the client comes back by itself, hears of the gap, and ids go on', async () => {
-  const gateway = await startGateway({ plugins, api: { listen: '127.0.0.1:0' } });
-  const port = new URL(gateway.url).port;
+  const gateway = await startGateway({ plugins });
+  // From now on at the same address.
+  const { host } = new URL(gateway.url);
   await gateway.term();
-  const settings = { plugins, api: { listen: `127.0.0.1:${port}` } };
-  const second = await startGateway(settings, { directory: gateway.directory });
-  const source = await openSource(second);
-  await second.finished('echo/handle');
+  writeConfiguration(gateway.directory, { plugins, api: { listen: host } });
+  await gateway.start();
+  const source = await openSource(gateway);
+  await gateway.finished('echo/handle');
   await until('its end', () => typesOf(source.seen).includes('job.completed'));
   const before = Number(source.seen.at(-1)!.id);
   const count = source.seen.length;
-  await second.restart();
+  await gateway.restart();
   await until('the client is back', () => source.seen.length > count);
-  await second.finished('echo/handle');
+  await gateway.finished('echo/handle');
   await until('the next end', () => typesOf(source.seen.slice(count)).includes('job.completed'));
   const after = source.seen.slice(count);
   expect(after[0]).toMatchObject({ type: 'gap', data: { lost: null, reason: 'restarted' } });

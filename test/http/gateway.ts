@@ -1,6 +1,7 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
 import { startHub } from '../../actors/hub/actor.ts';
+import { StopwatchReading, type Window } from '../../actors/index/stopwatch-view.ts';
 import type { JobPage } from '../../actors/job/listing.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/record.ts';
@@ -16,6 +17,7 @@ import { apiRoutes } from '../../http/routes/api.ts';
 import { type Server, serve } from '../../http/server.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { openMemoryIndex } from '../../runtime/store/memory.ts';
 
 export const bodyBytesMax = 100_000;
 
@@ -131,6 +133,7 @@ export class MemoryEngine implements Engine {
   readonly startedAtMs = startedAtMs;
   readonly version = '0.1.0';
   readonly hub = startHub();
+  readonly index = openMemoryIndex();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
   readonly administration: Administration = {
     reload: () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [] }),
@@ -196,6 +199,10 @@ export class MemoryEngine implements Engine {
 
   queueDepth(): number {
     return 3;
+  }
+
+  stopwatch(plugin: string, window: Window): StopwatchReading {
+    return new StopwatchReading(this.index, plugin, window);
   }
 
   stopping(): boolean {

@@ -1,0 +1,164 @@
+// GET /stopwatch/{plugin} over HTTP: its steps, its percentiles against those of the job records, and who may see spans.
+import { expect, test } from 'vitest';
+import { percentileErrorMax } from '../../actors/index/histogram.ts';
+import { everythingToken } from '../gateway/configuration.ts';
+import { type Gateway, type Job, startGateway } from '../gateway/gateway.ts';
+import { until } from '../gateway/until.ts';
+
+const plugins = {
+  waiter: `import { setTimeout as pause } from 'node:timers/promises';
+export async function handle({ event }, { span }) {
+  const end = span('nap');
+  await pause(event.payload.ms ?? 0);
+  end();
+  return {};
+}
+export const quick = () => ({});
+export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
+};
+const pipelines = [{ name: 'line', on: 'go', steps: [{ id: 'first', uses: 'waiter' }, { uses: 'waiter.quick' }] }];
+
+type Figures = { readonly sample_count: number; readonly [figure: string]: number };
+type Shown = Figures & {
+  readonly step: string;
+  readonly trend_p95_ms: number[];
+  readonly subs?: (Figures & { name: string })[];
+};
+type Watch = { readonly steps: readonly Shown[]; readonly [field: string]: unknown };
+
+async function stopwatch(gateway: Gateway, query = '', token = everythingToken): Promise<Watch> {
+  const { status, body } = await gateway.call('GET', `/stopwatch/waiter${query}`, undefined, { token });
+  expect(status).toBe(200);
+  return body as unknown as Watch;
+}
+
+function stepOf(watch: Watch, step: string): Shown {
+  return watch.steps.find(shown => shown.step === step)!;
+}
+
+/** The figures once so many runs of the step are counted. */
+function counted(gateway: Gateway, step: string, count: number, query = ''): Promise<Watch> {
+  return until(`${count} samples of ${step}`, async () => {
+    const watch = await stopwatch(gateway, query);
+    return stepOf(watch, step).sample_count >= count ? watch : null;
+  });
+}
+
+function us(text: string | null): number {
+  const [, seconds, fraction] = /^(.*)\.(\d{6})Z$/.exec(text!)!;
+  return Date.parse(`${seconds}Z`) * 1000 + Number(fraction);
+}
+
+function expectExact(shown: Shown, values: readonly number[]): void {
+  const sorted = values.toSorted((a, b) => a - b);
+  expect(shown.sample_count).toBe(sorted.length);
+  for (const [name, part] of [
+    ['p50', 0.5],
+    ['p95', 0.95],
+    ['p99', 0.99],
+  ] as const) {
+    const exact = sorted[Math.ceil(part * sorted.length) - 1]!;
+    const given = shown[`${name}_us`]!;
+    expect(Math.abs(given - exact), `${shown.step} ${name}: ${given} for ${exact}`).toBeLessThanOrEqual(
+      exact * percentileErrorMax + 1,
+    );
+    expect(shown[`${name}_ms`]).toBe(Math.round(given / 1000));
+  }
+  expect(shown['max_us']).toBe(sorted.at(-1));
+}
+
+test('queue, run and total of a command are those of the job records, within the error of the buckets', async () => {
+  const gateway = await startGateway({ plugins });
+  const ids: string[] = [];
+  for (let n = 0; n < 60; n++) ids.push(await gateway.submit('waiter/handle', { ms: n % 7 }));
+  const jobs: Job[] = await Promise.all(ids.map(id => gateway.settled(id)));
+  const watch = await counted(gateway, 'handle.run', jobs.length);
+  const times = jobs.map(job => [us(job.created_at), us(job.started_at), us(job.completed_at)] as const);
+  expectExact(
+    stepOf(watch, 'handle.queue'),
+    times.map(([created, started]) => started - created),
+  );
+  expectExact(
+    stepOf(watch, 'handle.run'),
+    times.map(([, started, completed]) => completed - started),
+  );
+  expectExact(
+    stepOf(watch, 'handle.total'),
+    times.map(([created, , completed]) => completed - created),
+  );
+});
+
+test('every command and pipeline step is a step; the trend has 24 buckets; failures count too', async () => {
+  const gateway = await startGateway({ plugins, pipelines });
+  await gateway.ran('line', { ms: 3 });
+  await gateway.finished('waiter/fail');
+  const watch = await counted(gateway, 'fail.run', 1);
+  expect(watch).toMatchObject({ plugin: 'waiter', window: '24h' });
+  expect(Date.parse(String(watch['captured_at']))).toBeGreaterThan(Date.now() - 60_000);
+  const counts = Object.fromEntries(watch.steps.map(({ step, sample_count }) => [step, sample_count]));
+  const of = (command: string, count: number) => ['queue', 'run', 'total'].map(what => [`${command}.${what}`, count]);
+  expect(counts).toEqual({
+    ...Object.fromEntries([...of('handle', 1), ...of('quick', 1), ...of('fail', 1)]),
+    'line/first': 1,
+    'line/2': 1,
+  });
+  const first = stepOf(watch, 'line/first');
+  expect(first.trend_p95_ms).toHaveLength(24);
+  expect(first.trend_p95_ms.slice(0, 23)).toEqual(Array(23).fill(0));
+  expect(first.trend_p95_ms[23]).toBe(first['p95_ms']);
+  expect(first['p50_ms']).toBeGreaterThanOrEqual(3);
+});
+
+test('spans stand in their steps, for those who may see results', async () => {
+  const scopes = ['jobs:status:ro'];
+  const tokens = [
+    { name: 'test', token: everythingToken, scopes: ['*'] },
+    { name: 'blind', token: 'token-blind', scopes },
+    { name: 'seeing', token: 'token-seeing', scopes: [...scopes, 'jobs:result:ro'] },
+  ];
+  const gateway = await startGateway({ plugins, pipelines, api: { auth: { tokens } } });
+  await gateway.ran('line', { ms: 5 });
+  const watch = await counted(gateway, 'quick.run', 1, '?include_subs=true');
+  for (const step of ['handle.run', 'line/first']) {
+    expect(stepOf(watch, step).subs).toMatchObject([{ name: 'nap', sample_count: 1 }]);
+    expect(stepOf(watch, step).subs![0]!['p50_us']).toBeGreaterThan(4_000);
+  }
+  expect(stepOf(watch, 'quick.run').subs).toEqual([]);
+  const blind = await stopwatch(gateway, '?include_subs=true', 'token-blind');
+  expect(blind['subs_unavailable']).toBe('insufficient_scope');
+  expect(JSON.stringify(blind)).not.toContain('nap');
+  expect(stepOf(await stopwatch(gateway, '?include_subs=true', 'token-seeing'), 'handle.run').subs).toHaveLength(1);
+  expect(stepOf(await stopwatch(gateway), 'handle.run')).not.toHaveProperty('subs');
+});
+
+test('what was measured is kept over restarts, and counted once', async () => {
+  const gateway = await startGateway({ plugins });
+  for (let n = 0; n < 5; n++) await gateway.finished('waiter/quick');
+  const before = await counted(gateway, 'quick.run', 5);
+  await gateway.restart();
+  expect(stepOf(await counted(gateway, 'quick.run', 5), 'quick.run')).toEqual(stepOf(before, 'quick.run'));
+  await gateway.finished('waiter/quick');
+  expect(stepOf(await counted(gateway, 'quick.run', 6), 'quick.run').sample_count).toBe(6);
+});
+
+test('since bounds the window, to the minute', async () => {
+  const gateway = await startGateway({ plugins });
+  await gateway.finished('waiter/quick');
+  await counted(gateway, 'quick.run', 1);
+  const later = new Date(Date.now() + 120_000).toISOString();
+  const old = new Date(Date.now() - 90 * 60_000).toISOString();
+  expect(await stopwatch(gateway, `?since=${old}`)).toMatchObject({ window: '90m' });
+  expect(stepOf(await stopwatch(gateway, `?since=${later}`), 'quick.run').sample_count).toBe(0);
+  const { status, body } = await gateway.call('GET', '/stopwatch/waiter?since=yesterday');
+  expect([status, body['detail']]).toEqual([400, expect.stringContaining('"since"')]);
+});
+
+test('404 for an unknown plugin; needs jobs:status:ro, jobs:rw or *', async () => {
+  const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
+  const tokens = scopes.map(scope => ({ name: scope, token: `token-${scope}`, scopes: [scope] }));
+  const gateway = await startGateway({ plugins, api: { auth: { tokens } } });
+  const status = async (scope: string, plugin: string) =>
+    (await gateway.call('GET', `/stopwatch/${plugin}`, undefined, { token: `token-${scope}` })).status;
+  expect(await Promise.all(scopes.map(scope => status(scope, 'waiter')))).toEqual([200, 200, 403, 403]);
+  expect(await status('jobs:rw', 'nobody')).toBe(404);
+});
