@@ -39,6 +39,11 @@ export class Caller {
     return (await this.#get(`/job/${id}/tree`)) as Job[];
   }
 
+  /** How many match in all, as a list says. */
+  async total(path: string): Promise<number> {
+    return ((await this.#get(path)) as { total: number }).total;
+  }
+
   async queueDepth(): Promise<number> {
     return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
   }

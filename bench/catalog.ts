@@ -7,5 +7,6 @@ import { fanout } from './fanout.ts';
 import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
 import { openapi } from './openapi.ts';
+import { search } from './search.ts';
 
-export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog, httpRead, openapi];
+export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog, httpRead, search, openapi];

@@ -26,7 +26,11 @@ const promised = {
     work: '6fc88908fe84ab65',
     metrics: ['accept_to_start_p50_us', 'accept_to_start_p99_us', 'run_p50_us', 'runs_per_s', ...costs],
   },
-  'http-read': { work: '682d146d393e541e', metrics: ['healthz_per_s', 'healthz_p99_ms', ...costs] },
+  'http-read': {
+    work: 'dcd499798e712f6c',
+    metrics: ['healthz_per_s', 'healthz_p99_ms', 'job_per_s', 'jobs_per_s', 'jobs_p99_ms', ...costs],
+  },
+  search: { work: '289a32267b691c30', metrics: ['rare_p99_ms', 'common_p99_ms', 'index_behind_ms'] },
   openapi: {
     work: '2afbabc9140f0281',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
