@@ -1,11 +1,16 @@
 // Times as the interface writes them: RFC 3339, UTC, with microseconds.
 
-/** µs since the epoch as text. */
+let lastSecond = Number.NaN;
+let lastText = '';
+
+/** µs since the epoch as text. Times that are written together lie close together: most share their second. */
 export function timestamp(us: number): string {
-  const ms = Math.floor(us / 1000);
-  const rest = us - ms * 1000;
-  const text = new Date(ms).toISOString();
-  return `${text.slice(0, -1)}${String(rest).padStart(3, '0')}Z`;
+  const second = Math.floor(us / 1_000_000);
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1000).toISOString().slice(0, -4);
+    lastSecond = second;
+  }
+  return `${lastText}${String(1_000_000 + us - second * 1_000_000).slice(1)}Z`;
 }
 
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
