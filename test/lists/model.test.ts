@@ -4,9 +4,10 @@ import { expect, test } from 'vitest';
 import { openLists } from '../../cli/lists.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { formatId } from '../../runtime/ids.ts';
-import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import type { Store } from '../../runtime/store/store.ts';
 import { Ledger } from '../search/ledger.ts';
-import { commands, history, plugins, submitters } from '../search/stories.ts';
+import { storages } from '../search/storage.ts';
+import { commands, type History, history, plugins, submitters } from '../search/stories.ts';
 
 const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
@@ -26,8 +27,8 @@ const logFilter = fc.record({
 });
 const limit = fc.integer({ min: 1, max: 7 });
 
-function told(steps: (typeof history extends fc.Arbitrary<infer T> ? T : never) & readonly unknown[]): Ledger {
-  const ledger = new Ledger();
+function told(steps: History, store: Store): Ledger {
+  const ledger = new Ledger(store);
   for (const step of steps) {
     if ('prune' in step) ledger.prune(step.prune);
     else ledger.add(step);
@@ -35,68 +36,78 @@ function told(steps: (typeof history extends fc.Arbitrary<infer T> ? T : never) 
   return ledger;
 }
 
-test('jobs are listed newest first, each once, with the total of all that match', async () => {
-  await fc.assert(
-    fc.asyncProperty(history, fc.array(fc.tuple(jobFilter, limit), { maxLength: 6 }), async (steps, asked) => {
-      const ledger = told(steps);
-      const lists = openLists(ledger.store, openMemoryIndex);
-      const newest = ledger.jobs.toSorted((a, b) => (a.id < b.id ? 1 : -1));
-      for (const [filter, rowsMax] of asked) {
-        const wanted = newest.filter(
-          job =>
-            (filter.plugin ?? job.plugin) === job.plugin &&
-            (filter.command ?? job.command) === job.command &&
-            (filter.status ?? job.status) === job.status,
-        );
-        const seen: unknown[] = [];
-        for (let before: JobId | null = null; ; ) {
-          const page = await lists.listJobs(filter, rowsMax, before);
-          expect(page.total).toBe(wanted.length);
-          expect(page.rows.length).toBeLessThanOrEqual(rowsMax);
-          for (const { id, plugin, command, status, attempt } of page.rows)
-            seen.push({ id: formatId(id), plugin, command, status, attempt });
-          if (!page.more) break;
-          before = page.rows.at(-1)!.id;
+test.each(storages)(
+  'jobs are listed newest first, each once, with the total of all that match (%s)',
+  async (_, numRuns, open) => {
+    await fc.assert(
+      fc.asyncProperty(history, fc.array(fc.tuple(jobFilter, limit), { maxLength: 6 }), async (steps, asked) => {
+        const storage = open();
+        const ledger = told(steps, storage.store);
+        const lists = openLists(storage.store, () => storage.index);
+        const newest = ledger.jobs.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+        for (const [filter, rowsMax] of asked) {
+          const wanted = newest.filter(
+            job =>
+              (filter.plugin ?? job.plugin) === job.plugin &&
+              (filter.command ?? job.command) === job.command &&
+              (filter.status ?? job.status) === job.status,
+          );
+          const seen: unknown[] = [];
+          for (let before: JobId | null = null; ; ) {
+            const page = await lists.listJobs(filter, rowsMax, before);
+            expect(page.total).toBe(wanted.length);
+            expect(page.rows.length).toBeLessThanOrEqual(rowsMax);
+            for (const { id, plugin, command, status, attempt } of page.rows)
+              seen.push({ id: formatId(id), plugin, command, status, attempt });
+            if (!page.more) break;
+            before = page.rows.at(-1)!.id;
+          }
+          expect(seen).toEqual(wanted.map(({ block, ...job }) => job));
         }
-        expect(seen).toEqual(wanted.map(({ block, ...job }) => job));
-      }
-    }),
-    { numRuns: 300 },
-  );
-});
+        storage.close();
+      }),
+      { numRuns },
+    );
+  },
+);
 
-test('logs are listed by time of completion, each once, with the total of all that match', async () => {
-  await fc.assert(
-    fc.asyncProperty(history, fc.array(fc.tuple(logFilter, limit), { maxLength: 6 }), async (steps, asked) => {
-      const ledger = told(steps);
-      const lists = openLists(ledger.store, openMemoryIndex);
-      const newest = ledger.logs.toReversed();
-      for (const [{ from, to, job, ...filter }, rowsMax] of asked) {
-        const timeOf = (place: number | null) => (place === null ? null : (newest[place]?.atUs ?? place));
-        const [fromUs, toUs] = [timeOf(from), timeOf(to)];
-        const jobId = job === null ? null : (newest[job]?.jobId ?? 'nothing');
-        const wanted = newest.filter(
-          log =>
-            (filter.plugin ?? log.plugin) === log.plugin &&
-            (filter.command ?? log.command) === log.command &&
-            (filter.status ?? log.status) === log.status &&
-            (filter.submittedBy ?? log.submittedBy) === log.submittedBy &&
-            log.atUs >= (fromUs ?? 0) &&
-            log.atUs <= (toUs ?? Number.POSITIVE_INFINITY) &&
-            (jobId ?? log.jobId) === log.jobId,
-        );
-        const seen: string[] = [];
-        for (let before: { atUs: number; place: number } | null = null; ; ) {
-          const page = await lists.listLogs({ ...filter, fromUs, toUs, jobId, query: null, limit: rowsMax, before });
-          expect(page.total).toBe(wanted.length);
-          expect(page.logs.length).toBeLessThanOrEqual(rowsMax);
-          seen.push(...page.logs.map(log => `${log.jobId}-${log.attempt}`));
-          if (!page.next) break;
-          before = page.next;
+test.each(storages)(
+  'logs are listed by time of completion, each once, with the total of all that match (%s)',
+  async (_, numRuns, open) => {
+    await fc.assert(
+      fc.asyncProperty(history, fc.array(fc.tuple(logFilter, limit), { maxLength: 6 }), async (steps, asked) => {
+        const storage = open();
+        const ledger = told(steps, storage.store);
+        const lists = openLists(storage.store, () => storage.index);
+        const newest = ledger.logs.toReversed();
+        for (const [{ from, to, job, ...filter }, rowsMax] of asked) {
+          const timeOf = (place: number | null) => (place === null ? null : (newest[place]?.atUs ?? place));
+          const [fromUs, toUs] = [timeOf(from), timeOf(to)];
+          const jobId = job === null ? null : (newest[job]?.jobId ?? 'nothing');
+          const wanted = newest.filter(
+            log =>
+              (filter.plugin ?? log.plugin) === log.plugin &&
+              (filter.command ?? log.command) === log.command &&
+              (filter.status ?? log.status) === log.status &&
+              (filter.submittedBy ?? log.submittedBy) === log.submittedBy &&
+              log.atUs >= (fromUs ?? 0) &&
+              log.atUs <= (toUs ?? Number.POSITIVE_INFINITY) &&
+              (jobId ?? log.jobId) === log.jobId,
+          );
+          const seen: string[] = [];
+          for (let before: { atUs: number; place: number } | null = null; ; ) {
+            const page = await lists.listLogs({ ...filter, fromUs, toUs, jobId, query: null, limit: rowsMax, before });
+            expect(page.total).toBe(wanted.length);
+            expect(page.logs.length).toBeLessThanOrEqual(rowsMax);
+            seen.push(...page.logs.map(log => `${log.jobId}-${log.attempt}`));
+            if (!page.next) break;
+            before = page.next;
+          }
+          expect(seen).toEqual(wanted.map(log => log.logId));
         }
-        expect(seen).toEqual(wanted.map(log => log.logId));
-      }
-    }),
-    { numRuns: 300 },
-  );
-});
+        storage.close();
+      }),
+      { numRuns },
+    );
+  },
+);

@@ -13,7 +13,7 @@ import { encodeBody } from '../../runtime/host/outcome.ts';
 import { type BlockKey, formatId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
-import type { Batch } from '../../runtime/store/store.ts';
+import type { Batch, Store } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 
 /** What is told of one job. `attempts`: those that ended, in order; the last one ends the job, unless it goes on. */
@@ -46,14 +46,19 @@ export type NaiveLog = AttemptStory & {
 };
 
 export class Ledger {
-  readonly store = openMemoryStore();
+  readonly store: Store;
   /** What there is, told naively: jobs as they were made, logs as they ended. */
   jobs: NaiveJob[] = [];
   logs: NaiveLog[] = [];
   readonly #keys = makeBlockKeys(() => 5);
-  #books = new Books(this.store);
+  #books: Books;
   #nowUs = 1_750_000_000_000_000;
   #blocks: { readonly key: BlockKey; readonly open: boolean; readonly number: number }[] = [];
+
+  constructor(store: Store = openMemoryStore()) {
+    this.store = store;
+    this.#books = new Books(store);
+  }
 
   /** The time of the latest entry of the journal. */
   get journalUs(): number {
@@ -165,6 +170,7 @@ export class Ledger {
     write(batch);
     this.#books.close(batch);
     this.store.commit(batch);
+    this.store.refresh();
   }
 }
 

@@ -6,6 +6,7 @@ import { SearchIndex } from '../../actors/index/search-index.ts';
 import { openLists } from '../../cli/lists.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
 import { Ledger, type NaiveLog } from './ledger.ts';
+import { storages } from './storage.ts';
 import { history, plugins, sentence, submitters } from './stories.ts';
 
 /** Folding as it is described: accents off, case off. */
@@ -64,59 +65,63 @@ const asked = fc.record({
   limit: fc.integer({ min: 1, max: 5 }),
 });
 
-test('a search finds exactly the logs that have all its words, newest first, with their total', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      history,
-      fc.array(asked, { minLength: 1, maxLength: 5 }),
-      fc.boolean(),
-      async (steps, queries, late) => {
-        const ledger = new Ledger();
-        const index = openMemoryIndex();
-        const shelf = { ledger: ledger.store, index };
-        let feed = new Feed(shelf, [new SearchIndex(shelf)]);
-        const follow = () => {
-          while (feed.take(ledger.journalUs));
-          while (feed.prune());
-        };
-        for (const step of steps) {
-          if ('prune' in step) ledger.prune(step.prune);
-          else ledger.add(step);
-          if (late) continue;
-          follow();
-          // As after a start.
-          feed = new Feed(shelf, [new SearchIndex(shelf)]);
-        }
-        follow();
-        const lists = openLists(ledger.store, () => index);
-        for (const { terms, plugin, submittedBy, status, limit } of queries) {
-          const query = terms.map(each => each.query).join(' ');
-          const all = terms.flatMap(each => each.terms).filter(({ words }) => words.length > 0);
-          const wanted = ledger.logs
-            .toReversed()
-            .filter(
-              log =>
-                naiveMatch(log, all) &&
-                (plugin ?? log.plugin) === log.plugin &&
-                (submittedBy ?? log.submittedBy) === log.submittedBy &&
-                (status ?? log.status) === log.status,
-            );
-          const seen: string[] = [];
-          for (let before: { atUs: number; place: number } | null = null; ; ) {
-            const filter = { plugin, submittedBy, status, command: null, fromUs: null, toUs: null, jobId: null };
-            const page = await lists.listLogs({ ...filter, query, limit, before });
-            expect({ query, total: page.total }).toEqual({ query, total: wanted.length });
-            seen.push(...page.logs.map(log => `${log.jobId}-${log.attempt}`));
-            if (!page.next) break;
-            before = page.next;
+test.each(storages)(
+  'a search finds exactly the logs that have all its words, newest first, with their total (%s)',
+  async (_, numRuns, open) => {
+    await fc.assert(
+      fc.asyncProperty(
+        history,
+        fc.array(asked, { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        async (steps, queries, late) => {
+          const { store, index, close } = open();
+          const ledger = new Ledger(store);
+          const shelf = { ledger: ledger.store, index };
+          let feed = new Feed(shelf, [new SearchIndex(shelf)]);
+          const follow = () => {
+            while (feed.take(ledger.journalUs));
+            while (feed.prune());
+          };
+          for (const step of steps) {
+            if ('prune' in step) ledger.prune(step.prune);
+            else ledger.add(step);
+            if (late) continue;
+            follow();
+            // As after a start.
+            feed = new Feed(shelf, [new SearchIndex(shelf)]);
           }
-          expect(seen).toEqual(wanted.map(log => log.logId));
-        }
-      },
-    ),
-    { numRuns: 300 },
-  );
-});
+          follow();
+          const lists = openLists(ledger.store, () => index);
+          for (const { terms, plugin, submittedBy, status, limit } of queries) {
+            const query = terms.map(each => each.query).join(' ');
+            const all = terms.flatMap(each => each.terms).filter(({ words }) => words.length > 0);
+            const wanted = ledger.logs
+              .toReversed()
+              .filter(
+                log =>
+                  naiveMatch(log, all) &&
+                  (plugin ?? log.plugin) === log.plugin &&
+                  (submittedBy ?? log.submittedBy) === log.submittedBy &&
+                  (status ?? log.status) === log.status,
+              );
+            const seen: string[] = [];
+            for (let before: { atUs: number; place: number } | null = null; ; ) {
+              const filter = { plugin, submittedBy, status, command: null, fromUs: null, toUs: null, jobId: null };
+              const page = await lists.listLogs({ ...filter, query, limit, before });
+              expect({ query, total: page.total }).toEqual({ query, total: wanted.length });
+              seen.push(...page.logs.map(log => `${log.jobId}-${log.attempt}`));
+              if (!page.next) break;
+              before = page.next;
+            }
+            expect(seen).toEqual(wanted.map(log => log.logId));
+          }
+          close();
+        },
+      ),
+      { numRuns },
+    );
+  },
+);
 
 test('no text is a syntax error', async () => {
   const ledger = new Ledger();

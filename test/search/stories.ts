@@ -52,3 +52,5 @@ export const history = fc.array(
   ),
   { maxLength: 14 },
 );
+
+export type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
