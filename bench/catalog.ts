@@ -8,5 +8,6 @@ import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
 import { openapi } from './openapi.ts';
 import { search } from './search.ts';
+import { sse } from './sse.ts';
 
-export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog, httpRead, search, openapi];
+export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog, httpRead, search, sse, openapi];

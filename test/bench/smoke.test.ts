@@ -35,6 +35,10 @@ const promised = {
     work: '2afbabc9140f0281',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
   },
+  sse: {
+    work: '8f2090b1470a90f5',
+    metrics: ['accept_p99_ms_without_readers', 'events_per_s_1', 'events_per_s_20', 'accept_p99_ms_20', ...costs],
+  },
   backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
 

@@ -1,0 +1,163 @@
+// Many streams: what they share, what they may take, and readers that never read.
+import { expect, it, onTestFinished } from 'vitest';
+import { type Hub, startHub } from '../../actors/hub/actor.ts';
+import { everything } from '../../actors/hub/filter.ts';
+import type { Observations } from '../../actors/hub/protocol.ts';
+import { ringSize } from '../../actors/hub/ring.ts';
+import { chunkCharsMax } from '../../http/event-frames.ts';
+import { EventStreams, type Outlet, streamBytesMax, streamsMax } from '../../http/event-streams.ts';
+import { until } from '../gateway/until.ts';
+import { startGateway } from '../http/gateway.ts';
+import { bodyOf, openRaw } from './reader.ts';
+
+function observe(hub: Hub, count: number): void {
+  const group: Observations = {
+    kind: 'jobs',
+    type: 'job.completed',
+    atUs: 5,
+    plugin: 'echo',
+    command: 'handle',
+    ids: Buffer.alloc(16 * count),
+  };
+  hub.receive([{ kind: 'observed', groups: [group] }], null as never);
+}
+
+/** An outlet that remembers what was written; while it is shut, writes do not get through. */
+class Glass implements Outlet {
+  text = '';
+  writes = 0;
+  isShut = false;
+  #resume: (() => void) | null = null;
+
+  write(text: string): boolean {
+    expect(this.#resume, 'written to while it was full').toBeNull();
+    this.text += text;
+    this.writes++;
+    return !this.isShut;
+  }
+
+  onReady(resume: () => void): void {
+    this.#resume = resume;
+  }
+
+  drink(): void {
+    this.isShut = false;
+    this.#resume?.();
+    this.#resume = null;
+  }
+
+  end(): void {}
+
+  get ids(): number[] {
+    return [...this.text.matchAll(/^id: (\d+)$/gm)].map(match => Number(match[1]));
+  }
+}
+
+function stage(count: number) {
+  const hub = startHub();
+  let reads = 0;
+  const counted: Hub = {
+    ...hub,
+    read(...wanted) {
+      reads++;
+      return hub.read(...wanted);
+    },
+  };
+  Object.defineProperty(counted, 'newest', { get: () => hub.newest });
+  const streams = new EventStreams({ hub: counted, nowMs: Date.now, generation: () => 1 });
+  const glasses = Array.from({ length: count }, () => new Glass());
+  const common = { filter: everything, withErrors: false, after: null, expiresAtMs: null, isAdmitted: () => true };
+  const closes = glasses.map(sink => streams.open({ sink, ...common }));
+  onTestFinished(() => closes.forEach(close => void close()));
+  return { hub, streams, glasses, reads: () => reads };
+}
+
+it('a thousand readers of the same are written once, and woken together', async () => {
+  const { hub, glasses, reads } = stage(1000);
+  for (let n = 1; n <= 50; n++) observe(hub, 1);
+  await until('all have all', () => glasses.every(glass => glass.ids.length === 50));
+  // The word that the stream is open, and then one chunk with all.
+  expect(Math.max(...glasses.map(({ writes }) => writes))).toBeLessThanOrEqual(3);
+  expect(reads()).toBeLessThanOrEqual(10);
+});
+
+it('nothing more is written to a reader that is full; it hears what it lost when it drinks again', async () => {
+  const { hub, glasses } = stage(3);
+  const [slow, ...others] = glasses;
+  slow!.isShut = true;
+  observe(hub, 3);
+  await until('the others have it', () => others.every(({ ids }) => ids.length === 3));
+  await until('the slow one is full', () => slow!.writes === 2);
+  for (let n = 0; n < 10; n++) observe(hub, 1000);
+  await until('the others are through', () => others.every(({ ids }) => ids.at(-1) === 10_003));
+  expect(slow!.text.length).toBeLessThan(2 * chunkCharsMax);
+  slow!.drink();
+  await until('it has caught up', () => slow!.ids.at(-1) === 10_003);
+  expect(slow!.text).toContain(`event: gap\ndata: {"at":`);
+  expect(slow!.text).toContain(`"lost":${10_000 - ringSize},"reason":"too_slow"`);
+});
+
+it('more streams than there may be are refused with 503', async () => {
+  const { url, engine, server } = await startGateway();
+  onTestFinished(() => server.close());
+  const common = { filter: everything, withErrors: false, after: null, expiresAtMs: null, isAdmitted: () => true };
+  const closes = Array.from({ length: streamsMax }, () => engine.events.open({ sink: new Glass(), ...common }));
+  const ask = () => fetch(`${url}/events`, { headers: { Authorization: 'Bearer root-token' } });
+  const answer = await ask();
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5']);
+  expect(await answer.json()).toMatchObject({ code: 'too_many_streams' });
+  for (const close of closes) close();
+  const opened = await ask();
+  expect(opened.status).toBe(200);
+  await opened.body?.cancel();
+  await until('it is forgotten', () => engine.events.count === 0);
+});
+
+it('ten readers that never read cost a bounded number of bytes, and the others nothing', async () => {
+  const gateway = await startGateway();
+  const { hub, events } = gateway.engine;
+  onTestFinished(() => gateway.server.close());
+  /** What was written to each stream after the server had said that it is full; what it had taken until then. */
+  const streams: { taken: number; waiting: number; isFull: boolean }[] = [];
+  const open = events.open.bind(events);
+  events.open = options => {
+    const stream = { taken: 0, waiting: 0, isFull: false };
+    streams.push(stream);
+    const { sink } = options;
+    const outlet: Outlet = {
+      write(text) {
+        if (stream.isFull) stream.waiting += text.length;
+        stream.taken += text.length;
+        stream.isFull = !sink.write(text);
+        return !stream.isFull;
+      },
+      onReady(resume) {
+        sink.onReady(() => {
+          stream.isFull = false;
+          resume();
+        });
+      },
+      end: () => sink.end(),
+    };
+    return open({ ...options, sink: outlet });
+  };
+  for (let n = 0; n < 10; n++) openRaw(gateway, '', 'root-token', true);
+  await until('the ten are open', () => streams.length === 10);
+  const reading = Array.from({ length: 5 }, () => openRaw(gateway, '', 'root-token'));
+  await until('all are open', () => streams.length === 15);
+  await until('the ten are full', () => {
+    observe(hub, 300);
+    return streams.slice(0, 10).every(({ isFull }) => isFull);
+  });
+  const taken = streams.slice(0, 10).map(stream => stream.taken);
+  observe(hub, 3);
+  for (const reader of reading) {
+    await until('a reader has the newest', () => reader.text.includes(`id: ${hub.newest}\n`));
+    const ids = [...bodyOf(reader.text).matchAll(/^id: (\d+)$/gm)].map(match => Number(match[1]));
+    expect(ids.every((id, place) => place === 0 || id > ids[place - 1]!)).toBe(true);
+  }
+  expect(streams.slice(0, 10).map(stream => stream.taken)).toEqual(taken);
+  expect(streams.every(({ waiting }) => waiting === 0)).toBe(true);
+  // One chunk may have been taken before the server could tell, and one with which it told.
+  expect(2 * (chunkCharsMax + 16_384)).toBeLessThanOrEqual(streamBytesMax);
+}, 40_000);
