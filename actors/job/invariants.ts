@@ -98,21 +98,20 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     for (const [id, , attempt] of attemptsOf(key, count)) if (attempt.final) ended.add(indexOf(id));
     for (let index = 0; index < count; index++) {
       const isOpen = open !== undefined && !open.isSettled(index);
+      if (isOpen !== ended.has(index)) continue;
       const id = formatId(jobId(Buffer.from(key), index));
-      if (!isOpen && !ended.has(index)) return `the settled job ${id} has no log of its end`;
-      if (isOpen && ended.has(index)) return `the job ${id} has ended and is open`;
+      return isOpen ? `the job ${id} has ended and is open` : `the settled job ${id} has no log of its end`;
     }
     return null;
   }
 
   function finalIsLast(key: Uint8Array, value: Uint8Array): string | null {
-    let last: string | null = null;
+    let ended = -1;
     for (const [id, number, { final, status }] of attemptsOf(key, decodeBlock(value).count)) {
-      const job = formatId(id);
-      if (last === job) return `the job ${job} has attempt ${number} after its end`;
+      if (ended === indexOf(id)) return `the job ${formatId(id)} has attempt ${number} after its end`;
       if (!final && status !== 'failed' && status !== 'timed_out')
-        return `attempt ${number} of ${job} was ${status}, and no end`;
-      last = final ? job : null;
+        return `attempt ${number} of ${formatId(id)} was ${status}, and no end`;
+      if (final) ended = indexOf(id);
     }
     return null;
   }
@@ -207,35 +206,41 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function journalHasAttempts(key: Uint8Array, value: Uint8Array): string | null {
     const atUs = readUs(key);
+    // Entries side by side are often of the same block.
+    let block: { readonly key: Uint8Array; readonly count: number } | null = null;
     for (const { id, attempt: number, status, final } of entriesOf(atUs, value)) {
       const bytes = reader.get('attempts', attemptKey(id, number));
-      const name = `${formatId(id)}-${number}`;
-      if (!bytes || !findBlock(reader, id)) return `the journal names the attempt ${name}, which does not exist`;
+      if (!block || Buffer.compare(block.key, blockOf(id)) !== 0) block = { key: blockOf(id), count: countOf(id) };
+      if (!bytes || indexOf(id) >= block.count)
+        return `the journal names the attempt ${formatId(id)}-${number}, which does not exist`;
       const attempt = decodeAttempt(bytes);
       if (attempt.status !== status || attempt.final !== final || attempt.completedUs !== atUs)
-        return `the journal tells another end of the attempt ${name} than its record`;
+        return `the journal tells another end of the attempt ${formatId(id)}-${number} than its record`;
     }
     return null;
   }
 
   function attemptsAreInJournal(key: Uint8Array, value: Uint8Array): string | null {
-    // Attempts of a block often end in the same commit.
-    let toldUs = -1;
-    let told: ReadonlySet<string> = new Set();
+    const told = new Map<number, ReadonlySet<string>>();
     for (const [id, number, { completedUs }] of attemptsOf(key, decodeBlock(value).count)) {
-      if (toldUs !== completedUs) {
-        toldUs = completedUs;
-        told = toldAt(completedUs);
+      let names = told.get(completedUs);
+      if (!names) {
+        names = toldAt(completedUs);
+        told.set(completedUs, names);
       }
-      const name = `${formatId(id)}-${number}`;
-      if (!told.has(name)) return `the attempt ${name} is not in the journal`;
+      if (!names.has(shortName(id, number))) return `the attempt ${formatId(id)}-${number} is not in the journal`;
     }
     return null;
   }
 
+  function countOf(id: JobId): number {
+    const bytes = reader.get('blocks', blockOf(id));
+    return bytes ? decodeBlock(bytes).count : 0;
+  }
+
   function toldAt(atUs: number): ReadonlySet<string> {
     const value = reader.get('journal', usKey(atUs));
-    return new Set(value ? entriesOf(atUs, value).map(({ id, attempt }) => `${formatId(id)}-${attempt}`) : []);
+    return new Set(value ? entriesOf(atUs, value).map(({ id, attempt }) => shortName(id, attempt)) : []);
   }
 
   function runIsOpen(key: Uint8Array): string | null {
@@ -306,6 +311,11 @@ function rangeOf(key: BlockKey, count: number) {
 
 function attemptRange(key: BlockKey, count: number) {
   return { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, count), 0) };
+}
+
+/** Of an attempt, for sets. */
+function shortName(id: Uint8Array, attempt: number): string {
+  return `${Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1')}${attempt}`;
 }
 
 function hex(key: Uint8Array): string {

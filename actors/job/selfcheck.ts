@@ -81,8 +81,8 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
           if (detail !== null && count(found, name) <= suspectsMax) {
             suspects.push({ invariant: name, detail, again: () => askOne(reader, table, key, wrong) });
           }
+          yield;
         }
-        yield;
       }
     }
     notes.push(`${table}: ${looked >= all ? `all ${looked}` : `the newest ${looked} of ${all}`}`);

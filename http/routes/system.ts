@@ -1,5 +1,6 @@
 // The system (interface, 4.5): reload, doctor, selfcheck.
 import { Type } from '@sinclair/typebox';
+import { lookedMax } from '../../actors/job/selfcheck.ts';
 import { type Problem, type ProblemItem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { timestamp } from '../timestamp.ts';
@@ -22,6 +23,9 @@ const postReload = route({
   query: {},
   body: null,
   problems: ['reload_refused'],
+  notes:
+    'Nothing that runs is stopped. `service.max_workers`, `service.plugin_env_passthrough`, `state.path`, `api.enabled` and the ' +
+    'listen addresses stay as they are until a restart. SIGHUP does the same.',
   answers: { 200: { description: 'The new configuration is in force.', schema: reloadSchema } },
   find: () => null,
   handle({ engine }) {
@@ -82,6 +86,10 @@ const getSelfcheck = route({
   access: anyOf('system:ro', 'system:rw'),
   query: {},
   body: null,
+  notes:
+    `Looks at all of each table up to ${lookedMax} records (a block of jobs counts as its jobs), of a larger one at the newest; ` +
+    '`detail` says how many. Counters are compared only where all jobs are looked at. What looks wrong is asked again before ' +
+    'it is told, because work goes on meanwhile. Parents that retention has removed are no failure.',
   answers: { 200: { description: 'What does not agree.', schema: selfcheckSchema } },
   find: () => null,
   async handle({ engine }) {
