@@ -5,7 +5,7 @@ import { everything } from '../../actors/hub/filter.ts';
 import type { Observations } from '../../actors/hub/protocol.ts';
 import { ringSize } from '../../actors/hub/ring.ts';
 import { chunkCharsMax } from '../../http/event-frames.ts';
-import { EventStreams, type Outlet, streamBytesMax, streamsMax } from '../../http/event-streams.ts';
+import { beatMs, EventStreams, type Outlet, streamBytesMax, streamsMax } from '../../http/event-streams.ts';
 import { until } from '../gateway/until.ts';
 import { startGateway } from '../http/gateway.ts';
 import { bodyOf, openRaw } from './reader.ts';
@@ -27,6 +27,7 @@ class Glass implements Outlet {
   text = '';
   writes = 0;
   isShut = false;
+  hasEnded = false;
   #resume: (() => void) | null = null;
 
   write(text: string): boolean {
@@ -46,7 +47,9 @@ class Glass implements Outlet {
     this.#resume = null;
   }
 
-  end(): void {}
+  end(): void {
+    this.hasEnded = true;
+  }
 
   get ids(): number[] {
     return [...this.text.matchAll(/^id: (\d+)$/gm)].map(match => Number(match[1]));
@@ -95,6 +98,34 @@ it('nothing more is written to a reader that is full; it hears what it lost when
   await until('it has caught up', () => slow!.ids.at(-1) === 10_003);
   expect(slow!.text).toContain(`event: gap\ndata: {"at":`);
   expect(slow!.text).toContain(`"lost":${10_000 - ringSize},"reason":"too_slow"`);
+});
+
+it('a comment line comes every 15 s, and a stream ends when its token does', async () => {
+  let nowMs = 1_000_000;
+  const streams = new EventStreams({ hub: startHub(), nowMs: () => nowMs, generation: () => 1 });
+  const [glass, expiring] = [new Glass(), new Glass()];
+  const common = { filter: everything, withErrors: false, after: null, isAdmitted: () => true };
+  onTestFinished(streams.open({ sink: glass, expiresAtMs: null, ...common }));
+  streams.open({ sink: expiring, expiresAtMs: nowMs + 2 * beatMs, ...common });
+  expect(beatMs).toBe(15_000);
+  for (const beats of [1, 2, 3]) {
+    nowMs += beatMs;
+    await until('a beat', () => glass.writes === 1 + beats);
+  }
+  expect(glass.text).toBe(`: connected\n\n${': beat\n\n'.repeat(3)}`);
+  expect([expiring.hasEnded, expiring.writes, streams.count]).toEqual([true, 2, 1]);
+});
+
+it('callers are looked at again when the configuration changes', async () => {
+  let generation = 1;
+  const streams = new EventStreams({ hub: startHub(), nowMs: Date.now, generation: () => generation });
+  const [staying, leaving] = [new Glass(), new Glass()];
+  const common = { filter: everything, withErrors: false, after: null, expiresAtMs: null };
+  onTestFinished(streams.open({ sink: staying, isAdmitted: () => true, ...common }));
+  streams.open({ sink: leaving, isAdmitted: () => generation === 1, ...common });
+  generation = 2;
+  await until('one has ended', () => leaving.hasEnded);
+  expect([staying.hasEnded, streams.count]).toEqual([false, 1]);
 });
 
 it('more streams than there may be are refused with 503', async () => {
