@@ -22,7 +22,9 @@ const pollsPerPrune = 4;
 /** Below the threads that answer and run jobs. */
 const niceness = 10;
 /** After a failure: the disk is full, or an entry could not be taken. Searching goes on with what is there. */
-const restMs = 2_000;
+const failedMs = 2_000;
+/** Rest after a step while jobs run, by the time that the step took. */
+const restPerWork = 2;
 
 function consumersOf(shelf: Shelf): JournalConsumer[] {
   return [new SearchIndex(shelf), stopwatchConsumer(shelf)];
@@ -33,23 +35,28 @@ function run({ path, gauges: shared }: IndexerData): void {
   const gauges = new Gauges(shared);
   const shelf: Shelf = { ledger: openReader(path), index: openIndexStore(path) };
   let feed = new Feed(shelf, consumersOf(shelf));
+  let timer: NodeJS.Timeout | undefined;
   let polls = 0;
   let stopping = false;
   let pruning = false;
 
   function poll(): void {
+    timer = undefined;
     if (stopping) {
       close();
       return;
     }
     try {
-      if (step()) setImmediate(poll);
-      else setTimeout(poll, pollMs);
+      const startMs = performance.now();
+      const more = step();
+      // While jobs run, most of the time is theirs: what they leave behind is taken up when they rest.
+      const restingMs = gauges.get('running') > 0 ? restPerWork * (performance.now() - startMs) : 0;
+      timer = setTimeout(poll, more ? Math.min(pollMs, restingMs) : pollMs);
     } catch (error) {
       const { stack, message } = error as Error;
       say({ kind: 'log', message: 'the index could not follow the journal', fields: { error: stack ?? message } });
       feed = new Feed(shelf, consumersOf(shelf));
-      setTimeout(poll, restMs);
+      timer = setTimeout(poll, failedMs);
     }
   }
 
@@ -71,6 +78,9 @@ function run({ path, gauges: shared }: IndexerData): void {
 
   parentPort!.on('message', () => {
     stopping = true;
+    if (!timer) return;
+    clearTimeout(timer);
+    poll();
   });
   say({ kind: 'ready' });
   poll();

@@ -122,9 +122,10 @@ class Listing {
         if (value) this.#takeBlock(key, decodeBlock(value));
         if (this.#full) return;
         to = key;
+        // A block may have a thousand jobs that do not match.
+        yield;
       }
       if (keys.length === 0) return;
-      yield;
     }
   }
 

@@ -1,0 +1,53 @@
+// The search over more logs than a chunk holds, and chunks of which all logs are pruned.
+import { expect, onTestFinished, test } from 'vitest';
+import { Feed } from '../../actors/index/feed.ts';
+import { chunkLogs } from '../../actors/index/log-set.ts';
+import { SearchIndex } from '../../actors/index/search-index.ts';
+import { openLists } from '../../cli/lists.ts';
+import { Ledger } from './ledger.ts';
+import { storages } from './storage.ts';
+
+const blockJobs = 1_000;
+const blocks = 70;
+
+test('totals go over chunks, and a chunk of which all logs are pruned leaves nothing behind', async () => {
+  const { store, index, close } = storages[1]![2]();
+  onTestFinished(close);
+  const ledger = new Ledger(store);
+  for (let block = 0; block < blocks; block++) {
+    const jobs = Array.from({ length: blockJobs }, (_, k) => {
+      const error = `common n${block * blockJobs + k} ${k === 0 ? 'first' : ''}`;
+      return { attempts: [{ status: 'failed' as const, error }], end: 'over' as const };
+    });
+    ledger.add({ plugin: `p${block % 2}`, command: 'handle', submittedBy: 'api:one', jobs });
+  }
+  const shelf = { ledger: store, index };
+  const feed = new Feed(shelf, [new SearchIndex(shelf)]);
+  const follow = () => {
+    while (feed.take(ledger.journalUs));
+    while (feed.prune());
+  };
+  follow();
+  const lists = openLists(store, () => index);
+  const none = { submittedBy: null, status: null, command: null, fromUs: null, toUs: null, jobId: null, before: null };
+  const total = async (query: string, plugin: string | null = null) => {
+    const page = await lists.listLogs({ ...none, plugin, query, limit: 3 });
+    return [page.total, page.logs.length];
+  };
+  const jobs = blocks * blockJobs;
+  expect(await total('common')).toEqual([jobs, 3]);
+  expect(await total('common', 'p1')).toEqual([jobs / 2, 3]);
+  expect(await total('first')).toEqual([blocks, 3]);
+  expect(await total('n5')).toEqual([1, 1]);
+  expect(await total(`n${jobs - 1}`)).toEqual([1, 1]);
+  expect(await total('"common n7"')).toEqual([1, 1]);
+  ledger.prune(2 * blockJobs);
+  follow();
+  expect(await total('common')).toEqual([2 * blockJobs, 3]);
+  expect(await total('first')).toEqual([2, 2]);
+  expect(await total('n5')).toEqual([0, 0]);
+  expect(await total(`n${jobs - 1}`)).toEqual([1, 1]);
+  index.refresh();
+  expect([...index.scan('postings', { limit: 1 })][0]!.key[3]).toBe(1);
+  expect(index.count('logs')).toBe(Math.ceil((jobs - chunkLogs) / 1024));
+}, 120_000);
