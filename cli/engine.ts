@@ -7,7 +7,7 @@ import { findJob, findTree, type JobView } from '../actors/job/view.ts';
 import type { RunSettled } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
-import type { Engine } from '../http/engine.ts';
+import type { Engine, OnOver } from '../http/engine.ts';
 import { EventStreams } from '../http/event-streams.ts';
 import { formatId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
@@ -31,7 +31,11 @@ export type EngineParts = {
   readonly version: string;
 };
 
-export type GatewayEngine = Engine & { readonly runSettled: (message: RunSettled) => void };
+export type GatewayEngine = Engine & {
+  readonly runSettled: (message: RunSettled) => void;
+  /** The service stops: nobody waits for a run any longer. */
+  readonly release: () => void;
+};
 
 export function openEngine({
   link,
@@ -51,7 +55,7 @@ export function openEngine({
     return opened;
   };
   /** Who waits for a run, by its id; a run may settle before its caller knows the id. */
-  const watchers = new Map<string, Set<() => void>>();
+  const watchers = new Map<string, Set<OnOver>>();
   const settledEarly = new Set<string>();
 
   return {
@@ -65,19 +69,19 @@ export function openEngine({
     stopwatch: (plugin, window) => new StopwatchReading(index(), plugin, window),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => link.ask<SubmitReply>('job', { kind: 'submit', ...submission }),
-    async startRun(submission, onSettled) {
-      const watch = onSettled !== undefined;
+    async startRun(submission, onOver) {
+      const watch = onOver !== undefined;
       const reply = await link.ask<SubmitReply>('pipeline', { kind: 'start_run', ...submission, watch });
       if (!watch || reply.kind !== 'accepted') return reply;
       const id = formatId(reply.id);
-      if (settledEarly.has(id)) queueMicrotask(onSettled);
-      else watchers.set(id, (watchers.get(id) ?? new Set()).add(onSettled));
+      if (settledEarly.has(id)) queueMicrotask(() => onOver('settled'));
+      else watchers.set(id, (watchers.get(id) ?? new Set()).add(onOver));
       return reply;
     },
-    unwatch(id, onSettled) {
+    unwatch(id, onOver) {
       const name = formatId(id);
       const waiting = watchers.get(name);
-      if (!waiting?.delete(onSettled) || waiting.size > 0) return;
+      if (!waiting?.delete(onOver) || waiting.size > 0) return;
       watchers.delete(name);
       link.tell('pipeline', { kind: 'unwatch', id });
     },
@@ -88,7 +92,11 @@ export function openEngine({
       setImmediate(() => settledEarly.delete(name));
       const waiting = watchers.get(name);
       watchers.delete(name);
-      for (const settled of waiting ?? []) settled();
+      for (const over of waiting ?? []) over('settled');
+    },
+    release() {
+      for (const waiting of watchers.values()) for (const over of waiting) over('stopped');
+      watchers.clear();
     },
     job(id) {
       reader.refresh();

@@ -129,6 +129,9 @@ export class Gateway {
       died,
       stop: async () => {
         await link.ask('job', { kind: 'stop', graceMs: this.graceMs });
+        this.#engine?.release();
+        // Their answers go out before anything else is closed.
+        await new Promise(resolve => setImmediate(resolve));
       },
     };
   };

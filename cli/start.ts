@@ -52,19 +52,27 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
     onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitDefect),
   });
-  try {
-    await supervisor.start();
-  } catch (error) {
-    return refuse([(error as Error).message], error instanceof ServiceFault ? error.exitStatus : exitDefect);
-  }
-
+  // A signal that comes while the parts still start is kept until they are up.
+  let isUp = false;
+  let isUnwanted = false;
   const stop = (): void => {
+    isUnwanted = true;
+    if (!isUp) return;
     gateway.refuse();
     void supervisor.stop().then(() => end(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  process.on('SIGHUP', () => void gateway.reload());
+  process.on('SIGHUP', () => {
+    if (isUp) void gateway.reload();
+  });
+  try {
+    await supervisor.start();
+  } catch (error) {
+    return refuse([(error as Error).message], error instanceof ServiceFault ? error.exitStatus : exitDefect);
+  }
+  isUp = true;
+  if (isUnwanted) stop();
   void ended.then(() => gateway.close());
   const url = `http://${config.api.listen.host}:${gateway.port}`;
   log.info({ url, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');

@@ -40,14 +40,17 @@ export type LogsWanted = LogFilter & {
 /** `next`: the last place of the page, when there is more behind it. */
 export type LogPage = { readonly logs: readonly LogView[]; readonly total: number; readonly next: Place | null };
 
+/** Why a caller need not wait for its run any longer. */
+export type OnOver = (how: 'settled' | 'stopped') => void;
+
 export interface Engine {
   config(): Config;
   /** Resolves when the job is on disk, or is refused. */
   submit(submission: Submission): Promise<SubmitReply>;
-  /** As submit; when `onSettled` is given it is called once, after the run has settled (never before the promise resolves). */
-  startRun(submission: RunSubmission, onSettled?: () => void): Promise<SubmitReply>;
+  /** As submit; `onOver` is called once, when the run has settled or the service stops (never before the promise resolves). */
+  startRun(submission: RunSubmission, onOver?: OnOver): Promise<SubmitReply>;
   /** Forget the watch of a caller that no longer waits. */
-  unwatch(id: JobId, onSettled: () => void): void;
+  unwatch(id: JobId, onOver: OnOver): void;
   /** Undefined when there is no such job. Reads what is committed now. */
   job(id: JobId): JobView | undefined;
   /** The job and all its descendants, parents before children; undefined when there is no such job. At most `limit`. */

@@ -97,6 +97,7 @@ export class Acceptance {
     turn.batch.put('blocks', key, builder.encode());
     const open = new OpenBlock(keyText(key), pipelinePlugin, pipeline, 1);
     open.next = 1;
+    open.outUs = turn.nowUs;
     turn.batch.put('open', key, open.encode());
     writeTree(turn.batch, key, builder.groups);
     desk.books.accepted(turn.batch, key, pipelinePlugin, pipeline, 1);

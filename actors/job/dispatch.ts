@@ -7,6 +7,7 @@ import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
 import type { Lane } from './lane.ts';
 import type { OpenBlock } from './open.ts';
+import { failOrphans } from './orphans.ts';
 import { emptySlot, hasPlace, type Slot, type SlotName } from './slot.ts';
 import { decide } from './verdict.ts';
 
@@ -15,9 +16,6 @@ export type StartHost = (name: SlotName, threads: number) => PluginHost;
 
 /** A job that a host holds. */
 export type Active = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
-
-/** Jobs of a removed plugin that fail in one turn. */
-const orphansPerTurnMax = 1024;
 
 export class Dispatcher {
   readonly #desk: Desk;
@@ -68,13 +66,13 @@ export class Dispatcher {
     const main = this.#slots.main;
     for (let lane = this.#nextLane(); lane; lane = this.#nextLane()) {
       if (!lane.instance) {
-        this.#failOrphans(turn, lane);
+        failOrphans(this.#desk, turn, lane);
         continue;
       }
       const name = nextCommand(lane)!;
       const command = lane.command(name);
       if (!command) {
-        this.#failOrphans(turn, lane);
+        failOrphans(this.#desk, turn, lane);
         continue;
       }
       if (!hasPlace(main, command.pace.fast)) return;
@@ -116,12 +114,13 @@ export class Dispatcher {
       const open = opens[task]!;
       const index = indexes[task]!;
       open.out++;
+      open.outUs = turn.nowUs;
       if (open.back.length > 0) open.back = open.back.filter(other => other !== index);
       if (kept[task]) {
         const culprit = slot.name === 'quarantine';
         desk.keepRetry(turn, open, index, {
           attempt: attempts[task]!,
-          dueUs: 0,
+          dueUs: turn.nowUs,
           stage: alone ? 'alone' : 'out',
           culprit,
         });
@@ -343,36 +342,6 @@ export class Dispatcher {
       // Only retries are left of it: the block is read again when one is due.
       if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#desk.release(open);
     }
-  }
-
-  /** The plugin or the command is gone since the jobs were accepted: they fail, with that reason. */
-  #failOrphans(turn: Turn, lane: Lane): void {
-    const desk = this.#desk;
-    const missing = lane.instance
-      ? 'the command is no longer part of the plugin'
-      : 'the plugin is no longer configured';
-    const body = encodeBody({ error: Buffer.from(missing) });
-    const orphaned = { from: 'queued', attempt: 0, status: 'failed', startedUs: null, body } as const;
-    for (let jobs = 0; jobs < orphansPerTurnMax && lane.waiting > 0; ) {
-      const again = lane.again.shift();
-      if (again) {
-        lane.waiting--;
-        jobs++;
-        again.open.back = again.open.back.filter(other => other !== again.index);
-        if (again.kept) desk.dropRetry(turn, again.open, again.index);
-        // The attempt that was to come is the one that fails: those before have logs of their own.
-        desk.end(turn, again.open, again.index, { ...orphaned, attempt: again.kept ? again.attempt : 0 });
-        continue;
-      }
-      const open = lane.fresh.peek()!;
-      if (lane.instance && lane.command(open.command)) break;
-      for (; jobs < orphansPerTurnMax && open.next < open.count; jobs++) {
-        lane.waiting--;
-        desk.end(turn, open, open.next++, orphaned);
-      }
-      if (open.next === open.count) lane.fresh.shift();
-    }
-    desk.sendSettled(turn);
   }
 
   /** For views of what runs now. */

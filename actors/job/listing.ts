@@ -9,7 +9,7 @@ import type { Names } from './names.ts';
 import { keyText, OpenBlock } from './open.ts';
 import { type Status, statuses } from './record.ts';
 import { decodeRetry } from './retries.ts';
-import { type Ending, endingsOf, openOf } from './view.ts';
+import { type Ending, endingsOf, findJob, openOf } from './view.ts';
 
 export type JobFilter = {
   readonly plugin: string | null;
@@ -197,7 +197,7 @@ class Listing {
     if (!value) return count;
     const block = decodeBlock(value);
     const endings = endingsOf(this.#reader, key, wanted.at(-1)!, wanted[0]! + 1);
-    for (const index of wanted) this.rows.push(rowOf(block, jobId(key, index), endings.get(index), status));
+    for (const index of wanted) this.rows.push(this.#rowOf(block, jobId(key, index), endings.get(index), status));
     return count;
   }
 
@@ -227,14 +227,14 @@ class Listing {
       if (!attempt.final || attempt.status !== 'succeeded') continue;
       const id = Buffer.from(entry.key.subarray(0, jobIdBytes));
       const number = (entry.key[16]! << 8) | entry.key[17]!;
-      this.rows.push(rowOf(block, id, { number, attempt }, 'succeeded'));
+      this.rows.push(this.#rowOf(block, id, { number, attempt }, 'succeeded'));
       if (this.#full) return;
     }
   }
 
   #takeOne(id: JobId, ending: Ending): void {
     const value = this.#blockOf(id);
-    if (value) this.rows.push(rowOf(value, id, ending, ending.attempt.status));
+    if (value) this.rows.push(this.#rowOf(value, id, ending, ending.attempt.status));
   }
 
   #lastBlock: { readonly key: string; readonly block: Block } | null = null;
@@ -247,6 +247,22 @@ class Listing {
     if (!value) return undefined;
     this.#lastBlock = { key, block: decodeBlock(value) };
     return this.#lastBlock.block;
+  }
+
+  #rowOf(block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
+    const last = ending?.attempt;
+    // Few run at a time: since when, their own view says.
+    const running = status === 'running' ? findJob(this.#reader, id) : undefined;
+    return {
+      id,
+      plugin: block.plugin,
+      command: block.command,
+      status,
+      createdUs: block.createdUs,
+      startedUs: running?.startedUs ?? last?.startedUs ?? null,
+      completedUs: last?.final ? last.completedUs : null,
+      attempt: (ending?.number ?? 0) + (status === 'running' ? 1 : 0),
+    };
   }
 
   /** How many of the block's jobs, from its first, are below the page's upper end. */
@@ -291,18 +307,4 @@ function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: numb
     }
   }
   return index => ((retries.get(index) ?? (index < open.next && !back.has(index))) ? 'running' : 'queued');
-}
-
-function rowOf(block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
-  const last = ending?.attempt;
-  return {
-    id,
-    plugin: block.plugin,
-    command: block.command,
-    status,
-    createdUs: block.createdUs,
-    startedUs: last?.startedUs ?? null,
-    completedUs: last?.final ? last.completedUs : null,
-    attempt: (ending?.number ?? 0) + (status === 'running' ? 1 : 0),
-  };
 }

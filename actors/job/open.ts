@@ -25,6 +25,8 @@ type Kept = [
   solo: number[],
   /** Jobs that were handed out and came back unstarted: they wait again. */
   back: number[],
+  /** When jobs of it were last handed out, in µs. */
+  outUs: number,
   /** A bit a job; null while none is settled. */
   settled: Uint8Array | null,
 ];
@@ -34,6 +36,7 @@ export class OpenBlock {
   retrying = 0;
   solo: number[] = [];
   back: number[] = [];
+  outUs = 0;
   #settled: Uint8Array | null = null;
   unsettled: number;
   /** Decoded, while jobs of it are being handed out or run. Not persisted. */
@@ -73,18 +76,19 @@ export class OpenBlock {
   }
 
   encode(): Uint8Array {
-    const { plugin, command, count, next, retrying, solo, back } = this;
-    const kept: Kept = [plugin, command, count, next, retrying, solo, back, this.#settled];
+    const { plugin, command, count, next, retrying, solo, back, outUs } = this;
+    const kept: Kept = [plugin, command, count, next, retrying, solo, back, outUs, this.#settled];
     return pack(kept);
   }
 
   static decode(key: KeyText, bytes: Uint8Array): OpenBlock {
-    const [plugin, command, count, next, retrying, solo, back, settled] = unpack<Kept>(bytes);
+    const [plugin, command, count, next, retrying, solo, back, outUs, settled] = unpack<Kept>(bytes);
     const open = new OpenBlock(key, plugin, command, count);
     open.next = next;
     open.retrying = retrying;
     open.solo = solo;
     open.back = back;
+    open.outUs = outUs;
     if (settled) {
       open.#settled = Uint8Array.from(settled);
       for (let index = 0; index < count; index++) if (open.isSettled(index)) open.unsettled--;

@@ -6,6 +6,7 @@ import type { OpenBlock } from './open.ts';
 export type RetryRecord = {
   /** The attempt that comes, or runs. */
   readonly attempt: number;
+  /** When it is due; once it was handed out, when that was. */
   readonly dueUs: number;
   /** waiting, or handed to a worker: alone or in a frame with others. */
   readonly stage: 'waiting' | 'out' | 'alone';

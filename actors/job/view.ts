@@ -131,7 +131,8 @@ function assemble(
   const { group } = groupOf(block, indexOf(id));
   const last = ending?.attempt;
   const final = last?.final === true;
-  const running = !final && open !== undefined && isRunning(reader, open, id, ending !== undefined);
+  const outUs = final || open === undefined ? null : runningSince(reader, open, id, ending !== undefined);
+  const running = outUs !== null;
   return {
     jobId: formatId(id),
     parentJobId: group.parent && formatId(group.parent),
@@ -141,18 +142,19 @@ function assemble(
     submittedBy: group.submittedBy,
     attempt: (ending?.number ?? 0) + (running ? 1 : 0),
     createdUs: block.createdUs,
-    startedUs: last?.startedUs ?? null,
+    startedUs: outUs ?? last?.startedUs ?? null,
     completedUs: final ? last.completedUs : null,
     output: final ? outputOf(last) : null,
     lastError: last ? errorOf(last.body) : null,
   };
 }
 
-/** A retried job says so in its record of retries; any other by its place in the open record. */
-function isRunning(reader: Reader, open: OpenBlock, id: JobId, retried: boolean): boolean {
-  if (!retried) return open.isOut(indexOf(id));
-  const retry = reader.get('retries', id);
-  return retry !== undefined && decodeRetry(retry).stage !== 'waiting';
+/** Null: it waits. A retried job says so in its record of retries; any other by its place in the open record. */
+function runningSince(reader: Reader, open: OpenBlock, id: JobId, retried: boolean): number | null {
+  if (!retried) return open.isOut(indexOf(id)) ? open.outUs : null;
+  const bytes = reader.get('retries', id);
+  const retry = bytes && decodeRetry(bytes);
+  return retry && retry.stage !== 'waiting' ? retry.dueUs : null;
 }
 
 /** Blocks that are kept taken apart, for whoever asks for the steps of many jobs in the order of their ends. */

@@ -46,7 +46,7 @@ const runFinished = Type.Object({
 const runUnfinished = Type.Object({
   job_id: Type.String({ format: 'uuid' }),
   status: Type.Literal('running'),
-  timeout_exceeded: Type.Literal(true),
+  timeout_exceeded: Type.Boolean({ description: 'false: the service is stopping' }),
   message: Type.String(),
 });
 

@@ -11,6 +11,8 @@ export const treeJobsMax = 1_000;
 
 export type RunOutcome = SubmitReply | { readonly kind: 'waited'; readonly answer: Answer };
 
+type End = 'settled' | 'stopped' | 'timed_out' | 'gone';
+
 /** Starts the run and waits at most so long for it. */
 export async function runAndWait(
   call: Pick<Call, 'engine' | 'onGone'>,
@@ -18,19 +20,20 @@ export async function runAndWait(
   timeoutMs: number,
 ): Promise<RunOutcome> {
   const { engine } = call;
-  let end!: (how: 'settled' | 'timed_out' | 'gone') => void;
-  const ended = new Promise<'settled' | 'timed_out' | 'gone'>(resolve => {
+  let end!: (how: End) => void;
+  const ended = new Promise<End>(resolve => {
     end = resolve;
   });
   call.onGone(() => end('gone'));
   const timer = setTimeout(() => end('timed_out'), timeoutMs);
   try {
-    const onSettled = () => end('settled');
-    const reply = await engine.startRun(submission, onSettled);
+    const reply = await engine.startRun(submission, end);
     if (reply.kind === 'refused') return reply;
     const how = await ended;
-    if (how !== 'settled') engine.unwatch(reply.id, onSettled);
-    return { kind: 'waited', answer: how === 'settled' ? settled(engine, reply.id) : unfinished(reply.id, timeoutMs) };
+    if (how === 'settled') return { kind: 'waited', answer: settled(engine, reply.id) };
+    if (how === 'stopped') return { kind: 'waited', answer: stopped(reply.id) };
+    engine.unwatch(reply.id, end);
+    return { kind: 'waited', answer: unfinished(reply.id, timeoutMs) };
   } finally {
     clearTimeout(timer);
   }
@@ -53,9 +56,21 @@ function settled(engine: Engine, id: JobId): Answer {
 
 function unfinished(id: JobId, timeoutMs: number): Answer {
   const text = formatId(id);
-  const message = `The run did not finish within ${timeoutMs / 1000} s and goes on; follow it at /job/${text}.`;
+  return running(
+    id,
+    true,
+    `The run did not finish within ${timeoutMs / 1000} s and goes on; follow it at /job/${text}.`,
+  );
+}
+
+function stopped(id: JobId): Answer {
+  const text = formatId(id);
+  return running(id, false, `The service is stopping; the run goes on at its next start; follow it at /job/${text}.`);
+}
+
+function running(id: JobId, isLate: boolean, message: string): Answer {
   return json(
     202,
-    `{"job_id":"${text}","status":"running","timeout_exceeded":true,"message":${JSON.stringify(message)}}`,
+    `{"job_id":"${formatId(id)}","status":"running","timeout_exceeded":${isLate},"message":${JSON.stringify(message)}}`,
   );
 }

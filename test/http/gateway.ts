@@ -9,7 +9,7 @@ import type { JobView } from '../../actors/job/view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { Administration } from '../../http/administration.ts';
-import type { Engine, LogPage, RunSubmission, Submission } from '../../http/engine.ts';
+import type { Engine, LogPage, OnOver, RunSubmission, Submission } from '../../http/engine.ts';
 import { EventStreams } from '../../http/event-streams.ts';
 import type { RequestLine } from '../../http/log.ts';
 import type { Route } from '../../http/route.ts';
@@ -153,11 +153,11 @@ export class MemoryEngine implements Engine {
     return { kind: 'accepted', id: this.#nextId() };
   }
 
-  async startRun(submission: RunSubmission, onSettled?: () => void): Promise<SubmitReply> {
+  async startRun(submission: RunSubmission, onOver?: OnOver): Promise<SubmitReply> {
     if (this.refusal) return { kind: 'refused', refusal: this.refusal };
     this.runs.push(submission);
     const id = this.#nextId();
-    if (onSettled) setImmediate(() => this.onWatched(id, onSettled));
+    if (onOver) setImmediate(() => this.onWatched(id, () => onOver('settled')));
     return { kind: 'accepted', id };
   }
 
