@@ -216,7 +216,7 @@ class Listing {
     for (let index = end - 1; index >= start; index--) {
       const ending = endings.get(index);
       const status = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
-      this.rows.push(rowOf(block, jobId(key, index), ending, status));
+      this.rows.push(this.#rowOf(block, jobId(key, index), ending, status));
     }
   }
 
