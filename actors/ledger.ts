@@ -182,6 +182,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     const host = startHost({
       name,
       threads,
+      clock,
       runDirectory: `${config.state.path}/run`,
       envPassthrough: config.service.pluginEnvPassthrough,
       log: (level, message, fields = {}) => notify({ kind: 'log', level, message, fields }),

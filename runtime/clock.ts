@@ -5,16 +5,29 @@ export interface Clock {
   nowUs(): number;
 }
 
+export interface SystemClock extends Clock {
+  /** The wall time of a moment on the steady clock. */
+  wallUs(steadyUs: number): number;
+}
+
+// The high-resolution time has the same zero in every process of a machine; `performance.now` is cheaper to read.
+const zeroMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
+/** The steady clock, which all processes of this machine share, at a moment of this thread's `performance.now`; in µs. */
+export function steadyUs(performanceMs: number = performance.now()): number {
+  return (zeroMs + performanceMs) * 1000;
+}
+
 const driftUsMax = 5_000;
 
-/** The wall clock, with the fine steps of the monotonic one, set right when the two drift apart. */
-export function systemClock(): Clock {
+/** The wall clock, with the fine steps of the steady one, set right when the two drift apart. */
+export function systemClock(): SystemClock {
   let last = 0;
-  let originUs = performance.timeOrigin * 1000;
+  let originUs = performance.timeOrigin * 1000 + performance.now() * 1000 - steadyUs();
   return {
     nowUs() {
       const wallUs = Date.now() * 1000;
-      let now = Math.round(originUs + performance.now() * 1000);
+      let now = Math.round(originUs + steadyUs());
       if (Math.abs(now - wallUs) > driftUsMax) {
         originUs += wallUs - now;
         now = wallUs;
@@ -22,5 +35,6 @@ export function systemClock(): Clock {
       last = Math.max(now, last);
       return last;
     },
+    wallUs: steady => Math.round(originUs + steady),
   };
 }

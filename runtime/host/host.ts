@@ -125,7 +125,7 @@ class Host implements PluginHost {
   #take(kind: MessageKind, body: Buffer): void {
     const { listener, log, name } = this.#options;
     if (kind === 'outcomes') {
-      const { frameId, outcomes } = readOutcomes(body);
+      const { frameId, outcomes } = readOutcomes(body, this.#options.clock.wallUs);
       listener.onOutcomes(frameId, outcomes);
     } else if (kind === 'returned') {
       const { frameId, tasks } = readReturned(body);
@@ -149,7 +149,7 @@ class Host implements PluginHost {
 
   #refuse(frame: TaskFrame, reason: string): void {
     const { verdict, permanent, body } = settleFailure(reason, true);
-    const startedUs = Date.now() * 1000;
+    const startedUs = this.#options.clock.nowUs();
     const outcomes = frame.payloads.map((_, task) => ({ task, verdict, permanent, startedUs, runUs: 0, body }));
     this.#options.listener.onOutcomes(frame.frameId, outcomes);
   }

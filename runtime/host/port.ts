@@ -1,4 +1,5 @@
 // The contract between the ledger thread and a plugin host: frames of tasks go out, outcomes come back.
+import type { SystemClock } from '../clock.ts';
 import type { JsonObject } from '../packing.ts';
 import type { Body } from './outcome.ts';
 
@@ -89,6 +90,7 @@ export type HostOptions = {
   readonly runDirectory: string;
   /** Names of environment variables that plugins may see, besides the fixed allowlist. */
   readonly envPassthrough: readonly string[];
+  readonly clock: SystemClock;
   readonly listener: HostListener;
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
 };

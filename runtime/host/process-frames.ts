@@ -1,4 +1,5 @@
 // Frames of process plugins: so many at once, the others wait in order; the tasks of a frame run one after another.
+import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { Attempt } from './attempt.ts';
 import { Frame } from './frame.ts';
@@ -74,11 +75,12 @@ export class ProcessFrames {
     while (flight.next < flight.end) {
       const task = flight.next++;
       const startedMs = Date.now();
+      const startedUs = steadyUs();
       const settled = state.settle(await this.#attempt(flight, task, state, startedMs));
       slow.refresh();
       const { verdict, permanent, body } = settled;
-      const runUs = (Date.now() - startedMs) * 1000;
-      this.#reports.outcome(frameId, { task, verdict, permanent, startedUs: startedMs * 1000, runUs }, body);
+      const runUs = Math.round(steadyUs() - startedUs);
+      this.#reports.outcome(frameId, { task, verdict, permanent, startedUs, runUs }, body);
     }
     clearTimeout(slow);
     this.#flights.delete(flight);

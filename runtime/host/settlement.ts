@@ -35,7 +35,11 @@ export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
   return bytes.subarray(0, writeOutcome(bytes, 0, head, body));
 }
 
-export function readOutcomes(body: Buffer): { frameId: number; outcomes: Outcome[] } {
+/** `wallUs` turns the steady time of a start into wall time. */
+export function readOutcomes(
+  body: Buffer,
+  wallUs: (steadyUs: number) => number,
+): { frameId: number; outcomes: Outcome[] } {
   const outcomes: Outcome[] = [];
   for (let at = 8; at < body.length; ) {
     const bodyBytes = body.readUInt32LE(at + 6);
@@ -44,7 +48,7 @@ export function readOutcomes(body: Buffer): { frameId: number; outcomes: Outcome
       task: body.readUInt32LE(at),
       verdict: verdicts[body[at + 4]!] as Verdict,
       permanent: body[at + 5] === 1,
-      startedUs: body.readDoubleLE(at + 14),
+      startedUs: wallUs(body.readDoubleLE(at + 14)),
       runUs: body.readUInt32LE(at + 10),
       body: bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes),
     });

@@ -1,5 +1,7 @@
 // A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
+
 import { parentPort, threadId, workerData } from 'node:worker_threads';
+import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { type Code, codeOf, handlerOf, loadCode } from './code.ts';
 import { Deadline } from './deadline.ts';
@@ -94,7 +96,7 @@ function publish(
     task,
     verdict: settled.verdict,
     permanent: settled.permanent,
-    startedUs: Math.round((epochMs + startedMs) * 1000),
+    startedUs: steadyUs(startedMs),
     runUs: Math.round((endedMs - startedMs) * 1000),
   };
   if (!slot.publish(head, settled.body)) {

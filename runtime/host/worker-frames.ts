@@ -1,4 +1,5 @@
 // Frames of worker plugins in flight: handed to the pool, watched by a coarse clock, taken apart when a task is slow.
+import { steadyUs } from '../clock.ts';
 import type { FrameHead } from './frame.ts';
 import { reasonOf, ThreadPool } from './pool.ts';
 import type { HostedPlugin } from './port.ts';
@@ -137,7 +138,7 @@ export class WorkerFrames {
     if (task >= flight.started) return;
     const { verdict, permanent, body } = flight.doom ?? settleFailure(reasonOf(error), false);
     const runMs = performance.now() - flight.seenAtMs;
-    const startedUs = Math.round((performance.timeOrigin + flight.seenAtMs) * 1000);
+    const startedUs = steadyUs(flight.seenAtMs);
     this.#reports.outcome(
       flight.head.frameId,
       { task, verdict, permanent, startedUs, runUs: Math.round(runMs * 1000) },

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../runtime/clock.ts';
 import { identify, isAlive } from '../../runtime/process.ts';
 import { builtHost, clearStages, Stage } from './stage.ts';
 
@@ -26,6 +27,7 @@ const executable = '#!/bin/sh\nsleep 63 & echo $! > child; echo $$ > self; wait\
 /** A service of its own, to be killed: a host, a worker plugin and a process plugin that never end. */
 const service = `
   const { startHost } = await import(process.argv[1]);
+  const { systemClock } = await import(new URL('../clock.js', process.argv[1]));
   const { mkdirSync, writeFileSync, readFileSync, existsSync } = await import('node:fs');
   const directory = process.argv[2];
   const base = { plugin: 'x', dialect: 'headgate', config: {}, commands: {} };
@@ -34,7 +36,7 @@ const service = `
   const log = (level, message, fields) => {
     if (fields.line?.startsWith('pids ')) pids.push(...fields.line.split(' ').slice(1).map(Number));
   };
-  const host = startHost({ name: 'test', threads: 2, runDirectory: directory + '/run', envPassthrough: [], listener, log });
+  const host = startHost({ clock: systemClock(), name: 'test', threads: 2, runDirectory: directory + '/run', envPassthrough: [], listener, log });
   host.configure(1, [
     { ...base, instance: 'w', runtime: 'worker', directory, entrypoint: 'worker.mjs' },
     { ...base, instance: 'p', runtime: 'process', directory, entrypoint: 'executable' },
@@ -94,6 +96,7 @@ describe('When the service is killed', () => {
     });
     const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
     const next = startHost({
+      clock: systemClock(),
       name: 'test',
       threads: 1,
       runDirectory: join(directory, 'run'),

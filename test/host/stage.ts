@@ -1,7 +1,9 @@
 // A plugin host from the built code, plugins written to a temporary folder, and waiting for what the host tells.
+
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { systemClock } from '../../runtime/clock.ts';
 import { decodeBody, type Part } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost, TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
 import { formatId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
@@ -52,6 +54,7 @@ export class Stage {
   constructor(threads = 2, passthrough: readonly string[] = [], runDirectory?: string) {
     this.runDirectory = runDirectory ?? join(this.directory, 'run');
     this.host = startHost({
+      clock: systemClock(),
       name: 'test',
       threads,
       runDirectory: this.runDirectory,
