@@ -51,12 +51,8 @@ export class HostProcess {
     return this.#child.pid;
   }
 
-  /** Messages of one turn leave in one write. */
+  /** Written at once: the host shall wake before the turn's other receivers do. */
   send(message: Buffer): void {
-    if (this.#pipe.writableCorked === 0) {
-      this.#pipe.cork();
-      process.nextTick(() => this.#pipe.uncork());
-    }
     this.#pipe.write(message);
   }
 
