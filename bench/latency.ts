@@ -10,6 +10,7 @@ import { pause, until } from './pause.ts';
 import { Samples } from './percentile.ts';
 import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
+import { measureSync } from './sync-floor.ts';
 
 type Latency = {
   readonly samples: number;
@@ -43,6 +44,7 @@ export const latency: Bench<Latency> = {
 
   async run({ samples, pauseMs, runs, connections, seconds }: Latency, stage: Stage) {
     const service = await stage.start({ pipelines: [pipeline] });
+    const sync = await measureSync(Math.ceil(samples / 4), pauseMs);
     const single = await runJobs(service, samples, pauseMs);
     const alone = await runPipelines(service, runs);
     const before = service.usage();
@@ -59,6 +61,8 @@ export const latency: Bench<Latency> = {
         { ...us('accept_to_start_p99_us', single.waitUs.percentile(99)), target: atMost(3_000) },
         us('request_to_start_p50_us', single.requestUs.percentile(50)),
         us('request_to_start_p99_us', single.requestUs.percentile(99)),
+        us('sync_floor_p50_us', sync.percentile(50)),
+        us('sync_floor_p99_us', sync.percentile(99)),
         us('request_to_202_p50_us', single.answerUs.percentile(50)),
         { ...us('run_p50_us', alone.timesUs.percentile(50)), target: atMost(2_000) },
         us('run_p99_us', alone.timesUs.percentile(99)),
