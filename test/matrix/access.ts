@@ -1,0 +1,98 @@
+// Who may do what, typed by hand from the interface (sections 4 and 5) and the decisions (5): not derived from the route table.
+
+/** Every scope that a token can have. */
+export const everyScope = [
+  '*',
+  'plugin:ro',
+  'plugin:rw',
+  'plugin:catalog:ro',
+  'jobs:ro',
+  'jobs:rw',
+  'jobs:status:ro',
+  'jobs:tree:ro',
+  'jobs:logs:ro',
+  'jobs:result:ro',
+  'events:ro',
+  'events:rw',
+  'system:ro',
+  'system:rw',
+] as const;
+export type ScopeName = (typeof everyScope)[number];
+
+export type Access = {
+  readonly route: string;
+  /** What is asked for; JOB stands for the id of a job. */
+  readonly path: string;
+  /** Needs no authentication, or one of these. */
+  readonly allowed: 'open' | readonly ScopeName[];
+  /** For those who may. */
+  readonly status: number;
+};
+
+function row(route: string, path: string, allowed: Access['allowed'], status = 200): Access {
+  return { route, path, allowed, status };
+}
+
+export const accessTable: readonly Access[] = [
+  // 4.1, a read command and a write command
+  row('POST /plugin/{plugin}/{command}', '/plugin/echo/say', ['plugin:ro', 'plugin:rw', '*'], 202),
+  row('POST /plugin/{plugin}/{command}', '/plugin/echo/handle', ['plugin:rw', '*'], 202),
+  row('POST /pipeline/{pipeline}', '/pipeline/later', ['plugin:rw', '*'], 202),
+  row('POST /pipeline/{pipeline}', '/pipeline/now', ['plugin:rw', '*'], 200),
+  row('POST /pipeline/{pipeline}', '/pipeline/now?async=true', ['plugin:rw', '*'], 202),
+  // 4.2
+  row('GET /job/{job_id}', '/job/JOB', ['jobs:status:ro', 'jobs:ro', 'jobs:rw', '*']),
+  row('GET /job/{job_id}/tree', '/job/JOB/tree', ['jobs:tree:ro', 'jobs:ro', 'jobs:rw', '*']),
+  row('GET /jobs', '/jobs', ['jobs:ro', 'jobs:rw', '*']),
+  row('GET /job-logs', '/job-logs', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
+  row('GET /job-logs', '/job-logs?include_result=true', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
+  row('GET /job-logs', '/job-logs?query=asked', ['jobs:ro', 'jobs:rw', '*']),
+  // 4.3
+  row('GET /', '/', 'open'),
+  row('GET /healthz', '/healthz', 'open'),
+  row('GET /plugins', '/plugins', 'open'),
+  row('GET /skills', '/skills', 'open'),
+  row('GET /openapi.json', '/openapi.json', 'open'),
+  row('GET /plugin/{name}/openapi.json', '/plugin/echo/openapi.json', 'open'),
+  row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
+  // 4.4
+  row('GET /plugin/{name}', '/plugin/echo', ['plugin:ro', 'plugin:rw', '*']),
+  row('GET /topology', '/topology', ['plugin:catalog:ro', 'plugin:rw', '*']),
+  row('GET /stopwatch/{plugin}', '/stopwatch/echo', ['jobs:status:ro', 'jobs:rw', '*']),
+  row('GET /stopwatch/{plugin}', '/stopwatch/echo?include_subs=true', ['jobs:status:ro', 'jobs:rw', '*']),
+  row('GET /events', '/events', ['events:ro', 'events:rw', '*']),
+  // 4.5
+  row('POST /system/reload', '/system/reload', ['*']),
+  row('GET /analytics/queue', '/analytics/queue', ['*']),
+  row('GET /analytics/summary', '/analytics/summary', ['*']),
+  row('GET /config/view', '/config/view', ['*']),
+  row('GET /system/doctor', '/system/doctor', ['system:ro', 'system:rw', '*']),
+  row('GET /system/selfcheck', '/system/selfcheck', ['system:ro', 'system:rw', '*']),
+];
+
+/** What a caller with these scopes gets to see of a job's outcome. */
+export const outcomeTable: readonly (readonly [path: string, scopes: readonly ScopeName[], shown: boolean])[] = [
+  ['/job/JOB', ['jobs:status:ro'], false],
+  ['/job/JOB', ['jobs:status:ro', 'jobs:result:ro'], true],
+  ['/job/JOB', ['jobs:ro'], true],
+  ['/job/JOB', ['jobs:rw'], true],
+  ['/job/JOB', ['*'], true],
+  ['/job/JOB/tree', ['jobs:tree:ro'], false],
+  ['/job/JOB/tree', ['jobs:tree:ro', 'jobs:result:ro'], true],
+  ['/job/JOB/tree', ['jobs:ro'], true],
+  ['/job/JOB/tree', ['jobs:rw'], true],
+  ['/job/JOB/tree', ['*'], true],
+  ['/job-logs?include_result=true&job_id=JOB', ['jobs:logs:ro'], false],
+  ['/job-logs?include_result=true&job_id=JOB', ['jobs:logs:ro', 'jobs:result:ro'], true],
+  ['/job-logs?include_result=true&job_id=JOB', ['jobs:ro'], true],
+  ['/job-logs?include_result=true&job_id=JOB', ['jobs:rw'], true],
+  ['/job-logs?include_result=true&job_id=JOB', ['*'], true],
+];
+
+/** Who gets sub-spans of the stopwatch. */
+export const subsTable: readonly (readonly [scopes: readonly ScopeName[], shown: boolean])[] = [
+  [['jobs:status:ro'], false],
+  [['jobs:status:ro', 'jobs:result:ro'], true],
+  [['jobs:rw'], true],
+  [['*'], true],
+];
