@@ -20,7 +20,7 @@ import { decide } from './verdict.ts';
 import { Watch } from './watch.ts';
 
 /** Payload bytes of waiting blocks that are kept decoded; what is over is read again when its turn comes. */
-export const cachedBytesMax = 32 * 2 ** 20;
+export const cachedBytesMax = 8 * 2 ** 20;
 
 export type DeskOptions = {
   readonly reader: Reader;
