@@ -1,0 +1,64 @@
+// Section 7 of the interface: errors.
+import { expect, test } from 'vitest';
+import { shareGateway } from '../gateway/gateway.ts';
+import { noJob, read, settings, tokenOf } from './service.ts';
+
+const gateway = shareGateway(settings);
+
+async function codeOf(method: string, path: string, body?: unknown, token?: string | null): Promise<string> {
+  const answer = await gateway.call(method, path, body, token === undefined ? {} : { token });
+  return `${answer.status} ${answer.body['code']}`;
+}
+
+test('a body that is not valid JSON is 400', async () => {
+  for (const path of ['/plugin/echo/handle', '/pipeline/hear'])
+    for (const body of ['{', '{"payload":}', '{"payload":{}} {}', "{'payload':{}}", '{"payload":{},}'])
+      expect(await codeOf('POST', path, body)).toBe('400 invalid_json');
+});
+
+test('missing required fields are 400', async () => {
+  const before = await read(gateway, '/jobs?plugin=echo&command=measure');
+  for (const body of [undefined, {}, { payload: {} }, { payload: { m: 1 } }])
+    expect(await codeOf('POST', '/plugin/echo/measure', body)).toBe('400 invalid_payload');
+  expect(await read(gateway, '/jobs?plugin=echo&command=measure')).toEqual(before);
+});
+
+test('a synchronous pipeline call with several entry dispatches is 400', async () => {
+  expect(await codeOf('POST', '/pipeline/forked', {})).toBe('400 several_entry_dispatches');
+  expect(await read(gateway, '/jobs?plugin=pipeline&command=forked')).toMatchObject({ total: 0 });
+});
+
+test('a missing or invalid bearer token is 401', async () => {
+  for (const token of [null, 'unheard-of'])
+    for (const path of ['/jobs', '/config/view', '/job/none', '/plugin/nobody'])
+      expect(await codeOf('GET', path, undefined, token)).toBe('401 unauthorized');
+});
+
+test('a valid token without the needed scope is 403', async () => {
+  const token = tokenOf('jobs:ro');
+  for (const path of ['/plugin/echo', '/topology', '/events', '/system/doctor', '/config/view'])
+    expect(await codeOf('GET', path, undefined, token)).toBe('403 forbidden');
+  expect(await codeOf('POST', '/plugin/echo/handle', {}, token)).toBe('403 forbidden');
+});
+
+test('a plugin, command, pipeline or job that does not exist is 404', async () => {
+  expect(await codeOf('POST', '/plugin/nobody/handle', {})).toBe('404 unknown_plugin');
+  expect(await codeOf('GET', '/plugin/nobody')).toBe('404 unknown_plugin');
+  expect(await codeOf('GET', '/stopwatch/nobody')).toBe('404 unknown_plugin');
+  expect(await codeOf('POST', '/plugin/echo/nothing', {})).toBe('404 unknown_command');
+  expect(await codeOf('POST', '/pipeline/nowhere', {})).toBe('404 unknown_pipeline');
+  for (const path of [`/job/${noJob}`, `/job/${noJob}/tree`]) expect(await codeOf('GET', path)).toBe('404 unknown_job');
+});
+
+test('the scoped OpenAPI document of an unknown plugin is 404', async () => {
+  expect(await codeOf('GET', '/plugin/nobody/openapi.json', undefined, null)).toBe('404 unknown_plugin');
+});
+
+test('a job that did not succeed is told by its status, not by an HTTP error', async () => {
+  const failed = await gateway.finished('failing/handle', { retry: false });
+  const dead = await gateway.finished('failing/handle');
+  const late = await gateway.finished('looping/handle');
+  expect([failed.status, dead.status, late.status]).toEqual(['failed', 'dead', 'timed_out']);
+  const { status, body } = await gateway.call('POST', '/pipeline/broken', { payload: { retry: false } });
+  expect([status, body['status']]).toEqual([200, 'failed']);
+});

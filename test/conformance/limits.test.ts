@@ -1,0 +1,42 @@
+// Section 8 of the interface: limits.
+import { beforeAll, expect, test } from 'vitest';
+import { shareGateway } from '../gateway/gateway.ts';
+import { until } from '../gateway/until.ts';
+import { read, settings } from './service.ts';
+
+const gateway = shareGateway(settings);
+const count = 210;
+
+beforeAll(async () => {
+  await Promise.all(Array.from({ length: count }, () => gateway.submit('echo/look')));
+  await until('all have ended', async () => (await read(gateway, '/job-logs'))['total'] === count);
+});
+
+test('limit is 50 by default on /jobs and /job-logs', async () => {
+  const { jobs, total } = await read(gateway, '/jobs');
+  expect(jobs).toHaveLength(50);
+  expect(total).toBe(count);
+  expect((await read(gateway, '/job-logs'))['logs']).toHaveLength(50);
+});
+
+test('limit is at most 200 on /job-logs', async () => {
+  expect((await read(gateway, '/job-logs?limit=200'))['logs']).toHaveLength(200);
+  for (const limit of [201, 1000]) {
+    const { status, body } = await gateway.call('GET', `/job-logs?limit=${limit}`);
+    expect([status, body['code']]).toEqual([400, 'invalid_query']);
+  }
+});
+
+test('the window of the analytics summary is 24h', async () => {
+  expect(await read(gateway, '/analytics/summary')).toMatchObject({ window: '24h', stats: { succeeded: count } });
+});
+
+test('the synchronous timeout is timeout_secs of the pipeline', async () => {
+  const startMs = performance.now();
+  const { status, body } = await gateway.call('POST', '/pipeline/slow', { payload: { gate: 'limit' } });
+  const tookMs = performance.now() - startMs;
+  expect([status, body['timeout_exceeded']]).toEqual([202, true]);
+  expect(tookMs).toBeGreaterThan(950);
+  expect(tookMs).toBeLessThan(10_000);
+  gateway.open('limit');
+});
