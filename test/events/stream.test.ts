@@ -150,9 +150,10 @@ test('more than the ring holds gives a gap with the number lost, and then goes o
   await gateway.finished('echo/handle');
   await until('its end', () => live.seen.length === 3);
   const last = Number(live.seen.at(-1)!.id);
-  // Accepted and started, they are more than the ring holds, whether they have ended or not.
-  await Promise.all(Array.from({ length: 2500 }, () => gateway.submit('echo/handle')));
-  await until('all are started', async () => (await gateway.call('GET', '/healthz')).body['queue_depth'] === 0);
+  // Being accepted is told with the answer: that alone is more than the ring holds.
+  for (let hundred = 0; hundred < 43; hundred++) {
+    await Promise.all(Array.from({ length: 100 }, () => gateway.submit('echo/handle')));
+  }
   const late = await openSource(gateway, `?last_event_id=${last}`);
   await until('the whole ring', () => late.seen.length >= 4097);
   const [gap, ...rest] = late.seen;
