@@ -121,6 +121,7 @@ async function watchHealth(port: number, request: Request, isOver: () => boolean
     const reply = await send(wire, request);
     expect(reply).toMatchObject({ kind: 'answer', status: 200 });
     longest = Math.max(longest, performance.now() - started);
+    // The pace of the probe: nothing is waited for here.
     await new Promise(resume => setTimeout(resume, 10));
   }
   wire.close();

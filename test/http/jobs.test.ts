@@ -111,6 +111,7 @@ describe('GET /job/{job_id}/tree', () => {
     for await (const chunk of answer) {
       text = text.slice(1 - mark.length) + String(chunk);
       jobs += text.split(mark).length - 1;
+      // This is the slow reader.
       if (jobs % 13 === 0) await new Promise(resume => setTimeout(resume, 1));
     }
     gateway.engine.pages = null;
