@@ -75,7 +75,9 @@ export class Dispatcher {
         failOrphans(this.#desk, turn, lane);
         continue;
       }
+      // A lane that finds no place keeps its turn.
       if (!hasPlace(main, command.pace.fast)) return;
+      this.#passTurn(lane);
       this.#send(
         turn,
         main,
@@ -89,11 +91,15 @@ export class Dispatcher {
     const lanes = [...this.#desk.lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
       const lane = lanes[(this.#turnOf + step) % lanes.length]!;
-      if (lane.waiting === 0 || this.#isFull(lane)) continue;
-      this.#turnOf = (this.#turnOf + step + 1) % lanes.length;
-      return lane;
+      if (lane.waiting > 0 && !this.#isFull(lane)) return lane;
     }
     return null;
+  }
+
+  /** The lane has had its turn: the one after it is next. */
+  #passTurn(lane: Lane): void {
+    const lanes = [...this.#desk.lanes.values()];
+    this.#turnOf = (lanes.indexOf(lane) + 1) % lanes.length;
   }
 
   #isFull(lane: Lane): boolean {
