@@ -10,7 +10,9 @@ import type { Config } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
 import { compareForReload } from '../config/reload.ts';
 import type { ReloadReply } from '../http/administration.ts';
+import { makeAuthenticate } from '../http/auth.ts';
 import type { ServerLog } from '../http/log.ts';
+import { makeRouteTable } from '../http/route-table.ts';
 import { apiRoutes } from '../http/routes/api.ts';
 import { type Server, serve } from '../http/server.ts';
 import { type Link, openLink } from '../runtime/link.ts';
@@ -166,9 +168,11 @@ export class Gateway {
 
   readonly startEdge = async (): Promise<Running> => {
     const { listen } = this.#config.api;
+    const table = makeRouteTable(apiRoutes);
     this.#server = await serve({
       listen,
-      routes: apiRoutes,
+      table: () => table,
+      authenticate: makeAuthenticate(Date.now),
       engine: this.engine,
       log: requestLog(this.#log),
       nowMs: Date.now,

@@ -9,10 +9,12 @@ import type { JobView } from '../../actors/job/view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { Administration } from '../../http/administration.ts';
+import { makeAuthenticate } from '../../http/auth.ts';
 import type { Engine, LogPage, OnOver, RunSubmission, Submission } from '../../http/engine.ts';
 import { EventStreams } from '../../http/event-streams.ts';
 import type { RequestLine } from '../../http/log.ts';
 import type { Route } from '../../http/route.ts';
+import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { type Server, serve } from '../../http/server.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
@@ -254,6 +256,8 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
   };
   const listen = { host: '127.0.0.1', port: 0 };
   const nowMs = () => startedAtMs + 90_500;
-  const server = await serve({ listen, routes, engine, log, nowMs, idPrefix: 'test' });
+  const table = makeRouteTable(routes);
+  const authenticate = makeAuthenticate(nowMs);
+  const server = await serve({ listen, table: () => table, authenticate, engine, log, nowMs, idPrefix: 'test' });
   return { url: `http://127.0.0.1:${server.port}`, server, engine, lines, faults };
 }

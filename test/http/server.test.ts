@@ -1,6 +1,7 @@
 // The server itself: starting, stopping, and handlers that misbehave.
 import { afterEach, describe, expect, test } from 'vitest';
 import { json, open, type Route, route } from '../../http/route.ts';
+import { makeRouteTable } from '../../http/route-table.ts';
 import { makeRouter } from '../../http/router.ts';
 import { serve } from '../../http/server.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -26,7 +27,16 @@ describe('serve', () => {
     const { server, engine } = await start();
     const log = { debug: false, request() {}, fault() {} };
     const listen = { host: '127.0.0.1', port: server.port };
-    const second = serve({ listen, routes: [], engine, log, nowMs: Date.now, idPrefix: 'x' });
+    const table = makeRouteTable([]);
+    const second = serve({
+      listen,
+      table: () => table,
+      authenticate: () => undefined,
+      engine,
+      log,
+      nowMs: Date.now,
+      idPrefix: 'x',
+    });
     await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${server.port}`);
   });
 
