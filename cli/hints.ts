@@ -1,7 +1,7 @@
-// What to try, printed once the service is up.
+// What to try, said once the service is up.
 import type { Started } from './start.ts';
 
-export function printHints({ gateway, url, local }: Started): void {
+export function hints({ gateway, url, local }: Started): string[] {
   const { pipelines, plugins } = gateway.engine.config();
   const lines = [`headgate is up at ${url}`];
   if (local) {
@@ -20,5 +20,5 @@ export function printHints({ gateway, url, local }: Started): void {
     `  curl -s ${authorization} ${url}/job/<job_id>`,
     `  curl -s ${authorization} ${url}/job/<job_id>/tree`,
   );
-  process.stderr.write(`${lines.join('\n')}\n`);
+  return lines;
 }

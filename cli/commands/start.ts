@@ -1,0 +1,27 @@
+// `headgate start`: the service itself.
+import { Option } from 'commander';
+import { command, configOption } from '../command.ts';
+import { parseMs } from '../quantity.ts';
+
+export const startCommand = command<{ config?: string; grace: number }>({
+  usage: 'start',
+  description: 'run the service until SIGTERM or SIGINT; SIGHUP reloads the configuration',
+  examples: ['headgate start --config examples/dependency-report'],
+  options: [
+    configOption(),
+    new Option('--grace <duration>', 'how long running jobs may take to finish when it is stopped')
+      .argParser(parseMs)
+      .default(30_000, '30s'),
+  ],
+  statuses:
+    '0 stopped when asked to, 70 a defect, 74 the disk failed, 75 another process has the state, 78 configuration',
+  async run({ options: { config: path, grace: graceMs }, out }) {
+    const [{ start }, { hints }] = await Promise.all([import('../start.ts'), import('../hints.ts')]);
+    const started = await start({ path, graceMs });
+    if (!started) return process.exit();
+    const { url, local } = started;
+    if (out.json) await out.answer({ url, token_file: local?.file ?? null }, () => []);
+    else for (const line of hints(started)) out.note(line);
+    return process.exit(await started.ended);
+  },
+});

@@ -1,0 +1,31 @@
+// Why a command failed: the exit status, a line for people, and a problem document for programs.
+import { exitStatus } from './exit-status.ts';
+
+/** RFC 9457, as the service answers it, or as the command makes it; `code` is stable. */
+export type ProblemDocument = {
+  readonly type: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly code: string;
+  readonly [member: string]: unknown;
+};
+
+/** Thrown by a command; `run.ts` says it and ends with its status. */
+export class Failure extends Error {
+  readonly exitStatus: number;
+  readonly problem: ProblemDocument;
+
+  constructor(status: number, problem: ProblemDocument, cause?: unknown) {
+    super(problem.detail, { cause });
+    this.exitStatus = status;
+    this.problem = problem;
+  }
+}
+
+export function failure(status: number, code: string, title: string, detail: string, cause?: unknown): Failure {
+  return new Failure(status, { type: 'about:blank', title, detail, code }, cause);
+}
+
+export function usageFailure(detail: string): Failure {
+  return failure(exitStatus.usage, 'usage', 'Wrong use of the command', detail);
+}

@@ -1,0 +1,19 @@
+// What a command may touch of the process it runs in. A test hands in its own.
+import type { Readable, Writable } from 'node:stream';
+
+/** `isTTY` and `columns` are there when it is a terminal. */
+export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+export type Source = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown };
+
+export type Io = {
+  readonly stdin: Source;
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly cwd: string;
+};
+
+export function processIo(): Io {
+  const { stdin, stdout, stderr, env } = process;
+  return { stdin, stdout, stderr, env, cwd: process.cwd() };
+}

@@ -1,0 +1,68 @@
+// The commander programme, made from the commands' declarations.
+import { Command } from 'commander';
+import type { Call, CommandDeclaration } from './command.ts';
+import type { Io } from './io.ts';
+import { Output } from './output.ts';
+import { version } from './version.ts';
+
+/** What each group of commands is about. */
+const groups: { readonly [words: string]: string } = {
+  config: 'look at the configuration without starting anything',
+  vault: 'secrets, and to whom they are delivered',
+};
+
+/** `done` is called with the exit status of the command that ran. */
+export function makeProgram(
+  commands: readonly CommandDeclaration[],
+  io: Io,
+  done: (exitStatus: number) => void,
+): Command {
+  const program = new Command('headgate')
+    .description('A job-execution gateway: plugins and pipelines as durable jobs.')
+    .version(version)
+    .exitOverride()
+    .showHelpAfterError('(add --help for more)')
+    .configureOutput({
+      writeOut: text => void io.stdout.write(text),
+      writeErr: text => void io.stderr.write(text),
+      getOutHelpWidth: () => io.stdout.columns ?? 100,
+      getErrHelpWidth: () => io.stderr.columns ?? 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  for (const declaration of commands) register(program, declaration, io, done);
+  return program;
+}
+
+function register(program: Command, declaration: CommandDeclaration, io: Io, done: (exitStatus: number) => void): void {
+  const { usage, description, examples, options, statuses, run } = declaration;
+  const words = usage.split(' ').filter(word => /^\w/.test(word));
+  const parent = words.slice(0, -1).reduce((outer, _, depth) => group(outer, words.slice(0, depth + 1)), program);
+  const own = parent
+    .command(
+      usage
+        .split(' ')
+        .slice(words.length - 1)
+        .join(' '),
+    )
+    .description(description);
+  for (const option of options) own.addOption(option);
+  own.option('--json', 'print one JSON document on stdout, and everything else on stderr');
+  if (statuses) own.addHelpText('after', `\nExit status: ${statuses}`);
+  const heading = examples.length > 1 ? 'Examples' : 'Example';
+  own.addHelpText('after', `\n${heading}:\n${examples.map(line => `  ${line}`).join('\n')}`);
+  own.action(async () => {
+    const given = own.opts<{ json?: true }>();
+    const call: Call = { options: given, args: own.processedArgs, io, out: new Output(io, given.json === true) };
+    done(await run(call as Call<never>));
+  });
+}
+
+function group(outer: Command, words: readonly string[]): Command {
+  const name = words.at(-1)!;
+  const known = outer.commands.find(inner => inner.name() === name);
+  if (known) return known;
+  const description = groups[words.join(' ')];
+  if (!description) throw new Error(`the group of commands "${words.join(' ')}" has no description`);
+  return outer.command(name).description(description);
+}
