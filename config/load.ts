@@ -1,7 +1,6 @@
 // Files on disk to one frozen, checked `Config`, or everything that is wrong with them.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
-import type { JsonObject } from '../runtime/packing.ts';
 import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config } from './config.ts';
@@ -54,7 +53,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const start = { file: main.file, line: 1, column: 1 };
   const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
   const compiler = makeSchemaCompiler();
-  const root = checkShape(merged, settingsSchema as unknown as JsonObject, report);
+  const root = checkShape(merged, settingsSchema, report);
 
   const roots = readPluginRoots(root, main.file);
   const discovery = discoverPlugins(roots, disk, makeManifestReader(disk, compiler), report);

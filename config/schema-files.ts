@@ -9,7 +9,7 @@ const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 
 /** Of configuration files, with pipelines, and with `${NAME}` wherever a value can stand. */
 export function configSchema(): JsonObject {
-  const settings = forFiles(plain(settingsSchema), true) as JsonObject;
+  const settings = forFiles(settingsSchema, true) as JsonObject;
   const properties = { ...(settings['properties'] as JsonObject), pipelines: pipelinesSchema };
   return { $schema: draft, title: 'headgate configuration', ...settings, properties, definitions: pipelineDefinitions };
 }
@@ -23,8 +23,8 @@ export function manifestFileSchema(): JsonObject {
     type: 'object',
     if: isDuctile,
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: forFiles(plain(openManifestSchema), false),
-    else: forFiles(plain(manifestSchema), false),
+    then: forFiles(openManifestSchema, false),
+    else: forFiles(manifestSchema, false),
   };
 }
 
@@ -32,10 +32,6 @@ export function manifestFileSchema(): JsonObject {
 export function schemaFiles(): { readonly [name: string]: string } {
   const format = (schema: JsonObject): string => `${JSON.stringify(schema, null, 2)}\n`;
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
-}
-
-function plain(schema: unknown): JsonObject {
-  return JSON.parse(JSON.stringify(schema)) as JsonObject;
 }
 
 /** Without our own keyword; values that are checked after interpolation may be variables before it. */

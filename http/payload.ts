@@ -36,7 +36,7 @@ export function checkPayload(config: Config, schema: JsonObject | null, payload:
 }
 
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
-  const result = compiler(schema, 'first');
+  const result = compiler(schema);
   if (!result.ok) throw new Error(`a schema does not compile: ${result.message}`);
   return result.check;
 }

@@ -1,7 +1,8 @@
 // A route, declared once: the router, authorization, validation and the documents are derived from this.
-import type { TSchema } from '@sinclair/typebox';
+
 import type { Config } from '../config/config.ts';
 import type { Scope } from '../config/section/scope.ts';
+import type { Schema } from '../runtime/schema-type.ts';
 import type { Caller } from './auth.ts';
 import type { Engine } from './engine.ts';
 import type { Problem, ProblemCode } from './problem.ts';
@@ -88,11 +89,11 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly access: Access;
   readonly query: Q;
   /** A JSON body, which may be left out. */
-  readonly body: TSchema | null;
+  readonly body: Schema | null;
   /** Refusals of its own, for the documents; those that follow from access, query and body are known anyway. */
   readonly problems?: readonly ProblemCode[];
   /** What it answers, by status; problems besides. */
-  readonly answers: { readonly [status: number]: { readonly description: string; readonly schema: TSchema | null } };
+  readonly answers: { readonly [status: number]: { readonly description: string; readonly schema: Schema | null } };
   /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */
   find(call: Call<Params<P>, unknown, unknown>): F | Problem;
   handle(call: Call<Params<P>, Query<Q>, F>): Answer | Promise<Answer>;

@@ -21,30 +21,35 @@ export type SchemaCheck = (value: unknown) => Mismatch[];
 export type CompiledSchema =
   | { readonly ok: true; readonly check: SchemaCheck }
   | { readonly ok: false; readonly message: string };
-/** `every`: all mismatches, for trusted values; `first`: stops at the first, so that a hostile value costs little. */
-export type SchemaCompiler = (schema: JsonObject, mismatches: 'every' | 'first') => CompiledSchema;
+/** Stops at the first mismatch, so that a hostile value costs little. Whether the schema is right as a schema is not looked at. */
+export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
 /** A compiler of its own for each configuration: what it compiled goes when the configuration goes. */
 export function makeSchemaCompiler(): SchemaCompiler {
-  const engines = new Map<string, Ajv>();
-  return (schema, mismatches) => {
-    const isOld = typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
-    const wrong = metaProblem(isOld, schema);
-    if (wrong !== null) return { ok: false, message: wrong };
-    const key = `${isOld}:${mismatches}`;
-    const engine = engines.get(key) ?? makeEngine(isOld, mismatches === 'every');
-    engines.set(key, engine);
+  const engines = new Map<boolean, Ajv>();
+  return schema => {
+    const engine = engines.get(isOld(schema)) ?? makeEngine(isOld(schema));
+    engines.set(isOld(schema), engine);
     return compile(engine, schema);
   };
 }
 
+/**
+ * Compiles a schema of this code: every mismatch is told, patterns are JavaScript's, and the schema is taken to be right. Such a
+ * check runs a few times in the life of a process: it is made to compile quickly, not to run quickly.
+ */
+export function compileOwnSchema(schema: JsonObject): SchemaCheck {
+  const validate = new Ajv2020({ ...common, allErrors: true, code: { optimize: false } }).compile(schema);
+  return value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf));
+}
+
 const metaEngines = new Map<boolean, Ajv>();
 
-/** What is wrong with a schema as a schema. */
-function metaProblem(isOld: boolean, schema: JsonObject): string | null {
-  const options: Options = { strict: false, logger: false, validateFormats: false };
-  const engine = metaEngines.get(isOld) ?? (isOld ? new Ajv(options) : new Ajv2020(options));
-  metaEngines.set(isOld, engine);
+/** What is wrong with a schema as a schema; null when it is right. */
+export function schemaProblem(schema: JsonObject): string | null {
+  const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
+  const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));
+  metaEngines.set(isOld(schema), engine);
   try {
     if (engine.validateSchema(schema) === true) return null;
   } catch (error) {
@@ -53,20 +58,24 @@ function metaProblem(isOld: boolean, schema: JsonObject): string | null {
   return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
-function makeEngine(isOld: boolean, allErrors: boolean): Ajv {
-  const options: Options = {
-    allErrors,
-    strict: false,
-    verbose: true,
-    logger: false,
-    ownProperties: true,
-    addUsedSchema: false,
-    // Done before, by engines that are made once.
-    validateSchema: false,
-    validateFormats: false,
-    code: { regExp: schemaPatterns },
-  };
-  return isOld ? new Ajv(options) : new Ajv2020(options);
+/** Drafts before 2019, in which some words mean something else. */
+function isOld({ $schema }: JsonObject): boolean {
+  return typeof $schema === 'string' && /draft-0[67]/.test($schema);
+}
+
+const common: Options = {
+  strict: false,
+  verbose: true,
+  logger: false,
+  ownProperties: true,
+  addUsedSchema: false,
+  validateSchema: false,
+  validateFormats: false,
+};
+
+function makeEngine(old: boolean): Ajv {
+  const options: Options = { ...common, code: { regExp: schemaPatterns } };
+  return old ? new Ajv(options) : new Ajv2020(options);
 }
 
 const ownId = 'schema:this';

@@ -1,6 +1,6 @@
 // Checks a tree against a JSON Schema and says what breaks it in words, at the place in the file.
 
-import { type Mismatch, makeSchemaCompiler, type SchemaCheck } from '../../runtime/json-schema.ts';
+import { compileOwnSchema, type Mismatch, type SchemaCheck } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import {
   describeKind,
@@ -17,16 +17,14 @@ import type { Problem, Report } from './problem.ts';
 import { closest, hint } from './suggestion.ts';
 
 // Our own schemas are few and fixed: compiled once, not with every load.
-const compile = makeSchemaCompiler();
 const compiled = new WeakMap<JsonObject, SchemaCheck>();
 
 function checkOf(schema: JsonObject): SchemaCheck {
   const known = compiled.get(schema);
   if (known !== undefined) return known;
-  const made = compile(schema, 'every');
-  if (!made.ok) throw new Error(`the schema itself is wrong: ${made.message}`);
-  compiled.set(schema, made.check);
-  return made.check;
+  const check = compileOwnSchema(schema);
+  compiled.set(schema, check);
+  return check;
 }
 
 /** A tree whose known keys with nothing behind them are unset; what is wrong with it is reported. */

@@ -1,6 +1,6 @@
 // The commands of a manifest, with schemas that compile.
 
-import type { SchemaCompiler } from '../../runtime/json-schema.ts';
+import { type SchemaCompiler, schemaProblem } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { formatPlace, type Report } from '../check/problem.ts';
 import type { Command, Manifest } from '../config.ts';
@@ -67,8 +67,14 @@ function readSchema(
     report({ place: placesAt(root, keyPath).value, path: keyPath, message: expanded.message });
     return null;
   }
-  const compiled = compiler(expanded.schema, 'first');
-  if (compiled.ok) return expanded.schema;
-  report({ place: node.place, path, message: `is not a JSON Schema that can be used: ${compiled.message}` });
+  const wrong = schemaProblem(expanded.schema) ?? compileProblem(compiler, expanded.schema);
+  if (wrong === null) return expanded.schema;
+  report({ place: node.place, path, message: `is not a JSON Schema that can be used: ${wrong}` });
   return null;
+}
+
+/** Such as a reference to what is not there. */
+function compileProblem(compiler: SchemaCompiler, schema: JsonObject): string | null {
+  const compiled = compiler(schema);
+  return compiled.ok ? null : compiled.message;
 }

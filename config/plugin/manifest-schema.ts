@@ -1,6 +1,7 @@
 // The JSON Schema of a plugin's manifest.yaml.
-import { Type } from '@sinclair/typebox';
+
 import type { JsonObject } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
 
 const { optional } = field;
@@ -76,7 +77,7 @@ export const manifestSchema = field.closedMap(
 );
 
 /** The same without the ban on unknown keys, for `ductile.plugin`. */
-export const openManifestSchema = withUnknownKeys(manifestSchema as unknown as JsonObject);
+export const openManifestSchema = withUnknownKeys(manifestSchema);
 
 function withUnknownKeys(schema: JsonObject): JsonObject {
   const entries = Object.entries(schema).flatMap(([key, value]) => {

@@ -1,7 +1,6 @@
 // One manifest.yaml: bytes to a checked `Manifest`, or what is wrong with it.
 import { dirname, sep } from 'node:path';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
-import type { JsonObject } from '../../runtime/packing.ts';
 import type { Problem, Report } from '../check/problem.ts';
 import { checkShape } from '../check/shape.ts';
 import type { Command, Manifest } from '../config.ts';
@@ -40,7 +39,7 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     if (parsed === null) return { name: fallbackName, namePlace: start, manifest: null, problems };
 
     const isDuctile = textOf(nodeAt(parsed, 'manifest_spec')) === 'ductile.plugin';
-    const schema = isDuctile ? openManifestSchema : (manifestSchema as unknown as JsonObject);
+    const schema = isDuctile ? openManifestSchema : manifestSchema;
     const root = checkShape(parsed, schema, report);
     const name = textOf(nodeAt(root, 'name')) ?? fallbackName;
     const namePlace = placesAt(root, ['name']).value;

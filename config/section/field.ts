@@ -1,5 +1,5 @@
 // The building blocks of the JSON Schemas: every field says what is expected of it, for messages and for editors.
-import { type SchemaOptions, type TArray, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
 
 /** `expected` completes "must be …". `description` is for editors. */
@@ -10,7 +10,7 @@ const nameExpected = 'a name of letters, digits, "_" and "-", at most 128 of the
 /** Of plugins, instances and commands. `__proto__` would be no key of plain objects. */
 export const nameRule = { pattern: namePattern, not: { const: '__proto__' }, expected: nameExpected };
 
-export function text(options: FieldOptions & SchemaOptions) {
+export function text(options: FieldOptions & Schema) {
   return Type.String({ minLength: 1, ...options });
 }
 
@@ -35,7 +35,7 @@ export function count(minimum: number, description: string, maximum = Number.MAX
 
 export function oneOf(values: readonly string[], description: string) {
   const expected = values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.join(', ')}`;
-  return Type.Unsafe<string>({ type: 'string', enum: [...values], expected, description });
+  return Type.String({ enum: [...values], expected, description });
 }
 
 export function duration(description: string) {
@@ -64,17 +64,17 @@ export function freeMap(description: string) {
 }
 
 /** A map with known keys only; those not wrapped in `optional` are required. */
-export function closedMap<T extends TProperties>(properties: T, description: string): TObject<T> {
+export function closedMap(properties: Properties, description: string): Schema {
   return Type.Object(properties, { additionalProperties: false, expected: 'a map of settings', description });
 }
 
 /** A map from names to values of one kind. */
-export function mapOf(value: TSchema, description: string, keys?: typeof nameRule): TObject {
+export function mapOf(value: Schema, description: string, keys?: typeof nameRule): Schema {
   const propertyNames = keys === undefined ? {} : { propertyNames: keys };
   return Type.Object({}, { additionalProperties: value, expected: 'a map', description, ...propertyNames });
 }
 
-export function listOf<T extends TSchema>(items: T, description: string): TArray<T> {
+export function listOf(items: Schema, description: string): Schema {
   return Type.Array(items, { expected: 'a list', description });
 }
 

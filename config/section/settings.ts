@@ -1,5 +1,5 @@
 // The JSON Schema of a configuration file, after interpolation and merging.
-import { Type } from '@sinclair/typebox';
+import { Type } from '../../runtime/schema-type.ts';
 import { logLevels } from '../config.ts';
 import * as field from './field.ts';
 import { scopes } from './scope.ts';

@@ -3,7 +3,7 @@ import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { commandDescription } from './description.ts';
 import { embedSchema } from './references.ts';
-import { acceptedSchema, problemSchema } from './schemas.ts';
+import { accepted, problemDetails } from './schemas.ts';
 
 export type DocumentOf = {
   readonly title: string;
@@ -29,7 +29,7 @@ export function openapiDocument({ title, version, plugins, operationIds }: Docum
     servers: [{ url: '/' }],
     paths,
     components: {
-      ...(plugins.length === 0 ? {} : { schemas: { ...schemas, AcceptedJob: acceptedSchema, Problem: problemSchema } }),
+      ...(plugins.length === 0 ? {} : { schemas: { ...schemas, AcceptedJob: accepted, Problem: problemDetails } }),
       securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
     },
   };

@@ -1,6 +1,5 @@
 // The shapes that many answers share: an accepted job, and a refusal.
-import { Type } from '@sinclair/typebox';
-import type { JsonObject } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
 
 export const accepted = Type.Object({
   job_id: Type.String({ format: 'uuid' }),
@@ -36,11 +35,3 @@ export const problemDetails = Type.Object({
     }),
   ),
 });
-
-export const acceptedSchema = plainSchema(accepted);
-export const problemSchema = plainSchema(problemDetails);
-
-/** Without what only TypeBox sees. */
-export function plainSchema(schema: object): JsonObject {
-  return JSON.parse(JSON.stringify(schema)) as JsonObject;
-}

@@ -1,7 +1,7 @@
 // The reference of the HTTP interface, written from the route table, the schemas and the table of problems. Pure.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { jsonDepthMax } from '../json.ts';
-import { plainSchema, problemDetails } from '../openapi/schemas.ts';
+import { problemDetails } from '../openapi/schemas.ts';
 import { type ProblemCode, problems } from '../problem.ts';
 import type { Access, Route } from '../route.ts';
 import { treeJobsMax } from '../routes/synchronous-run.ts';
@@ -65,7 +65,7 @@ function writeRoute(route: Route): string {
   const needs = access.kind === 'open' ? 'Open.' : `Needs one of ${accessWords(access)}.`;
   const answered = Object.entries(answers).map(([status, { description, schema }]) => {
     const said = `**${status}** ${description}`;
-    return schema === null ? said : `${said}\n\n${code(shapeOf(plainSchema(schema)))}`;
+    return schema === null ? said : `${said}\n\n${code(shapeOf(schema))}`;
   });
   const own = problemsOf(route).map(problemWords);
   return [
@@ -73,7 +73,7 @@ function writeRoute(route: Route): string {
     `${summary} ${needs}`,
     ...(route.notes === undefined ? [] : [route.notes.trim()]),
     ...queryTable(route),
-    ...(route.body === null ? [] : [`Body, which may be left out:\n\n${code(shapeOf(plainSchema(route.body)))}`]),
+    ...(route.body === null ? [] : [`Body, which may be left out:\n\n${code(shapeOf(route.body))}`]),
     ...answered,
     ...(own.length === 0 ? [] : [`Refusals: ${own.join(', ')}.`]),
   ].join('\n\n');
@@ -109,7 +109,7 @@ function writeProblems(): string {
 
 Every refusal is \`application/problem+json\` (RFC 9457). Clients decide by \`code\`, which is stable.
 
-${code(shapeOf(plainSchema(problemDetails)))}
+${code(shapeOf(problemDetails))}
 
 Any request can be answered ${everywhere.map(problemWords).join(', ')}. Where several things are wrong, the order is 503, 401, 403, 404,
 405, 413, 415, 400. 401 carries \`WWW-Authenticate: Bearer\`, 405 \`Allow\`, 503 \`Retry-After\`.

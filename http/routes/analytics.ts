@@ -1,7 +1,8 @@
 // Analytics (interface, 4.5; decisions, section 5): the queue now, and the last day in figures.
-import { Type } from '@sinclair/typebox';
+
 import { activeJobsMax } from '../../actors/job/analytics.ts';
 import { statuses } from '../../actors/job/record.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { timestamp } from '../timestamp.ts';

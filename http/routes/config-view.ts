@@ -1,7 +1,8 @@
 // GET /config/view (interface, 4.5): the configuration in force, without anything that is secret.
-import { Type } from '@sinclair/typebox';
+
 import { logLevels } from '../../config/config.ts';
 import { redacted, viewOf } from '../../config/view.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 
 const viewSchema = Type.Object({
@@ -11,8 +12,7 @@ const viewSchema = Type.Object({
     listen: Type.String(),
     tokens: Type.Array(Type.Object({ scopes: Type.Array(Type.String()) })),
   }),
-  plugins: Type.Record(
-    Type.String(),
+  plugins: Type.Map(
     Type.Object({
       enabled: Type.Boolean(),
       config: Type.Object({}, { description: `Values under telling keys are "${redacted}", at any depth.` }),

@@ -1,6 +1,7 @@
 // Discovery (interface, 4.3): what anybody may ask.
-import { Type } from '@sinclair/typebox';
+
 import type { Config } from '../../config/config.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
 import type { Engine } from '../engine.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';

@@ -1,8 +1,9 @@
 // The event stream (interface, 4.4 and 6): what happens, as it happens, as Server-Sent Events.
-import { Type } from '@sinclair/typebox';
+
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
 import type { ObservationType } from '../../actors/hub/protocol.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { problem } from '../problem.ts';
 import type { Parameter } from '../query.ts';
 import { anyOf, type Call, type Headers, type Route, route } from '../route.ts';

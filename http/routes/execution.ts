@@ -1,5 +1,5 @@
 // Execution (interface, 4.1): direct plugin calls and pipeline calls.
-import { Type } from '@sinclair/typebox';
+
 import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/protocol.ts';
 import { statuses } from '../../actors/job/record.ts';
@@ -9,6 +9,7 @@ import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { Scope } from '../../config/section/scope.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';

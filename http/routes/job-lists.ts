@@ -1,10 +1,11 @@
 // The lists of jobs and of their logs (interface, 4.2): filters, cursors, exact totals.
-import { Type } from '@sinclair/typebox';
+
 import type { Place } from '../../actors/job/journal.ts';
 import type { JobPage } from '../../actors/job/listing.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/record.ts';
 import type { Scope } from '../../config/section/scope.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import type { LogPage } from '../engine.ts';
 import { writeJobRow, writeLog } from '../job-json.ts';

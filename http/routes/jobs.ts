@@ -1,9 +1,10 @@
 // Jobs (interface, 4.2): one job, and the tree below it.
-import { Type } from '@sinclair/typebox';
+
 import { statuses } from '../../actors/job/record.ts';
 import type { JobView } from '../../actors/job/view.ts';
 import type { Scope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { type Caller, may } from '../auth.ts';
 import type { Engine } from '../engine.ts';
 import { writeJob, writeTreeJob } from '../job-json.ts';

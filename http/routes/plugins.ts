@@ -1,6 +1,7 @@
 // Plugins (interface, 2.4): the list for everybody, and one with its commands for those who may call some plugin.
-import { Type } from '@sinclair/typebox';
+
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
 import { commandDescription } from '../openapi/description.ts';
 import { type Problem, problem } from '../problem.ts';

@@ -1,11 +1,11 @@
 // The stopwatch (interface, 4.4): how long the steps of a plugin waited and ran, as percentiles.
 import { setImmediate as breathe } from 'node:timers/promises';
-import { Type } from '@sinclair/typebox';
 import { Histogram } from '../../actors/index/histogram.ts';
 import { commandStep, minuteUs, pipelineStep } from '../../actors/index/stopwatch-record.ts';
 import { type StepTimes, trendBuckets, windowOf } from '../../actors/index/stopwatch-view.ts';
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import type { Step } from '../../config/pipeline/definition.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { type Problem, problem } from '../problem.ts';
 import { flag, instant } from '../query.ts';
 import { anyOf, json, type Route, route } from '../route.ts';

@@ -1,6 +1,7 @@
 // The system (interface, 4.5): reload, doctor, selfcheck.
-import { Type } from '@sinclair/typebox';
+
 import { lookedMax } from '../../actors/job/selfcheck.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { type Problem, type ProblemItem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { timestamp } from '../timestamp.ts';

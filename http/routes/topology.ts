@@ -1,7 +1,8 @@
 // Topology (interface, 4.4): which plugin emits which signals, and who is started by them.
-import { Type } from '@sinclair/typebox';
+
 import { type Topology, topologyOf } from '../../actors/pipeline/topology.ts';
 import type { Config } from '../../config/config.ts';
+import { Type } from '../../runtime/schema-type.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { timestamp } from '../timestamp.ts';
 

@@ -15,7 +15,7 @@ export class PayloadChecks {
     if (!schema) return null;
     let check = this.#compiled.get(schema);
     if (check === undefined) {
-      const compiled = this.#compiler(schema, 'first');
+      const compiled = this.#compiler(schema);
       const reason = compiled.ok ? null : `the input schema is wrong: ${compiled.message}`;
       check = compiled.ok ? value => mismatch(compiled.check, value) : () => reason;
       this.#compiled.set(schema, check);

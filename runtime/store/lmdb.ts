@@ -47,9 +47,9 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
     encoding: 'binary',
     keyEncoding: 'binary',
   });
-  const of = Object.fromEntries(
-    names.map(name => [name, env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' })]),
-  ) as Sheets<T>['of'];
+  const openOne = (name: T) => env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' });
+  // One transaction: each database that is new would be a commit of its own, and wait for the disk.
+  const of = env.transactionSync(() => Object.fromEntries(names.map(name => [name, openOne(name)]))) as Sheets<T>['of'];
   return { env, of };
 }
 

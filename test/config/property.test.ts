@@ -1,6 +1,6 @@
 // What holds for every input: merging is associative, variables are values, loading never throws, quantities round-trip.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how variables are written
-import fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { Problem } from '../../config/check/problem.ts';
@@ -12,6 +12,7 @@ import { interpolate, interpolateTree } from '../../config/source/interpolation.
 import { mergeTrees } from '../../config/source/merge.ts';
 import { plainValue, type SourceNode } from '../../config/source/tree.ts';
 import type { Json } from '../../runtime/packing.ts';
+import { fc } from '../seed.ts';
 
 const key = fc.constantFrom('a', 'b', 'c');
 const tree = fc.letrec<{ node: unknown; map: unknown }>(tie => ({

@@ -1,4 +1,6 @@
-// Chance with a seed: the same seed, the same numbers. The seed of a run is printed, and can be given by TEST_SEED.
+// Chance with a seed: the same seed, the same numbers. The seed of a run is printed.
+
+import { testSeed } from '../seed.ts';
 
 export type Random = {
   readonly seed: number;
@@ -7,7 +9,7 @@ export type Random = {
 };
 
 /** mulberry32. */
-export function seededRandom(seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)): Random {
+export function seededRandom(seed = testSeed): Random {
   let state = seed >>> 0;
   function next(): number {
     state = (state + 0x6d2b79f5) >>> 0;

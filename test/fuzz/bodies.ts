@@ -1,5 +1,5 @@
 // Bodies that no honest client sends.
-import fc from 'fast-check';
+import { fc } from '../seed.ts';
 
 /** What the gateway of the test takes at most. */
 export const bodyBytesMax = 65_536;

@@ -1,5 +1,5 @@
 // Bytes that are no sound request: framing, lines and encodings that the HTTP parser, or the guard behind it, must bear.
-import fc from 'fast-check';
+import { fc } from '../seed.ts';
 import { packetsOf, plain, type Request } from './request.ts';
 
 const line = '\r\n';

@@ -1,5 +1,5 @@
 // Whether an answer is one that the route table declares: its status, its code, and a body that fits its schema.
-import { plainSchema, problemDetails } from '../../http/openapi/schemas.ts';
+import { problemDetails } from '../../http/openapi/schemas.ts';
 import { type ProblemCode, problems } from '../../http/problem.ts';
 import { everywhere, problemsOf } from '../../http/reference/route-problems.ts';
 import type { Route } from '../../http/route.ts';
@@ -19,17 +19,17 @@ export function makeJudge(routes: readonly Route[]): Judge {
   const router = makeRouter(routes);
   const compile = makeSchemaCompiler();
   const compiled = (schema: JsonObject): SchemaCheck => {
-    const result = compile(schema, 'first');
+    const result = compile(schema);
     if (!result.ok) throw new Error(result.message);
     return result.check;
   };
-  const fitsProblem = compiled(plainSchema(problemDetails));
+  const fitsProblem = compiled(problemDetails);
   const always = everywhere.filter(code => code !== 'internal_error');
   const declared = new Map(
     routes.map(route => {
       const refusals = problemsOf(route).filter(code => code !== 'stopping');
       const answers = Object.entries(route.answers).map(([status, { schema }]) => {
-        const check = schema === null ? null : compiled(plainSchema(schema));
+        const check = schema === null ? null : compiled(schema);
         return [Number(status), { check, isStream: schema?.['type'] === 'string' }] as const;
       });
       return [route, { codes: new Set([...refusals, ...always]), answers: new Map(answers) }] as const;

@@ -1,5 +1,5 @@
 // What is done to valid requests so that they are odd, wrong or hostile, while their framing stays sound.
-import fc from 'fast-check';
+import { fc } from '../seed.ts';
 import { hostileBodies } from './bodies.ts';
 import type { Request } from './request.ts';
 

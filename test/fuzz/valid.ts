@@ -1,7 +1,8 @@
 // Requests that must be taken: the operations of the gateway's OpenAPI document, and the routes of the table.
-import fc from 'fast-check';
+
 import type { Route } from '../../http/route.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
+import { fc } from '../seed.ts';
 import { plain, type Request } from './request.ts';
 
 /** What the running gateway has. */

@@ -1,7 +1,8 @@
 // Strict JSON: everything that JSON.parse takes and that is safe comes out equal; the rest is refused, never thrown.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { jsonDepthMax, readJson } from '../../http/json.ts';
+import { fc } from '../seed.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);

@@ -1,11 +1,12 @@
 // Random lives of the job actor: whatever fails, every accepted job ends once, and the store agrees with itself.
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { decodeAttempt } from '../../actors/job/attempt.ts';
 import { journalEntryBytes } from '../../actors/job/journal.ts';
 import { findJob } from '../../actors/job/view.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
+import { fc } from '../seed.ts';
 import { calm, command, config, dice, type Faults, plugin, Simulation } from './simulator.ts';
 
 const plugins = [

@@ -1,13 +1,17 @@
 // The house keeps its laws, and the checker is seen to catch each way of breaking them.
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { checkHouse, tell } from './floors.ts';
 import { readHouse, sourceFile } from './house.ts';
 
+const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+const dependencies = Object.keys(JSON.parse(manifest).dependencies);
+
 test('every file keeps the floors, the import rules and the habits', () => {
   const files = readHouse(fileURLToPath(new URL('../..', import.meta.url)));
   expect(files.length).toBeGreaterThan(100);
-  expect(checkHouse(files).map(tell)).toEqual([]);
+  expect(checkHouse(files, dependencies).map(tell)).toEqual([]);
 });
 
 test('a house in order has nothing to tell', () => {
@@ -55,6 +59,11 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
     'runtime/b.ts: imports lmdb: only one file may, and runtime/a.ts does',
   ],
   [
+    'a package that is not installed with it',
+    { 'runtime/a.ts': "import { v4 } from 'uuid';", 'test/b.ts': "import fc from 'fast-check';" },
+    'runtime/a.ts: imports uuid: it is no dependency',
+  ],
+  [
     'a second ajv on one floor',
     { 'config/a.ts': "import { Ajv } from 'ajv';", 'config/b.ts': "import A from 'ajv/dist/2020.js';" },
     'config/b.ts: imports ajv: only one file may, and config/a.ts does',
@@ -90,7 +99,7 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
 
 test('the checker catches a file that does not say its purpose', () => {
   const told = ['http/a.ts: does not open with a comment that says its purpose'];
-  expect(checkHouse([sourceFile('http/a.ts', "import 'b';\n// Late.\n")]).map(tell)).toEqual(told);
+  expect(checkHouse([sourceFile('http/a.ts', "import './b.ts';\n// Late.\n")], dependencies).map(tell)).toEqual(told);
 });
 
 test('what stands in a template or a comment is no code', () => {
@@ -100,5 +109,8 @@ test('what stands in a template or a comment is no code', () => {
 
 /** Files that say their purpose, and then this. */
 function check(files: { readonly [path: string]: string }): string[] {
-  return checkHouse(Object.entries(files).map(([path, text]) => sourceFile(path, `// A part.\n${text}`))).map(tell);
+  return checkHouse(
+    Object.entries(files).map(([path, text]) => sourceFile(path, `// A part.\n${text}`)),
+    dependencies,
+  ).map(tell);
 }

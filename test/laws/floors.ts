@@ -30,12 +30,19 @@ const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/console\.ts$/];
 /** Loaded by tools that want a default export. */
 const mayDefault = [/^vitest\.config\.ts$/, /^test\/build\.ts$/, /^runtime\/host\/thread\.ts$/];
 
-export function checkHouse(files: readonly SourceFile[]): Problem[] {
+/** `dependencies`: the packages that are installed wherever the house is. */
+export function checkHouse(files: readonly SourceFile[], dependencies: readonly string[]): Problem[] {
   return [
+    ...files.flatMap(file => checkPackages(file, dependencies).map(rule => ({ path: file.path, rule }))),
     ...files.flatMap(file => [...checkImports(file), ...checkText(file)].map(rule => ({ path: file.path, rule }))),
     ...checkHeavy(files),
     ...checkCycles(files),
   ];
+}
+
+function checkPackages({ path, packages }: SourceFile, dependencies: readonly string[]): string[] {
+  if (!floors.includes(floorOf(path))) return [];
+  return packages.filter(name => !dependencies.includes(name)).map(name => `imports ${name}: it is no dependency`);
 }
 
 function checkImports({ path, imports, packages }: SourceFile): string[] {

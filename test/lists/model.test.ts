@@ -1,5 +1,5 @@
 // The lists against a naive model: whatever was accepted, ended or pruned, pages and totals are those of filtered arrays.
-import fc from 'fast-check';
+
 import { expect, test } from 'vitest';
 import { openLists } from '../../cli/lists.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -8,6 +8,7 @@ import type { Store } from '../../runtime/store/store.ts';
 import { Ledger } from '../search/ledger.ts';
 import { storages } from '../search/storage.ts';
 import { commands, type History, history, plugins, submitters } from '../search/stories.ts';
+import { fc } from '../seed.ts';
 
 const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;

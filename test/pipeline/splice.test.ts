@@ -1,5 +1,5 @@
 // Splicing packed bytes against packing whole values.
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { pack, unpack } from '../../runtime/packing.ts';
 import {
@@ -15,8 +15,10 @@ import {
   uintBytes,
   writeUint,
 } from '../../runtime/splice.ts';
+import { fc } from '../seed.ts';
 
-const json = fc.jsonValue({ maxDepth: 4 });
+/** Packing does not take `__proto__` for a key, and the edge refuses it. */
+const json = fc.jsonValue({ maxDepth: 4 }).filter(value => !JSON.stringify(value).includes('"__proto__":'));
 
 it('skips exactly one value of any kind', () => {
   fc.assert(

@@ -1,7 +1,8 @@
 // Job ids: UUIDv7 that sort by age and lead to their block.
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { blockOf, formatId, indexOf, jobId, makeBlockKeys, parseId } from '../../runtime/ids.ts';
+import { fc } from '../seed.ts';
 
 it('makes keys that only grow, whatever the clock does', () => {
   fc.assert(

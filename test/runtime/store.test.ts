@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
 import type { Range, Store } from '../../runtime/store/store.ts';
+import { fc } from '../seed.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-store-'));
 const disk = openStore(directory);

@@ -1,10 +1,11 @@
 // The search against a naive matcher: whatever was logged and pruned, in whatever steps the index grew.
-import fc from 'fast-check';
+
 import { expect, test } from 'vitest';
 import { Feed } from '../../actors/index/feed.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { openLists } from '../../cli/lists.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import { fc } from '../seed.ts';
 import { Ledger, type NaiveLog } from './ledger.ts';
 import { storages } from './storage.ts';
 import { history, plugins, sentence, submitters } from './stories.ts';

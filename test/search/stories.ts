@@ -1,5 +1,5 @@
 // Random stories of jobs, for lists and search.
-import fc from 'fast-check';
+import { fc } from '../seed.ts';
 import type { AttemptStory, BlockStory, JobStory } from './ledger.ts';
 
 export const plugins = ['alpha', 'beta', 'pipeline'];

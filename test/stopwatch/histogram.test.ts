@@ -1,7 +1,8 @@
 // Histograms: percentiles within their bound, in memory, encoded, and put together.
-import fc from 'fast-check';
+
 import { expect, it } from 'vitest';
 import { bucketOf, Histogram, middleOf, percentileErrorMax } from '../../actors/index/histogram.ts';
+import { fc } from '../seed.ts';
 
 const times = fc.array(
   fc.double({ min: 0, max: 40, noNaN: true }).map(power => Math.floor(2 ** power) - 1),

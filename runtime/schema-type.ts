@@ -1,0 +1,54 @@
+// JSON Schemas written in code: a word for each kind of value. What they give is plain JSON.
+import type { Json, JsonObject } from './packing.ts';
+
+export type Schema = JsonObject;
+export type Properties = { readonly [name: string]: Schema };
+
+/** Properties that an object may go without; the mark is not part of the schema. */
+const optional = new WeakSet<Schema>();
+
+function kind(type: string): (options?: Schema) => Schema {
+  return (options = {}) => ({ ...options, type });
+}
+
+/** The last argument of each: further keywords, such as `description` or `minimum`. */
+export const Type = {
+  String: kind('string'),
+  Integer: kind('integer'),
+  Number: kind('number'),
+  Boolean: kind('boolean'),
+  Null: kind('null'),
+
+  /** Any value at all. */
+  Unknown: (options: Schema = {}): Schema => ({ ...options }),
+
+  Literal: (value: string | number | boolean, options: Schema = {}): Schema => ({
+    ...options,
+    const: value,
+    type: typeof value,
+  }),
+
+  Array: (items: Schema, options: Schema = {}): Schema => ({ ...options, type: 'array', items }),
+
+  /** One of them. */
+  Union: (schemas: readonly Schema[], options: Schema = {}): Schema => ({ ...options, anyOf: schemas }),
+
+  /** Properties are required unless they are wrapped in `Optional`. */
+  Object(properties: Properties, options: Schema = {}): Schema {
+    const required = Object.keys(properties).filter(name => !optional.has(properties[name]!));
+    return { ...options, type: 'object', ...(required.length > 0 ? { required } : {}), properties };
+  },
+
+  /** An object with any keys, and values of one kind. */
+  Map: (values: Schema, options: Schema = {}): Schema => ({
+    ...options,
+    type: 'object',
+    additionalProperties: values as Json,
+  }),
+
+  Optional(schema: Schema): Schema {
+    const marked = { ...schema };
+    optional.add(marked);
+    return marked;
+  },
+};
