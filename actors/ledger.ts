@@ -2,7 +2,7 @@
 
 import { randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import type { Config } from '../config/config.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { startHost } from '../runtime/host/host.ts';
@@ -10,6 +10,7 @@ import type { PluginHost } from '../runtime/host/port.ts';
 import { makeBlockKeys } from '../runtime/ids.ts';
 import { type Link, openLink } from '../runtime/link.ts';
 import { startLoop } from '../runtime/loop.ts';
+import { givenData } from '../runtime/spare-thread.ts';
 import { openStore, StoreHeld } from '../runtime/store/lmdb.ts';
 import { type Store, StoreFault, StoreFull } from '../runtime/store/store.ts';
 import { deathCounter } from '../runtime/supervisor.ts';
@@ -228,4 +229,4 @@ function openOrTell(path: string, notify: (notice: LedgerNotice) => void): Store
   }
 }
 
-run(workerData as LedgerData);
+run(await givenData<LedgerData>());

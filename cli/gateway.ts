@@ -1,5 +1,4 @@
 // The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
-import { Worker } from 'node:worker_threads';
 import { firstIdAt, type Hub, startHub as openHub } from '../actors/hub/actor.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
@@ -21,6 +20,7 @@ import { openIndexReader, openReader } from '../runtime/store/lmdb.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
+import { indexerThread, ledgerThread } from './threads.ts';
 import { withLocalToken } from './token.ts';
 import { version } from './version.ts';
 
@@ -87,7 +87,7 @@ export class Gateway {
 
   readonly startLedger = async (): Promise<Running> => {
     const data: LedgerData = { config: this.#config, gauges: this.#gauges.shared };
-    const worker = new Worker(new URL('../actors/ledger.js', import.meta.url), { workerData: data });
+    const worker = ledgerThread.start(data);
     let onReady = (): void => {};
     let onDeath = (_: Error): void => {};
     const ready = new Promise<void>(resolve => {
@@ -140,7 +140,7 @@ export class Gateway {
 
   readonly startIndexer = async (): Promise<Running> => {
     const data: IndexerData = { path: this.#config.state.path, gauges: this.#gauges.shared };
-    const worker = new Worker(new URL('../actors/index/indexer.js', import.meta.url), { workerData: data });
+    const worker = indexerThread.start(data);
     const told = { ready: () => {}, stopped: () => {} };
     const ready = new Promise<void>(resolve => {
       told.ready = resolve;

@@ -1,6 +1,7 @@
 // The indexer thread: follows the journal and keeps the index, off the ledger thread. It may die and begin again at any moment.
 import { setPriority } from 'node:os';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
+import { givenData } from '../../runtime/spare-thread.ts';
 import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { Gauges } from '../job/gauges.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
@@ -97,4 +98,4 @@ function yieldToOthers(): void {
   } catch {}
 }
 
-run(workerData as IndexerData);
+run(await givenData<IndexerData>());

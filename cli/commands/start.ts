@@ -2,6 +2,7 @@
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { parseMs } from '../quantity.ts';
+import { prepareThreads } from '../threads.ts';
 
 export const startCommand = command<{ config?: string; grace: number }>({
   usage: 'start',
@@ -16,6 +17,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
   statuses:
     '0 stopped when asked to, 70 a defect, 74 the disk failed, 75 another process has the state, 78 configuration',
   async run({ options: { config: path, grace: graceMs }, out }) {
+    prepareThreads();
     const [{ start }, { hints }] = await Promise.all([import('../start.ts'), import('../hints.ts')]);
     const started = await start({ path, graceMs });
     if (!started) return process.exit();

@@ -90,7 +90,8 @@ export class ProcessFrames {
 
   async #attempt({ frame, plugin }: Flight, task: number, state: FrameState, startedMs: number): Promise<Settled> {
     const payload = unpack<Json>(frame.payload(task));
-    const mismatch = this.#checks.check(plugin.commands[frame.command]?.inputSchema, payload);
+    const schema = plugin.commands[frame.command]?.inputSchema;
+    const mismatch = schema ? (await this.#checks.of(schema))(payload) : null;
     if (mismatch !== null) return settleFailure(mismatch, true);
     const { deadlineMs } = frame.head;
     const deadlineAt = new Date(startedMs + deadlineMs).toISOString();

@@ -1,5 +1,5 @@
-// Checks payloads against a command's input schema.
-import { makeSchemaCompiler, type SchemaCheck } from '../json-schema.ts';
+// Checks payloads against a command's input schema. The compiler is loaded with the first schema: many plugins have none.
+import type { SchemaCheck, SchemaCompiler } from '../json-schema.ts';
 import type { Json, JsonObject } from '../packing.ts';
 import { describe } from './response.ts';
 
@@ -8,19 +8,18 @@ export type PayloadCheck = (payload: Json) => string | null;
 
 /** The checks of one configuration, each compiled when it is first needed. */
 export class PayloadChecks {
-  readonly #compiler = makeSchemaCompiler();
   readonly #compiled = new Map<JsonObject, PayloadCheck>();
+  #compile: SchemaCompiler | null = null;
 
-  check(schema: JsonObject | null | undefined, payload: Json): string | null {
-    if (!schema) return null;
-    let check = this.#compiled.get(schema);
-    if (check === undefined) {
-      const compiled = this.#compiler(schema);
-      const reason = compiled.ok ? null : `the input schema is wrong: ${compiled.message}`;
-      check = compiled.ok ? value => mismatch(compiled.check, value) : () => reason;
-      this.#compiled.set(schema, check);
-    }
-    return check(payload);
+  async of(schema: JsonObject): Promise<PayloadCheck> {
+    const known = this.#compiled.get(schema);
+    if (known !== undefined) return known;
+    this.#compile ??= (await import('../json-schema.ts')).makeSchemaCompiler();
+    const compiled = this.#compile(schema);
+    const reason = compiled.ok ? null : `the input schema is wrong: ${compiled.message}`;
+    const check: PayloadCheck = compiled.ok ? value => mismatch(compiled.check, value) : () => reason;
+    this.#compiled.set(schema, check);
+    return check;
   }
 }
 

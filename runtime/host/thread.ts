@@ -12,7 +12,7 @@ import type { Handler } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 import { makeRequest } from './request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from './response.ts';
-import { PayloadChecks } from './schema.ts';
+import { type PayloadCheck, PayloadChecks } from './schema.ts';
 import { encodeOutcome, type OutcomeHead } from './settlement.ts';
 import { Slot } from './slot.ts';
 import { FrameState } from './state.ts';
@@ -39,15 +39,17 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   const frame = new Frame(slot.frame);
   const plugin = plugins[frame.head.plugin]!;
   let handler: Handler | null = null;
+  let check: PayloadCheck | null = null;
   let refused: Settled | null = null;
   try {
+    const schema = plugin.commands[frame.command]?.inputSchema;
+    if (schema) check = await checks.of(schema);
     const code: Code = codeOf(plugin) ?? (await loadCode(plugin, generation));
     handler = handlerOf(code, frame.command);
     if (handler === null) refused = settleFailure(`${plugin.entrypoint} exports no function "${frame.command}"`, true);
   } catch (error) {
     refused = settleThrown(error);
   }
-  const schema = plugin.commands[frame.command]?.inputSchema;
   const state = new FrameState(frame.state);
   const { deadlineMs } = frame.head;
   const drift = Date.now() - performance.now() - epochMs;
@@ -59,7 +61,7 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
     let endedMs = startedMs;
     if (settled === null) {
       const payload = unpack<Json>(frame.payload(task));
-      const mismatch = schema ? checks.check(schema, payload) : null;
+      const mismatch = check === null ? null : check(payload);
       if (mismatch !== null) settled = settleFailure(mismatch, true);
       else {
         const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
