@@ -36,6 +36,7 @@ export class Stage {
     const config = {
       service: { name: 'bench', max_workers: workers, max_queue_depth: queueDepthMax },
       state: { path: join(this.directory, 'data') },
+      webhooks: { listen: '127.0.0.1:0' },
       api: { listen: `127.0.0.1:${port}`, auth: { tokens: [{ name: 'bench', token, scopes: ['*'] }] } },
       plugin_roots: [pluginRoot],
       plugins: {

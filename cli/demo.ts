@@ -11,6 +11,7 @@ import { type Started, start } from './start.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const pipeline = 'dependency-report';
+const anyPort = { host: '127.0.0.1', port: 0 };
 
 type Row = {
   readonly job_id: string;
@@ -36,7 +37,8 @@ async function main(): Promise<number> {
         ...config,
         service: { ...config.service, logLevel: 'warn' },
         state: { ...config.state, path: state },
-        api: { ...config.api, listen: { host: '127.0.0.1', port: 0 } },
+        api: { ...config.api, listen: anyPort },
+        webhooks: { ...config.webhooks, listen: anyPort },
       }),
     });
     if (!started) return Number(process.exitCode ?? 1);

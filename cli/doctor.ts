@@ -141,9 +141,8 @@ async function checkVault(keyFile: string): Promise<Finding> {
 }
 
 function checkExposure({ api, webhooks }: Config): Finding {
-  const listeners: (readonly [name: string, listen: ListenAddress])[] = [];
+  const listeners: (readonly [name: string, listen: ListenAddress])[] = [['webhooks', webhooks.listen]];
   if (api.enabled) listeners.push(['api', api.listen]);
-  if (webhooks.endpoints.length > 0) listeners.push(['webhooks', webhooks.listen]);
   const exposed = listeners
     .filter(([, { host }]) => !isLoopback(host))
     .map(([name, { host }]) => `${name}.listen ${host}`);

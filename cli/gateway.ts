@@ -14,6 +14,8 @@ import type { ServerLog } from '../http/log.ts';
 import { makeRouteTable } from '../http/route-table.ts';
 import { apiRoutes } from '../http/routes/api.ts';
 import { type Server, serve } from '../http/server.ts';
+import { serveWebhooks } from '../http/webhooks/listener.ts';
+import { DeliveryNews } from '../http/webhooks/news.ts';
 import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openIndexReader, openReader } from '../runtime/store/lmdb.ts';
@@ -52,6 +54,7 @@ export class Gateway {
   #link: Link | null = null;
   #engine: GatewayEngine | null = null;
   #server: Server | null = null;
+  #webhooks: Server | null = null;
 
   constructor({ config, graceMs, log, read }: GatewayOptions) {
     this.#config = config;
@@ -63,6 +66,11 @@ export class Gateway {
   /** Where the API listens; known once the edge is up. */
   get port(): number {
     return this.#server?.port ?? 0;
+  }
+
+  /** Where webhooks are received; known once that listener is up. */
+  get webhookPort(): number {
+    return this.#webhooks?.port ?? 0;
   }
 
   get hub(): Hub {
@@ -181,6 +189,23 @@ export class Gateway {
     return { died: never, stop: async () => this.#server?.stopListening() };
   };
 
+  /** It listens without endpoints too: the next reload may bring some. */
+  readonly startWebhooks = async (): Promise<Running> => {
+    this.#webhooks = await serveWebhooks({
+      listen: this.#config.webhooks.listen,
+      engine: this.engine,
+      log: requestLog(this.#log),
+      nowMs: Date.now,
+      idPrefix: `w${Date.now().toString(36)}`,
+      news: new DeliveryNews({
+        publish: groups => this.#publish(groups),
+        nowMs: Date.now,
+        later: (act, ms) => void setTimeout(act, ms).unref(),
+      }),
+    });
+    return { died: never, stop: async () => this.#webhooks?.stopListening() };
+  };
+
   /** Reads, checks and swaps without a pause in between: two reloads never mix, and nobody sees half of one. */
   reload(): ReloadReply {
     const loaded = this.#read();
@@ -210,6 +235,7 @@ export class Gateway {
   /** After everything has stopped: lets go of connections that are still open. */
   close(): void {
     this.#server?.close();
+    this.#webhooks?.close();
   }
 
   #noticed(notice: LedgerNotice, onReady: () => void, onDeath: (error: Error) => void): void {

@@ -74,9 +74,14 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
   isUp = true;
   if (isUnwanted) stop();
   void ended.then(() => gateway.close());
-  const url = `http://${config.api.listen.host}:${gateway.port}`;
-  log.info({ url, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');
+  const url = urlOf(config.api.listen.host, gateway.port);
+  const webhooks = urlOf(config.webhooks.listen.host, gateway.webhookPort);
+  log.info({ url, webhooks, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');
   return { gateway, url, local, ended, stop };
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 function refuse(problems: readonly string[], exitStatus: number): null {

@@ -17,6 +17,7 @@ export function tree(gateway: Gateway): readonly Child[] {
     // Nor is this one: it stops when its transaction is over.
     { name: 'indexer', thread: 'indexer', start: gateway.startIndexer, restart: 'always', stopMsMax: 5_000 },
     { name: 'edge', thread: 'main', start: gateway.startEdge, restart: 'always', stopMsMax: 5_000 },
+    { name: 'webhooks', thread: 'main', start: gateway.startWebhooks, restart: 'always', stopMsMax: 5_000 },
   ];
 }
 

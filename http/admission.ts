@@ -3,7 +3,7 @@
 
 import type { Config } from '../config/config.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
-import { type Head, mayBeJson } from './head.ts';
+import { type Head, headerOf, mayBeJson } from './head.ts';
 import { readJson } from './json.ts';
 import { mismatchProblem, type Problem, type ProblemItem, problem } from './problem.ts';
 import type { Access, Route } from './route.ts';
@@ -76,7 +76,8 @@ export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | P
 /** The body as a value that fits, or 415 or 400. */
 export function readBody(head: Head, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
-  if (!mayBeJson(head)) return problem('unsupported_media_type', 'the body must be application/json');
+  if (!mayBeJson(headerOf(head, 'content-type')))
+    return problem('unsupported_media_type', 'the body must be application/json');
   const reading = readJson(bytes);
   if (reading.kind === 'refused') return problem('invalid_json', reading.message);
   const errors = check(reading.value);

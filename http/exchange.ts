@@ -104,8 +104,8 @@ export class Exchange implements Call, Sink {
   }
 
   isAdmitted(): boolean {
-    const access = this.#route!.access;
-    if (access.kind === 'open') return true;
+    const { access } = this.#route!;
+    if (access.kind !== 'scopes') return true;
     const caller = this.#shared.authenticate(this.engine.config(), this.#head.authorization);
     return caller !== undefined && may(caller, access.anyOf);
   }
@@ -132,11 +132,12 @@ export class Exchange implements Call, Sink {
     const found = route.find(this);
     if (isProblem(found)) return found;
     this.found = found;
-    return route.body === null || head.contentLength === 0 ? this.#handle(route) : this.#receive(route);
+    if (route.raw) return this.#receive(route, route.raw.bytesMax);
+    if (route.body === null || head.contentLength === 0) return this.#handle(route);
+    return this.#receive(route, this.config.api.bodyBytesMax);
   }
 
-  #receive(route: Route): Reply {
-    const bytesMax = this.config.api.bodyBytesMax;
+  #receive(route: Route, bytesMax: number): Reply {
     if ((this.#head.contentLength ?? 0) > bytesMax) return tooLarge(bytesMax);
     let body: Body | null = null;
     this.#res.onData((chunk, isLast) => {
@@ -158,6 +159,10 @@ export class Exchange implements Call, Sink {
   }
 
   #readBody(route: Route, bytes: Uint8Array): Reply {
+    if (route.raw) {
+      this.body = bytes;
+      return route.handle(this as Call<unknown, object>);
+    }
     const reading = readBody(this.#head, bytes, this.#table.bodyChecks.get(route)!);
     if (reading.kind === 'problem') return reading;
     this.body = reading.value;
@@ -215,6 +220,7 @@ export class Exchange implements Call, Sink {
         this.#finish(304);
         break;
       case 'problem': {
+        this.#route?.refused?.(answer);
         const body = writeProblem(answer, this.requestId);
         this.#writeWhole(problemStatus(answer), problemType, problemHeaders(answer), body);
         break;

@@ -85,8 +85,7 @@ export function givenRequestId(head: Head): string | undefined {
 
 const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json[ \t]*(?:;|$)/i;
 
-/** Whether a body may be read as JSON: its Content-Type says so, or says nothing. */
-export function mayBeJson(head: Head): boolean {
-  const type = headerOf(head, 'content-type');
+/** Whether a body of this Content-Type may be read as JSON: it says so, or says nothing. */
+export function mayBeJson(type: string | undefined): boolean {
   return type === undefined || type === '' || jsonType.test(type);
 }

@@ -1,4 +1,4 @@
-// The header `Idempotency-Key` (decisions, section 5): which key of which token it is, and what makes a request the same.
+// What makes a call the same as one before (decisions, section 5): the header `Idempotency-Key` of a token, the delivery id of a webhook.
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';
 import { type Problem, problem } from './problem.ts';
@@ -20,6 +20,13 @@ export function idempotencyOf(call: Call, method: string, path: string): Idempot
     key: hash([caller?.tokenDigest ?? '', key]),
     request: hash([method, path, params, query, body === undefined ? [] : [body]]),
   };
+}
+
+const anyDelivery = hash(['delivery']);
+
+/** A delivery to the endpoint of this name; whatever it carries, its id alone makes it the same. */
+export function deliveryKeyOf(endpoint: string, id: string): IdempotencyKey {
+  return { key: hash(['delivery', endpoint, id]), request: anyDelivery };
 }
 
 function hash(value: unknown): Uint8Array {

@@ -18,8 +18,16 @@ const checksOf = new WeakMap<Config, PayloadChecks>();
 
 const fits: readonly ProblemItem[] = [];
 
-/** What is wrong with the payload by the command's input schema; compiled on first use, once for each configuration. */
-export function checkPayload(config: Config, schema: JsonObject | null, payload: unknown): readonly ProblemItem[] {
+/**
+ * What is wrong with the payload, which is at `base` of the body, by the command's input schema. Compiled on first use, once for
+ * each configuration.
+ */
+export function checkPayload(
+  config: Config,
+  schema: JsonObject | null,
+  payload: unknown,
+  base: '/payload' | '',
+): readonly ProblemItem[] {
   if (schema === null) return fits;
   let checks = checksOf.get(config);
   if (!checks) {
@@ -32,7 +40,7 @@ export function checkPayload(config: Config, schema: JsonObject | null, payload:
     checks.bySchema.set(schema, check);
   }
   const mismatches = check(payload);
-  return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, '/payload'));
+  return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, base));
 }
 
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {

@@ -10,8 +10,11 @@ import type { Parameters, Query } from './query.ts';
 
 export type Method = 'GET' | 'POST';
 
-/** Open routes ignore credentials. */
-export type Access = { readonly kind: 'open' } | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] };
+/** Open routes ignore credentials. Of signed ones the handler checks the signature, once the body is there. */
+export type Access =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'signed' }
+  | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] };
 export const open: Access = { kind: 'open' };
 export function anyOf(...scopes: readonly Scope[]): Access {
   return { kind: 'scopes', anyOf: scopes };
@@ -61,9 +64,9 @@ export interface Call<P = unknown, Q = unknown, F = unknown> {
   readonly config: Config;
   readonly params: P;
   readonly query: Q;
-  /** The JSON value that fits the schema; undefined when there was no body. */
+  /** The JSON value that fits the schema; undefined when there was no body. Of a raw route its bytes, until the handler awaits. */
   readonly body: unknown;
-  /** Null on open routes. */
+  /** Null on open and signed routes. */
   readonly caller: Caller | null;
   /** What `find` found. */
   readonly found: F;
@@ -90,6 +93,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly query: Q;
   /** A JSON body, which may be left out. */
   readonly body: Schema | null;
+  /** Instead of `body`: the handler gets the bytes as they were sent, at most so many. The query is passed over. */
+  readonly raw?: { readonly bytesMax: number };
   /** Refusals of its own, for the documents; those that follow from access, query and body are known anyway. */
   readonly problems?: readonly ProblemCode[];
   /** What it answers, by status; problems besides. */
@@ -97,6 +102,8 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */
   find(call: Call<Params<P>, unknown, unknown>): F | Problem;
   handle(call: Call<Params<P>, Query<Q>, F>): Answer | Promise<Answer>;
+  /** Told of every refusal once the route is found, also of those that are not its own. */
+  refused?(problem: Problem): void;
 };
 
 // Methods, not properties: they compare loosely, so that any declaration is a Route.

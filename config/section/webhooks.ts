@@ -9,10 +9,10 @@ import type { NodePath } from '../source/tree.ts';
 import { itemsOf, nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
 import { readSize } from './api.ts';
 import { readListen } from './listen.ts';
+import { isStandardKey, standardKeyBytes, standardKeyPrefix } from './webhook-key.ts';
 
 const keyBytesMin = 16;
 const toleranceDefaultMs = 300_000;
-const standardPrefix = 'whsec_';
 const standard = { signature: 'webhook-signature', timestamp: 'webhook-timestamp', id: 'webhook-id' };
 
 export function readTokens(root: SourceNode, report: Report): Config['tokens'] {
@@ -25,17 +25,12 @@ export function readTokens(root: SourceNode, report: Report): Config['tokens'] {
     const key = textOf(node);
     if (node === undefined || name === undefined || key === undefined || key === '') continue;
     keys.push([name, key]);
-    const bytes = hmacKey(key).length;
+    const bytes = (isStandardKey(key) ? standardKeyBytes(key) : Buffer.from(key)).length;
     if (bytes >= keyBytesMin) continue;
     const message = `has ${bytes} bytes; an HMAC key must have at least ${keyBytesMin}`;
     report({ place: node.place, path: ['tokens', index, 'key'], message });
   }
   return Object.fromEntries(keys);
-}
-
-/** The bytes of a key: of a `whsec_` key, those that its base64 stands for. */
-export function hmacKey(key: string): Buffer {
-  return key.startsWith(standardPrefix) ? Buffer.from(key.slice(standardPrefix.length), 'base64') : Buffer.from(key);
 }
 
 export function readWebhooks(
@@ -82,8 +77,9 @@ function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'],
   const refuse = (message: string) => report({ place: node.place, path: [...path, 'secret_ref'], message });
   if (!Object.hasOwn(tokens, name)) {
     refuse(`there is no ${JSON.stringify(name)} in tokens; ${hint(name, Object.keys(tokens), 'tokens')}`);
-  } else if (isStandard(item) && !tokens[name]!.startsWith(standardPrefix)) {
-    refuse(`the key of ${JSON.stringify(name)} must begin with ${standardPrefix} for the scheme standard-webhooks`);
+  } else if (isStandard(item) && !isStandardKey(tokens[name]!)) {
+    const wanted = `${standardKeyPrefix} and base64 for the scheme standard-webhooks`;
+    refuse(`the key of ${JSON.stringify(name)} must be ${wanted}`);
   }
 }
 

@@ -55,6 +55,8 @@ function accessWords(access: Access): string {
   switch (access.kind) {
     case 'open':
       return 'open';
+    case 'signed':
+      return 'signed';
     case 'scopes':
       return [...new Set([...access.anyOf, '*'])].map(scope => `\`${scope}\``).join(', ');
   }

@@ -215,7 +215,7 @@ export const discoveryRoutes: readonly Route[] = [
   getAiPlugin,
 ];
 
-function uptimeSeconds(call: Pick<Call, 'engine' | 'nowMs'>): number {
+export function uptimeSeconds(call: Pick<Call, 'engine' | 'nowMs'>): number {
   return Math.max(0, Math.floor((call.nowMs() - call.engine.startedAtMs) / 1000));
 }
 

@@ -17,6 +17,7 @@ import { accepted, outputSchema } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
+import { refusalDetails } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
 import { runAndWait, treeJobsMax } from './synchronous-run.ts';
 
@@ -94,7 +95,7 @@ const callPlugin = route({
     const idempotency = idempotencyOf(call, 'POST', '/plugin/{plugin}/{command}');
     if (isProblem(idempotency)) return idempotency;
     const { payload } = (body as CallBody) ?? {};
-    const errors = checkPayload(config, command.inputSchema, payload ?? {});
+    const errors = checkPayload(config, command.inputSchema, payload ?? {}, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
     const reply = await engine.submit({
       plugin: plugin.name,
@@ -179,17 +180,6 @@ function queued(id: string, plugin: string, command: string): Answer {
     `{"job_id":"${id}","status":"queued","plugin":${JSON.stringify(plugin)},"command":${JSON.stringify(command)}}`,
   );
 }
-
-const refusalDetails: { readonly [R in Refusal]: string } = {
-  queue_full: 'the queue is full',
-  disk_full: 'the disk is full: nothing new can be stored',
-  stopping: 'the service is shutting down',
-  unavailable: 'the service cannot take work right now',
-  unknown_plugin: 'there is no such plugin any more',
-  unknown_command: 'there is no such command any more',
-  unknown_pipeline: 'there is no such pipeline any more',
-  idempotency_mismatch: 'the Idempotency-Key was used for another request',
-};
 
 function refuse(refusal: Refusal, plugin: string, command: string): Problem {
   return problem(refusal, `${refusalDetails[refusal]} (${plugin}/${command})`);

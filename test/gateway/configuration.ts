@@ -15,13 +15,15 @@ export type Settings = {
   readonly service?: Data;
   readonly state?: Data;
   readonly api?: Data;
+  readonly webhooks?: Data;
+  readonly tokens?: readonly Data[];
 };
 
 export const everythingToken = 'test-token-for-everything';
 
 /** Replaces the configuration in the directory. JSON is YAML. */
 export function writeConfiguration(directory: string, settings: Settings): void {
-  const { plugins = {}, instances = {}, pipelines = [], service, state, api } = settings;
+  const { plugins = {}, instances = {}, pipelines = [], service, state, api, webhooks, tokens = [] } = settings;
   const root = join(directory, 'plugins');
   mkdirSync(root, { recursive: true });
   for (const name of readdirSync(root))
@@ -31,6 +33,8 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     service: { log_level: 'debug', max_workers: 2, ...service },
     state: { path: './data', ...state },
     api: { listen: '127.0.0.1:0', auth: { tokens: [{ name: 'test', token: everythingToken, scopes: ['*'] }] }, ...api },
+    webhooks: { listen: '127.0.0.1:0', ...webhooks },
+    tokens,
     plugins: instances,
     pipelines,
   };

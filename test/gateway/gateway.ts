@@ -87,6 +87,7 @@ export class Gateway {
   ended: Promise<Ended> = Promise.reject(new Error('it was never started'));
   stderr = '';
   #url = '';
+  #webhooks = '';
   #child: ChildProcess | null = null;
   readonly #settings: Settings;
   readonly #launch: Launch;
@@ -113,6 +114,11 @@ export class Gateway {
 
   get url(): string {
     return this.#url;
+  }
+
+  /** Of the webhook listener. */
+  get webhooks(): string {
+    return this.#webhooks;
   }
 
   /** Resolves when the service says that it is ready. */
@@ -143,6 +149,7 @@ export class Gateway {
     if (!ready)
       throw new Error(`the service ended (${JSON.stringify(over)}) instead of getting ready:\n${this.stderr}`);
     this.#url = String(ready['url']);
+    this.#webhooks = String(ready['webhooks']);
   }
 
   #ready(): LogLine | undefined {

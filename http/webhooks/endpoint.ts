@@ -1,0 +1,104 @@
+// A webhook endpoint as a route: signature over the raw body, then the body, then one job (interface, section W).
+import type { Refusal } from '../../actors/job/protocol.ts';
+import type { Config, WebhookEndpoint } from '../../config/config.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { type JsonObject, pack } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { mayBeJson } from '../head.ts';
+import { deliveryKeyOf } from '../idempotency.ts';
+import { readJson } from '../json.ts';
+import { checkPayload } from '../payload.ts';
+import { mismatchProblem, type Problem, problem } from '../problem.ts';
+import { refusalDetails } from '../refusal.ts';
+import { type Answer, type Call, json, type Route, route } from '../route.ts';
+import type { DeliveryNews } from './news.ts';
+import { makeVerify } from './signature.ts';
+
+export const deliveryIdCharsMax = 255;
+
+/** The command of the endpoint's plugin. */
+const command = 'handle';
+const accepted = Type.Object({ job_id: Type.String({ format: 'uuid' }), status: Type.Literal('queued') });
+
+/** The endpoint is one of this configuration. */
+export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: DeliveryNews): Route {
+  const { name, path, plugin, bodyBytesMax } = endpoint;
+  const verify = makeVerify(endpoint, config.tokens[endpoint.secretRef]!);
+  const { inputSchema } = config.plugins[plugin]!.manifest.commands.find(other => other.name === command)!;
+  const origin = `webhook:${name}`;
+
+  /** Reads the bytes before it waits for anything. */
+  async function take(call: Call, bytes: Uint8Array): Promise<Answer> {
+    const body = readObject(call.header('content-type'), bytes);
+    if (body.kind === 'problem') return body;
+    const id = deliveryIdOf(endpoint, call);
+    if (id.kind === 'problem') return id;
+    const errors = checkPayload(config, inputSchema, body.value, '');
+    if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
+    const reply = await call.engine.submit({
+      plugin,
+      command,
+      payload: pack(body.value),
+      submittedBy: origin,
+      event: { type: `webhook.${name}`, source: origin },
+      ...(id.text !== null && { idempotency: deliveryKeyOf(name, id.text) }),
+    });
+    if (reply.kind === 'refused') return refuse(reply.refusal);
+    const jobId = formatId(reply.id);
+    news.accepted(name, jobId);
+    return json(202, `{"job_id":"${jobId}","status":"queued"}`);
+  }
+
+  return route({
+    method: 'POST',
+    path,
+    section: 'Webhooks',
+    summary: `Takes signed deliveries to ${name}.`,
+    access: { kind: 'signed' },
+    query: {},
+    body: null,
+    raw: { bytesMax: bodyBytesMax },
+    answers: { 202: { description: 'The job is on disk.', schema: accepted } },
+    find: () => null,
+    handle(call) {
+      const bytes = call.body as Uint8Array;
+      const isSigned = verify(header => call.header(header), bytes, call.nowMs());
+      return isSigned ? take(call, bytes) : problem('forbidden', 'this delivery is refused');
+    },
+    refused: refusal => news.rejected(name, refusal),
+  });
+}
+
+function readObject(
+  contentType: string | undefined,
+  bytes: Uint8Array,
+): { readonly kind: 'object'; readonly value: JsonObject } | Problem {
+  if (!mayBeJson(contentType)) return problem('unsupported_media_type', 'the body must be application/json');
+  const reading = readJson(bytes);
+  if (reading.kind === 'refused') return problem('invalid_json', reading.message);
+  const { value } = reading;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject
+    ? { kind: 'object', value: value as JsonObject }
+    : problem('invalid_request', 'the body must be a JSON object');
+}
+
+/** Null: the endpoint wants none. */
+function deliveryIdOf(
+  { idHeader }: WebhookEndpoint,
+  call: Call,
+): { readonly kind: 'id'; readonly text: string | null } | Problem {
+  if (idHeader === undefined) return { kind: 'id', text: null };
+  const text = call.header(idHeader.toLowerCase()) ?? '';
+  if (text !== '' && text.length <= deliveryIdCharsMax) return { kind: 'id', text };
+  const detail = `the header ${idHeader} must carry the id of the delivery, 1 to ${deliveryIdCharsMax} characters`;
+  return problem('invalid_request', detail);
+}
+
+const passing = ['queue_full', 'disk_full', 'stopping'] as const satisfies readonly Refusal[];
+
+/** The sender may come back, whatever it is: when the plugin has just gone, the next configuration has another endpoint, or none. */
+function refuse(refusal: Refusal): Problem {
+  const code = passing.find(known => known === refusal) ?? 'unavailable';
+  return problem(code, refusalDetails[code]);
+}

@@ -1,0 +1,65 @@
+// The webhook listener: an address of its own, for senders from outside. It serves the endpoints of the configuration in force.
+import type { Config } from '../../config/config.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import type { Caller } from '../auth.ts';
+import { json, open, type Route, route } from '../route.ts';
+import { makeRouteTable, type RouteTable } from '../route-table.ts';
+import { uptimeSeconds } from '../routes/discovery.ts';
+import { type ServeOptions, type Server, serve } from '../server.ts';
+import { endpointRoute } from './endpoint.ts';
+import type { DeliveryNews } from './news.ts';
+
+export type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly news: DeliveryNews };
+
+export function serveWebhooks({ news, ...options }: WebhookOptions): Promise<Server> {
+  return serve({ ...options, table: webhookTables(news), authenticate: () => anybody });
+}
+
+/** There are no tokens here: whoever calls may know what is there, and no more. */
+const anybody: Caller = {
+  name: null,
+  origin: 'webhook',
+  scopes: new Set(),
+  tokenDigest: '',
+  expiresAtMs: null,
+};
+
+/** The routes of the newest configuration, made once. */
+function webhookTables(news: DeliveryNews): (config: Config) => RouteTable {
+  let known: Config | null = null;
+  let table = makeRouteTable([]);
+  return config => {
+    if (config !== known) {
+      const endpoints = config.webhooks.endpoints.map(endpoint => endpointRoute(endpoint, config, news));
+      table = makeRouteTable([getHealth, ...endpoints]);
+      known = config;
+    }
+    return table;
+  };
+}
+
+/** Of the API's health what is fit for outsiders: no paths, no figures. */
+const getHealth: Route = route({
+  method: 'GET',
+  path: '/healthz',
+  section: 'Webhooks',
+  summary: 'Whether the service runs.',
+  access: open,
+  query: {},
+  body: null,
+  answers: {
+    200: {
+      description: 'It runs.',
+      schema: Type.Object({
+        status: Type.Union([Type.Literal('ok'), Type.Literal('stopping')]),
+        uptime_seconds: Type.Integer(),
+        version: Type.String(),
+      }),
+    },
+  },
+  find: () => null,
+  handle(call) {
+    const status = call.engine.stopping() ? 'stopping' : 'ok';
+    return json(200, JSON.stringify({ status, uptime_seconds: uptimeSeconds(call), version: call.engine.version }));
+  },
+});

@@ -1,0 +1,62 @@
+// Whether a delivery is signed with the endpoint's key (interface, section W; decisions, section 5). Pure.
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
+import type { WebhookEndpoint } from '../../config/config.ts';
+import { standardKeyBytes } from '../../config/section/webhook-key.ts';
+
+/** A header by its lower-case name. */
+export type HeaderOf = (name: string) => string | undefined;
+
+/** Whether the endpoint's sender has signed these bytes, and lately enough. */
+export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
+
+/**
+ * Signed is the body, behind the values of the endpoint's signed headers with a dot after each. Comparing takes the same time whatever
+ * the digest; a header that holds no digest is refused without any, which tells its sender nothing new.
+ */
+export function makeVerify(endpoint: WebhookEndpoint, key: string): Verify {
+  const { scheme, timestamp } = endpoint;
+  const isStandard = scheme === 'standard-webhooks';
+  const secret = createSecretKey(isStandard ? standardKeyBytes(key) : Buffer.from(key));
+  const digestsOf = isStandard ? base64Digests : hexDigests;
+  const signatureHeader = endpoint.signatureHeader.toLowerCase();
+  const signedHeaders: string[] = [];
+  if (isStandard) signedHeaders.push(endpoint.idHeader!);
+  if (timestamp) signedHeaders.push(timestamp.header.toLowerCase());
+  return (header, body, nowMs) => {
+    const claimed = digestsOf(header(signatureHeader) ?? '');
+    if (claimed.length === 0) return false;
+    const hmac = createHmac('sha256', secret);
+    for (const name of signedHeaders) {
+      const value = header(name);
+      if (value === undefined) return false;
+      hmac.update(`${value}.`);
+    }
+    const digest = hmac.update(body).digest();
+    const isSigned = claimed.filter(other => timingSafeEqual(other, digest)).length > 0;
+    return isSigned && (!timestamp || isFresh(header(timestamp.header.toLowerCase())!, timestamp.toleranceMs, nowMs));
+  };
+}
+
+const hexShape = /^(?:sha256=)?([0-9A-Fa-f]{64})$/;
+
+function hexDigests(header: string): Buffer[] {
+  const digits = hexShape.exec(header)?.[1];
+  return digits === undefined ? [] : [Buffer.from(digits, 'hex')];
+}
+
+const base64Shape = /^v1,([A-Za-z0-9+/]{43}=)$/;
+
+/** Of Standard Webhooks: several signatures with spaces between, while keys are rotated; other versions than `v1` are passed over. */
+function base64Digests(header: string): Buffer[] {
+  return header.split(' ').flatMap(signature => {
+    const digits = base64Shape.exec(signature)?.[1];
+    return digits === undefined ? [] : [Buffer.from(digits, 'base64')];
+  });
+}
+
+const secondsShape = /^\d{1,12}$/;
+
+/** `seconds`: of Unix time. */
+function isFresh(seconds: string, toleranceMs: number, nowMs: number): boolean {
+  return secondsShape.test(seconds) && Math.abs(nowMs - Number(seconds) * 1000) <= toleranceMs;
+}
