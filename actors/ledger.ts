@@ -21,6 +21,7 @@ import { Idempotency } from './job/idempotency.ts';
 import type { Refusal, SubmitReply } from './job/protocol.ts';
 import type { SlotName } from './job/slot.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
+import type { Begun } from './pipeline/protocol.ts';
 
 /** What the edge hands to the thread at its start. */
 export type LedgerData = { readonly config: Config; readonly gauges: SharedArrayBuffer };
@@ -47,7 +48,7 @@ export const diskReserveBytes = 64 * 2 ** 20;
 /** Of a small disk, this part of it is enough. */
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
-const pruneMs = 10_000;
+const pruneMs = 2_000;
 /** The longest time a timer can be set to. */
 const timeoutMsMax = 2 ** 31 - 1;
 /** The actors are made anew from the store at most so often. */
@@ -176,6 +177,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       remembrance: idempotency,
     });
     loop.setActors({ job, pipeline });
+    if (current > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
     toSelf({ kind: 'load' });
   }
 
@@ -207,7 +209,9 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     hadRoom = hasRoom;
   }, diskCheckMs).unref();
   setInterval(() => {
-    if (condition === 'up') loop.deliver('job', { kind: 'prune' });
+    if (condition !== 'up') return;
+    loop.deliver('job', { kind: 'prune' });
+    loop.deliver('pipeline', { kind: 'prune' });
   }, pruneMs).unref();
 
   function diskHasRoom(): boolean {

@@ -4,12 +4,12 @@ import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { SubmitReply } from '../actors/job/protocol.ts';
 import { findJob, findTree, type JobView } from '../actors/job/view.ts';
-import type { RunSettled } from '../actors/pipeline/protocol.ts';
+import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
 import type { Engine, OnOver } from '../http/engine.ts';
 import { EventStreams } from '../http/event-streams.ts';
-import { formatId } from '../runtime/ids.ts';
+import { formatId, parseId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
 import { openLists } from './lists.ts';
@@ -32,7 +32,8 @@ export type EngineParts = {
 };
 
 export type GatewayEngine = Engine & {
-  readonly runSettled: (message: RunSettled) => void;
+  /** What the pipeline actor tells the edge. */
+  readonly told: (message: EdgeMessage) => void;
   /** The service stops: nobody waits for a run any longer. */
   readonly release: () => void;
 };
@@ -85,8 +86,12 @@ export function openEngine({
       watchers.delete(name);
       link.tell('pipeline', { kind: 'unwatch', id });
     },
-    runSettled({ id }) {
-      const name = formatId(id);
+    told(message) {
+      if (message.kind === 'begun') {
+        for (const name of watchers.keys()) link.tell('pipeline', { kind: 'watch', id: parseId(name)! });
+        return;
+      }
+      const name = formatId(message.id);
       // Whoever has joined in since may have the reply that names the run in this same packet.
       settledEarly.add(name);
       setImmediate(() => settledEarly.delete(name));

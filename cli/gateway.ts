@@ -4,7 +4,7 @@ import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
-import type { RunSettled } from '../actors/pipeline/protocol.ts';
+import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
 import { compareForReload } from '../config/reload.ts';
@@ -110,7 +110,7 @@ export class Gateway {
       schedule: flush => setImmediate(flush),
       onTold: (actor, message) => {
         if (actor === 'hub') this.#hub?.receive([message], null as never);
-        else if (actor === 'edge') this.#engine?.runSettled(message as RunSettled);
+        else if (actor === 'edge') this.#engine?.told(message as EdgeMessage);
         else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
       },
     });

@@ -93,10 +93,16 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       case 'start_run':
         start(message, turn);
         break;
+      case 'watch':
+        watchRun(message.id, turn);
+        break;
       case 'unwatch':
         desk.watched.delete(idText(message.id));
         break;
       case 'expand':
+        break;
+      case 'prune':
+        desk.dedupe.pruneSoon();
         break;
       case 'reconfigure':
         reconfigure(message.config, turn);
@@ -129,7 +135,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.expansion.trim();
       desk.dedupe.prune(turn.nowUs, turn.batch);
       options.onRuns?.(desk.runs.size);
-      if (woken || !(router.expansion.isWaiting || router.emissions.isWaiting)) return;
+      if (woken || !(router.expansion.isWaiting || router.emissions.isWaiting || desk.dedupe.isWaiting)) return;
       woken = true;
       turn.after(wake);
     },

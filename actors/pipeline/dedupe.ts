@@ -25,7 +25,7 @@ export class Dedupe {
 
   /** Whether the key is new to the target (pipeline and step); then it is remembered. */
   isNew(pipeline: string, stepId: string, key: string, nowUs: number, batch: Batch): boolean {
-    this.#pruneDue = true;
+    this.pruneSoon();
     const hash = createHash('sha256')
       .update(JSON.stringify([pipeline, stepId, key]))
       .digest()
@@ -41,18 +41,31 @@ export class Dedupe {
     return true;
   }
 
-  /** Removes some expired entries, where any key was looked up; each call goes on where the one before stopped. */
+  /** Has the next turn look for expired entries. */
+  pruneSoon(): void {
+    this.#pruneDue = true;
+  }
+
+  /** Whether there may be more of them than the last turn found. */
+  get isWaiting(): boolean {
+    return this.#pruneDue;
+  }
+
+  /** Removes some expired entries; each call goes on where the one before stopped. Entries lie in no order of time. */
   prune(nowUs: number, batch: Batch): void {
     if (!this.#pruneDue) return;
-    this.#pruneDue = false;
     let seen = 0;
+    let expired = 0;
     let last: Uint8Array | undefined;
     for (const { key, value } of this.#reader.scan('dedupe', { ...this.#from(), limit: pruneStep })) {
       seen++;
       last = Buffer.from(key);
       const name = Buffer.from(key).toString('latin1');
-      if (readUs(value) <= nowUs && !this.#fresh.has(name)) batch.remove('dedupe', last);
+      if (readUs(value) > nowUs || this.#fresh.has(name)) continue;
+      expired++;
+      batch.remove('dedupe', last);
     }
+    this.#pruneDue = expired > 0;
     this.#pruned = seen < pruneStep ? undefined : last;
   }
 

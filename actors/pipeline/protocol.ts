@@ -26,13 +26,23 @@ export type StartRunReply = SubmitReply;
 /** To the edge, after the commit that settled a watched run. */
 export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };
 
+/** To the edge: the actors were made anew, and do not know who waits for which run. */
+export type Begun = { readonly kind: 'begun' };
+export type EdgeMessage = RunSettled | Begun;
+
+/** From the edge, after `begun`: somebody waits for this run. */
+export type WatchRun = { readonly kind: 'watch'; readonly id: JobId };
+
 /** From the edge: nobody waits for this run any more. */
 export type Unwatch = { readonly kind: 'unwatch'; readonly id: JobId };
 
 /** From the actor itself: go on with fan-outs. */
 export type Expand = { readonly kind: 'expand' };
 
+/** From the ledger thread, now and then: forget what is expired. */
+export type Prune = { readonly kind: 'prune' };
+
 /** From the edge: new runs follow this configuration. */
 export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
 
-export type PipelineMessage = StartRun | Unwatch | JobsSettled | Expand | Reconfigure;
+export type PipelineMessage = StartRun | WatchRun | Unwatch | JobsSettled | Expand | Prune | Reconfigure;

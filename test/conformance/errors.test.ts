@@ -1,6 +1,9 @@
 // Section 7 of the interface: errors.
 import { expect, test } from 'vitest';
+import { attemptKey } from '../../actors/job/attempt.ts';
+import { parseId } from '../../runtime/ids.ts';
 import { shareGateway } from '../gateway/gateway.ts';
+import { tamper } from '../gateway/tamper.ts';
 import { noJob, read, settings, tokenOf } from './service.ts';
 
 const gateway = shareGateway(settings);
@@ -61,4 +64,20 @@ test('a job that did not succeed is told by its status, not by an HTTP error', a
   expect([failed.status, dead.status, late.status]).toEqual(['failed', 'dead', 'timed_out']);
   const { status, body } = await gateway.call('POST', '/pipeline/broken', { payload: { retry: false } });
   expect([status, body['status']]).toEqual([200, 'failed']);
+});
+
+test('an unexpected server error is 500', async () => {
+  const { job_id: id } = await gateway.finished('echo/handle');
+  await gateway.term();
+  // No code writes such a record of an attempt.
+  tamper(gateway, batch => batch.put('attempts', attemptKey(parseId(id)!, 1), Buffer.of(0xc1)));
+  await gateway.start();
+  const { status, body, headers } = await gateway.call('GET', `/job/${id}`);
+  expect([status, body['code'], headers.get('content-type')]).toEqual([
+    500,
+    'internal_error',
+    'application/problem+json',
+  ]);
+  expect(JSON.stringify(body)).not.toMatch(/attempt|\.js|stack/i);
+  expect(await codeOf('GET', '/healthz')).toMatch(/^200 /);
 });

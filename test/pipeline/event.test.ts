@@ -69,6 +69,20 @@ describe('an emitted event', () => {
     expect(s.of('sink').length).toBe(2);
   });
 
+  it('has its dedupe_key forgotten after a day, whether or not other keys come', () => {
+    const s = new Stage({ plugins, pipelines });
+    s.submit('emit', { events: Array.from({ length: 200 }, (_, n) => ({ type: 'found', dedupe_key: `k${n}` })) });
+    s.finish();
+    expect(s.store.count('dedupe')).toBe(400);
+    s.turn([{ kind: 'prune' }]);
+    s.finish();
+    expect(s.store.count('dedupe')).toBe(400);
+    s.nowUs += 24 * 3600 * 1_000_000;
+    s.turn([{ kind: 'prune' }]);
+    s.finish();
+    expect(s.store.count('dedupe')).toBe(0);
+  });
+
   it('that goes round and round is stopped after 64 jobs, and the loop is named', () => {
     const s = new Stage({
       plugins: { ...plugins, spin: payload => ({ events: [{ type: 'again', payload }] }) },
