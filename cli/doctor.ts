@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { isLoopback } from '../config/address.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
+import type { Seal } from '../config/seal/seal.ts';
 import type { Check } from '../http/administration.ts';
 
 /** Below this much free room (or this part of a small disk) the disk is worth a look; work is refused later than that. */
@@ -37,12 +38,12 @@ type Finding = { readonly passed: boolean; readonly detail: string };
 export async function examine(options: DoctorOptions): Promise<Check[]> {
   const { config } = options;
   const loaded = options.read();
-  const problems = loaded.ok ? [] : loaded.problems;
+  const { seal } = loaded;
+  const problems = loaded.ok ? [] : loaded.problems.filter(line => !seal.findings.includes(line));
   const warnings = loaded.ok ? loaded.config.warnings : loaded.warnings;
   const checks: readonly (readonly [name: string, check: () => Finding | Promise<Finding>])[] = [
     ['config', () => checkConfig(problems, config)],
-    // There is no seal yet: nothing is ever locked.
-    ['seal', () => passed('not sealed')],
+    ['seal', () => checkSealed(seal)],
     ['state_writable', () => checkState(config.state.path)],
     ['disk_space', () => checkDisk(config.state.path)],
     ['plugins', () => checkPlugins(problems, warnings, config)],
@@ -79,6 +80,12 @@ function lines(all: readonly string[]): string {
 
 function checkConfig(problems: readonly string[], { files }: Config): Finding {
   return problems.length > 0 ? failed(lines(problems)) : passed(`${files.length} files`);
+}
+
+function checkSealed({ isSealed, strict, lock, findings }: Seal): Finding {
+  if (!isSealed) return passed('not sealed');
+  if (findings.length > 0 || lock === null) return failed(lines(findings));
+  return passed(`as in lock ${lock.number}${strict ? ', strict' : ''}`);
 }
 
 /** What of the configuration on disk is wrong in these sections. */

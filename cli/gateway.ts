@@ -6,8 +6,9 @@ import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
-import type { LoadResult } from '../config/load.ts';
+import { type LoadResult, sealWarnings } from '../config/load.ts';
 import { compareForReload } from '../config/reload.ts';
+import { accept } from '../config/seal/acceptance.ts';
 import type { ReloadReply } from '../http/administration.ts';
 import { makeAuthenticate } from '../http/auth.ts';
 import type { ServerLog } from '../http/log.ts';
@@ -215,11 +216,19 @@ export class Gateway {
     }
     const { config: next, kept } = compareForReload(this.#config, loaded.config);
     const { config } = withLocalToken(next);
+    const { lock } = loaded.seal;
+    try {
+      if (lock !== null) accept(config.state.path, lock);
+    } catch (error) {
+      const problem = `which lock is in force cannot be noted: ${(error as Error).message}`;
+      this.#log.error(problem);
+      return { kind: 'refused', problems: [problem] };
+    }
     this.#config = config;
     this.#log.level = config.service.logLevel;
     this.#link?.tell('job', { kind: 'reconfigure', config });
     this.#link?.tell('pipeline', { kind: 'reconfigure', config });
-    for (const warning of config.warnings) this.#log.warn(warning);
+    for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);
     const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
     this.#log.info({ kept }, message);
     const atUs = Date.now() * 1000;

@@ -1,9 +1,11 @@
 // `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
 import { availableParallelism } from 'node:os';
 import type { Config } from '../config/config.ts';
-import { type LoadResult, loadConfig } from '../config/load.ts';
+import { type LoadResult, loadConfig, sealWarnings } from '../config/load.ts';
+import { accept } from '../config/seal/acceptance.ts';
 import { openLog } from '../runtime/log.ts';
 import { supervise } from '../runtime/supervisor.ts';
+import { exitStatus } from './exit-status.ts';
 import { Gateway, ServiceFault } from './gateway.ts';
 import { type LocalToken, withLocalToken } from './token.ts';
 import { intensity, tree } from './tree.ts';
@@ -30,17 +32,25 @@ export type Started = {
 
 /** Resolves when the service is up; null when it could not start (said on stderr), with `process.exitCode` set. */
 export async function start({ path, graceMs, adjust = same => same }: StartOptions): Promise<Started | null> {
-  const read = (): LoadResult => {
-    const loaded = loadConfig({ path, env: process.env, cwd: process.cwd(), processors: availableParallelism() });
-    return loaded.ok ? { ok: true, config: adjust(loaded.config) } : loaded;
+  const read = (statePath?: string): LoadResult => {
+    const processors = availableParallelism();
+    const loaded = loadConfig({ path, env: process.env, cwd: process.cwd(), processors, statePath });
+    return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
   };
   const loaded = read();
   if (!loaded.ok) return refuse(loaded.problems, exitConfig);
+  const { seal } = loaded;
+  try {
+    if (seal.lock !== null) accept(loaded.config.state.path, seal.lock);
+  } catch (error) {
+    return refuse([`which lock is in force cannot be noted: ${(error as Error).message}`], exitStatus.io);
+  }
   const { config, local } = withLocalToken(loaded.config);
   const log = openLog(config.service.logLevel, config.service.name);
-  for (const warning of config.warnings) log.warn(warning);
+  for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
 
-  const gateway = new Gateway({ config, graceMs, log, read });
+  // The state of the running service says which lock counts, also where a new configuration names another one.
+  const gateway = new Gateway({ config, graceMs, log, read: () => read(config.state.path) });
   let end = (_: number): void => {};
   const ended = new Promise<number>(resolve => {
     end = resolve;

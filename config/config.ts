@@ -57,6 +57,11 @@ export type Manifest = {
   readonly concurrencySafe: boolean;
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
+  /**
+   * In strict mode: SHA-256 in hex of every sealed file of the directory, by its path in it, links resolved. What is
+   * loaded or started from there must be this; what lies in node_modules is not sealed.
+   */
+  readonly digests?: { readonly [path: string]: string };
   /** `mode: persistent`: a process serves many jobs, recycled after so many or so long. */
   readonly persistent?: { readonly jobsMax: number | null; readonly ageMs: number | null };
 };

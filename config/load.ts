@@ -1,91 +1,59 @@
-// Files on disk to one frozen, checked `Config`, or everything that is wrong with them.
-import { availableParallelism } from 'node:os';
-import { makeSchemaCompiler } from '../runtime/json-schema.ts';
-import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
-import { checkShape } from './check/shape.ts';
-import type { Config } from './config.ts';
-import { discoverPlugins } from './plugin/discovery.ts';
-import { makeInstances } from './plugin/instances.ts';
-import { makeManifestReader } from './plugin/manifest.ts';
-import { readApi } from './section/api.ts';
-import { checkListeners } from './section/listen.ts';
-import { readPipelines } from './section/pipelines.ts';
-import { readPluginRoots, readService, readState, readVault } from './section/service.ts';
-import { settingsSchema } from './section/settings.ts';
-import { readTokens, readWebhooks } from './section/webhooks.ts';
-import { diskFiles, type Files } from './source/files.ts';
-import { readClosure } from './source/includes.ts';
-import type { Environment } from './source/interpolation.ts';
-import { findMainFile } from './source/main-file.ts';
-import { mergeTrees } from './source/merge.ts';
-import { emptyMap, nodeAt, type SourceNode } from './source/tree.ts';
+// Files on disk to one frozen, checked `Config` that is as it was locked, or everything that is wrong with them.
+import { relative } from 'node:path';
+import type { Config, Manifest } from './config.ts';
+import { type ReadOptions, readConfiguration } from './reading.ts';
+import { checkSeal, type Seal, unsealed } from './seal/seal.ts';
+import type { Survey } from './seal/survey.ts';
+import { diskFiles, isWithin } from './source/files.ts';
 
-export type LoadOptions = {
-  /** `--config`: a file, or a directory with a config.yaml. */
-  readonly path?: string | undefined;
-  readonly env: Environment;
-  readonly cwd: string;
-  /** Default of `max_workers`. */
-  readonly processors?: number;
-  /** Each file is read exactly once, through `read`. */
-  readonly disk?: Files;
+export type LoadOptions = ReadOptions & {
+  /** Where the newest accepted lock is noted: that of the running service; `state.path` as it is read, when it is left out. */
+  readonly statePath?: string | undefined;
 };
 
 export type LoadResult =
-  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: true; readonly config: Config; readonly seal: Seal }
   /** Problems are lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
-  | { readonly ok: false; readonly problems: readonly string[]; readonly warnings: readonly string[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly string[];
+      readonly warnings: readonly string[];
+      readonly seal: Seal;
+    };
 
 /** Never throws for what files and environment say. */
 export function loadConfig(options: LoadOptions): LoadResult {
-  const disk = options.disk ?? diskFiles;
-  const main = findMainFile(options.path, options.env, options.cwd, disk);
-  if (!main.ok) {
-    const line = main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
-    return { ok: false, problems: [line], warnings: [] };
-  }
-  const problems: Problem[] = [];
-  const report = (problem: Problem): void => {
-    problems.push(problem);
-  };
-
-  const { files, documents } = readClosure(main.file, disk, options.env, report);
-  const start = { file: main.file, line: 1, column: 1 };
-  const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
-  const compiler = makeSchemaCompiler();
-  const root = checkShape(merged, settingsSchema, report);
-
-  const roots = readPluginRoots(root, main.file);
-  const discovery = discoverPlugins(roots, disk, makeManifestReader(disk, compiler), report);
-  const instances = makeInstances(nodeAt(root, 'plugins'), discovery, report);
-  const tokens = readTokens(root, report);
-  const state = readState(root, main.file);
-  const api = readApi(root, report);
-  const webhooks = readWebhooks(root, tokens, instances, report);
-  checkListeners(root, api, webhooks, report);
-  const config: Config = {
-    mainFile: main.file,
-    files,
-    service: readService(root, options.processors ?? availableParallelism()),
-    state,
-    api,
-    webhooks,
-    tokens,
-    pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
-    plugins: instances.plugins,
-    pipelines: readPipelines(root, instances, report),
-    vault: readVault(root, state.path),
-    warnings: formatProblems(instances.warnings, files),
-  };
-  if (problems.length === 0) return { ok: true, config: freezeDeeply(config) };
-  // What something names has become an error.
-  const told = new Set(problems.map(placeText));
-  const others = instances.warnings.filter(warning => !told.has(placeText(warning)));
-  return { ok: false, problems: formatProblems(problems, files), warnings: formatProblems(others, files) };
+  const reading = readConfiguration(options);
+  if (typeof reading === 'string') return { ok: false, problems: [reading], warnings: [], seal: unsealed };
+  const { env, cwd, statePath, disk = diskFiles } = options;
+  const { seal, survey } = checkSeal(reading, { env, cwd, statePath, disk });
+  const { config, warnings } = reading;
+  const problems = [...reading.problems, ...(seal.strict ? seal.findings : [])];
+  if (problems.length > 0) return { ok: false, problems, warnings, seal };
+  const checked = seal.strict && survey !== null ? withDigests(config, survey) : config;
+  return { ok: true, config: freezeDeeply(checked), seal };
 }
 
-function placeText({ place }: Problem): string {
-  return place === null ? '' : formatPlace(place);
+/** What a start or a reload says beside the warnings of the configuration. */
+export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
+  return [...(strict ? [] : findings), ...cautions];
+}
+
+/** In strict mode what runs must be what was verified. */
+function withDigests(config: Config, { digests }: Survey): Config {
+  const all = [...digests];
+  const sealed = (manifest: Manifest): Manifest => {
+    const { directory } = manifest;
+    const own = all.filter(([path]) => isWithin(path, directory));
+    return {
+      ...manifest,
+      digests: Object.fromEntries(own.map(([path, sha256]) => [relative(directory, path), sha256])),
+    };
+  };
+  const plugins = Object.entries(config.plugins).map(([name, plugin]) => {
+    return [name, { ...plugin, manifest: sealed(plugin.manifest) }] as const;
+  });
+  return { ...config, plugins: Object.fromEntries(plugins) };
 }
 
 function freezeDeeply<T>(value: T): T {

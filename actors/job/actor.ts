@@ -180,6 +180,7 @@ function hosted({ name, manifest, config }: PluginInstance): HostedPlugin {
     directory: manifest.directory,
     // The configuration gives it absolute; a host reads it from the plugin's directory, and names it so in messages.
     entrypoint: relative(manifest.directory, manifest.entrypoint),
+    ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
     config,
     commands: Object.fromEntries(
       manifest.commands.map(command => [command.name, { inputSchema: command.inputSchema }]),

@@ -9,10 +9,10 @@ export const configCheck = command<{ config?: string }>({
   options: [configOption()],
   statuses: '0 clean, 1 warnings only, 78 errors',
   async run({ options, io, out }) {
-    const { loadConfig } = await import('../../config/load.ts');
+    const { loadConfig, sealWarnings } = await import('../../config/load.ts');
     const loaded = loadConfig({ path: options.config, env: io.env, cwd: io.cwd });
     const problems = loaded.ok ? [] : loaded.problems;
-    const warnings = loaded.ok ? loaded.config.warnings : loaded.warnings;
+    const warnings = [...(loaded.ok ? loaded.config.warnings : loaded.warnings), ...sealWarnings(loaded.seal)];
     for (const line of problems) out.note(line);
     for (const line of warnings) out.note(`warning: ${line}`);
     if (!loaded.ok) {

@@ -1,5 +1,5 @@
 // Searches the plugin roots for manifests. Broken ones are kept apart: they stop nothing unless something names them.
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { formatPlace, type Problem, type Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { diskReason, type Files } from '../source/files.ts';
@@ -20,9 +20,12 @@ export type PluginRoot = {
 };
 
 export type BrokenPlugin = { readonly name: string; readonly problems: readonly Problem[] };
+/** Where a plugin lies, sound or broken: its directory, and the root under which it was found; absolute, links not resolved. */
+export type PluginPlace = { readonly directory: string; readonly root: string };
 export type Discovery = {
   readonly manifests: ReadonlyMap<string, Manifest>;
   readonly broken: readonly BrokenPlugin[];
+  readonly places: readonly PluginPlace[];
 };
 
 export function discoverPlugins(
@@ -34,9 +37,11 @@ export function discoverPlugins(
   const manifests = new Map<string, Manifest>();
   const places = new Map<string, Place>();
   const broken: BrokenPlugin[] = [];
+  const found: PluginPlace[] = [];
   const visited = new Set<string>();
   for (const root of roots) {
     for (const file of manifestsUnder(root, disk, visited, report)) {
+      found.push({ directory: dirname(file), root: root.directory });
       const { name, namePlace, manifest, problems } = readManifest(file);
       const before = places.get(name);
       if (manifest === null) {
@@ -50,7 +55,7 @@ export function discoverPlugins(
       }
     }
   }
-  return { manifests, broken };
+  return { manifests, broken, places: found };
 }
 
 /** What lies inside a plugin's directory belongs to the plugin and is not searched. */

@@ -1,8 +1,8 @@
 // The file that runs a plugin: inside its directory once links are resolved, and able to run.
-import { extname, resolve, sep } from 'node:path';
+import { extname, resolve } from 'node:path';
 import type { Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
-import type { Files } from '../source/files.ts';
+import { type Files, isWithin } from '../source/files.ts';
 import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 
 const workerExtensions = ['.js', '.mjs', '.ts'];
@@ -33,7 +33,7 @@ export function readEntrypoint(
   if (kind === 'missing') return refuse(`${path} does not exist; it must be a file in the plugin's directory`);
   const home = disk.realpath(directory);
   const real = disk.realpath(path);
-  if (!real.startsWith(home + sep)) return refuse(`leads to ${real}; it must lie inside ${home}`);
+  if (!isWithin(real, home)) return refuse(`leads to ${real}; it must lie inside ${home}`);
   if (kind !== 'file') return refuse(`${path} is not a file; it must be a file in the plugin's directory`);
   const given = dialect === 'ductile' ? 'process' : textOf(nodeAt(root, 'runtime'));
   const usual = workerExtensions.includes(extname(text)) ? 'worker' : 'process';

@@ -1,5 +1,6 @@
 // The disk as configuration sees it: a port, so that tests, and a check of seals, can stand in between.
 import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { sep } from 'node:path';
 
 export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 
@@ -14,6 +15,8 @@ export type Files = {
   /** The path with all links resolved. */
   readonly realpath: (path: string) => string;
   readonly isExecutable: (path: string) => boolean;
+  /** The permission bits of what a path leads to, links followed. */
+  readonly mode: (path: string) => number;
 };
 
 export const diskFiles: Files = {
@@ -37,7 +40,25 @@ export const diskFiles: Files = {
       return false;
     }
   },
+  mode: path => statSync(path).mode & 0o7777,
 };
+
+/** The files, with the bytes of each that is read kept in `bytes`, under the path that it was read by. */
+export function keepingBytes(disk: Files, bytes: Map<string, Uint8Array>): Files {
+  return {
+    ...disk,
+    read: path => {
+      const read = disk.read(path);
+      bytes.set(path, read);
+      return read;
+    },
+  };
+}
+
+/** Whether the path lies in the directory, both absolute, by name alone. */
+export function isWithin(path: string, directory: string): boolean {
+  return path.startsWith(directory.endsWith(sep) ? directory : directory + sep);
+}
 
 /** Why the disk said no, in a few words: the error's code, else its message. */
 export function diskReason(error: unknown): string {

@@ -3,6 +3,9 @@ import type { SystemClock } from '../clock.ts';
 import type { JsonObject } from '../packing.ts';
 import type { Body } from './outcome.ts';
 
+/** SHA-256 in hex of the files of a directory, by their path in it, links resolved. */
+export type Digests = { readonly [path: string]: string };
+
 /** A plugin instance as a host needs it; plain data. */
 export type HostedPlugin = {
   readonly instance: string;
@@ -12,6 +15,8 @@ export type HostedPlugin = {
   readonly runtime: 'worker' | 'process';
   readonly directory: string;
   readonly entrypoint: string;
+  /** What is loaded or started from the directory must be this; left out: anything may be. */
+  readonly digests?: Digests;
   readonly config: JsonObject;
   /** Command name -> JSON Schema of its payload (of `event.payload` for `handle`), or null. */
   readonly commands: { readonly [command: string]: { readonly inputSchema: JsonObject | null } };

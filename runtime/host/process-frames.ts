@@ -2,6 +2,7 @@
 import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { Attempt } from './attempt.ts';
+import { verifyEntrypoint } from './digests.ts';
 import { Frame } from './frame.ts';
 import type { Marks } from './marks.ts';
 import type { HostedPlugin } from './port.ts';
@@ -96,6 +97,7 @@ export class ProcessFrames {
     const { deadlineMs } = frame.head;
     const deadlineAt = new Date(startedMs + deadlineMs).toISOString();
     try {
+      await verifyEntrypoint(plugin);
       const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt);
       const attempt = new Attempt(plugin, request, deadlineMs, this.#marks);
       this.#attempts.add(attempt);

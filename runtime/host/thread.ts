@@ -5,6 +5,7 @@ import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { type Code, codeOf, handlerOf, loadCode } from './code.ts';
 import { Deadline } from './deadline.ts';
+import { verifyLoads } from './digests.ts';
 import { Frame } from './frame.ts';
 import { guardKill } from './guard.ts';
 import { Kit } from './kit.ts';
@@ -25,6 +26,7 @@ export type LateOutcome = { readonly frameId: number; readonly written: Uint8Arr
 const { generation, plugins } = workerData as ThreadData;
 for (const plugin of plugins) freezeDeep(plugin.config);
 guardKill();
+verifyLoads(plugins);
 const checks = new PayloadChecks();
 const deadline = new Deadline();
 /** Wall time minus the thread's own steady clock. */

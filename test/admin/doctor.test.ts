@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type DoctorOptions, examine } from '../../cli/doctor.ts';
 import { isLoopback } from '../../config/address.ts';
 import type { Config } from '../../config/config.ts';
+import { unsealed } from '../../config/seal/seal.ts';
 import { writeConfiguration } from '../gateway/configuration.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';
@@ -63,7 +64,14 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
   ['node_version', () => ({ nodeVersion: '18.19.1' })],
   [
     'webhooks',
-    () => ({ read: () => ({ ok: false, problems: ['/c.yaml:1:2: webhooks.endpoints[0].path: x'], warnings: [] }) }),
+    () => ({
+      read: () => ({
+        ok: false,
+        problems: ['/c.yaml:1:2: webhooks.endpoints[0].path: x'],
+        warnings: [],
+        seal: unsealed,
+      }),
+    }),
   ],
 ])('%s fails when it should', async (check, change) => {
   const options = soundOptions();
@@ -88,7 +96,7 @@ function soundOptions(): DoctorOptions {
   const nowMs = 1_800_000_000_000;
   return {
     config,
-    read: () => ({ ok: true, config }),
+    read: () => ({ ok: true, config, seal: unsealed }),
     nowMs,
     upMs: 1_000,
     startedAtMs: nowMs - 1_000,

@@ -50,6 +50,7 @@ function diskOf(config: Uint8Array, manifest: Uint8Array): Files {
     kind: path => (files.has(path) ? 'file' : lists.has(path) ? 'directory' : 'missing'),
     realpath: path => path,
     isExecutable: () => true,
+    mode: () => 0o644,
   };
 }
 

@@ -30,7 +30,7 @@ export function loadSandbox(directory: string, options: Partial<LoadOptions> = {
   const result = loadConfig({ path: directory, env: {}, cwd: directory, processors: 2, ...options });
   const tidy = (line: string): string => line.replaceAll(directory, '~');
   if (result.ok) return result;
-  return { ok: false, problems: result.problems.map(tidy), warnings: result.warnings.map(tidy) };
+  return { ...result, problems: result.problems.map(tidy), warnings: result.warnings.map(tidy) };
 }
 
 export function loadFiles(files: SandboxFiles, env: LoadOptions['env'] = {}): LoadResult {

@@ -1,0 +1,103 @@
+// Files on disk to one checked `Config`, and everything that is wrong with them.
+import { availableParallelism } from 'node:os';
+import { makeSchemaCompiler } from '../runtime/json-schema.ts';
+import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
+import { checkShape } from './check/shape.ts';
+import type { Config, Manifest } from './config.ts';
+import { discoverPlugins, type PluginPlace } from './plugin/discovery.ts';
+import { makeInstances } from './plugin/instances.ts';
+import { makeManifestReader } from './plugin/manifest.ts';
+import { readApi } from './section/api.ts';
+import { checkListeners } from './section/listen.ts';
+import { readPipelines } from './section/pipelines.ts';
+import { readPluginRoots, readService, readState, readVault } from './section/service.ts';
+import { settingsSchema } from './section/settings.ts';
+import { readTokens, readWebhooks } from './section/webhooks.ts';
+import { diskFiles, type Files, keepingBytes } from './source/files.ts';
+import { readClosure } from './source/includes.ts';
+import type { Environment } from './source/interpolation.ts';
+import { findMainFile } from './source/main-file.ts';
+import { mergeTrees } from './source/merge.ts';
+import { emptyMap, nodeAt, type SourceNode } from './source/tree.ts';
+
+export type ReadOptions = {
+  /** `--config`: a file, or a directory with a config.yaml. */
+  readonly path?: string | undefined;
+  readonly env: Environment;
+  readonly cwd: string;
+  /** Default of `max_workers`. */
+  readonly processors?: number;
+  /** Each file is read exactly once, through `read`. */
+  readonly disk?: Files;
+};
+
+/** What the files say. */
+export type Reading = {
+  /** Right where there are no problems; not frozen yet. */
+  readonly config: Config;
+  /** Lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+  /** Of every plugin in the roots, sound or broken. */
+  readonly pluginPlaces: readonly PluginPlace[];
+  /** Of every sound plugin in the roots, also of those that are not enabled. */
+  readonly manifests: readonly Manifest[];
+  /** Path -> the bytes that were parsed. */
+  readonly bytes: ReadonlyMap<string, Uint8Array>;
+};
+
+/** Never throws for what files and environment say. A text says why there is no main file. */
+export function readConfiguration(options: ReadOptions): Reading | string {
+  const bytes = new Map<string, Uint8Array>();
+  const disk = keepingBytes(options.disk ?? diskFiles, bytes);
+  const main = findMainFile(options.path, options.env, options.cwd, disk);
+  if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
+  const problems: Problem[] = [];
+  const report = (problem: Problem): void => {
+    problems.push(problem);
+  };
+
+  const { files, documents } = readClosure(main.file, disk, options.env, report);
+  const start = { file: main.file, line: 1, column: 1 };
+  const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
+  const compiler = makeSchemaCompiler();
+  const root = checkShape(merged, settingsSchema, report);
+
+  const roots = readPluginRoots(root, main.file);
+  const discovery = discoverPlugins(roots, disk, makeManifestReader(disk, compiler), report);
+  const instances = makeInstances(nodeAt(root, 'plugins'), discovery, report);
+  const tokens = readTokens(root, report);
+  const state = readState(root, main.file);
+  const api = readApi(root, report);
+  const webhooks = readWebhooks(root, tokens, instances, report);
+  checkListeners(root, api, webhooks, report);
+  const config: Config = {
+    mainFile: main.file,
+    files,
+    service: readService(root, options.processors ?? availableParallelism()),
+    state,
+    api,
+    webhooks,
+    tokens,
+    pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
+    plugins: instances.plugins,
+    pipelines: readPipelines(root, instances, report),
+    vault: readVault(root, state.path),
+    warnings: formatProblems(instances.warnings, files),
+  };
+  // What something names has become an error.
+  const told = new Set(problems.map(placeText));
+  const others = instances.warnings.filter(warning => !told.has(placeText(warning)));
+  return {
+    config,
+    problems: formatProblems(problems, files),
+    warnings: formatProblems(others, files),
+    pluginPlaces: discovery.places,
+    manifests: [...discovery.manifests.values()],
+    bytes,
+  };
+}
+
+function placeText({ place }: Problem): string {
+  return place === null ? '' : formatPlace(place);
+}

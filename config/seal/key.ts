@@ -1,0 +1,72 @@
+// The seal key: 32 bytes in a file of its owner's, away from everything that it seals.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { createFile } from '../../runtime/durable-file.ts';
+import type { Config } from '../config.ts';
+import { diskReason, type Files, isWithin } from '../source/files.ts';
+import type { Environment } from '../source/interpolation.ts';
+
+const keyBytes = 32;
+
+/** `isMissing`: there is no such file yet. */
+export type SealKey =
+  | { readonly ok: true; readonly key: Uint8Array; readonly file: string }
+  | { readonly ok: false; readonly message: string; readonly file: string | null; readonly isMissing: boolean };
+
+/** Reads the key of HEADGATE_SEAL_KEY_FILE, else of ~/.config/headgate/seal.key; refuses it where the configuration could reach it. */
+export function readSealKey(config: Config, env: Environment, cwd: string, disk: Files): SealKey {
+  const file = keyFileOf(env, cwd);
+  const refuse = (message: string, isMissing = false): SealKey => ({ ok: false, message, file, isMissing });
+  if (file === null) return refuse('HOME is not set: name the file of the seal key with HEADGATE_SEAL_KEY_FILE');
+  const place = forbiddenPlace(file, config, disk);
+  if (place !== null)
+    return refuse(`the seal key must not lie in ${place}; move it, and name it with HEADGATE_SEAL_KEY_FILE`);
+  try {
+    if (disk.kind(file) === 'missing') return refuse('the seal key does not exist; put it back, or lock anew', true);
+    if (disk.kind(file) !== 'file') return refuse('the seal key is not a file');
+    if ((disk.mode(file) & 0o077) !== 0)
+      return refuse('others than its owner may use the seal key; set its mode to 0600');
+    const key = disk.read(file);
+    if (key.length !== keyBytes) return refuse(`the seal key has ${key.length} bytes; it must have ${keyBytes}`);
+    return { ok: true, key, file };
+  } catch (error) {
+    return refuse(`the seal key cannot be read (${diskReason(error)})`);
+  }
+}
+
+/** Makes the key where there is none. Throws the error of the system. */
+export function makeSealKey(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  createFile(file, randomBytes(keyBytes), 0o600);
+}
+
+function keyFileOf(env: Environment, cwd: string): string | null {
+  const named = env['HEADGATE_SEAL_KEY_FILE'];
+  if (named) return resolve(cwd, named);
+  return env['HOME'] ? join(resolve(cwd, env['HOME']), '.config/headgate/seal.key') : null;
+}
+
+/** Which place that may be written with the configuration the file lies in, as it is named or with links resolved. */
+function forbiddenPlace(file: string, config: Config, disk: Files): string | null {
+  const places: readonly (readonly [name: string, directory: string])[] = [
+    ['the configuration directory', dirname(config.mainFile)],
+    ['state.path', config.state.path],
+    ...config.pluginRoots.map(root => ['a plugin root', root] as const),
+  ];
+  const ways = [file, resolved(file, disk)];
+  const found = places.find(([, directory]) =>
+    [directory, resolved(directory, disk)].some(home => ways.some(way => isWithin(way, home))),
+  );
+  return found === undefined ? null : `${found[0]} ${found[1]}`;
+}
+
+/** With the links resolved of as much of the path as exists. */
+function resolved(path: string, disk: Files): string {
+  try {
+    return disk.realpath(path);
+  } catch {
+    const above = dirname(path);
+    return above === path ? path : join(resolved(above, disk), path.slice(above.length));
+  }
+}

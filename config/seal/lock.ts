@@ -1,0 +1,56 @@
+// The lock: every sealed file with size and hash, and a code that nobody can make without the seal key.
+//
+//   headgate-lock/1 <HMAC-SHA-256 in hex, of "headgate-lock/1\n" and all that follows>
+//   {"number":7,"strict":true,"directory":"/etc/headgate"}
+//   {"path":"api.yaml","size":311,"sha256":"…"}          one line a file, sorted by path
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+export const lockName = '.headgate.lock';
+const format = 'headgate-lock/1';
+
+/** `path` is relative to the directory of the main file, `sha256` in hex. */
+export type LockedFile = { readonly path: string; readonly size: number; readonly sha256: string };
+
+export type Lock = {
+  /** Of two locks of a directory the newer has the higher one; from 1. */
+  readonly number: number;
+  /** Whether the configuration was strict when it was locked. */
+  readonly strict: boolean;
+  /** Of the main file, links resolved: a lock counts nowhere else. */
+  readonly directory: string;
+  readonly files: readonly LockedFile[];
+};
+
+export function encodeLock(lock: Lock, key: Uint8Array): Buffer {
+  const { number, strict, directory, files } = lock;
+  const lines = [{ number, strict, directory }, ...files].map(line => `${JSON.stringify(line)}\n`);
+  const body = Buffer.from(lines.join(''));
+  return Buffer.concat([Buffer.from(`${format} ${codeOf(body, key).toString('hex')}\n`), body]);
+}
+
+/** The lock when its code is right under this key, else null. Nothing is parsed before the code is known to be right. */
+export function openLock(bytes: Uint8Array, key: Uint8Array): Lock | null {
+  const { head, body } = cut(bytes);
+  const [, hex] = /^headgate-lock\/1 ([0-9a-f]{64})$/.exec(head) ?? [];
+  if (hex === undefined || !timingSafeEqual(Buffer.from(hex, 'hex'), codeOf(body, key))) return null;
+  const [first, ...files] = body.toString().trimEnd().split('\n');
+  const { number, strict, directory } = JSON.parse(first!) as Omit<Lock, 'files'>;
+  return { number, strict, directory, files: files.map(line => JSON.parse(line) as LockedFile) };
+}
+
+/** Whether a lock of unknown origin says that it is strict: a claim that is believed, since it only closes. */
+export function claimsStrict(bytes: Uint8Array): boolean {
+  const [first = ''] = cut(bytes).body.toString().split('\n', 1);
+  return /"strict"\s*:\s*true/.test(first);
+}
+
+function cut(bytes: Uint8Array): { head: string; body: Buffer } {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const end = all.indexOf(0x0a);
+  if (end < 0) return { head: '', body: all };
+  return { head: all.toString('latin1', 0, end), body: all.subarray(end + 1) };
+}
+
+function codeOf(body: Uint8Array, key: Uint8Array): Buffer {
+  return createHmac('sha256', key).update(`${format}\n`).update(body).digest();
+}

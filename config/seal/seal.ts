@@ -1,0 +1,154 @@
+// How the configuration on disk stands to its lock (decisions, section 1): what was parsed is compared, nothing is read twice.
+import { dirname, join } from 'node:path';
+import type { Reading } from '../reading.ts';
+import { diskReason, type Files } from '../source/files.ts';
+import type { Environment } from '../source/interpolation.ts';
+import { type Acceptance, acceptanceFile, readAcceptance } from './acceptance.ts';
+import { readSealKey } from './key.ts';
+import { claimsStrict, type Lock, lockName, openLock } from './lock.ts';
+import { type Finding, type Survey, survey } from './survey.ts';
+
+export type Seal = {
+  /** Nothing but what is locked may be started: findings are errors. */
+  readonly strict: boolean;
+  /** False: never locked, and nothing wants it to be; nothing was looked at. */
+  readonly isSealed: boolean;
+  /** The lock in force: its code is right, and it is not older than one that was in force before. */
+  readonly lock: Acceptance | null;
+  /** What is not as locked, and what is unsafe: a line each. */
+  readonly findings: readonly string[];
+  /** What is only worth a warning. */
+  readonly cautions: readonly string[];
+};
+
+export type Sealing = { readonly seal: Seal; readonly survey: Survey | null };
+
+export type SealOptions = {
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly disk: Files;
+  /** Where the newest accepted lock is noted; `state.path` as it was read, when it is left out. */
+  readonly statePath?: string | undefined;
+};
+
+export const unsealed: Seal = { strict: false, isSealed: false, lock: null, findings: [], cautions: [] };
+
+const remedy = 'put back what was locked, or lock anew with "headgate config lock"';
+
+export function checkSeal(reading: Reading, options: SealOptions): Sealing {
+  const { config } = reading;
+  const { env, disk } = options;
+  const accepted = acceptedLock(options.statePath ?? config.state.path, disk);
+  const onDisk = readLock(reading, options);
+  const isWanted = config.service.strictMode || isStrictEnvironment(env);
+  if (!isWanted && onDisk.kind === 'none' && accepted.lock === null) return { seal: unsealed, survey: null };
+
+  const lock = onDisk.kind === 'open' ? onDisk.lock : null;
+  const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
+  // The lock in force decides; where it is not there, or cannot be told from a forged one, so does the one before it.
+  const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
+  const found = survey(reading, lockFile(reading), disk);
+  const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];
+  if (isOlder) {
+    const message = `is lock ${lock.number}, and lock ${accepted.lock!.number} was in force here since; ${remedy}`;
+    findings.push({ path: lockFile(reading), message });
+  }
+  if (lock !== null) findings.push(...compare(lock, found, reading));
+  return {
+    seal: {
+      strict: isWanted || isLockStrict,
+      isSealed: true,
+      lock: lock === null || isOlder ? null : { number: lock.number, strict: lock.strict },
+      findings: findings.map(tell),
+      cautions: tellGroupWritable(found.groupWritable),
+    },
+    survey: found,
+  };
+}
+
+/** HEADGATE_STRICT: anything but nothing and 0 counts. */
+export function isStrictEnvironment(env: Environment): boolean {
+  return !['', '0', undefined].includes(env['HEADGATE_STRICT']);
+}
+
+/** Beside the main file. */
+export function lockFile({ config }: Reading): string {
+  return join(dirname(config.mainFile), lockName);
+}
+
+/** `file:1:1: seal: what is wrong`, as every problem of a configuration. */
+export function tell({ path, message }: Finding): string {
+  return `${path}:1:1: seal: ${message}`;
+}
+
+/** One line for all of them: where the group is a person's own, it is the usual state of every file. */
+export function tellGroupWritable(paths: readonly string[]): string[] {
+  const [first] = paths;
+  if (first === undefined) return [];
+  const which = paths.length === 1 ? '' : `and ${paths.length - 1} more of what is sealed `;
+  return [tell({ path: first, message: `${which}can be written by a group; chmod g-w would be safer` })];
+}
+
+type Accepted = { readonly lock: Acceptance | null; readonly findings: readonly Finding[] };
+
+function acceptedLock(statePath: string, disk: Files): Accepted {
+  try {
+    return { lock: readAcceptance(statePath, disk), findings: [] };
+  } catch (error) {
+    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
+    // What it said is lost: the worst is taken for true.
+    return { lock: { number: 0, strict: true }, findings: [{ path: acceptanceFile(statePath), message }] };
+  }
+}
+
+/** `isStrict`: whether a lock that cannot be opened says so. */
+type OnDisk =
+  | { readonly kind: 'open'; readonly lock: Lock; readonly isStrict: boolean; readonly findings: readonly Finding[] }
+  | { readonly kind: 'none' | 'closed'; readonly isStrict: boolean; readonly findings: readonly Finding[] };
+
+function readLock(reading: Reading, { env, cwd, disk }: SealOptions): OnDisk {
+  const file = lockFile(reading);
+  if (disk.kind(file) === 'missing') {
+    const message = `does not exist, and nothing says what is right; make it with "headgate config lock"`;
+    return { kind: 'none', isStrict: false, findings: [{ path: file, message }] };
+  }
+  let isStrict = false;
+  const closed = (path: string, message: string): OnDisk => ({
+    kind: 'closed',
+    isStrict,
+    findings: [{ path, message }],
+  });
+  try {
+    const bytes = disk.read(file);
+    isStrict = claimsStrict(bytes);
+    const key = readSealKey(reading.config, env, cwd, disk);
+    if (!key.ok) return closed(key.file ?? file, key.message);
+    const lock = openLock(bytes, key.key);
+    if (lock === null) return closed(file, `is not what was locked with this key: its code is wrong; ${remedy}`);
+    const directory = disk.realpath(dirname(file));
+    if (lock.directory !== directory)
+      return closed(
+        file,
+        `was made for ${lock.directory} and counts nowhere else; lock anew with "headgate config lock"`,
+      );
+    return { kind: 'open', lock, isStrict, findings: [] };
+  } catch (error) {
+    return closed(file, `cannot be read (${diskReason(error)}); ${remedy}`);
+  }
+}
+
+function compare({ number, files }: Lock, found: Survey, { config }: Reading): Finding[] {
+  const base = dirname(config.mainFile);
+  const locked = new Map(files.map(file => [file.path, file]));
+  const findings: Finding[] = [];
+  for (const { path, size, sha256 } of found.files) {
+    const before = locked.get(path);
+    locked.delete(path);
+    if (before === undefined) findings.push({ path: join(base, path), message: `is not in lock ${number}; ${remedy}` });
+    else if (before.sha256 !== sha256 || before.size !== size)
+      findings.push({ path: join(base, path), message: `has changed since lock ${number}; ${remedy}` });
+  }
+  for (const path of locked.keys())
+    findings.push({ path: join(base, path), message: `is in lock ${number} and is missing; ${remedy}` });
+  return findings;
+}

@@ -1,0 +1,70 @@
+// `headgate config lock`: seals what is on disk now, when it is right and safe.
+import { dirname } from 'node:path';
+import { replaceFile } from '../../runtime/durable-file.ts';
+import { type ReadOptions, readConfiguration } from '../reading.ts';
+import { diskFiles, diskReason } from '../source/files.ts';
+import { acceptanceFile, readAcceptance } from './acceptance.ts';
+import { makeSealKey, readSealKey } from './key.ts';
+import { encodeLock, type Lock, openLock } from './lock.ts';
+import { isStrictEnvironment, lockFile, tell, tellGroupWritable } from './seal.ts';
+import { survey } from './survey.ts';
+
+export type Locked =
+  | {
+      readonly ok: true;
+      readonly file: string;
+      readonly lock: Lock;
+      readonly keyFile: string;
+      /** The key did not exist before. */
+      readonly isNewKey: boolean;
+      readonly warnings: readonly string[];
+    }
+  /** Nothing was locked; a line for each reason. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+const lockMode = 0o644;
+
+/** Throws the error of the system where lock or key cannot be written; the old lock is whole then. */
+export function lockConfiguration(options: ReadOptions): Locked {
+  const reading = readConfiguration(options);
+  if (typeof reading === 'string') return { ok: false, problems: [reading] };
+  const { env, cwd, disk = diskFiles } = options;
+  const { config } = reading;
+  const file = lockFile(reading);
+  const found = survey(reading, file, disk);
+  const problems = [...reading.problems, ...found.findings.map(tell)];
+  if (problems.length > 0) return { ok: false, problems };
+
+  let key = readSealKey(config, env, cwd, disk);
+  const isNewKey = !key.ok && key.isMissing;
+  if (!key.ok && key.isMissing && key.file !== null) {
+    makeSealKey(key.file);
+    key = readSealKey(config, env, cwd, disk);
+  }
+  if (!key.ok) return { ok: false, problems: [tell({ path: key.file ?? file, message: key.message })] };
+
+  const before = numberBefore(file, key.key, config.state.path);
+  if (typeof before === 'string') return { ok: false, problems: [before] };
+  const lock: Lock = {
+    number: before + 1,
+    strict: config.service.strictMode || isStrictEnvironment(env),
+    directory: disk.realpath(dirname(file)),
+    files: found.files,
+  };
+  replaceFile(file, encodeLock(lock, key.key), lockMode);
+  const warnings = [...reading.warnings, ...tellGroupWritable(found.groupWritable)];
+  return { ok: true, file, lock, keyFile: key.file, isNewKey, warnings };
+}
+
+/** The highest number that counts until now; a text says why nobody can tell. */
+function numberBefore(file: string, key: Uint8Array, statePath: string): number | string {
+  let accepted = 0;
+  try {
+    accepted = readAcceptance(statePath, diskFiles)?.number ?? 0;
+  } catch (error) {
+    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
+    return tell({ path: acceptanceFile(statePath), message });
+  }
+  const onDisk = diskFiles.kind(file) === 'file' ? openLock(diskFiles.read(file), key) : null;
+  return Math.max(accepted, onDisk?.number ?? 0);
+}

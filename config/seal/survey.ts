@@ -1,0 +1,140 @@
+// What a lock covers, as it is on disk now: the include closure and every file of the plugins, with what is unsafe about them.
+import { createHash } from 'node:crypto';
+import { dirname, join, relative } from 'node:path';
+import type { Reading } from '../reading.ts';
+import { diskReason, type Files, isWithin } from '../source/files.ts';
+import type { LockedFile } from './lock.ts';
+
+/** Of one lock: a root that was meant to be another one is told, not read for minutes. */
+const filesMax = 50_000;
+
+/** About one file or directory; the path is absolute. */
+export type Finding = { readonly path: string; readonly message: string };
+
+export type Survey = {
+  /** Sorted by path. */
+  readonly files: readonly LockedFile[];
+  /** SHA-256 in hex of each of them, by real path. */
+  readonly digests: ReadonlyMap<string, string>;
+  /** Paths that leave their directory through a link, that everyone can write, or that cannot be read. */
+  readonly findings: readonly Finding[];
+  /** Paths that a group can write. */
+  readonly groupWritable: readonly string[];
+};
+
+export function survey({ config, pluginPlaces, manifests, bytes }: Reading, lockFile: string, disk: Files): Survey {
+  const surveyor = new Surveyor(dirname(config.mainFile), bytes, disk);
+  surveyor.inspectLock(lockFile);
+  for (const file of config.files) surveyor.takeIncluded(file);
+  for (const { directory, root } of pluginPlaces) surveyor.takePlugin(directory, root);
+  // One that lies in node_modules is sealed all the same.
+  for (const { entrypoint } of manifests) surveyor.takeEntrypoint(entrypoint);
+  return surveyor.survey();
+}
+
+class Surveyor {
+  readonly #base: string;
+  readonly #bytes: ReadonlyMap<string, Uint8Array>;
+  readonly #disk: Files;
+  readonly #files = new Map<string, LockedFile>();
+  readonly #digests = new Map<string, string>();
+  readonly #findings = new Map<string, string>();
+  readonly #groupWritable = new Set<string>();
+
+  constructor(base: string, bytes: ReadonlyMap<string, Uint8Array>, disk: Files) {
+    this.#base = base;
+    this.#bytes = bytes;
+    this.#disk = disk;
+  }
+
+  survey(): Survey {
+    return {
+      files: [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1)),
+      digests: this.#digests,
+      findings: [...this.#findings].map(([path, message]) => ({ path, message })),
+      groupWritable: [...this.#groupWritable],
+    };
+  }
+
+  inspectLock(file: string): void {
+    if (this.#disk.kind(file) !== 'missing' && this.#isAtHome(file, this.#base)) this.#checkModes(file, file);
+  }
+
+  /** A file of the closure: at home in the directory of the main file, or in its own when it lies elsewhere. */
+  takeIncluded(file: string): void {
+    const home = isWithin(file, this.#base) ? this.#base : dirname(file);
+    this.#checkModes(dirname(file), home);
+    if (this.#isAtHome(file, home)) this.#takeFile(file);
+  }
+
+  takePlugin(directory: string, root: string): void {
+    this.#checkModes(directory, root);
+    if (directory === root || this.#isAtHome(directory, root)) this.#takeDirectory(directory, directory, []);
+  }
+
+  takeEntrypoint(file: string): void {
+    if (!this.#digests.has(file)) this.#takeFile(file);
+  }
+
+  /** `above`: real paths of the directories on the way; a link back to one of them adds nothing. */
+  #takeDirectory(directory: string, home: string, above: readonly string[]): void {
+    const { realpath, list, kind } = this.#disk;
+    try {
+      const real = realpath(directory);
+      if (above.includes(real)) return;
+      this.#checkModes(directory, home);
+      for (const name of list(directory)) {
+        const path = join(directory, name);
+        if (!this.#isAtHome(path, home)) continue;
+        const what = kind(path);
+        if (what === 'file') this.#takeFile(path);
+        else if (what !== 'directory') this.#find(path, 'is neither a file nor a directory');
+        else if (name !== 'node_modules') this.#takeDirectory(path, home, [...above, real]);
+        if (this.#files.size > filesMax) {
+          this.#find(home, `more than ${filesMax} files are to be sealed; what is not code belongs elsewhere`);
+          return;
+        }
+      }
+    } catch (error) {
+      this.#find(directory, `cannot be listed (${diskReason(error)})`);
+    }
+  }
+
+  /** What was parsed counts, and is not read again. */
+  #takeFile(path: string): void {
+    try {
+      this.#checkModes(path, path);
+      const bytes = this.#bytes.get(path) ?? this.#disk.read(path);
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      const name = relative(this.#base, path);
+      this.#files.set(name, { path: name, size: bytes.length, sha256 });
+      this.#digests.set(this.#disk.realpath(path), sha256);
+    } catch (error) {
+      this.#find(path, `cannot be read (${diskReason(error)})`);
+    }
+  }
+
+  #isAtHome(path: string, home: string): boolean {
+    try {
+      const real = this.#disk.realpath(path);
+      const realHome = this.#disk.realpath(home);
+      if (real === realHome || isWithin(real, realHome)) return true;
+      this.#find(path, `leads out of ${home}, to ${real}; put there what it shall be, instead of a link`);
+    } catch (error) {
+      this.#find(path, `cannot be followed (${diskReason(error)})`);
+    }
+    return false;
+  }
+
+  /** Of the path, and of the directories above it up to the home. */
+  #checkModes(path: string, home: string): void {
+    const mode = this.#disk.mode(path);
+    if ((mode & 0o002) !== 0) this.#find(path, 'can be written by everyone; take that right away (chmod o-w)');
+    else if ((mode & 0o020) !== 0) this.#groupWritable.add(path);
+    if (path !== home) this.#checkModes(dirname(path), home);
+  }
+
+  #find(path: string, message: string): void {
+    this.#findings.set(path, message);
+  }
+}
