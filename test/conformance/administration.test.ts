@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
-import { moment, read, scopesThatMay, settings, text, whole } from './service.ts';
+import { hookKeys, moment, read, scopesThatMay, settings, text, whole } from './service.ts';
 
 const gateway = shareGateway(settings);
 
@@ -67,9 +67,8 @@ test('plugin config values under keys with telling words are [REDACTED]', async 
 });
 
 test('token values and high-security token keys are omitted', async () => {
-  await reloadWith({ tokens: [{ name: 'hook', key: 'a-key-of-high-security' }] });
   const said = JSON.stringify(await read(gateway, '/config/view'));
-  expect(said).not.toContain('a-key-of-high-security');
+  for (const key of Object.values(hookKeys)) expect(said).not.toContain(key);
   for (const { token } of settings.api.auth.tokens) expect(said).not.toContain(token);
 });
 

@@ -1,7 +1,8 @@
 // Section 5 of the interface: who may ask for what.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
-import { settings, tokenOf } from './service.ts';
+import { send, sign } from '../webhooks/sender.ts';
+import { hookKeys, settings, tokenOf } from './service.ts';
 
 const gateway = shareGateway(settings);
 
@@ -93,4 +94,17 @@ test('events:ro and events:rw grant the event stream', async () => {
 
 test('system:ro and system:rw grant doctor and selfcheck', async () => {
   for (const scope of ['system:ro', 'system:rw']) expect(await grantedTo(scope)).toEqual(['doctor', 'selfcheck']);
+});
+
+test('every webhook endpoint verifies an HMAC-SHA256 signature with the secret of its secret_ref', async () => {
+  const body = '{}';
+  for (const [name, key] of Object.entries(hookKeys))
+    for (const by of Object.values(hookKeys)) {
+      const { status } = await send(gateway, `/webhook/${name}`, body, { 'X-Signature': sign(by, body) });
+      expect(status).toBe(by === key ? 202 : 403);
+    }
+  for (const name of Object.keys(hookKeys))
+    expect((await send(gateway, `/webhook/${name}`, body, { Authorization: `Bearer ${tokenOf('*')}` })).status).toBe(
+      403,
+    );
 });

@@ -4,6 +4,7 @@ import { attemptKey } from '../../actors/job/attempt.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { tamper } from '../gateway/tamper.ts';
+import { ask } from '../webhooks/sender.ts';
 import { noJob, read, settings, tokenOf } from './service.ts';
 
 const gateway = shareGateway(settings);
@@ -55,6 +56,11 @@ test('a plugin, command, pipeline or job that does not exist is 404', async () =
 
 test('the scoped OpenAPI document of an unknown plugin is 404', async () => {
   expect(await codeOf('GET', '/plugin/nobody/openapi.json', undefined, null)).toBe('404 unknown_plugin');
+});
+
+test('a webhook path that is not configured is 404', async () => {
+  const { status, body } = await ask(gateway, 'POST', '/webhook/nowhere');
+  expect([status, body['code']]).toEqual([404, 'unknown_route']);
 });
 
 test('a job that did not succeed is told by its status, not by an HTTP error', async () => {

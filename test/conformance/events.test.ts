@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { openSource } from '../events/reader.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
-import { read, settings, text, tokenOf } from './service.ts';
+import { send, sign } from '../webhooks/sender.ts';
+import { hookKeys, read, settings, text, tokenOf } from './service.ts';
 
 const gateway = shareGateway(settings);
 
@@ -41,4 +42,13 @@ test('the topology lists signals with producing and consuming plugin commands', 
   const { signals } = await read(gateway, '/topology', 'plugin:catalog:ro');
   const [producers, consumers] = ['speaker', 'echo'].map(plugin => [{ plugin, command: 'handle' }]);
   expect(signals).toContainEqual({ name: 'word.said', producers, consumers });
+});
+
+test('an accepted webhook enqueues a job, and sends no event out', async () => {
+  const body = '{"word":"hello"}';
+  const signed = { 'X-Signature': sign(hookKeys.push, body) };
+  const { job_id: id } = (await send(gateway, '/webhook/push', body, signed)).body;
+  const { result } = await gateway.settled(String(id));
+  expect(result).toMatchObject({ result: { type: 'webhook.push', payload: JSON.parse(body) }, events: [] });
+  expect(await gateway.tree(String(id))).toHaveLength(1);
 });

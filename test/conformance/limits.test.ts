@@ -2,7 +2,8 @@
 import { beforeAll, expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
-import { read, settings } from './service.ts';
+import { send, sign } from '../webhooks/sender.ts';
+import { hookKeys, read, settings } from './service.ts';
 
 const gateway = shareGateway(settings);
 const count = 210;
@@ -39,4 +40,15 @@ test('the synchronous timeout is timeout_secs of the pipeline', async () => {
   expect(tookMs).toBeGreaterThan(950);
   expect(tookMs).toBeLessThan(10_000);
   gateway.open('limit');
+});
+
+test('max_body_size of a webhook endpoint is 1MB by default', async () => {
+  for (const [bytes, status] of [
+    [2 ** 20, 202],
+    [2 ** 20 + 1, 413],
+  ] as const) {
+    const body = `{"text":"${'x'.repeat(bytes - 11)}"}`;
+    const signed = { 'X-Signature': sign(hookKeys.other, body) };
+    expect((await send(gateway, '/webhook/other', body, signed)).status).toBe(status);
+  }
 });

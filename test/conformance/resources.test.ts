@@ -2,8 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { shareGateway } from '../gateway/gateway.ts';
-import { moment, read, settings, sum, text, tokenOf, uuid, whole } from './service.ts';
+import { refusedStart, shareGateway } from '../gateway/gateway.ts';
+import { ask, send, sign } from '../webhooks/sender.ts';
+import { hookKeys, moment, read, settings, sum, text, tokenOf, uuid, whole } from './service.ts';
 
 const gateway = shareGateway(settings);
 
@@ -141,6 +142,20 @@ test('of a token only its scopes are shown', async () => {
   for (const token of tokens) expect(token).toEqual({ scopes: [text] });
 });
 
+test('a webhook endpoint has name, path, plugin, secret_ref, signature_header and max_body_size', async () => {
+  const deliver = (body: string) => send(gateway, '/webhook/push', body, { 'X-Signature': sign(hookKeys.push, body) });
+  const { status, body } = await deliver('{}');
+  expect(status).toBe(202);
+  expect(await gateway.job(String(body['job_id']))).toMatchObject({ plugin: 'echo', submitted_by: 'webhook:push' });
+  expect((await deliver(JSON.stringify({ text: 'x'.repeat(2048) }))).status).toBe(413);
+});
+
+test('the address of the webhook listener is webhooks.listen', async () => {
+  const listen = new URL(gateway.webhooks).host;
+  const { said } = await refusedStart({ ...settings, webhooks: { listen } });
+  expect(said).toContain(`cannot listen on ${listen}`);
+});
+
 test('only the main file is loaded by itself, other files must be in its include list', async () => {
   const main = join(gateway.directory, 'config.yaml');
   const before = JSON.parse(readFileSync(main, 'utf8'));
@@ -153,4 +168,19 @@ test('only the main file is loaded by itself, other files must be in its include
   expect(await names()).not.toContain('further');
   writeFileSync(main, JSON.stringify({ include: ['more.yaml'], ...before }));
   expect(await names()).toContain('further');
+});
+
+test('without an included webhook file every request to the webhook listener is 404', async () => {
+  const main = join(gateway.directory, 'config.yaml');
+  const { webhooks, ...before } = JSON.parse(readFileSync(main, 'utf8'));
+  const { listen, endpoints } = webhooks;
+  writeFileSync(join(gateway.directory, 'webhooks.yaml'), JSON.stringify({ webhooks: { endpoints } }));
+  const statuses = async (include: readonly string[]) => {
+    writeFileSync(main, JSON.stringify({ ...before, include, webhooks: { listen } }));
+    expect((await gateway.call('POST', '/system/reload')).status).toBe(200);
+    const paths = ['/webhook/push', '/webhook/other', '/'];
+    return Promise.all(paths.map(async path => (await ask(gateway, 'POST', path)).status));
+  };
+  expect(await statuses([])).toEqual([404, 404, 404]);
+  expect(await statuses(['webhooks.yaml'])).toEqual([403, 403, 404]);
 });

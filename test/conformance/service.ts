@@ -53,6 +53,13 @@ echo '{"status":"ok","result":"done"}'
 `,
 };
 
+/** The HMAC keys of its webhook endpoints, by the name of the endpoint. */
+export const hookKeys = { push: 'the-key-of-those-who-push', other: 'the-key-of-all-others' };
+const hook = (name: keyof typeof hookKeys, more: object = {}) => ({
+  ...{ name, path: `/webhook/${name}`, plugin: 'echo', secret_ref: `${name}_key`, signature_header: 'X-Signature' },
+  ...more,
+});
+
 const waits = { execution_mode: 'synchronous' };
 
 export const settings = {
@@ -77,6 +84,8 @@ export const settings = {
     { name: 'forked', on: 'forked.asked', ...waits, steps: [{ split: [[{ uses: 'echo' }], [{ uses: 'echo.look' }]] }] },
     { name: 'broken', on: 'broken.asked', ...waits, steps: [{ uses: 'failing' }] },
   ],
+  webhooks: { endpoints: [hook('push', { max_body_size: '2KB' }), hook('other')] },
+  tokens: Object.entries(hookKeys).map(([name, key]) => ({ name: `${name}_key`, key })),
   api: {
     auth: {
       tokens: ['*', ...scopes].map(scope => ({
