@@ -1,5 +1,5 @@
 // How a command of the command line is declared; the programme, its help, its reference and its completions follow from it.
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';
 
@@ -9,6 +9,8 @@ export type Call<Options extends object = object> = {
   readonly args: readonly (string | undefined)[];
   readonly io: Io;
   readonly out: Output;
+  /** The whole programme, for those who describe it. */
+  readonly program: Command;
 };
 
 export type CommandDeclaration = {

@@ -1,8 +1,66 @@
 // All commands, in the order in which help and reference list them.
 import type { CommandDeclaration } from './command.ts';
+import { completionBash, completionFish, completionZsh } from './commands/completion.ts';
 import { configCheck } from './commands/config-check.ts';
 import { configLock } from './commands/config-lock.ts';
+import { configSchemaCommand } from './commands/config-schema.ts';
+import { configShow } from './commands/config-show.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { eventsCommand } from './commands/events.ts';
+import { initCommand } from './commands/init.ts';
+import { jobList } from './commands/job-list.ts';
+import { jobLogs } from './commands/job-logs.ts';
+import { jobShow } from './commands/job-show.ts';
+import { jobTree } from './commands/job-tree.ts';
+import { jobWatch } from './commands/job-watch.ts';
+import { pipelineGraph } from './commands/pipeline-graph.ts';
+import { pipelineList } from './commands/pipeline-list.ts';
+import { pipelineRun } from './commands/pipeline-run.ts';
+import { pluginList } from './commands/plugin-list.ts';
+import { pluginNew } from './commands/plugin-new.ts';
+import { pluginRun } from './commands/plugin-run.ts';
+import { reloadCommand } from './commands/reload.ts';
 import { startCommand } from './commands/start.ts';
+import { statusCommand } from './commands/status.ts';
+import { stopwatchCommand } from './commands/stopwatch.ts';
+import { tokenNew } from './commands/token-new.ts';
+import { principalAdd, principalPurge, principalRevoke, principalRoll } from './commands/vault-principal.ts';
+import { secretRevoke, secretRoll, secretSet } from './commands/vault-secret.ts';
 import { versionCommand } from './commands/version.ts';
 
-export const commands: readonly CommandDeclaration[] = [startCommand, configCheck, configLock, versionCommand];
+export const commands: readonly CommandDeclaration[] = [
+  initCommand,
+  startCommand,
+  statusCommand,
+  doctorCommand,
+  reloadCommand,
+  configCheck,
+  configLock,
+  configShow,
+  configSchemaCommand,
+  pluginList,
+  pluginRun,
+  pluginNew,
+  pipelineList,
+  pipelineRun,
+  pipelineGraph,
+  jobList,
+  jobShow,
+  jobTree,
+  jobLogs,
+  jobWatch,
+  eventsCommand,
+  stopwatchCommand,
+  principalAdd,
+  principalRoll,
+  principalRevoke,
+  principalPurge,
+  secretSet,
+  secretRoll,
+  secretRevoke,
+  tokenNew,
+  completionBash,
+  completionZsh,
+  completionFish,
+  versionCommand,
+];

@@ -7,6 +7,7 @@ export type ProblemDocument = {
   readonly title: string;
   readonly detail: string;
   readonly code: string;
+  readonly errors?: readonly { readonly message: string }[];
   readonly [member: string]: unknown;
 };
 

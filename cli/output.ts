@@ -1,42 +1,67 @@
 // What a command says: its answer on stdout, as JSON or for people, and everything else on stderr.
 import type { Io, Sink } from './io.ts';
+import { type Line, printableBlock, printableJson, writeLine } from './terminal/text.ts';
 
 export class Output {
   readonly json: boolean;
+  /** Whether somebody looks at stderr: progress is drawn there. */
+  readonly isWatched: boolean;
   readonly #io: Io;
 
   constructor(io: Io, json: boolean) {
     this.#io = io;
     this.json = json;
+    this.isWatched = io.stderr.isTTY === true && !io.env['CI'];
   }
 
   /** The command's whole answer: the document with `--json`, else the lines. */
-  answer(document: unknown, lines: () => readonly string[]): Promise<void> {
-    if (this.json) return write(this.#io.stdout, `${JSON.stringify(document, null, 2)}\n`);
-    return write(
-      this.#io.stdout,
+  answer(document: unknown, lines: () => readonly Line[]): Promise<void> {
+    if (this.json) return this.piece(`${printableJson(JSON.stringify(document, null, 2))}\n`);
+    const hasColours = this.#hasColours(this.#io.stdout);
+    return this.piece(
       lines()
-        .map(line => `${line}\n`)
+        .map(line => `${writeLine(line, hasColours)}\n`)
         .join(''),
     );
   }
 
   /** One object of an answer that streams. */
-  item(document: unknown, line: () => string): Promise<void> {
-    return write(this.#io.stdout, `${this.json ? JSON.stringify(document) : line()}\n`);
+  item(document: unknown, line: () => Line): Promise<void> {
+    if (this.json) return this.piece(`${printableJson(JSON.stringify(document))}\n`);
+    return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
+  }
+
+  /** Text as it is, for whom it was made; on a terminal, without what a terminal would obey. Ends with a newline. */
+  verbatim(text: string): Promise<void> {
+    const shown = this.#io.stdout.isTTY ? printableBlock(text) : text;
+    return this.piece(shown.endsWith('\n') ? shown : `${shown}\n`);
+  }
+
+  /** Text that is fit for a terminal already. Resolves when stdout can take more. */
+  async piece(text: string): Promise<void> {
+    const { stdout } = this.#io;
+    if (text === '' || stdout.destroyed || stdout.write(text)) return;
+    await new Promise<void>(resolve => {
+      stdout.once('drain', resolve);
+      stdout.once('close', resolve);
+    });
   }
 
   /** Beside the answer. */
-  note(line: string): void {
-    this.#io.stderr.write(`${line}\n`);
+  note(line: Line): void {
+    const { stderr } = this.#io;
+    const lines = typeof line === 'string' ? line.split('\n') : [line];
+    for (const one of lines) stderr.write(`${writeLine(one, this.#hasColours(stderr))}\n`);
   }
-}
 
-/** Resolves when the sink can take more. */
-async function write(sink: Sink, text: string): Promise<void> {
-  if (text === '' || sink.write(text)) return;
-  await new Promise<void>(resolve => {
-    sink.once('drain', resolve);
-    sink.once('close', resolve);
-  });
+  /** A line on the terminal that the next one writes over; the empty text wipes it. Nothing where nobody looks. */
+  progress(text: string): void {
+    const { stderr } = this.#io;
+    if (this.isWatched) stderr.write(`\r\u001b[2K${writeLine(text, false).slice(0, (stderr.columns ?? 80) - 1)}`);
+  }
+
+  #hasColours(sink: Sink): boolean {
+    const { env } = this.#io;
+    return sink.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  }
 }

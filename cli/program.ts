@@ -8,7 +8,14 @@ import { version } from './version.ts';
 /** What each group of commands is about. */
 const groups: { readonly [words: string]: string } = {
   config: 'look at the configuration without starting anything',
+  plugin: 'list, run and make plugins',
+  pipeline: 'list, run and draw pipelines',
+  job: 'list, show and follow jobs',
   vault: 'secrets, and to whom they are delivered',
+  'vault principal': 'to whom secrets are delivered',
+  'vault secret': 'what is delivered; values come by stdin or prompt, never as arguments',
+  token: 'API tokens',
+  completion: 'completion scripts for shells',
 };
 
 /** `done` is called with the exit status of the command that ran. */
@@ -53,7 +60,13 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
   own.addHelpText('after', `\n${heading}:\n${examples.map(line => `  ${line}`).join('\n')}`);
   own.action(async () => {
     const given = own.opts<{ json?: true }>();
-    const call: Call = { options: given, args: own.processedArgs, io, out: new Output(io, given.json === true) };
+    const call: Call = {
+      options: given,
+      args: own.processedArgs,
+      io,
+      out: new Output(io, given.json === true),
+      program,
+    };
     done(await run(call as Call<never>));
   });
 }

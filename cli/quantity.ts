@@ -8,3 +8,17 @@ export function parseMs(text: string): number {
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');
   return ms;
 }
+
+/** A time in RFC 3339, as it stands, or from a duration back. */
+export function parseInstant(text: string): string {
+  const ms = parseDuration(text);
+  if (ms !== undefined) return new Date(Date.now() - ms).toISOString();
+  if (/^\d{4}-\d\d-\d\d[Tt ]/.test(text)) return text;
+  throw new InvalidArgumentError('a time looks like 2026-01-31T12:00:00Z, or 2h for two hours ago.');
+}
+
+/** A whole number from 1 on. */
+export function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('a whole number from 1 on.');
+  return Number(text);
+}

@@ -4,6 +4,7 @@ import { commands } from './commands.ts';
 import { exitStatus } from './exit-status.ts';
 import { Failure, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
+import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
 
 /** `words` is what stands behind `headgate`; resolves with the exit status. A defect is thrown. */
@@ -20,16 +21,18 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitStatus.ok;
       // Commander has said it on stderr.
-      if (isJson) writeProblem(io, usageFailure(error.message.replace(/^error: /, '')));
+      if (isJson) await writeProblem(new Output(io, true), usageFailure(error.message.replace(/^error: /, '')));
       return exitStatus.usage;
     }
     if (!(error instanceof Failure)) throw error;
-    io.stderr.write(`headgate: ${error.message}\n`);
-    if (isJson) writeProblem(io, error);
+    const out = new Output(io, isJson);
+    out.note(`headgate: ${error.message}`);
+    for (const { message } of error.problem.errors ?? []) out.note(message);
+    if (isJson) await writeProblem(out, error);
     return error.exitStatus;
   }
 }
 
-function writeProblem(io: Io, { problem }: Failure): void {
-  io.stdout.write(`${JSON.stringify(problem)}\n`);
+function writeProblem(out: Output, { problem }: Failure): Promise<void> {
+  return out.item(problem, () => '');
 }

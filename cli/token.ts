@@ -7,17 +7,33 @@ import type { ApiToken, Config } from '../config/config.ts';
 /** `made`: it did not exist before, and is worth printing this once. */
 export type LocalToken = { readonly token: string; readonly file: string; readonly made: boolean };
 
-export function localToken(statePath: string): LocalToken {
-  const file = join(statePath, 'api-token');
+/** 24 random bytes. */
+export function makeToken(): string {
+  return `hg_${randomBytes(24).toString('base64url')}`;
+}
+
+/** The token that is kept beside this state; null: none was made yet. */
+export function knownToken(statePath: string): string | null {
   try {
-    return { token: readFileSync(file, 'utf8').trim(), file, made: false };
+    return readFileSync(tokenFile(statePath), 'utf8').trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return null;
   }
-  const token = `hg_${randomBytes(24).toString('base64url')}`;
+}
+
+export function localToken(statePath: string): LocalToken {
+  const file = tokenFile(statePath);
+  const known = knownToken(statePath);
+  if (known !== null) return { token: known, file, made: false };
+  const token = makeToken();
   mkdirSync(statePath, { recursive: true, mode: 0o700 });
   writeFileSync(file, `${token}\n`, { mode: 0o600, flag: 'wx' });
   return { token, file, made: true };
+}
+
+function tokenFile(statePath: string): string {
+  return join(statePath, 'api-token');
 }
 
 /** The configuration with the local token, when it has no token of its own: everything may be done with it. */

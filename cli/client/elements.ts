@@ -1,0 +1,58 @@
+// The elements of a long JSON array, one after the other, while it still arrives.
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const opening: readonly number[] = [0x5b, 0x7b];
+const closing: readonly number[] = [0x5d, 0x7d];
+
+/** Holds one element at a time. Throws a SyntaxError for what is not an array, or not whole. */
+export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+  const scan = new Scan();
+  for await (const chunk of body) yield* scan.take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+  if (!scan.isOver) throw new SyntaxError('the array broke off');
+}
+
+/** Where in the array the bytes are: how deep, and whether inside of a text. */
+class Scan {
+  isOver = false;
+  #depth = 0;
+  #inText = false;
+  #isEscaped = false;
+  /** Of the element that has begun, what came with earlier chunks. */
+  #begun: Buffer[] = [];
+
+  *take(chunk: Buffer): Generator<unknown> {
+    let from = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at]!;
+      if (this.#inText) {
+        this.#text(byte);
+      } else if (byte === quote) {
+        this.#inText = true;
+      } else if (opening.includes(byte)) {
+        if (this.#depth++ === 0) from = at + 1;
+      } else if (closing.includes(byte) || (byte === comma && this.#depth === 1)) {
+        const isEnd = byte !== comma && --this.#depth === 0;
+        if (isEnd || byte === comma) yield* this.#element(chunk.subarray(from, at), isEnd);
+        if (isEnd || byte === comma) from = at + 1;
+        if (isEnd) this.isOver = true;
+      }
+    }
+    if (!this.isOver) this.#begun.push(chunk.subarray(from));
+  }
+
+  #text(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === backslash) this.#isEscaped = true;
+    else if (byte === quote) this.#inText = false;
+  }
+
+  *#element(rest: Buffer, isLast: boolean): Generator<unknown> {
+    const text = Buffer.concat([...this.#begun, rest]).toString('utf8');
+    this.#begun = [];
+    // Nothing before the end: the array is empty.
+    if (isLast && text.trim() === '') return;
+    yield JSON.parse(text);
+  }
+}

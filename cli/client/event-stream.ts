@@ -1,0 +1,82 @@
+// Follows the event stream over any number of connections, going on behind the last event that was seen.
+import { setTimeout as pause } from 'node:timers/promises';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { exitStatus } from '../exit-status.ts';
+import { Failure } from '../failure.ts';
+import type { Client } from './client.ts';
+
+const firstPauseMs = 250;
+const pauseMsMax = 5_000;
+/** The service says something at least every 15 s. */
+const silenceMsMax = 45_000;
+/** Of one event; more means that this is no event stream. */
+const eventCharsMax = 4_194_304;
+
+export type StreamEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly fields: { readonly at?: string; readonly [name: string]: unknown };
+};
+/**
+ * `opened`: what happens from now on will come, and where it `continues` all that happened since the last event, or a
+ * `gap`. `events`: what came at once. `lost`: it is tried again, behind the last event.
+ */
+export type StreamNews =
+  | { readonly kind: 'opened'; readonly continues: boolean }
+  | { readonly kind: 'events'; readonly events: readonly StreamEvent[] }
+  | { readonly kind: 'lost'; readonly why: string };
+
+/**
+ * Ends only by its caller or by a `Failure`: the first connection has to succeed, and what the service refuses later for
+ * another reason than being away is final. `path` has its query; `lastId` continues behind an event of an earlier stream.
+ */
+export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
+  let id = lastId;
+  let wasOpen = false;
+  let pauseMs = firstPauseMs;
+  for (;;) {
+    try {
+      for await (const news of connection(client, path, id)) {
+        if (news.kind === 'events') id = news.events.findLast(event => event.id !== '')?.id ?? id;
+        if (news.kind === 'opened') {
+          wasOpen = true;
+          pauseMs = firstPauseMs;
+        }
+        yield news;
+      }
+      yield { kind: 'lost', why: 'the service has ended the stream' };
+    } catch (error) {
+      const isAway = !(error instanceof Failure) || error.exitStatus === exitStatus.unavailable;
+      if (!wasOpen || !isAway) throw error;
+      yield { kind: 'lost', why: (error as Error).message };
+    }
+    await pause(pauseMs);
+    pauseMs = Math.min(pauseMsMax, pauseMs * 2);
+  }
+}
+
+async function* connection(client: Client, path: string, id: string | undefined): AsyncGenerator<StreamNews> {
+  const silence = new AbortController();
+  const quiet = setTimeout(() => silence.abort(new Error(`silent for ${silenceMsMax / 1000} s`)), silenceMsMax);
+  try {
+    const headers = { Accept: 'text/event-stream', ...(id !== undefined && { 'Last-Event-ID': id }) };
+    const response = await client.open('GET', path, undefined, { headers, signal: silence.signal });
+    yield { kind: 'opened', continues: id !== undefined };
+    let parsed: StreamEvent[] = [];
+    const parser = createParser({ onEvent: message => parsed.push(eventOf(message)), maxBufferSize: eventCharsMax });
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      quiet.refresh();
+      parser.feed(decoder.decode(chunk, { stream: true }));
+      if (parsed.length > 0) yield { kind: 'events', events: parsed };
+      parsed = [];
+    }
+  } finally {
+    clearTimeout(quiet);
+    silence.abort();
+  }
+}
+
+function eventOf({ id = '', event = 'message', data }: EventSourceMessage): StreamEvent {
+  return { id, type: event, fields: JSON.parse(data) as StreamEvent['fields'] };
+}

@@ -1,0 +1,17 @@
+// `headgate config schema`.
+import { Option } from 'commander';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+
+export const configSchemaCommand = command<{ readonly manifest?: true }>({
+  usage: 'config schema',
+  description: 'print the JSON Schema of configuration files, for editors; always JSON',
+  examples: ['headgate config schema > headgate.schema.json', 'headgate config schema --manifest'],
+  options: [new Option('--manifest', "the schema of a plugin's manifest.yaml instead")],
+  async run({ options, out }) {
+    const { configSchema, manifestFileSchema } = await import('../../config/schema-files.ts');
+    const schema = options.manifest ? manifestFileSchema() : configSchema();
+    await out.answer(schema, () => JSON.stringify(schema, null, 2).split('\n'));
+    return exitStatus.ok;
+  },
+});

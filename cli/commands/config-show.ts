@@ -1,0 +1,18 @@
+// `headgate config show`.
+import { command, configOption } from '../command.ts';
+import { readConfiguration } from '../configuration.ts';
+import { exitStatus } from '../exit-status.ts';
+
+export const configShow = command<{ readonly config?: string }>({
+  usage: 'config show',
+  description: 'print the configuration as all its files give it together, redacted; always JSON',
+  examples: ['headgate config show --config ./config.yaml'],
+  options: [configOption()],
+  async run({ options, io, out }) {
+    const config = await readConfiguration(options.config, io);
+    const { viewOf } = await import('../../config/view.ts');
+    const view = viewOf(config);
+    await out.answer(view, () => JSON.stringify(view, null, 2).split('\n'));
+    return exitStatus.ok;
+  },
+});

@@ -1,0 +1,46 @@
+// `headgate events`.
+import { Option } from 'commander';
+import type { AddressOptions } from '../client/address.ts';
+import { queryText } from '../client/client.ts';
+import { addressOptions, connect } from '../client/connect.ts';
+import { follow } from '../client/event-stream.ts';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+import { parseCount } from '../quantity.ts';
+import { eventDocument, eventLine } from '../terminal/event.ts';
+
+type Options = AddressOptions & {
+  readonly types?: string;
+  readonly job?: string;
+  readonly after?: string;
+  readonly count?: number;
+};
+
+export const eventsCommand = command<Options>({
+  usage: 'events',
+  description: 'print what happens, as it happens, until interrupted; connects again when the connection is lost',
+  examples: ["headgate events --types 'job.*,pipeline.completed'", 'headgate events --after 0 --count 10 --json'],
+  options: [
+    new Option('--types <types>', 'only these, with commas between; job.* stands for all that begin so'),
+    new Option('--job <job_id>', 'only what is about this job'),
+    new Option('--after <id>', 'begin behind this event; 0 gives all that is still held'),
+    new Option('--count <count>', 'end after so many events').argParser(parseCount),
+    ...addressOptions(),
+  ],
+  async run(call) {
+    const { options, out } = call;
+    const client = await connect(call);
+    const path = `/events${queryText({ types: options.types, job_id: options.job })}`;
+    let left = options.count ?? Number.POSITIVE_INFINITY;
+    for await (const news of follow(client, path, options.after)) {
+      if (news.kind === 'lost') out.note(`the connection is lost (${news.why}); trying again`);
+      if (news.kind === 'opened') out.note(`listening to ${client.url}`);
+      if (news.kind !== 'events') continue;
+      for (const event of news.events) {
+        await out.item(eventDocument(event), () => eventLine(event));
+        if (--left === 0) return exitStatus.ok;
+      }
+    }
+    return exitStatus.ok;
+  },
+});

@@ -1,0 +1,91 @@
+// `headgate job logs`.
+import { Option } from 'commander';
+import type { AddressOptions } from '../client/address.ts';
+import { addressOptions, connect } from '../client/connect.ts';
+import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+import { parseInstant } from '../quantity.ts';
+import { type Line, statusPiece } from '../terminal/text.ts';
+import { formatAt } from '../terminal/time.ts';
+
+type Log = {
+  readonly job_id: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: string;
+  readonly attempt: number;
+  readonly completed_at: string;
+  readonly last_error?: string;
+  readonly stderr?: string;
+  readonly result?: { readonly logs?: readonly { readonly level: string; readonly message: string }[] };
+};
+type Page = { readonly logs: readonly Log[]; readonly total: number; readonly next_cursor?: string };
+type Options = AddressOptions &
+  Filters & {
+    readonly submittedBy?: string;
+    readonly from?: string;
+    readonly to?: string;
+    readonly query?: string;
+  };
+
+export const jobLogs = command<Options>({
+  usage: 'job logs [job_id]',
+  description: 'print what attempts left behind: errors, stderr and log lines, the newest first',
+  examples: [
+    'headgate job logs 0198c0de-0000-7000-8000-000000000000',
+    `headgate job logs --plugin greet --query '"connection refused"' --from 1h`,
+  ],
+  options: [
+    ...filterOptions(),
+    new Option('--submitted-by <who>', 'only of jobs that came from there'),
+    new Option('--from <time>', 'ended at this RFC 3339 time or later; 1h means an hour ago').argParser(parseInstant),
+    new Option('--to <time>', 'ended at this time or earlier').argParser(parseInstant),
+    new Option('--query <words>', 'only with these words in error, stderr or result'),
+    ...pageOptions(),
+    ...addressOptions(),
+  ],
+  async run(call) {
+    const { plugin, command: name, status, submittedBy, from, to, query, limit, cursor } = call.options;
+    const client = await connect(call);
+    const page = await client.get<Page>('/job-logs', {
+      job_id: call.args[0],
+      plugin,
+      command: name,
+      status,
+      submitted_by: submittedBy,
+      from,
+      to,
+      query,
+      limit,
+      cursor,
+      include_result: true,
+    });
+    await call.out.answer(page, () => page.logs.flatMap(lines));
+    for (const line of moreLines(page.logs.length, page)) call.out.note(line);
+    return exitStatus.ok;
+  },
+});
+
+function lines(log: Log): Line[] {
+  const what = `${log.plugin}.${log.command}`;
+  const head: Line = [
+    { text: formatAt(log.completed_at), style: 'dim' },
+    ` ${what} `,
+    statusPiece(log.status),
+    ` attempt ${log.attempt} `,
+    { text: log.job_id, style: 'dim' },
+  ];
+  const told = (log.result?.logs ?? []).map(({ level, message }) => `${level}: ${message}`);
+  return [
+    head,
+    ...indented('error', log.last_error),
+    ...indented('stderr', log.stderr),
+    ...told.map(text => `  ${text}`),
+  ];
+}
+
+function indented(name: string, text = ''): Line[] {
+  const trimmed = text.trimEnd();
+  return trimmed === '' ? [] : trimmed.split('\n').map(line => [{ text: `  ${name}  `, style: 'dim' }, line]);
+}

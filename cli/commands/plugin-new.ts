@@ -1,0 +1,39 @@
+// `headgate plugin new`.
+import { join, resolve } from 'node:path';
+import { Option } from 'commander';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+import { usageFailure } from '../failure.ts';
+import { type Runtime, runtimes } from '../scaffold/plugin.ts';
+
+export const pluginNew = command<{ readonly runtime: Runtime; readonly into: string }>({
+  usage: 'plugin new <name>',
+  description: 'make a new plugin that works: manifest, code, and a test that passes',
+  examples: ['headgate plugin new resize', 'headgate plugin new resize --runtime process --into my-gateway/plugins'],
+  options: [
+    new Option('--runtime <runtime>', 'JavaScript on threads, or Python in a process for each attempt')
+      .choices(runtimes)
+      .default('worker'),
+    new Option('--into <directory>', 'where its directory is made: one of plugin_roots').default('plugins'),
+  ],
+  async run({ options: { runtime, into }, args, io, out }) {
+    const name = args[0]!;
+    if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(name))
+      throw usageFailure('the name of a plugin has letters, digits, "_" and "-", and begins with a letter or digit');
+    const [{ writeFiles }, { newPlugin }] = await Promise.all([
+      import('../scaffold/files.ts'),
+      import('../scaffold/plugin.ts'),
+    ]);
+    const directory = join(resolve(io.cwd, into), name);
+    const { files, test } = newPlugin(name, runtime);
+    writeFiles(directory, files);
+    await out.answer({ directory, files: files.map(({ path }) => path), test }, () => [directory]);
+    for (const line of [
+      `test it there with: ${test}`,
+      `when ${into} is one of plugin_roots: headgate reload, then`,
+      `  headgate plugin run ${name} handle --payload '{"name":"Ada"}'`,
+    ])
+      out.note(line);
+    return exitStatus.ok;
+  },
+});

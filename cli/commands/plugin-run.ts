@@ -1,0 +1,16 @@
+// `headgate plugin run`.
+import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
+import { segment } from '../client/client.ts';
+import { command } from '../command.ts';
+
+export const pluginRun = command<CallOptions>({
+  usage: 'plugin run <plugin> <command>',
+  description: 'run one command of a plugin, and print its result when the job has ended',
+  examples: [
+    `headgate plugin run greet handle --payload '{"name":"Ada"}'`,
+    'echo \'{"name":"Ada"}\' | headgate plugin run greet handle --payload - --json',
+  ],
+  options: callOptions(),
+  statuses: callStatuses,
+  run: call => callAndWait(`/plugin/${segment(call.args[0]!)}/${segment(call.args[1]!)}`, call),
+});

@@ -1,0 +1,94 @@
+// `headgate status`.
+import type { AddressOptions } from '../client/address.ts';
+import type { Client } from '../client/client.ts';
+import { addressOptions, connect } from '../client/connect.ts';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+import { Failure } from '../failure.ts';
+import { type Line, statusPiece } from '../terminal/text.ts';
+import { formatAt, formatMs } from '../terminal/time.ts';
+
+type Health = {
+  readonly status: string;
+  readonly uptime_seconds: number;
+  readonly queue_depth: number;
+  readonly plugins_loaded: number;
+  readonly config_path: string;
+  readonly version: string;
+};
+type Queue = {
+  readonly queue_depth: number;
+  readonly running_count: number;
+  readonly delayed_count: number;
+  readonly dead_count: number;
+  readonly max_workers: number;
+  readonly utilization: number;
+  readonly active_jobs: readonly {
+    readonly job_id: string;
+    readonly plugin: string;
+    readonly command: string;
+    readonly started_at: string;
+  }[];
+};
+type Summary = { readonly window: string; readonly stats: { readonly [status: string]: number } };
+
+const activeShown = 10;
+
+export const statusCommand = command<AddressOptions>({
+  usage: 'status',
+  description: 'say whether the service runs, what waits and runs in it, and how the last day went',
+  examples: ['headgate status', 'headgate status --url http://127.0.0.1:8080 --json'],
+  options: addressOptions(),
+  async run(call) {
+    const client = await connect(call);
+    const health = await client.get<Health>('/healthz');
+    const queue = await ifAllowed<Queue>(client, '/analytics/queue');
+    const summary = queue && (await ifAllowed<Summary>(client, '/analytics/summary'));
+    const { url } = client;
+    await call.out.answer({ url, health, queue, summary }, () => [
+      ...healthLines(url, health),
+      ...(queue ? queueLines(queue) : []),
+      ...(summary ? [summaryLine(summary)] : []),
+    ]);
+    if (!queue) call.out.note('queue and summary need a token with the scope *; set HEADGATE_TOKEN');
+    return exitStatus.ok;
+  },
+});
+
+/** Null where the token does not open it: the service is up all the same. */
+async function ifAllowed<Answer>(client: Client, path: string): Promise<Answer | null> {
+  try {
+    return await client.get<Answer>(path);
+  } catch (error) {
+    if (error instanceof Failure && error.exitStatus === exitStatus.denied) return null;
+    throw error;
+  }
+}
+
+function healthLines(url: string, health: Health): Line[] {
+  const up = formatMs(health.uptime_seconds * 1000);
+  return [
+    [{ text: 'service  ', style: 'dim' }, `headgate ${health.version} at ${url}, ${health.status}, up ${up}`],
+    [{ text: 'config   ', style: 'dim' }, `${health.config_path}, ${health.plugins_loaded} plugins`],
+  ];
+}
+
+function queueLines(queue: Queue): Line[] {
+  const { queue_depth: queued, running_count: running, delayed_count: delayed, dead_count: dead } = queue;
+  const busy = `${Math.round(queue.utilization * 100)} % of ${queue.max_workers} workers busy`;
+  const active = queue.active_jobs.slice(0, activeShown).map(({ job_id, plugin, command: name, started_at }): Line => {
+    return ['           ', `${plugin}.${name} since ${formatAt(started_at)}`, { text: `  ${job_id}`, style: 'dim' }];
+  });
+  return [
+    [
+      { text: 'now      ', style: 'dim' },
+      `${queued} queued, ${running} running, ${delayed} delayed, ${dead} dead; ${busy}`,
+    ],
+    ...active,
+  ];
+}
+
+function summaryLine({ window, stats }: Summary): Line {
+  const counts = Object.entries(stats).flatMap(([status, count]) => [`${count} `, statusPiece(status), '  ']);
+  return [{ text: `${window}      `, style: 'dim' }, ...counts.slice(0, -1)];
+}

@@ -1,0 +1,34 @@
+// `headgate token new`.
+import { InvalidArgumentError, Option } from 'commander';
+import { type Scope, scopes } from '../../config/section/scope.ts';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+
+export const tokenNew = command<{ readonly name: string; readonly scope: readonly Scope[] }>({
+  usage: 'token new <name>',
+  description: 'make an API token, and say how the configuration takes it; nothing is stored',
+  examples: ['headgate token new ci --scope plugin:rw --scope jobs:ro'],
+  options: [
+    new Option('--scope <scope>', 'what may be done with it; may be repeated')
+      .choices(scopes)
+      .argParser(addScope)
+      .makeOptionMandatory(),
+  ],
+  async run({ options, args, out }) {
+    const name = args[0]!;
+    const { makeToken } = await import('../token.ts');
+    const token = makeToken();
+    const variable = `HEADGATE_TOKEN_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+    const entry = `{ name: ${JSON.stringify(name)}, token: "\${${variable}}", scopes: ${JSON.stringify(options.scope)} }`;
+    out.note(`put this under api.auth.tokens, and the token into ${variable} where the service runs:`);
+    out.note(`  - ${entry}`);
+    await out.answer({ name, token, scopes: options.scope, variable, entry }, () => [token]);
+    return exitStatus.ok;
+  },
+});
+
+function addScope(text: string, earlier: readonly Scope[] = []): readonly Scope[] {
+  const scope = scopes.find(known => known === text);
+  if (!scope) throw new InvalidArgumentError(`scopes are ${scopes.join(', ')}.`);
+  return [...new Set([...earlier, scope])];
+}

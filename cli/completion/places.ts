@@ -1,0 +1,58 @@
+// What can be completed where: the programme as a flat list of places, from which each shell's script is written.
+import type { Command, Option } from 'commander';
+
+export type Word = { readonly text: string; readonly description: string };
+
+export type CompletedOption = Word & {
+  /** `none`: it takes no value. `words`: one of these. `path`: a file or directory. `free`: anything. */
+  readonly value: 'none' | 'words' | 'path' | 'free';
+  readonly words: readonly string[];
+};
+
+export type Place = {
+  /** The words that lead there, with spaces between: the empty text for the start. */
+  readonly path: string;
+  readonly commands: readonly Word[];
+  readonly options: readonly CompletedOption[];
+  /** Whether an argument that stands there is a path. */
+  readonly takesPath: boolean;
+};
+
+/** Every group and every command. */
+export function placesOf(program: Command): Place[] {
+  return walk(program, '');
+}
+
+function walk(command: Command, path: string): Place[] {
+  const help = command.createHelp();
+  const commands = command.commands.map(inner => ({ text: inner.name(), description: inner.description() }));
+  const options = help.visibleOptions(command).flatMap(completedOptions);
+  const takesPath = command.registeredArguments.some(argument => isPath(argument.name()));
+  const inner = command.commands.flatMap(next => walk(next, path === '' ? next.name() : `${path} ${next.name()}`));
+  return [{ path, commands, options, takesPath }, ...inner];
+}
+
+function completedOptions(option: Option): CompletedOption[] {
+  const { long, description, argChoices: words = [], flags } = option;
+  if (!long) return [];
+  const [, valueName] = /[<[]([^>\]]+)[>\]]/.exec(flags) ?? [];
+  if (valueName === undefined) return [{ text: long, description, value: 'none', words: [] }];
+  if (words.length > 0) return [{ text: long, description, value: 'words', words }];
+  return [{ text: long, description, value: isPath(valueName) ? 'path' : 'free', words: [] }];
+}
+
+function isPath(name: string): boolean {
+  return name === 'path' || name === 'directory';
+}
+
+/** Each as `path option`, for a shell's `case`. */
+export function optionsWith(places: readonly Place[], value: CompletedOption['value']): string[] {
+  return places.flatMap(({ path, options }) =>
+    options.filter(option => option.value === value).map(({ text }) => `${path} ${text}`),
+  );
+}
+
+/** Each as `path word`, for a shell's `case`. */
+export function commandPaths(places: readonly Place[]): string[] {
+  return places.flatMap(({ path, commands }) => commands.map(({ text }) => `${path} ${text}`));
+}

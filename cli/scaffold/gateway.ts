@@ -1,0 +1,56 @@
+// A new configuration that works: main file, pipelines, and one example plugin.
+import type { NewFile } from './files.ts';
+import { newPlugin } from './plugin.ts';
+
+export const examplePlugin = 'greet';
+export const examplePipeline = 'greet-all';
+export const examplePayload = '{"people":["Ada","Grace"]}';
+
+/** `listen` is an address as `api.listen` takes it. */
+export function newGateway(listen: string): NewFile[] {
+  const main = `# The main file. Only it loads by itself; everything else is named under include.
+include: [plugins.yaml, pipelines.yaml]
+service:
+  name: headgate
+  log_level: info
+state:
+  # Jobs, logs and the API token are kept here.
+  path: ./data
+  retention: { jobs: 30d }
+api:
+  # This machine only. Who has the token in data/api-token may do everything; under auth.tokens others can be named,
+  # each with its scopes ("headgate token new").
+  listen: ${listen}
+`;
+  const plugins = `# Each directory below a root that has a manifest.yaml is a plugin. "headgate plugin new NAME" makes one.
+plugin_roots: [./plugins]
+plugins:
+  ${examplePlugin}:
+    config: { greeting: good morning }
+`;
+  const pipelines = `# Greets everybody, each in a job of their own, and then all together.
+pipelines:
+  - name: ${examplePipeline}
+    on: people.arrived
+    execution_mode: synchronous
+    steps:
+      - id: each
+        uses: ${examplePlugin}
+        foreach: payload.people
+        with: { name: "{payload.item}" }
+      - id: together
+        uses: ${examplePlugin}
+        join: all
+        with: { name: everybody }
+`;
+  const inPlugin = newPlugin(examplePlugin, 'worker').files.map(file => {
+    return { ...file, path: `plugins/${examplePlugin}/${file.path}` };
+  });
+  return [
+    { path: 'config.yaml', text: main },
+    { path: 'plugins.yaml', text: plugins },
+    { path: 'pipelines.yaml', text: pipelines },
+    { path: '.gitignore', text: '# State, with the API token in it.\n/data/\n' },
+    ...inPlugin,
+  ];
+}

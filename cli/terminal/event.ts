@@ -1,0 +1,42 @@
+// An event of the stream as one line.
+import type { StreamEvent } from '../client/event-stream.ts';
+import type { Line, Style } from './text.ts';
+import { formatAt } from './time.ts';
+
+const styles: { readonly [type: string]: Style } = {
+  'job.started': 'cyan',
+  'job.completed': 'green',
+  'job.retry_scheduled': 'yellow',
+  'job.failed': 'red',
+  'job.timed_out': 'red',
+  'job.dead': 'red',
+  'pipeline.completed': 'green',
+  'pipeline.failed': 'red',
+  gap: 'yellow',
+};
+const typeWidth = 20;
+
+/** When, what, about whom; then what else the event says, each by its name. */
+export function eventLine({ type, fields }: StreamEvent): Line {
+  const { at, plugin, command, job_id: id, error, ...more } = fields;
+  const style = Object.hasOwn(styles, type) ? styles[type]! : 'bold';
+  const name = [plugin, command].filter(word => word !== undefined).join('.');
+  const rest = Object.entries(more).map(([key, value]) => `${key}=${textOf(value)}`);
+  return [
+    { text: typeof at === 'string' ? formatAt(at) : '', style: 'dim' },
+    '  ',
+    { text: type.padEnd(typeWidth), style },
+    ` ${[name, ...rest].filter(word => word !== '').join(' ')}`,
+    { text: typeof id === 'string' ? `  ${id}` : '', style: 'dim' },
+    typeof error === 'string' ? { text: `  ${error}`, style: 'red' } : '',
+  ];
+}
+
+/** As it goes out with `--json`: id and type before the event's own fields. */
+export function eventDocument({ id, type, fields }: StreamEvent): object {
+  return { ...(id !== '' && { id }), type, ...fields };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,107 @@
+// A pipeline as a Mermaid flowchart: steps in their order, branches beside one another, conditions as diamonds.
+import type { Condition, Path, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+
+/** Where the drawing of a step goes on: the nodes that lead to the next one, each with what stands at its arrow. */
+type Ends = readonly { readonly node: string; readonly label: string }[];
+
+export function mermaidOf(pipeline: PipelineDefinition): string[] {
+  const drawing = new Drawing();
+  const trigger = pipeline.on ?? pipeline.onHook ?? 'called by name';
+  const entry = drawing.node(`([${quoted(trigger)}])`);
+  const begun = drawing.condition(pipeline.if, [{ node: entry, label: '' }]);
+  const ends = drawing.sequence(pipeline.steps, begun.passed);
+  const end = drawing.node(`([${quoted(`${pipeline.name} ends`)}])`);
+  drawing.lead([...ends, ...begun.passedOver], end);
+  return [
+    `%% ${pipeline.name}, ${pipeline.executionMode}`.replaceAll(/[\r\n]/g, ' '),
+    'flowchart TD',
+    ...drawing.lines,
+  ];
+}
+
+class Drawing {
+  readonly lines: string[] = [];
+  #nodes = 0;
+
+  /** Shape and text as Mermaid writes them; the id of the new node. */
+  node(shape: string): string {
+    const id = `n${++this.#nodes}`;
+    this.lines.push(`  ${id}${shape}`);
+    return id;
+  }
+
+  lead(from: Ends, to: string): void {
+    for (const { node, label } of from)
+      this.lines.push(`  ${node} -->${label === '' ? '' : `|${quoted(label)}|`} ${to}`);
+  }
+
+  sequence(steps: readonly Step[], from: Ends): Ends {
+    return steps.reduce((ends, step) => this.#step(step, ends), from);
+  }
+
+  /** Where it goes on when the condition holds, and when it does not: the same, and nowhere, without one. */
+  condition(condition: Condition | null, from: Ends): { readonly passed: Ends; readonly passedOver: Ends } {
+    if (condition === null) return { passed: from, passedOver: [] };
+    const node = this.node(`{${quoted(conditionText(condition))}}`);
+    this.lead(from, node);
+    return { passed: [{ node, label: 'yes' }], passedOver: [{ node, label: 'no' }] };
+  }
+
+  #step(step: Step, from: Ends): Ends {
+    const { passed, passedOver } = this.condition(step.if, from);
+    return [...this.#body(step, this.#joined(step, passed)), ...passedOver];
+  }
+
+  /** What a join waits for comes together in one place. */
+  #joined(step: Step, from: Ends): Ends {
+    if (step.join === null) return from;
+    const node = this.node(`[/${quoted(step.join.collect === 'counts' ? 'join all, counts only' : 'join all')}\\]`);
+    this.lead(from, node);
+    return [{ node, label: '' }];
+  }
+
+  #body(step: Step, from: Ends): Ends {
+    if (step.kind === 'steps') return this.sequence(step.steps, from);
+    if (step.kind === 'split') {
+      const fork = this.node(`[\\${quoted(`split ${step.id}`)}/]`);
+      this.lead(from, fork);
+      return step.branches.flatMap(({ name, steps }) => this.sequence(steps, [{ node: fork, label: name ?? '' }]));
+    }
+    const what = step.kind === 'uses' ? `${step.instance}.${step.command}` : `call ${step.pipeline}`;
+    const text = quoted([step.id, what, ...traits(step)].join('\n'));
+    const node = this.node(step.kind === 'uses' ? `[${text}]` : `[[${text}]]`);
+    this.lead(
+      step.foreach === null
+        ? from
+        : from.map(end => ({ ...end, label: [end.label, 'each'].filter(Boolean).join(', ') })),
+      node,
+    );
+    return [{ node, label: '' }];
+  }
+}
+
+function traits(step: Extract<Step, { kind: 'uses' | 'call' }>): string[] {
+  return [
+    ...(step.foreach === null ? [] : [`foreach ${pathText(step.foreach)}`]),
+    ...(step.onError === 'continue' ? ['on_error: continue'] : []),
+  ];
+}
+
+function conditionText(condition: Condition): string {
+  if (condition.kind === 'not') return `not (${conditionText(condition.of)})`;
+  if (condition.kind !== 'test')
+    return condition.of.map(inner => `(${conditionText(inner)})`).join(` ${condition.kind === 'all' ? 'and' : 'or'} `);
+  const { path, op, value } = condition;
+  if (op === 'exists') return `${pathText(path)} ${value === true ? 'exists' : 'is absent'}`;
+  return `${pathText(path)} ${op} ${JSON.stringify(value)}`;
+}
+
+function pathText({ root, keys }: Path): string {
+  return [root, ...keys].join('.');
+}
+
+/** Text in quotes; what Mermaid or HTML would read is written as character codes. */
+function quoted(text: string): string {
+  const safe = text.replaceAll(/[^\p{L}\p{N} _.,:;()/=\n*+-]/gu, character => `#${character.codePointAt(0)};`);
+  return `"${safe.replaceAll('\n', '<br/>')}"`;
+}

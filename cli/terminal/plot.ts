@@ -1,0 +1,21 @@
+// Small plots of one line.
+
+const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
+
+/** A bar for each value, as high as it is part of the largest; a dot where it is 0. */
+export function sparkline(values: readonly number[]): string {
+  const most = Math.max(0, ...values);
+  return values
+    .map(value => (value <= 0 ? '·' : bars[Math.max(0, Math.ceil((value / most) * bars.length) - 1)]))
+    .join('');
+}
+
+/** A scale of so many columns from 0 to `most`: a line up to the first mark, thinner up to the second and the third. */
+export function percentileBar(marks: readonly [number, number, number], most: number, columns: number): string {
+  const [first, second, third] = marks.map(mark => (most <= 0 ? 0 : Math.round((mark / most) * columns))) as [
+    number,
+    number,
+    number,
+  ];
+  return `${'█'.repeat(first)}${'▓'.repeat(second - first)}${'░'.repeat(third - second)}`;
+}

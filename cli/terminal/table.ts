@@ -1,0 +1,25 @@
+// Tables: columns as wide as their widest cell, numbers to the right.
+import { type Line, type Piece, textOf, widthOf } from './text.ts';
+
+const gap = '  ';
+
+/** A heading in bold, then the rows. A column whose every cell looks like a number is aligned to the right. */
+export function table(heading: readonly string[], rows: readonly (readonly Piece[])[]): Line[] {
+  const all: readonly (readonly Piece[])[] = [heading.map(text => ({ text, style: 'bold' as const })), ...rows];
+  const widths = heading.map((_, column) => Math.max(...all.map(row => widthOf(row[column] ?? ''))));
+  const isRight = heading.map((_, column) => rows.length > 0 && rows.every(row => isNumber(row[column] ?? '')));
+  return all.map(row =>
+    heading.flatMap((_, column) => {
+      const cell = row[column] ?? '';
+      const isLast = column === heading.length - 1;
+      const pad = ' '.repeat(widths[column]! - widthOf(cell));
+      if (isRight[column]) return isLast ? [pad, cell] : [pad, cell, gap];
+      return isLast ? [cell] : [cell, pad, gap];
+    }),
+  );
+}
+
+/** A count, or a quantity with its unit: `12`, `0.53`, `1.20 s`. */
+function isNumber(cell: Piece): boolean {
+  return /^-?\d[\d,.]*( ?(µs|ms|s|%))?$|^-?$/.test(textOf(cell));
+}

@@ -1,0 +1,34 @@
+// Times and durations for people.
+
+/** `850 µs`, `12.3 ms`, `1.25 s`, `2m 05s`, `3h 10m`, `2d 03h`. */
+export function formatMs(ms: number): string {
+  if (ms < 1) return `${Math.round(ms * 1000)} µs`;
+  if (ms < 999.95) return `${ms < 99.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+  const hours = Math.floor(minutes / 60);
+  return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
+}
+
+/** `2026-11-21 08:00:00.123`, in UTC, of an RFC 3339 time in UTC; the empty text for null. */
+export function formatAt(at: string | null): string {
+  return at === null ? '' : at.replace('T', ' ').replace(/(\.\d{3})?\d*Z$/, '$1');
+}
+
+/** Of RFC 3339 with any number of digits of a second, in milliseconds; `Date` knows three. */
+export function msOf(at: string): number {
+  const digits = /\.(\d+)/.exec(at)?.[1] ?? '0';
+  return Date.parse(at.replace(/\.\d+/, '')) + Number(`0.${digits}`) * 1000;
+}
+
+/** Between two times of a job; null while one of them is missing. */
+export function spanMs(from: string | null, to: string | null): number | null {
+  return from === null || to === null ? null : Math.max(0, msOf(to) - msOf(from));
+}
+
+function two(count: number): string {
+  return String(count).padStart(2, '0');
+}
