@@ -48,7 +48,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['disk_space', () => checkDisk(config.state.path)],
     ['plugins', () => checkPlugins(problems, warnings, config)],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
-    ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], `${config.webhooks.endpoints.length} endpoints`)],
+    ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
     ['vault', () => checkVault(config.vault.keyFile)],
     ['listen_exposure', () => checkExposure(config)],
     ['clock', () => checkClock(options)],
@@ -145,6 +145,13 @@ async function checkVault(keyFile: string): Promise<Finding> {
   return (key.mode & 0o077) === 0
     ? passed(keyFile)
     : failed(`others than its owner may use ${keyFile}: set its mode to 0600`);
+}
+
+function endpointsOf({ webhooks: { endpoints } }: Config): string {
+  const unguarded = endpoints.filter(({ idHeader }) => idHeader === undefined).map(({ name }) => name);
+  const detail = `${endpoints.length} endpoints`;
+  if (unguarded.length === 0) return detail;
+  return `${detail}; a repeated delivery runs again where there is no id_header: ${unguarded.join(', ')}`;
 }
 
 function checkExposure({ api, webhooks }: Config): Finding {

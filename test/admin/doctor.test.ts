@@ -59,6 +59,10 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
   ['state_writable', ({ config }) => ({ config: { ...config, state: { ...config.state, path: '/nowhere/at/all' } } })],
   ['disk_space', ({ config }) => ({ config: { ...config, state: { ...config.state, path: '/nowhere/at/all' } } })],
   ['listen_exposure', ({ config }) => listening(config, '0.0.0.0')],
+  [
+    'listen_exposure',
+    ({ config }) => ({ config: { ...config, webhooks: { endpoints: [], listen: { host: '::', port: 1 } } } }),
+  ],
   ['clock', ({ nowMs }) => ({ nowMs: nowMs + 60_000 })],
   ['clock', ({ nowMs }) => ({ committedUs: (nowMs + 60_000) * 1000 })],
   ['node_version', () => ({ nodeVersion: '18.19.1' })],

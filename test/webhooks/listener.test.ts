@@ -1,4 +1,4 @@
-// The webhook listener against whoever finds it: every refusal with its status, and nothing enqueued by any of them.
+// The webhook listener: what becomes a job, and every refusal with its status.
 import { expect, test } from 'vitest';
 import { openSource } from '../events/reader.ts';
 import { shareGateway } from '../gateway/gateway.ts';
@@ -258,6 +258,23 @@ test('a line of the log has the pattern of the route, and neither signature nor 
   expect(lines().at(-1)).toMatchObject({ method: 'POST', status: 403, token: null });
   for (const word of ['in-the-query', 'in-the-body', 'in-the-signature', digest, ...Object.values(keys)])
     expect(gateway.stderr).not.toContain(word);
+});
+
+test('the topology shows an endpoint as an input of its plugin', async () => {
+  const { plugins, signals } = (await gateway.call('GET', '/topology')).body as {
+    plugins: object[];
+    signals: object[];
+  };
+  const inputs = [{ signal: 'webhook.measured', command: 'handle' }];
+  expect(plugins).toContainEqual({ name: 'measure', active: true, inputs, outputs: [] });
+  const consumers = [{ plugin: 'measure', command: 'handle' }];
+  expect(signals).toContainEqual({ name: 'webhook.measured', producers: [], consumers });
+});
+
+test('the doctor names the endpoints where a repeated delivery runs again', async () => {
+  const { checks } = (await gateway.call('GET', '/system/doctor')).body as { checks: object[] };
+  const detail = expect.stringMatching(/^9 endpoints; .*: plain, other, small, github, measured, timed$/);
+  expect(checks).toContainEqual({ name: 'webhooks', passed: true, detail });
 });
 
 test('health is 200, and says less than that of the API', async () => {
