@@ -1,6 +1,6 @@
 // The ledger thread: the store, and the actors that write it, in turns. What it says to the edge goes as packets.
 
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import type { Config } from '../config/config.ts';
@@ -22,6 +22,8 @@ import type { Refusal, SubmitReply } from './job/protocol.ts';
 import type { SlotName } from './job/slot.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
 import type { Begun } from './pipeline/protocol.ts';
+import { startVaultActor, type VaultActor } from './vault/actor.ts';
+import { type KeySource, keyVariable, readUnlockKey, settleKeys } from './vault/unlock-key.ts';
 
 /** What the edge hands to the thread at its start. */
 export type LedgerData = { readonly config: Config; readonly gauges: SharedArrayBuffer };
@@ -128,7 +130,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
         for (const message of messages) refuse(message, refusal);
       },
     };
-    loop.setActors({ job: refuser, pipeline: refuser });
+    loop.setActors({ job: refuser, pipeline: refuser, vault: refuser });
     void Promise.all([...hosts].map(host => host.stop(0))).then(() => {
       hosts.clear();
       condition = 'resting';
@@ -150,6 +152,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     };
     const toSelf = (message: InnerMessage): void => tell('job', message);
     const idempotency = new Idempotency(store!);
+    const vault = openVaultActor(store!);
     const job = startJobActor({
       idempotency,
       reader: store!,
@@ -159,6 +162,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       gauges,
       nowMs: Math.floor(clock.nowUs() / 1000),
       self: toSelf,
+      deliver: vault.deliver,
       startHost: (name, threads) => openHost(name, threads, toSelf),
       alarm(atUs) {
         clearTimeout(alarm);
@@ -176,9 +180,23 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       admit: job.refusal,
       remembrance: idempotency,
     });
-    loop.setActors({ job, pipeline });
+    // The vault is last: what the others have delivered is in its commit.
+    loop.setActors({ job, pipeline, vault });
+    link.tell('edge', vault.state);
     if (current > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
     toSelf({ kind: 'load' });
+  }
+
+  function openVaultActor(reader: Store): VaultActor {
+    const source = (): KeySource => ({ file: config.vault.keyFile, variable: process.env[keyVariable] });
+    settleKeys(reader, source());
+    return startVaultActor({
+      reader,
+      readKey: () => readUnlockKey(source()),
+      random: randomBytes,
+      onSealed: problems =>
+        notify({ kind: 'log', level: 'error', message: 'the vault does not open', fields: { problems } }),
+    });
   }
 
   function openHost(name: SlotName, threads: number, toSelf: (message: InnerMessage) => void): PluginHost {

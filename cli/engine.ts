@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
 import type { Engine, OnOver } from '../http/engine.ts';
 import { EventStreams } from '../http/event-streams.ts';
+import type { VaultDoor } from '../http/vault-door.ts';
 import { formatId, parseId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
@@ -25,6 +26,7 @@ export type EngineParts = {
   /** Opens the index; called once, when it is first looked into. */
   readonly openIndex: () => Reader<IndexTable>;
   readonly administration: Administration;
+  readonly vault: VaultDoor;
   readonly config: () => Config;
   readonly stopping: () => boolean;
   readonly startedAtMs: number;
@@ -45,6 +47,7 @@ export function openEngine({
   hub,
   openIndex,
   administration,
+  vault,
   config,
   stopping,
   startedAtMs,
@@ -62,6 +65,7 @@ export function openEngine({
   return {
     ...openLists(reader, index),
     administration,
+    vault,
     config,
     stopping,
     startedAtMs,

@@ -5,6 +5,7 @@ import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
+import type { VaultState } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import { type LoadResult, sealWarnings } from '../config/load.ts';
 import { compareForReload } from '../config/reload.ts';
@@ -25,6 +26,7 @@ import { openAdministration } from './administration.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
 import { indexerThread, ledgerThread } from './threads.ts';
 import { withLocalToken } from './token.ts';
+import { LedgerVaultDoor } from './vault/door.ts';
 import { version } from './version.ts';
 
 /** The service cannot go on, or cannot start: the exit status says why. */
@@ -54,6 +56,7 @@ export class Gateway {
   #hub: Hub | null = null;
   #link: Link | null = null;
   #engine: GatewayEngine | null = null;
+  readonly #vault = new LedgerVaultDoor(() => this.#link!);
   #server: Server | null = null;
   #webhooks: Server | null = null;
 
@@ -111,7 +114,7 @@ export class Gateway {
       schedule: flush => setImmediate(flush),
       onTold: (actor, message) => {
         if (actor === 'hub') this.#hub?.receive([message], null as never);
-        else if (actor === 'edge') this.#engine?.told(message as EdgeMessage);
+        else if (actor === 'edge') this.#told(message as EdgeMessage | VaultState);
         else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
       },
     });
@@ -132,6 +135,7 @@ export class Gateway {
     this.#engine = openEngine({
       ...shared,
       administration: openAdministration({ ...shared, read: this.#read, reload: () => this.reload() }),
+      vault: this.#vault,
       stopping: () => this.#stopping,
       version,
     });
@@ -139,6 +143,7 @@ export class Gateway {
     return {
       died,
       stop: async () => {
+        this.#vault.flush();
         await link.ask('job', { kind: 'stop', graceMs: this.graceMs });
         this.#engine?.release();
         // Their answers go out before anything else is closed.
@@ -181,7 +186,7 @@ export class Gateway {
     this.#server = await serve({
       listen,
       table: () => table,
-      authenticate: makeAuthenticate(Date.now),
+      authenticate: makeAuthenticate(Date.now, () => this.#vault.adminDigest),
       engine: this.engine,
       log: requestLog(this.#log),
       nowMs: Date.now,
@@ -228,6 +233,7 @@ export class Gateway {
     this.#log.level = config.service.logLevel;
     this.#link?.tell('job', { kind: 'reconfigure', config });
     this.#link?.tell('pipeline', { kind: 'reconfigure', config });
+    this.#link?.tell('vault', { kind: 'reconfigure', config });
     for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);
     const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
     this.#log.info({ kept }, message);
@@ -235,6 +241,11 @@ export class Gateway {
     const fields = { plugins: Object.keys(config.plugins).length, kept: kept.join(', ') };
     this.#publish([{ kind: 'plain', type: 'config.reloaded', atUs, fields }, ...pluginsLoaded(config)]);
     return { kind: 'reloaded', atUs, kept };
+  }
+
+  #told(message: EdgeMessage | VaultState): void {
+    if (message.kind === 'vault_state') this.#vault.changed(message);
+    else this.#engine?.told(message);
   }
 
   #publish(groups: readonly Observations[]): void {

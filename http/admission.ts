@@ -8,6 +8,8 @@ import { readJson } from './json.ts';
 import { mismatchProblem, type Problem, type ProblemItem, problem } from './problem.ts';
 import type { Access, Route } from './route.ts';
 import type { Match, Place } from './router.ts';
+import { authenticateAdmin } from './vault-admission.ts';
+import type { VaultDoor } from './vault-door.ts';
 
 export type Admitted = {
   readonly kind: 'admitted';
@@ -24,6 +26,8 @@ export type Door = {
   readonly authorization: string | undefined;
   readonly config: Config;
   readonly isStopping: boolean;
+  /** Where the path belongs to the vault: whom it lets in; undefined elsewhere. */
+  readonly vault: Pick<VaultDoor, 'adminDigest'> | undefined;
 };
 
 /** Everything that is decided before the path's names are looked up. */
@@ -31,11 +35,14 @@ export function admit(door: Door, authenticate: Authenticate): Admission {
   const { match, method } = door;
   const isReading = method === 'get' || method === 'head';
   if (door.isStopping && !isReading) return problem('stopping', 'the service is shutting down');
+  if (door.vault?.adminDigest === null) return problem('vault_unavailable', 'no vault is open here');
   const place = typeof match === 'object' ? match.place : null;
   const found = place && routeOf(place, method);
   const access = found?.access ?? (place && accessOf(place));
-  const caller = access?.kind === 'open' ? null : authenticate(door.config, door.authorization);
-  if (caller === undefined) return problem('unauthorized', 'a valid bearer token is needed');
+  const caller = access?.kind === 'open' ? null : identify(door, authenticate);
+  if (caller === undefined) {
+    return problem('unauthorized', `${door.vault ? 'the admin token of the vault' : 'a valid bearer token'} is needed`);
+  }
   if (match === 'malformed') return problem('invalid_path', 'the path has a bad percent-escape or a NUL');
   if (typeof match === 'string') return problem('unknown_route', 'there is nothing at this path');
   if (!found) {
@@ -46,6 +53,10 @@ export function admit(door: Door, authenticate: Authenticate): Admission {
     return forbidden(found.access.anyOf);
   }
   return { kind: 'admitted', route: found, params: match.params, caller };
+}
+
+function identify({ vault, config, authorization }: Door, authenticate: Authenticate): Caller | undefined {
+  return vault ? authenticateAdmin(authorization, vault.adminDigest!) : authenticate(config, authorization);
 }
 
 /** The caller lacks all of these scopes. */

@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Administration } from './administration.ts';
 import type { EventStreams } from './event-streams.ts';
+import type { VaultDoor } from './vault-door.ts';
 
 export type Submission = {
   readonly plugin: string;
@@ -69,6 +70,7 @@ export interface Engine {
   startedAtMs: number;
   version: string;
   readonly administration: Administration;
+  readonly vault: VaultDoor;
   /** No new work: the service is stopping. */
   stopping(): boolean;
 }

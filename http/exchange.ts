@@ -11,6 +11,7 @@ import { readQuery } from './query.ts';
 import { firstHeader, headerBlock, jsonType, noHeaders, problemType, statusLine } from './response-head.ts';
 import type { Answer, Call, Headers, Route, Sink } from './route.ts';
 import type { RouteTable } from './route-table.ts';
+import { vaultOpOf } from './vault-admission.ts';
 
 /** What the server's response object offers. After an abort or the end every call of it throws. */
 export interface ResponseTarget {
@@ -51,6 +52,8 @@ export class Exchange implements Call, Sink {
   #head!: Head;
   #table!: RouteTable;
   #route: Route | null = null;
+  /** Null: the path does not belong to the vault. */
+  #vaultOp: string | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
   /** Inside a callback of the server all writes travel together; elsewhere that must be asked for. */
   #corked = true;
@@ -114,13 +117,16 @@ export class Exchange implements Call, Sink {
 
   #admit(): Reply {
     const head = this.#head;
+    const match = this.#table.router.match(head.path);
+    this.#vaultOp = vaultOpOf(match, head.path, this.#table.hasVault);
     const admission = admit(
       {
-        match: this.#table.router.match(head.path),
+        match,
         method: head.method,
         authorization: head.authorization,
         config: this.config,
         isStopping: this.engine.stopping(),
+        vault: this.#vaultOp === null ? undefined : this.engine.vault,
       },
       this.#shared.authenticate,
     );
@@ -178,13 +184,25 @@ export class Exchange implements Call, Sink {
 
   #reply(reply: Reply): void {
     if (reply === undefined) return;
-    if (!(reply instanceof Promise)) this.#answer(reply);
+    const audited = this.#vaultOp !== null && isProblem(reply) ? this.#audited(this.#vaultOp, reply) : reply;
+    if (!(audited instanceof Promise)) this.#answer(audited);
     else {
-      reply.then(
+      audited.then(
         answer => this.#answer(answer),
         error => this.#fail(error),
       );
     }
+  }
+
+  /** A call of the vault that does not get there: its refusal goes out when it is in the audit trail. */
+  #audited(op: string, refusal: Problem): Answer | Promise<Answer> {
+    const { vault } = this.engine;
+    // Chunks of a body that is too large still come: the call is one.
+    this.#vaultOp = null;
+    if (problemStatus(refusal) === 503) return refusal;
+    if (refusal.code !== 'unauthorized') return vault.refused(op, refusal.code).then(() => refusal);
+    vault.stranger(op);
+    return refusal;
   }
 
   // What follows this request in the same packet may be part of its body for whoever stands in front of us, and the server would

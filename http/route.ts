@@ -1,5 +1,6 @@
 // A route, declared once: the router, authorization, validation and the documents are derived from this.
 
+import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Scope } from '../config/section/scope.ts';
 import type { Schema } from '../runtime/schema-type.ts';
@@ -10,11 +11,15 @@ import type { Parameters, Query } from './query.ts';
 
 export type Method = 'GET' | 'POST';
 
-/** Open routes ignore credentials. Of signed ones the handler checks the signature, once the body is there. */
+/**
+ * Open routes ignore credentials. Of signed ones the handler checks the signature, once the body is there. Those of the vault take
+ * its admin token, and no other takes that.
+ */
 export type Access =
   | { readonly kind: 'open' }
   | { readonly kind: 'signed' }
-  | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] };
+  | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] }
+  | { readonly kind: 'vault'; readonly op: VaultOp };
 export const open: Access = { kind: 'open' };
 export function anyOf(...scopes: readonly Scope[]): Access {
   return { kind: 'scopes', anyOf: scopes };
@@ -91,7 +96,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly notes?: string;
   readonly access: Access;
   readonly query: Q;
-  /** A JSON body, which may be left out. */
+  /** A JSON body, which may be left out; the vault's routes refuse that. */
   readonly body: Schema | null;
   /** Instead of `body`: the handler gets the bytes as they were sent, at most so many. The query is passed over. */
   readonly raw?: { readonly bytesMax: number };

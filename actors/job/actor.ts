@@ -3,6 +3,7 @@ import { relative } from 'node:path';
 import type { Config, PluginInstance } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { Deliver } from '../vault/protocol.ts';
 import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
@@ -35,6 +36,8 @@ export type InnerMessage =
 
 export type JobActorOptions = DeskOptions & {
   readonly startHost: StartHost;
+  /** What the vault has for the jobs of a plugin; absent: there is no vault. */
+  readonly deliver?: Deliver;
   /** Shared with the pipeline actor. */
   readonly idempotency?: Idempotency;
   readonly nowMs: number;
@@ -55,7 +58,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const desk = new Desk(options);
   const idempotency = options.idempotency ?? new Idempotency(options.reader);
   const acceptance = new Acceptance(desk, idempotency);
-  const dispatcher = new Dispatcher(desk, options.startHost, options.config.service.workersMax);
+  const dispatcher = new Dispatcher(desk, options.startHost, options.config.service.workersMax, options.deliver);
   const recovery = new Recovery(desk, options.nowMs);
   const retention = new Retention(desk);
   let alarmUs: number | null = null;

@@ -2,6 +2,7 @@
 import { bodyPart, encodeBody, hasPart } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { ClosedDelivery, Deliver } from '../vault/protocol.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
@@ -20,6 +21,7 @@ export type Active = { readonly open: OpenBlock; readonly index: number; readonl
 export class Dispatcher {
   readonly #desk: Desk;
   readonly #startHost: StartHost;
+  readonly #deliver: Deliver;
   readonly #slots: Record<SlotName, Slot>;
   #frameIds = 0;
   #turnOf = 0;
@@ -28,9 +30,10 @@ export class Dispatcher {
   #held = false;
   readonly #busy = new BusyMeter();
 
-  constructor(desk: Desk, startHost: StartHost, threads: number) {
+  constructor(desk: Desk, startHost: StartHost, threads: number, deliver: Deliver = () => null) {
     this.#desk = desk;
     this.#startHost = startHost;
+    this.#deliver = deliver;
     this.#slots = { main: emptySlot('main', threads), quarantine: emptySlot('quarantine', 1) };
   }
 
@@ -141,8 +144,22 @@ export class Dispatcher {
     frame.slow = !command.pace.fast;
     if (frame.slow) slot.slow++;
     desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
-    const tasks = taskFrame(frame, desk.books.state(lane.name));
+    const delivery = this.#deliver(turn, lane.name, frame.ids);
+    if (delivery?.kind === 'closed') return this.#failClosed(turn, slot, frame, delivery);
+    const tasks = taskFrame(frame, desk.books.state(lane.name), delivery?.packed);
     turn.after(() => this.#hostOf(slot).submit(tasks));
+  }
+
+  /** The attempts fail here: no plugin code runs without the secrets that it should have. */
+  #failClosed(turn: Turn, slot: Slot, frame: JobFrame, { reason, isPermanent: permanent }: ClosedDelivery): void {
+    const body = encodeBody({ error: Buffer.from(reason) });
+    const failed = { verdict: 'error', permanent, startedUs: turn.nowUs, runUs: 0, body } as const;
+    for (let task = 0; task < frame.opens.length; task++) {
+      this.#hear(frame, task);
+      this.#settleOne(turn, slot, frame, { task, ...failed });
+    }
+    this.#desk.sendSettled(turn);
+    this.#closeIfOver(slot, frame);
   }
 
   #hostOf(slot: Slot): PluginHost {

@@ -125,8 +125,8 @@ export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameI
   };
 }
 
-/** What the host gets of it. */
-export function taskFrame(frame: JobFrame, state: Uint8Array): TaskFrame {
+/** What the host gets of it; `secrets` are packed. */
+export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Array): TaskFrame {
   const groups: TaskGroup[] = [];
   const payloads: Uint8Array[] = [];
   for (let task = 0; task < frame.opens.length; ) {
@@ -155,6 +155,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array): TaskFrame {
     command: frame.command.name,
     deadlineMs: frame.command.deadlineMs,
     state,
+    secrets,
     groups,
     ids: frame.ids,
     attempts: frame.attempts,

@@ -30,7 +30,7 @@ const introduction = `# The HTTP interface
 
 - The address is \`api.listen\` of the configuration, \`127.0.0.1:8080\` by default. Bodies are JSON; timestamps are RFC 3339 in UTC.
 - Every request but those that are marked *open* needs \`Authorization: Bearer <token>\`, with a token of \`api.auth.tokens\`.
-  The scope \`*\` grants everything; \`plugin:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore credentials.
+  The scope \`*\` grants everything but the vault, whose routes take its admin token and no other; \`plugin:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore credentials.
 - \`HEAD\` answers like \`GET\`, without a body. A path with a slash at its end is another path. Query parameters that are unknown,
   given twice or malformed are refused.
 - \`X-Request-Id\` is taken over when it is 1 to 128 characters of \`A-Z a-z 0-9 _ . : + / = ~ @ -\`, else made, and always answered. Every
@@ -57,6 +57,8 @@ function accessWords(access: Access): string {
       return 'open';
     case 'signed':
       return 'signed';
+    case 'vault':
+      return 'admin token';
     case 'scopes':
       return [...new Set([...access.anyOf, '*'])].map(scope => `\`${scope}\``).join(', ');
   }
@@ -64,7 +66,7 @@ function accessWords(access: Access): string {
 
 function writeRoute(route: Route): string {
   const { method, path, summary, access, answers } = route;
-  const needs = access.kind === 'open' ? 'Open.' : `Needs one of ${accessWords(access)}.`;
+  const needs = needsWords(access);
   const answered = Object.entries(answers).map(([status, { description, schema }]) => {
     const said = `**${status}** ${description}`;
     return schema === null ? said : `${said}\n\n${code(shapeOf(schema))}`;
@@ -75,10 +77,19 @@ function writeRoute(route: Route): string {
     `${summary} ${needs}`,
     ...(route.notes === undefined ? [] : [route.notes.trim()]),
     ...queryTable(route),
-    ...(route.body === null ? [] : [`Body, which may be left out:\n\n${code(shapeOf(route.body))}`]),
+    ...(route.body === null ? [] : [`${bodyWords(access)}:\n\n${code(shapeOf(route.body))}`]),
     ...answered,
     ...(own.length === 0 ? [] : [`Refusals: ${own.join(', ')}.`]),
   ].join('\n\n');
+}
+
+function bodyWords(access: Access): string {
+  return access.kind === 'vault' ? 'Body' : 'Body, which may be left out';
+}
+
+function needsWords(access: Access): string {
+  if (access.kind === 'open') return 'Open.';
+  return access.kind === 'vault' ? 'Needs the admin token of the vault.' : `Needs one of ${accessWords(access)}.`;
 }
 
 function queryTable({ query }: Route): string[] {

@@ -16,7 +16,8 @@ export const everywhere: readonly ProblemCode[] = [
 /** The codes that a route adds to those, by status. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>(route.problems ?? []);
-  if (route.access.kind !== 'open') codes.add('forbidden');
+  if (route.access.kind === 'scopes') codes.add('forbidden');
+  if (route.access.kind === 'vault') codes.add('vault_unavailable');
   if (route.method === 'POST') codes.add('stopping');
   if (route.body !== null) {
     for (const code of ['body_too_large', 'unsupported_media_type', 'invalid_json', 'invalid_request'] as const) {

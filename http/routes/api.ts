@@ -11,6 +11,7 @@ import { pluginRoutes } from './plugins.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
 import { topologyRoutes } from './topology.ts';
+import { vaultRoutes } from './vault.ts';
 
 export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
@@ -23,5 +24,6 @@ export const apiRoutes: readonly Route[] = [
   ...systemRoutes,
   ...analyticsRoutes,
   ...configViewRoutes,
+  ...vaultRoutes,
   ...discoveryRoutes,
 ];

@@ -112,11 +112,18 @@ function hasFormat({ env, of }: Sheets<IndexTable>): boolean {
   });
 }
 
-/** For the ledger thread. Throws StoreHeld when another living process has the directory. */
+/** For the ledger thread. Throws StoreHeld when another living process has the directory; `close` lets go of it. */
 export function openStore(path: string): Store {
   const sheets = openSheets(path, tables);
   claim(sheets, path);
-  return storeOf(sheets, path);
+  const store = storeOf(sheets, path);
+  return {
+    ...store,
+    close() {
+      sheets.env.transactionSync(() => void sheets.of.meta.remove(ownerKey));
+      store.close();
+    },
+  };
 }
 
 function storeOf<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
@@ -140,9 +147,10 @@ function storeOf<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
   };
 }
 
+const ownerKey = Buffer.from('owner');
+
 /** The write lock of LMDB decides between two that start at the same moment. */
 function claim({ env, of }: Sheets<Table>, path: string): void {
-  const ownerKey = Buffer.from('owner');
   const formatKey = Buffer.from('format');
   const self = identify(process.pid);
   const refusal = env.transactionSync((): Error | null => {

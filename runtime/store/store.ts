@@ -23,6 +23,10 @@ export const tables = [
   'idempotency', // hash of token and key (16) -> until when, which request, which job
   'idempotency_ends', // until when in µs (8) + hash of token and key (16) -> nothing
   'dedupe', // hash of target and key -> until when a second event starts nothing
+  'vault', // keyring, contents -> the vault's keys, and which version of each record is the current one
+  'vault_principals', // name -> a principal, sealed
+  'vault_secrets', // name -> a secret, sealed
+  'vault_audit', // sequence (8) -> a record of the audit trail, with its code
 ] as const;
 export type Table = (typeof tables)[number];
 

@@ -17,6 +17,7 @@ import type { Route } from '../../http/route.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { type Server, serve } from '../../http/server.ts';
+import type { VaultDoor } from '../../http/vault-door.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
@@ -145,6 +146,14 @@ export class MemoryEngine implements Engine {
     selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
   };
 
+  /** There is none. */
+  readonly vault: VaultDoor = {
+    adminDigest: null,
+    call: async () => ({ kind: 'refused', refusal: 'vault_unavailable' }),
+    refused: async () => {},
+    stranger() {},
+  };
+
   config(): Config {
     return this.#config;
   }
@@ -257,7 +266,7 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
   const listen = { host: '127.0.0.1', port: 0 };
   const nowMs = () => startedAtMs + 90_500;
   const table = makeRouteTable(routes);
-  const authenticate = makeAuthenticate(nowMs);
+  const authenticate = makeAuthenticate(nowMs, () => null);
   const server = await serve({ listen, table: () => table, authenticate, engine, log, nowMs, idPrefix: 'test' });
   return { url: `http://127.0.0.1:${server.port}`, server, engine, lines, faults };
 }

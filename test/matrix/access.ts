@@ -23,8 +23,8 @@ export type Access = {
   readonly route: string;
   /** What is asked for; JOB stands for the id of a job. */
   readonly path: string;
-  /** Needs no authentication, or one of these. */
-  readonly allowed: 'open' | readonly ScopeName[];
+  /** Needs no authentication, the admin token of the vault, or one of these. */
+  readonly allowed: 'open' | 'admin' | readonly ScopeName[];
   /** For those who may. */
   readonly status: number;
 };
@@ -68,6 +68,14 @@ export const accessTable: readonly Access[] = [
   row('GET /config/view', '/config/view', ['*']),
   row('GET /system/doctor', '/system/doctor', ['system:ro', 'system:rw', '*']),
   row('GET /system/selfcheck', '/system/selfcheck', ['system:ro', 'system:rw', '*']),
+  // 4.6; without a body even the admin is refused
+  row('POST /vault/principal', '/vault/principal', 'admin', 400),
+  row('POST /vault/principal/revoke', '/vault/principal/revoke', 'admin', 400),
+  row('POST /vault/principal/purge', '/vault/principal/purge', 'admin', 400),
+  row('POST /vault/principal/roll', '/vault/principal/roll', 'admin', 400),
+  row('POST /vault/secret', '/vault/secret', 'admin', 400),
+  row('POST /vault/secret/roll', '/vault/secret/roll', 'admin', 400),
+  row('POST /vault/secret/revoke', '/vault/secret/revoke', 'admin', 400),
 ];
 
 /** What a caller with these scopes gets to see of a job's outcome. */

@@ -4,6 +4,7 @@ import { scopes } from '../../config/section/scope.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { type Access, accessTable, everyScope, outcomeTable, subsTable } from './access.ts';
 import { type Caller, callers, callerWith, tokens } from './callers.ts';
 
@@ -23,6 +24,9 @@ const gateway = shareGateway({
     auth: { tokens: [...tokens, { name: 'test', token: 'test-token-for-everything', scopes: ['*'] }] },
   },
 });
+
+const { adminToken } = new VaultGateway(gateway);
+const admin: Caller = { what: 'the vault admin', authorization: `Bearer ${adminToken}`, scopes: null };
 
 let job = '';
 beforeAll(async () => {
@@ -51,8 +55,10 @@ function methodOf({ route }: Access): string {
   return route.split(' ')[0]!;
 }
 
-function wanted({ allowed, status }: Access, { scopes: had }: Caller): number {
+function wanted({ allowed, status }: Access, caller: Caller): number {
+  const { scopes: had } = caller;
   if (allowed === 'open') return status;
+  if (allowed === 'admin') return caller === admin ? status : 401;
   if (had === null) return 401;
   return had.some(scope => allowed.includes(scope)) ? status : 403;
 }
@@ -80,7 +86,7 @@ describe.each(accessTable)('$route, asked as $path', access => {
 
   test.each(methods)('%s answers each kind of caller as it should', async method => {
     const got: { [caller: string]: number } = {};
-    for (const caller of callers) {
+    for (const caller of [...callers, admin]) {
       const { status, headers, text } = await ask(method, access.path, caller);
       got[caller.what] = status;
       expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -92,7 +98,7 @@ describe.each(accessTable)('$route, asked as $path', access => {
         if (method !== 'HEAD') expect(JSON.parse(text)).toMatchObject({ status, code });
       }
     }
-    expect(got).toEqual(Object.fromEntries(callers.map(caller => [caller.what, wanted(access, caller)])));
+    expect(got).toEqual(Object.fromEntries([...callers, admin].map(caller => [caller.what, wanted(access, caller)])));
   });
 });
 
@@ -101,9 +107,12 @@ describe('refusals come in their order', () => {
   const wrong: Ask = { type: 'text/plain', body: `{${'x'.repeat(bodyBytesMax)}` };
   const guarded = accessTable.filter(({ allowed }) => allowed !== 'open');
   const named = accessTable.filter(({ route, path }) => route.includes('{') && !path.includes('?'));
+  const scoped = guarded.filter(({ allowed }) => allowed !== 'admin');
   const bodied = accessTable.filter(
-    ({ route, path }) => /^POST \/(plugin|pipeline)\//.test(route) && !path.includes('?'),
+    ({ route, path }) => /^POST \/(plugin|pipeline|vault)\//.test(route) && !path.includes('?'),
   );
+  /** Who may do everything with it. */
+  const insider = ({ allowed }: Access) => (allowed === 'admin' ? admin : everything);
   const wrongFor = (method: string): Ask => (method === 'GET' ? {} : wrong);
 
   /** With names that nobody has. */
@@ -120,7 +129,7 @@ describe('refusals come in their order', () => {
     }
   });
 
-  test.each(guarded)('403 before 404 and what follows: $route, $path', async access => {
+  test.each(scoped)('403 before 404 and what follows: $route, $path', async access => {
     const method = methodOf(access);
     const { status } = await ask(method, `${unknown(access)}?wrong=%zz`, outsider(access), wrongFor(method));
     expect(status).toBe(403);
@@ -135,14 +144,15 @@ describe('refusals come in their order', () => {
   test.each(accessTable)('405 with Allow before 413, 415 and 400: $route, $path', async access => {
     const path = `${access.path.replace(/\?.*/, '')}?wrong=%zz`;
     for (const method of ['DELETE', 'PUT', 'PATCH', 'OPTIONS']) {
-      const { status, headers } = await ask(method, path, everything, wrongFor(method));
+      const { status, headers } = await ask(method, path, insider(access), wrongFor(method));
       expect([method, status]).toEqual([method, 405]);
       expect(headers.get('allow')).toContain(methodOf(access));
     }
   });
 
-  test.each(bodied)('413, 415, 400: $route, $path', async ({ path }) => {
-    const asked = async (of: Ask, query = '?wrong=%zz') => (await ask('POST', path + query, everything, of)).status;
+  test.each(bodied)('413, 415, 400: $route, $path', async access => {
+    const asked = async (of: Ask, query = '?wrong=%zz') =>
+      (await ask('POST', access.path + query, insider(access), of)).status;
     expect(await asked(wrong)).toBe(413);
     expect(await asked({ ...wrong, body: '{' })).toBe(415);
     expect(await asked({ body: '{' }, '')).toBe(400);
@@ -153,7 +163,7 @@ describe('refusals come in their order', () => {
   test.each(accessTable)('400 for a query that is unknown or malformed: $route, $path', async access => {
     const joint = access.path.includes('?') ? '&' : '?';
     for (const more of ['wrong=1', 'limit=%zz', '__proto__=1']) {
-      const { status } = await ask(methodOf(access), access.path + joint + more, everything);
+      const { status } = await ask(methodOf(access), access.path + joint + more, insider(access));
       expect([more, status]).toEqual([more, 400]);
     }
   });
@@ -164,6 +174,17 @@ describe('refusals come in their order', () => {
       for (const path of ['/nowhere', '/vault', '/job/%zz']) got.push((await ask('GET', path, caller)).status);
     }
     expect(got).toEqual([401, 401, 401, 404, 404, 400, 404, 404, 400]);
+  });
+
+  test('below /vault/ every path takes the admin token and no other, and nothing else takes that', async () => {
+    const got = [];
+    for (const caller of [nobody, everything, admin]) {
+      for (const path of ['/vault/nowhere', '/v%61ult/x', '/vault/%zz', '/vault/secret/', '/vault', '/jobs']) {
+        got.push((await ask('POST', path, caller, { body: '{}' })).status);
+      }
+    }
+    const strangers = [401, 401, 401, 401];
+    expect(got).toEqual([...strangers, 401, 401, ...strangers, 404, 405, 404, 404, 400, 404, 401, 401]);
   });
 });
 

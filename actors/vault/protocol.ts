@@ -1,0 +1,93 @@
+// What the vault is asked and tells (interface, 4.6; decisions, section 6).
+import type { ReplyTo, Turn } from '../../runtime/turn.ts';
+
+/** What is asked for, by the name that the audit trail has for it. */
+export const vaultOps = [
+  'principal.register',
+  'principal.revoke',
+  'principal.purge',
+  'principal.roll',
+  'secret.set',
+  'secret.roll',
+  'secret.revoke',
+] as const;
+export type VaultOp = (typeof vaultOps)[number];
+
+type Named = { readonly name: string };
+/** A field that is absent is left as it is. */
+export type VaultRequest =
+  | (Named & { readonly op: 'principal.register'; readonly principalKind: string })
+  | (Named & { readonly op: 'principal.revoke' | 'principal.purge' | 'principal.roll' | 'secret.revoke' })
+  | (Named & {
+      readonly op: 'secret.set';
+      readonly value?: string;
+      readonly grants?: readonly string[];
+      readonly pattern?: string;
+    })
+  | (Named & { readonly op: 'secret.roll'; readonly value?: string });
+
+export const vaultRefusals = [
+  'orphan_grant',
+  'reserved_entity',
+  'revoked_secret',
+  'revoked_principal',
+  'unknown_secret',
+  'unknown_principal',
+  'missing_value',
+  'invalid_value',
+  'invalid_name',
+  'invalid_kind',
+  'invalid_pattern',
+] as const;
+/** Why the rules of the vault say no. */
+export type VaultRefusal = (typeof vaultRefusals)[number];
+
+export type VaultDone =
+  | { readonly status: 'registered' | 'set' | 'rolled' | 'revoked' | 'purged' }
+  | { readonly rolled: readonly string[]; readonly skipped: readonly string[] };
+
+export type VaultReply =
+  | ({ readonly kind: 'done' } & VaultDone)
+  /** `detail` never has a value in it. */
+  | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string }
+  /** `unauthorized`: the admin token was rotated meanwhile. */
+  | { readonly kind: 'refused'; readonly refusal: 'unauthorized' | 'vault_unavailable' | 'disk_full' | 'unavailable' };
+
+/** From the edge: a call with the admin token, whose SHA-256 is `presented`. Asked; answered with a VaultReply. */
+export type VaultCall = {
+  readonly kind: 'call';
+  readonly replyTo: ReplyTo;
+  readonly presented: string;
+  readonly request: VaultRequest;
+};
+
+/** From the edge: a call with the admin token that it refused itself, for the audit. Asked; answered once it is on disk. */
+export type RefusedCall = {
+  readonly kind: 'refused_call';
+  readonly replyTo: ReplyTo;
+  readonly op: string;
+  readonly code: string;
+};
+
+/** From the edge, at most once a second: so many calls without the admin token, by op. */
+export type StrangeCalls = {
+  readonly kind: 'strange_calls';
+  readonly counts: readonly (readonly [op: string, count: number])[];
+};
+
+/** To the edge, at the start and whenever it changes; never before the commit. */
+export type VaultState = {
+  readonly kind: 'vault_state';
+  /** SHA-256 of the admin token, one character a byte; null: no vault is open. */
+  readonly adminDigest: string | null;
+};
+
+export type VaultMessage = VaultCall | RefusedCall | StrangeCalls;
+
+/** What the jobs of a plugin instance get at dispatch. */
+export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array } | ClosedDelivery;
+/** The attempts fail with this reason. */
+export type ClosedDelivery = { readonly kind: 'closed'; readonly reason: string; readonly isPermanent: boolean };
+
+/** `ids`: the jobs, 16 bytes each. Null: nothing is granted. What is delivered is audited in the commit of the turn. */
+export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

@@ -1,0 +1,46 @@
+// The edge's side of the vault: what it knows of it, and what it asks the ledger thread.
+import type { VaultReply, VaultRequest, VaultState } from '../../actors/vault/protocol.ts';
+import type { VaultDoor } from '../../http/vault-door.ts';
+import type { Link } from '../../runtime/link.ts';
+
+/** Calls without the admin token are told at most so often, however many there are. */
+const strangersMs = 1_000;
+
+export class LedgerVaultDoor implements VaultDoor {
+  adminDigest: string | null = null;
+  readonly #link: () => Link;
+  readonly #strangers = new Map<string, number>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(link: () => Link) {
+    this.#link = link;
+  }
+
+  changed({ adminDigest }: VaultState): void {
+    this.adminDigest = adminDigest;
+  }
+
+  call(presented: string, request: VaultRequest): Promise<VaultReply> {
+    return this.#link().ask('vault', { kind: 'call', presented, request });
+  }
+
+  refused(op: string, code: string): Promise<unknown> {
+    return this.#link().ask('vault', { kind: 'refused_call', op, code });
+  }
+
+  /** The first is told at once, those within the next second together. */
+  stranger(op: string): void {
+    this.#strangers.set(op, (this.#strangers.get(op) ?? 0) + 1);
+    if (this.#timer === null) this.flush();
+  }
+
+  /** Tells what has gathered. */
+  flush(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#strangers.size === 0) return;
+    this.#link().tell('vault', { kind: 'strange_calls', counts: [...this.#strangers] });
+    this.#strangers.clear();
+    this.#timer = setTimeout(() => this.flush(), strangersMs).unref();
+  }
+}

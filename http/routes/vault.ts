@@ -1,0 +1,187 @@
+// Vault management (interface, 4.6): write and lifecycle routes, for the admin token only. Nothing reads a value back.
+import type { VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
+import { type Schema, Type } from '../../runtime/schema-type.ts';
+import { type ProblemCode, problem } from '../problem.ts';
+import { type Answer, json, type Route, route } from '../route.ts';
+
+const section = 'Vault';
+
+const named = { name: Type.String() };
+const nameOnly = Type.Object(named, { additionalProperties: false });
+
+const principalBody = Type.Object(
+  { ...named, kind: Type.String({ description: 'plugin, consumer or gateway; secrets are delivered to plugins.' }) },
+  { additionalProperties: false },
+);
+
+const secretBody = Type.Object(
+  {
+    ...named,
+    value: Type.Optional(Type.String({ description: 'Left out: it stays. Ignored for an auto secret.' })),
+    authorized_principals: Type.Optional(
+      Type.Array(Type.String(), { description: 'Replaces the grants. Left out: they stay.' }),
+    ),
+    pattern: Type.Optional(Type.String({ description: 'manual (default) or auto. Left out: it stays.' })),
+  },
+  { additionalProperties: false },
+);
+
+const rollBody = Type.Object(
+  {
+    ...named,
+    value: Type.Optional(Type.String({ description: 'Needed by a manual secret, ignored for an auto one.' })),
+  },
+  { additionalProperties: false },
+);
+
+function answered(status: string): Schema {
+  return Type.Object({ name: Type.String(), status: Type.Literal(status) });
+}
+
+const rolledPrincipal = Type.Object({
+  name: Type.String(),
+  rolled: Type.Array(Type.String()),
+  skipped: Type.Array(Type.String(), { description: 'Manual secrets.' }),
+});
+
+const unavailableDetails = {
+  unauthorized: 'the admin token was rotated meanwhile',
+  vault_unavailable: 'no vault is open here',
+  disk_full: 'the disk is full: nothing new can be stored',
+  unavailable: 'the vault cannot take calls right now',
+} as const;
+
+/** All that a body may have; its schema says which of it. */
+type Fields = {
+  readonly name: string;
+  readonly kind: string;
+  readonly value?: string;
+  readonly authorized_principals?: readonly string[];
+  readonly pattern?: string;
+};
+
+type Declared = {
+  readonly op: VaultOp;
+  readonly path: string;
+  readonly summary: string;
+  readonly notes?: string;
+  readonly body: Schema;
+  readonly answer: Schema;
+  readonly problems: readonly VaultRefusal[];
+  readonly request: (body: Fields) => VaultRequest;
+};
+
+function vaultRoute({ op, path, summary, notes, body, answer, problems, request }: Declared): Route {
+  return route({
+    method: 'POST',
+    path,
+    section,
+    summary,
+    ...(notes !== undefined && { notes }),
+    access: { kind: 'vault', op },
+    query: {},
+    body,
+    problems: ['invalid_name', 'disk_full', 'unavailable', ...problems] satisfies ProblemCode[],
+    answers: { 200: { description: 'It is on disk, and in the audit trail.', schema: answer } },
+    find: () => null,
+    handle({ engine, caller, body: given }) {
+      if (given === undefined) return problem('invalid_request', 'a JSON body is needed');
+      const asked = request(given as Fields);
+      // Half of a surrogate pair would become another character on its way to the store.
+      if ('value' in asked && /\p{Surrogate}/u.test(asked.value ?? '')) {
+        return problem('invalid_value', 'the value is not well-formed Unicode');
+      }
+      return engine.vault.call(caller!.tokenDigest, asked).then(reply => answerOf(asked.name, reply));
+    },
+  });
+}
+
+function answerOf(name: string, reply: VaultReply): Answer {
+  if (reply.kind === 'refused') {
+    return problem(reply.refusal, 'detail' in reply ? reply.detail : unavailableDetails[reply.refusal]);
+  }
+  const { kind: _, ...told } = reply;
+  return json(200, JSON.stringify({ name, ...told }));
+}
+
+export const vaultRoutes: readonly Route[] = [
+  vaultRoute({
+    op: 'principal.register',
+    path: '/vault/principal',
+    summary: 'Registers a principal, an identity that secrets are granted to.',
+    notes: 'The principal of a plugin has the name of the plugin instance, and the kind `plugin`.',
+    body: principalBody,
+    answer: answered('registered'),
+    problems: ['invalid_kind', 'reserved_entity', 'revoked_principal'],
+    request: ({ name, kind }) => ({ op: 'principal.register', name, principalKind: kind }),
+  }),
+  vaultRoute({
+    op: 'secret.set',
+    path: '/vault/secret',
+    summary: 'Makes a secret, or changes what the body names of it.',
+    notes:
+      'With exactly `{"name": "core-admin-token", "value": "…"}` it rotates the admin token (32 to 512 visible ASCII characters).',
+    body: secretBody,
+    answer: answered('set'),
+    problems: [
+      'invalid_pattern',
+      'invalid_value',
+      'missing_value',
+      'orphan_grant',
+      'reserved_entity',
+      'revoked_secret',
+    ],
+    request: ({ name, value, authorized_principals: grants, pattern }) => ({
+      op: 'secret.set',
+      name,
+      ...(value !== undefined && { value }),
+      ...(grants !== undefined && { grants }),
+      ...(pattern !== undefined && { pattern }),
+    }),
+  }),
+  vaultRoute({
+    op: 'secret.roll',
+    path: '/vault/secret/roll',
+    summary: 'Gives a secret a new value: that of the body, or a minted one for an auto secret.',
+    body: rollBody,
+    answer: answered('rolled'),
+    problems: ['invalid_value', 'missing_value', 'reserved_entity', 'revoked_secret', 'unknown_secret'],
+    request: ({ name, value }) => ({ op: 'secret.roll', name, ...(value !== undefined && { value }) }),
+  }),
+  vaultRoute({
+    op: 'secret.revoke',
+    path: '/vault/secret/revoke',
+    summary: 'Revokes a secret for ever, and clears its value.',
+    body: nameOnly,
+    answer: answered('revoked'),
+    problems: ['reserved_entity', 'unknown_secret'],
+    request: ({ name }) => ({ op: 'secret.revoke', name }),
+  }),
+  vaultRoute({
+    op: 'principal.revoke',
+    path: '/vault/principal/revoke',
+    summary: 'Revokes a principal: its secrets are no longer delivered, and the jobs of its plugin fail.',
+    body: nameOnly,
+    answer: answered('revoked'),
+    problems: ['reserved_entity', 'unknown_principal'],
+    request: ({ name }) => ({ op: 'principal.revoke', name }),
+  }),
+  vaultRoute({
+    op: 'principal.purge',
+    path: '/vault/principal/purge',
+    summary: 'Removes a principal, and its grants from every secret.',
+    body: nameOnly,
+    answer: answered('purged'),
+    problems: ['reserved_entity', 'unknown_principal'],
+    request: ({ name }) => ({ op: 'principal.purge', name }),
+  }),
+  vaultRoute({
+    op: 'principal.roll',
+    path: '/vault/principal/roll',
+    summary: 'Rolls every auto secret that is granted to a principal.',
+    body: nameOnly,
+    answer: rolledPrincipal,
+    problems: ['reserved_entity', 'unknown_principal'],
+    request: ({ name }) => ({ op: 'principal.roll', name }),
+  }),
+];
