@@ -145,7 +145,10 @@ export class Dispatcher {
     if (frame.slow) slot.slow++;
     desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
     const delivery = this.#deliver(turn, lane.name, frame.ids);
-    if (delivery?.kind === 'closed') return this.#failClosed(turn, slot, frame, delivery);
+    if (delivery?.kind === 'closed') {
+      this.#failClosed(turn, slot, frame, delivery);
+      return;
+    }
     const tasks = taskFrame(frame, desk.books.state(lane.name), delivery?.packed);
     turn.after(() => this.#hostOf(slot).submit(tasks));
   }
