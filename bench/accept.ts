@@ -18,7 +18,7 @@ export const accept: Bench<Accept> = {
   purpose: 'requests over HTTP at 128 connections, each answered when its job is on disk',
   limitMs: { smoke: 30_000, real: 180_000 },
   parameters: {
-    smoke: { connections: 8, seconds: 1, warmupSeconds: 0 },
+    smoke: { connections: 8, seconds: 0.25, warmupSeconds: 0 },
     real: { connections: 128, seconds: 10, warmupSeconds: 2 },
   },
 

@@ -24,7 +24,7 @@ export const backlog: Bench<Backlog> = {
   purpose: 'a million queued jobs: memory, and the start after a crash; and the CPU of an idle service',
   limitMs: { smoke: 30_000, real: 600_000 },
   parameters: {
-    smoke: { jobs: 2_000, connections: 16, sampleEvery: 200, settleSeconds: 0.5, idleSeconds: 1 },
+    smoke: { jobs: 2_000, connections: 16, sampleEvery: 200, settleSeconds: 0.1, idleSeconds: 0.25 },
     real: { jobs: 1_000_000, connections: 128, sampleEvery: 10_000, settleSeconds: 20, idleSeconds: 10 },
   },
 

@@ -38,7 +38,7 @@ export const latency: Bench<Latency> = {
   purpose: 'one job at a time on an idle service; a synchronous pipeline of three steps, alone and at 32 connections',
   limitMs: { smoke: 30_000, real: 180_000 },
   parameters: {
-    smoke: { samples: 50, pauseMs: 1, runs: 30, connections: 8, seconds: 1 },
+    smoke: { samples: 50, pauseMs: 1, runs: 30, connections: 8, seconds: 0.25 },
     real: { samples: 2_000, pauseMs: 3, runs: 2_000, connections: 32, seconds: 10 },
   },
 

@@ -17,7 +17,7 @@ export const openapi: Bench<Openapi> = {
   purpose: 'GET /openapi.json of many plugins: the first, those from memory, and 304',
   limitMs: { smoke: 30_000, real: 120_000 },
   parameters: {
-    smoke: { instances: 20, connections: 4, seconds: 1 },
+    smoke: { instances: 20, connections: 4, seconds: 0.25 },
     real: { instances: 500, connections: 64, seconds: 5 },
   },
 

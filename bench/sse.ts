@@ -23,7 +23,7 @@ export const sse: Bench<Sse> = {
   purpose: 'events delivered to 1, 100 and 1,000 readers, ten of which never read, while jobs are accepted and run',
   limitMs: { smoke: 30_000, real: 180_000 },
   parameters: {
-    smoke: { one: 1, some: 5, many: 20, neverRead: 2, connections: 2, seconds: 1 },
+    smoke: { one: 1, some: 5, many: 20, neverRead: 2, connections: 2, seconds: 0.25 },
     real: { one: 1, some: 100, many: 1_000, neverRead: 10, connections: 8, seconds: 8 },
   },
 

@@ -37,7 +37,8 @@ export async function runWrk(service: Service, plan: WrkPlan): Promise<WrkResult
   const headers = Object.entries({ ...plan.read?.headers, Authorization: `Bearer ${service.token}` });
   writeFileSync(script, asked + headers.map(([name, value]) => `wrk.headers["${name}"] = '${value}'\n`).join(''));
   const { connections, seconds, path } = plan;
-  const load = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '--latency', '-s', script];
+  // It takes whole seconds.
+  const load = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--timeout', '10s', '--latency', '-s', script];
   return readWrk(await outputOf('wrk', [...load, new URL(path, service.url).href]));
 }
 

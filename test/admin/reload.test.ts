@@ -1,23 +1,25 @@
 // POST /system/reload: a new configuration without a restart, or every error of it and the old one.
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { writeConfiguration } from '../gateway/configuration.ts';
-import { startGateway } from '../gateway/gateway.ts';
+import { shareGateway } from '../gateway/gateway.ts';
 import { echo, worker } from '../gateway/sources.ts';
 
 const message = 'configuration reloaded';
+const gateway = shareGateway({ plugins: { echo } });
+
+beforeEach(() => gateway.reload({ plugins: { echo } }));
 
 test('a right configuration is swapped in: status, reloaded_at, message', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
+  const startedMs = Date.now();
   writeConfiguration(gateway.directory, { plugins: { echo, other: echo } });
   const { status, body } = await gateway.call('POST', '/system/reload');
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', reloaded_at: expect.any(String), message } });
-  expect(Math.abs(Date.parse(String(body['reloaded_at'])) - Date.now())).toBeLessThan(10_000);
+  expect(Date.parse(String(body['reloaded_at']))).toBeGreaterThan(startedMs - 1_000);
   // The next call finds it in force everywhere.
   expect(await gateway.finished('other/handle')).toMatchObject({ status: 'succeeded' });
 });
 
 test('a wrong configuration is 409 with every error, and the old one stays in force', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   writeConfiguration(gateway.directory, { plugins: {}, service: { max_workers: -1 }, instances: { ghost: {} } });
   const { status, headers, body } = await gateway.call('POST', '/system/reload');
   expect(status).toBe(409);
@@ -32,14 +34,12 @@ test('a wrong configuration is 409 with every error, and the old one stays in fo
 });
 
 test('a single error stands in errors too', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   writeConfiguration(gateway.directory, { plugins: { echo }, service: { max_wrkers: 2 } });
   const { body } = await gateway.call('POST', '/system/reload');
   expect(body['errors']).toEqual([{ pointer: '/service/max_wrkers', message: expect.stringContaining('max_workers') }]);
 });
 
 test('the message names what needs a restart, and it stays as it was', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const service = { max_workers: 3, plugin_env_passthrough: ['EDITOR'] };
   writeConfiguration(gateway.directory, { plugins: { echo }, service, state: { path: './elsewhere' } });
   const { body } = await gateway.call('POST', '/system/reload');
@@ -49,7 +49,6 @@ test('the message names what needs a restart, and it stays as it was', async () 
 });
 
 test('tokens of the new configuration count from then on, those of the old one no more', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const token = 'another-token-for-everything';
   writeConfiguration(gateway.directory, { plugins: { echo }, api: { auth: { tokens: [{ token, scopes: ['*'] }] } } });
   expect((await gateway.call('POST', '/system/reload')).status).toBe(200);
@@ -58,7 +57,6 @@ test('tokens of the new configuration count from then on, those of the old one n
 });
 
 test('reloads at the same time, by call and by signal, each end whole', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
   const calls = Array.from({ length: 8 }, () => gateway.call('POST', '/system/reload'));
   gateway.signal('SIGHUP');
   for (const { status } of await Promise.all(calls)) expect(status).toBe(200);
@@ -67,7 +65,7 @@ test('reloads at the same time, by call and by signal, each end whole', async ()
 
 test('a reload under load loses nothing and runs nothing twice', async () => {
   const settings = { plugins: { worker, echo } };
-  const gateway = await startGateway(settings);
+  await gateway.reload(settings);
   const ids: string[] = [];
   for (let round = 0; round < 6; round++) {
     const some = Array.from({ length: 40 }, () => gateway.submit('worker/handle'));

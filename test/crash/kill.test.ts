@@ -11,9 +11,9 @@ import { seededRandom } from './random.ts';
 
 const cycles = 50;
 const clientCount = 6;
-const acceptedPerCycle = 60;
+const acceptedPerCycle = 30;
 /** Bytes of the journal, some hundred a job. */
-const writtenMax = 12_000;
+const writtenMax = 6_000;
 const readersMax = 8;
 
 test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 280_000 }, async () => {

@@ -1,7 +1,7 @@
 // GET /events over HTTP: what is written, who may read it, what is filtered, and what a reader that comes back gets.
 import { expect, test } from 'vitest';
 import { everythingToken, writeConfiguration } from '../gateway/configuration.ts';
-import { startGateway } from '../gateway/gateway.ts';
+import { shareGateway, startGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 import { bodyOf, openRaw, openSource, type Seen } from './reader.ts';
 
@@ -18,13 +18,20 @@ const scoped = (scope: string, more: object = {}) => ({
 });
 const tokens = [{ name: 'test', token: everythingToken, scopes: ['*'] }];
 
+const scopes = ['events:ro', 'events:rw', 'jobs:rw', 'plugin:rw', 'system:rw'];
+const both = { ...scoped('both'), scopes: ['events:rw', 'jobs:result:ro'] };
+const shared = shareGateway({
+  plugins,
+  pipelines,
+  api: { auth: { tokens: [...tokens, both, ...scopes.map(scope => scoped(scope))] } },
+});
+
 function typesOf(seen: readonly Seen[], jobId?: string): string[] {
   return seen.filter(({ data }) => jobId === undefined || data['job_id'] === jobId).map(({ type }) => type);
 }
 
 test('opens a Server-Sent Events stream with exactly these headers', async () => {
-  const gateway = await startGateway({ plugins });
-  const raw = openRaw(gateway);
+  const raw = openRaw(shared);
   await until('the head', () => raw.text.includes('connected'));
   const head = raw.text.slice(0, raw.text.indexOf('\r\n\r\n')).split('\r\n');
   expect(head[0]).toBe('HTTP/1.1 200 OK');
@@ -34,10 +41,9 @@ test('opens a Server-Sent Events stream with exactly these headers', async () =>
 });
 
 test('a frame is id, event, and one line of JSON with at and the fields of its type', async () => {
-  const gateway = await startGateway({ plugins });
-  const raw = openRaw(gateway);
+  const raw = openRaw(shared);
   await until('the head', () => raw.text.includes('connected'));
-  const id = await gateway.submit('echo/fail');
+  const id = await shared.submit('echo/fail');
   await until('the failure', () => raw.text.includes('event: job.failed'));
   const frames = bodyOf(raw.text).split('\n\n').slice(1, -1);
   const shapes = frames.map(frame => /^id: (\d+)\nevent: ([a-z._]+)\ndata: (\{.*\})$/.exec(frame)!);
@@ -53,20 +59,9 @@ test('a frame is id, event, and one line of JSON with at and the fields of its t
 });
 
 test('results are never in it; what went wrong only for who may see results', async () => {
-  const gateway = await startGateway({
-    plugins,
-    api: {
-      auth: {
-        tokens: [...tokens, scoped('events:ro'), { ...scoped('both'), scopes: ['events:rw', 'jobs:result:ro'] }],
-      },
-    },
-  });
-  const [blind, seeing] = [
-    await openSource(gateway, '', 'token-events:ro'),
-    await openSource(gateway, '', 'token-both'),
-  ];
-  await gateway.submit('echo/handle');
-  await gateway.submit('echo/fail');
+  const [blind, seeing] = [await openSource(shared, '', 'token-events:ro'), await openSource(shared, '', 'token-both')];
+  await shared.finished('echo/handle');
+  await shared.submit('echo/fail');
   const failed = (seen: readonly Seen[]) => seen.find(({ type }) => type === 'job.failed');
   await until('both saw the failure', () => failed(blind.seen) && failed(seeing.seen));
   expect(failed(blind.seen)!.data).not.toHaveProperty('error');
@@ -75,24 +70,18 @@ test('results are never in it; what went wrong only for who may see results', as
 });
 
 test('needs events:ro, events:rw or *', async () => {
-  const scopes = ['events:ro', 'events:rw', 'jobs:rw', 'plugin:rw', 'system:rw'];
-  const gateway = await startGateway({
-    plugins,
-    api: { auth: { tokens: [...tokens, ...scopes.map(scope => scoped(scope))] } },
-  });
   const status = async (scope: string) => {
-    const answer = await fetch(`${gateway.url}/events`, { headers: { Authorization: `Bearer token-${scope}` } });
+    const answer = await fetch(`${shared.url}/events`, { headers: { Authorization: `Bearer token-${scope}` } });
     await answer.body?.cancel();
     return answer.status;
   };
   expect(await Promise.all(scopes.map(status))).toEqual([200, 200, 403, 403, 403]);
-  expect((await fetch(`${gateway.url}/events`)).status).toBe(401);
+  expect((await fetch(`${shared.url}/events`)).status).toBe(401);
 });
 
 test('an unknown type is refused by name, and so are bad ids', async () => {
-  const gateway = await startGateway({ plugins });
   const refused = async (query: string) => {
-    const { status, body } = await gateway.call('GET', `/events?${query}`);
+    const { status, body } = await shared.call('GET', `/events?${query}`);
     return `${status} ${body['detail']}`;
   };
   expect(await refused('types=job.*,jobs.started')).toContain('400 the query parameter "types" has "jobs.started"');
@@ -102,29 +91,27 @@ test('an unknown type is refused by name, and so are bad ids', async () => {
 });
 
 test('filters by type and by job', async () => {
-  const gateway = await startGateway({ plugins, pipelines });
-  const ends = await openSource(gateway, '?types=job.completed,pipeline.*');
-  const run = await gateway.run('line');
+  const ends = await openSource(shared, '?types=job.completed,pipeline.*');
+  const run = await shared.run('line');
   await until('the run ended', () => typesOf(ends.seen, run).includes('pipeline.completed'));
   expect(typesOf(ends.seen)).toEqual(['pipeline.started', 'job.completed', 'job.completed', 'pipeline.completed']);
-  const [first, second] = [await gateway.finished('echo/handle'), await gateway.finished('echo/handle')];
-  const one = await openSource(gateway, `?job_id=${second.job_id}&last_event_id=0`);
+  const [first, second] = [await shared.finished('echo/handle'), await shared.finished('echo/handle')];
+  const one = await openSource(shared, `?job_id=${second.job_id}&last_event_id=0`);
   await until('its end', () => typesOf(one.seen).includes('job.completed'));
   expect(typesOf(one.seen)).toEqual(['gap', 'job.enqueued', 'job.started', 'job.completed']);
   expect(JSON.stringify(one.seen)).not.toContain(first.job_id);
 });
 
 test('last_event_id and Last-Event-ID replay what came after; the header counts more', async () => {
-  const gateway = await startGateway({ plugins });
-  const live = await openSource(gateway);
-  const id = await gateway.submit('echo/handle');
+  const live = await openSource(shared);
+  const id = await shared.submit('echo/handle');
   await until('its end', () => typesOf(live.seen).includes('job.completed'));
   const [enqueued, started, completed] = live.seen;
-  const again = await openSource(gateway, `?last_event_id=${enqueued!.id}`);
+  const again = await openSource(shared, `?last_event_id=${enqueued!.id}`);
   await until('the replay', () => again.seen.length === 2);
   expect(again.seen).toEqual([started, completed]);
   expect(started!.data['job_id']).toBe(id);
-  const answer = await fetch(`${gateway.url}/events?last_event_id=${enqueued!.id}`, {
+  const answer = await fetch(`${shared.url}/events?last_event_id=${enqueued!.id}`, {
     headers: { Authorization: `Bearer ${everythingToken}`, 'Last-Event-ID': started!.id },
   });
   const reader = answer.body!.getReader();
@@ -136,11 +123,10 @@ test('last_event_id and Last-Event-ID replay what came after; the header counts 
 });
 
 test('an id from the future, or that is none, gives a gap', async () => {
-  const gateway = await startGateway({ plugins });
-  const source = await openSource(gateway, '?last_event_id=8000000000000000');
+  const source = await openSource(shared, '?last_event_id=8000000000000000');
   await until('the gap', () => source.seen.length > 0);
   expect(source.seen[0]).toMatchObject({ type: 'gap', data: { lost: null, reason: 'unknown_id' } });
-  await gateway.finished('echo/handle');
+  await shared.finished('echo/handle');
   await until('what comes after', () => typesOf(source.seen).includes('job.completed'));
 });
 
@@ -183,21 +169,33 @@ test('a restart: the client comes back by itself, hears of the gap, and ids go o
   for (const { id } of after) expect(Number(id)).toBeGreaterThan(before);
 });
 
-test('stays open over a reload, which it tells; ends when its token is gone or has expired', async () => {
-  const soon = new Date(Date.now() + 6_000).toISOString();
+test('stays open over a reload, which it tells; ends when its token is gone', async () => {
   const withTokens = (...more: object[]) => ({ plugins, api: { auth: { tokens: [...tokens, ...more] } } });
-  const gateway = await startGateway(withTokens(scoped('events:ro'), scoped('events:rw', { expires_at: soon })));
-  const staying = await openSource(gateway);
-  const [leaving, expiring] = [openRaw(gateway, '', 'token-events:ro'), openRaw(gateway, '', 'token-events:rw')];
-  await until('all are open', () => leaving.text.includes('connected') && expiring.text.includes('connected'));
-  await gateway.reload(withTokens(scoped('events:rw', { expires_at: soon })));
+  await shared.reload(withTokens(scoped('events:ro')));
+  const staying = await openSource(shared);
+  const leaving = openRaw(shared, '', 'token-events:ro');
+  await until('it is open', () => leaving.text.includes('connected'));
+  await shared.reload(withTokens());
   await until('the reload is told', () => typesOf(staying.seen).includes('plugin.loaded'));
   expect(staying.seen[0]).toMatchObject({ type: 'config.reloaded', data: { plugins: 1, kept: '' } });
   expect(staying.seen[1]).toMatchObject({ type: 'plugin.loaded', data: { plugin: 'echo', version: '1.0.0' } });
   await until('the stream of the token that is gone has ended', () => leaving.text.endsWith('0\r\n\r\n'));
-  await until('the token has expired', () => expiring.text.endsWith('0\r\n\r\n'));
-  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(soon));
-  await gateway.finished('echo/handle');
+  await shared.finished('echo/handle');
   await until('the other goes on', () => typesOf(staying.seen).includes('job.completed'));
   expect(staying.opens).toBe(1);
+});
+
+test('ends when its token expires', async () => {
+  // On a busy machine the token may expire before it is used: then another one that lasts longer.
+  for (let lastsMs = 500; ; lastsMs *= 2) {
+    const expiresAtMs = Date.now() + lastsMs;
+    const expiring = scoped('events:ro', { expires_at: new Date(expiresAtMs).toISOString() });
+    await shared.reload({ plugins, api: { auth: { tokens: [...tokens, expiring] } } });
+    const raw = openRaw(shared, '', 'token-events:ro');
+    await until('an answer', () => raw.text.includes('connected') || raw.text.includes('401 '));
+    if (raw.text.includes('401 ')) continue;
+    await until('the token has expired', () => raw.text.endsWith('0\r\n\r\n'));
+    expect(Date.now()).toBeGreaterThanOrEqual(expiresAtMs);
+    return;
+  }
 });

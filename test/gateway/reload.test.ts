@@ -1,8 +1,13 @@
 // A new configuration while the service runs (SIGHUP): swapped in one step, or refused whole.
 import { expect, test } from 'vitest';
-import { startGateway } from './gateway.ts';
+import { shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
 import { until } from './until.ts';
+
+const gateway = shareGateway({ plugins: { echo } });
+
+/** Waits until a job whose payload has this name has begun. */
+const begun = (name: string) => until(`${name} has begun`, () => gateway.journal().some(note => note.name === name));
 
 const answering = (word: string) => `export const handle = () => ({ result: '${word}' });`;
 const two = (second: string) => ({
@@ -15,7 +20,7 @@ const two = (second: string) => ({
 });
 
 test('a reload brings new plugins, new config and new code', async () => {
-  const gateway = await startGateway({ plugins: { answering: answering('old') } });
+  await gateway.reload({ plugins: { answering: answering('old') } });
   expect((await gateway.finished('answering/handle')).result?.result).toBe('old');
   await gateway.reload({ plugins: { answering: answering('new'), echo } });
   expect((await gateway.finished('answering/handle')).result?.result).toBe('new');
@@ -23,7 +28,7 @@ test('a reload brings new plugins, new config and new code', async () => {
 });
 
 test('queued jobs of a removed plugin fail with that reason, and calls of it get 404', async () => {
-  const gateway = await startGateway({ plugins: { worker, echo }, instances: { worker: { parallelism: 1 } } });
+  await gateway.reload({ plugins: { worker, echo }, instances: { worker: { parallelism: 1 } } });
   const running = await gateway.submit('worker/handle', { gate: 'all' });
   const queued = await gateway.submit('worker/handle', { gate: 'all' });
   await gateway.noted('start', running);
@@ -36,38 +41,38 @@ test('queued jobs of a removed plugin fail with that reason, and calls of it get
 });
 
 test('a running run keeps the definition that it began with', async () => {
-  const gateway = await startGateway({ plugins: { worker, step }, pipelines: [two('old')] });
-  const before = await gateway.run('two', { gate: 'old' });
-  await gateway.noted('start', 1);
+  await gateway.reload({ plugins: { worker, step }, pipelines: [two('old')] });
+  const before = await gateway.run('two', { gate: 'kept', name: 'kept' });
+  await begun('kept');
   await gateway.reload({ plugins: { worker, step }, pipelines: [two('new')] });
-  gateway.open('old');
+  gateway.open('kept');
   expect((await gateway.settled(before)).result?.result).toBe('old');
   expect((await gateway.ran('two')).result?.result).toBe('new');
 });
 
 test('a running run of a removed pipeline goes on to its end', async () => {
-  const gateway = await startGateway({ plugins: { worker, step }, pipelines: [two('old')] });
-  const run = await gateway.run('two', { gate: 'old' });
-  await gateway.noted('start', 1);
+  await gateway.reload({ plugins: { worker, step }, pipelines: [two('old')] });
+  const run = await gateway.run('two', { gate: 'removed', name: 'removed' });
+  await begun('removed');
   await gateway.reload({ plugins: { worker, step } });
-  gateway.open('old');
+  gateway.open('removed');
   expect(await gateway.settled(run)).toMatchObject({ status: 'succeeded', result: { result: 'old' } });
   expect((await gateway.call('POST', '/pipeline/two')).status).toBe(404);
 });
 
 test('a running run keeps its definition over a kill and a restart with another one', async () => {
-  const gateway = await startGateway({ plugins: { worker, step }, pipelines: [two('old')] });
-  const run = await gateway.run('two', { gate: 'old' });
-  await gateway.noted('start', 1);
+  await gateway.reload({ plugins: { worker, step }, pipelines: [two('old')] });
+  const run = await gateway.run('two', { gate: 'killed', name: 'killed' });
+  await begun('killed');
   await gateway.reload({ plugins: { worker, step }, pipelines: [two('new')] });
   await gateway.restart();
-  gateway.open('old');
+  gateway.open('killed');
   expect((await gateway.settled(run)).result?.result).toBe('old');
 });
 
 test('a reload under load loses nothing and runs nothing twice', async () => {
   const settings = { plugins: { worker, echo } };
-  const gateway = await startGateway(settings);
+  await gateway.reload(settings);
   const ids: string[] = [];
   for (let round = 0; round < 5; round++) {
     const some = Array.from({ length: 40 }, () => gateway.submit('worker/handle'));
@@ -75,11 +80,12 @@ test('a reload under load loses nothing and runs nothing twice', async () => {
     ids.push(...(await Promise.all(some)));
   }
   for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
-  expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(ids.length);
+  const starts = gateway.journal().filter(({ what, job }) => what === 'start' && ids.includes(job));
+  expect(starts).toHaveLength(ids.length);
 });
 
 test('a wrong configuration is refused whole, and the old one stays in force', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
+  await gateway.reload({ plugins: { echo } });
   await gateway.reload({ plugins: { echo }, service: { max_workers: -1 }, instances: { ghost: {} } });
   for (const wrong of ['service.max_workers', 'plugins.ghost'])
     await until(`${wrong} is named`, () => gateway.stderr.includes(wrong));
@@ -87,14 +93,14 @@ test('a wrong configuration is refused whole, and the old one stays in force', a
 });
 
 test('settings that need a restart are named', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
+  await gateway.reload({ plugins: { echo } });
   const said = await gateway.reload({ plugins: { echo }, state: { path: './elsewhere' } });
   expect(said).toContain('state.path');
   expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
 
 test('a setting of the service takes effect, or is named as one that needs a restart', async () => {
-  const gateway = await startGateway({ plugins: { echo }, service: { max_workers: 2 } });
+  await gateway.reload({ plugins: { echo } });
   for (const setting of [{ max_workers: 3 }, { plugin_env_passthrough: ['MORE'] }]) {
     const said = await gateway.reload({ plugins: { echo }, service: setting });
     expect(said).toContain(`service.${Object.keys(setting)[0]}`);
@@ -102,8 +108,11 @@ test('a setting of the service takes effect, or is named as one that needs a res
 });
 
 test('a new log level is in force from then on', async () => {
-  const gateway = await startGateway({ plugins: { echo }, service: { log_level: 'info' } });
+  await gateway.reload({ plugins: { echo }, service: { log_level: 'info' } });
+  await gateway.call('GET', '/skills');
   await gateway.reload({ plugins: { echo }, service: { log_level: 'debug' } });
-  await gateway.call('GET', '/healthz');
-  await until('the request is logged', () => gateway.log.some(line => line.msg === 'request'), 2_000);
+  await gateway.call('GET', '/topology');
+  const isLogged = (route: string) => gateway.log.some(line => line['route'] === route);
+  await until('the request is logged', () => isLogged('/topology'));
+  expect(isLogged('/skills')).toBe(false);
 });

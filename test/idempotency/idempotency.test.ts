@@ -3,16 +3,22 @@ import { expect, test } from 'vitest';
 import { Idempotency, rememberedUs } from '../../actors/job/idempotency.ts';
 import { idempotencyKeyCharsMax } from '../../http/idempotency.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
-import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { everythingToken } from '../gateway/configuration.ts';
+import { type Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo, step, worker } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
 
 const pipelines = [
   { name: 'now', on: 'now', execution_mode: 'synchronous', timeout_secs: 20, steps: [{ id: 'only', uses: 'worker' }] },
   { name: 'short', on: 'short', execution_mode: 'synchronous', timeout_secs: 1, steps: [{ uses: 'worker' }] },
   { name: 'later', on: 'later', steps: [{ id: 'only', uses: 'worker' }] },
 ];
-const settings = { plugins: { echo, worker, step }, pipelines };
+const others = ['token-of-the-first', 'token-of-the-second'];
+const tokens = [everythingToken, ...others].map(token => ({ token, scopes: ['*'] }));
+const settings = { plugins: { echo, worker, step }, pipelines, api: { auth: { tokens } } };
+const shared = shareGateway(settings);
 
+/** Every test has keys of its own. */
 async function post(gateway: Gateway, path: string, key: string, payload?: unknown, token?: string) {
   const headers = { 'Idempotency-Key': key };
   const body = payload === undefined ? undefined : { payload };
@@ -26,21 +32,19 @@ async function jobs(gateway: Gateway): Promise<number> {
 }
 
 test('the same request with the same key gets the first answer again and enqueues nothing', async () => {
-  const gateway = await startGateway(settings);
   for (const path of ['/plugin/echo/handle', '/pipeline/later?async=true']) {
-    const first = await post(gateway, path, path, { a: 1, b: [2] });
+    const first = await post(shared, path, `first again ${path}`, { a: 1, b: [2] });
     expect(first.status).toBe(202);
-    await gateway.settled(String(first.body['job_id']));
-    const before = await jobs(gateway);
+    await shared.settled(String(first.body['job_id']));
+    const before = await jobs(shared);
     // The order of keys in an object says nothing.
-    expect(await post(gateway, path, path, { b: [2], a: 1 })).toEqual(first);
-    expect(await jobs(gateway)).toBe(before);
+    expect(await post(shared, path, `first again ${path}`, { b: [2], a: 1 })).toEqual(first);
+    expect(await jobs(shared)).toBe(before);
   }
 });
 
 test('with another request the key is 422 idempotency_mismatch', async () => {
-  const gateway = await startGateway(settings);
-  await post(gateway, '/plugin/echo/handle', 'k', { a: 1 });
+  await post(shared, '/plugin/echo/handle', 'mismatch', { a: 1 });
   for (const [path, payload] of [
     ['/plugin/echo/handle', { a: 2 }],
     ['/plugin/echo/handle', undefined],
@@ -49,30 +53,27 @@ test('with another request the key is 422 idempotency_mismatch', async () => {
     ['/pipeline/later', { a: 1 }],
     ['/pipeline/now', { a: 1 }],
   ] as const) {
-    const { status, body } = await post(gateway, path, 'k', payload);
+    const { status, body } = await post(shared, path, 'mismatch', payload);
     expect({ path, status, code: body['code'] }).toEqual({ path, status: 422, code: 'idempotency_mismatch' });
   }
-  await post(gateway, '/pipeline/later', 'p');
-  expect((await post(gateway, '/pipeline/later?async=true', 'p')).status).toBe(422);
-  expect((await post(gateway, '/plugin/echo/handle', 'p')).status).toBe(422);
+  await post(shared, '/pipeline/later', 'mismatch, of a pipeline');
+  expect((await post(shared, '/pipeline/later?async=true', 'mismatch, of a pipeline')).status).toBe(422);
+  expect((await post(shared, '/plugin/echo/handle', 'mismatch, of a pipeline')).status).toBe(422);
 });
 
 test('keys belong to a token', async () => {
-  const tokens = ['token-of-the-first', 'token-of-the-second'].map(token => ({ token, scopes: ['*'] }));
-  const gateway = await startGateway({ ...settings, api: { auth: { tokens } } });
   const ids = [];
-  for (const { token } of [...tokens, ...tokens]) {
-    ids.push((await post(gateway, '/plugin/echo/handle', 'k', { a: 1 }, token)).body['job_id']);
+  for (const token of [...others, ...others]) {
+    ids.push((await post(shared, '/plugin/echo/handle', 'token', { a: 1 }, token)).body['job_id']);
   }
   expect(ids.slice(2)).toEqual(ids.slice(0, 2));
   expect(ids[0]).not.toBe(ids[1]);
 });
 
 test('an answer of 4xx is not remembered', async () => {
-  const gateway = await startGateway(settings);
-  expect((await post(gateway, '/plugin/echo/nothing', 'k', {})).status).toBe(404);
-  expect((await post(gateway, '/plugin/echo/handle', 'k', 'no object')).status).toBe(400);
-  expect((await post(gateway, '/plugin/echo/handle', 'k', {})).status).toBe(202);
+  expect((await post(shared, '/plugin/echo/nothing', 'refused', {})).status).toBe(404);
+  expect((await post(shared, '/plugin/echo/handle', 'refused', 'no object')).status).toBe(400);
+  expect((await post(shared, '/plugin/echo/handle', 'refused', {})).status).toBe(202);
 });
 
 test('no work is taken, the key is not remembered; but what was answered is answered again', async () => {
@@ -86,56 +87,52 @@ test('no work is taken, the key is not remembered; but what was answered is answ
 });
 
 test('100 calls at once with one key are one job', async () => {
-  const gateway = await startGateway(settings);
   for (const path of ['/plugin/worker/handle', '/pipeline/later', '/pipeline/now']) {
-    const answers = await Promise.all(Array.from({ length: 100 }, () => post(gateway, path, path, { a: 1 })));
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => post(shared, path, `at once ${path}`, { name: 'at once' })),
+    );
     for (const answer of answers) expect(answer).toEqual(answers[0]);
-    await gateway.settled(String(answers[0]!.body['job_id']));
+    await shared.settled(String(answers[0]!.body['job_id']));
   }
-  expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(3);
+  expect(shared.journal().filter(({ what, name }) => what === 'start' && name === 'at once')).toHaveLength(3);
 });
 
 test('the second call after kill -9 gets the answer of the first', async () => {
-  const gateway = await startGateway(settings);
   const paths = ['/plugin/worker/handle', '/pipeline/later'];
-  const first = await Promise.all(paths.map(path => post(gateway, path, path, { gate: 'all' })));
-  await gateway.restart();
-  expect(await Promise.all(paths.map(path => post(gateway, path, path, { gate: 'all' })))).toEqual(first);
-  gateway.open('all');
-  for (const { body } of first) await gateway.settled(String(body['job_id']));
+  const first = await Promise.all(paths.map(path => post(shared, path, `kill ${path}`, { gate: 'kill' })));
+  await shared.restart();
+  expect(await Promise.all(paths.map(path => post(shared, path, `kill ${path}`, { gate: 'kill' })))).toEqual(first);
+  shared.open('kill');
+  for (const { body } of first) await shared.settled(String(body['job_id']));
 });
 
 test('a synchronous call is waited for by all who repeat it', async () => {
-  const gateway = await startGateway(settings);
-  const first = post(gateway, '/pipeline/now', 'k', { gate: 'all' });
-  await gateway.noted('start');
-  const second = post(gateway, '/pipeline/now', 'k', { gate: 'all' });
-  await new Promise(resolve => setTimeout(resolve, 100));
-  gateway.open('all');
+  const first = post(shared, '/pipeline/now', 'wait', { gate: 'wait', name: 'wait' });
+  await until('it runs', () => shared.journal().some(({ name }) => name === 'wait'));
+  const second = post(shared, '/pipeline/now', 'wait', { gate: 'wait', name: 'wait' });
+  shared.open('wait');
   expect(await first).toMatchObject({ status: 200, body: { status: 'succeeded' } });
   expect(await second).toEqual(await first);
-  expect(await post(gateway, '/pipeline/now', 'k', { gate: 'all' })).toEqual(await first);
-  await gateway.restart();
-  expect(await post(gateway, '/pipeline/now', 'k', { gate: 'all' })).toEqual(await first);
+  expect(await post(shared, '/pipeline/now', 'wait', { gate: 'wait', name: 'wait' })).toEqual(await first);
+  await shared.restart();
+  expect(await post(shared, '/pipeline/now', 'wait', { gate: 'wait', name: 'wait' })).toEqual(await first);
 });
 
 test('a synchronous call that was not finished in time is answered as it stands when it is repeated', async () => {
-  const gateway = await startGateway(settings);
-  const first = await post(gateway, '/pipeline/short', 'k', { gate: 'all' });
+  const first = await post(shared, '/pipeline/short', 'late', { gate: 'late' });
   expect(first).toMatchObject({ status: 202, body: { timeout_exceeded: true } });
-  gateway.open('all');
+  shared.open('late');
   const id = String(first.body['job_id']);
-  await gateway.settled(id);
-  const second = await post(gateway, '/pipeline/short', 'k', { gate: 'all' });
+  await shared.settled(id);
+  const second = await post(shared, '/pipeline/short', 'late', { gate: 'late' });
   expect(second).toMatchObject({ status: 200, body: { job_id: id, status: 'succeeded' } });
 });
 
 test('a key has a length', async () => {
-  const gateway = await startGateway(settings);
   const longest = 'k'.repeat(idempotencyKeyCharsMax);
-  expect((await post(gateway, '/plugin/echo/handle', longest, {})).status).toBe(202);
+  expect((await post(shared, '/plugin/echo/handle', longest, {})).status).toBe(202);
   for (const key of ['', `${longest}k`]) {
-    const { status, body } = await post(gateway, '/plugin/echo/handle', key, {});
+    const { status, body } = await post(shared, '/plugin/echo/handle', key, {});
     expect({ status, code: body['code'] }).toEqual({ status: 400, code: 'invalid_idempotency_key' });
   }
 });
