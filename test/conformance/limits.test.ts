@@ -38,7 +38,6 @@ test('the synchronous timeout is timeout_secs of the pipeline', async () => {
   const tookMs = performance.now() - startMs;
   expect([status, body['timeout_exceeded']]).toEqual([202, true]);
   expect(tookMs).toBeGreaterThan(950);
-  expect(tookMs).toBeLessThan(10_000);
   gateway.open('limit');
 });
 

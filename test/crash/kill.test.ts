@@ -59,7 +59,7 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   const unread = [...accepted];
   const read = async (): Promise<void> => {
     for (let each = unread.shift(); each; each = unread.shift()) {
-      const job = await gateway.settled(each.id, 30_000);
+      const job = await gateway.settled(each.id);
       onSeen(job);
       const wrong = wrongOf(each, job, each.kind === 'fan' || each.kind === 'outer' ? await gateway.tree(each.id) : []);
       if (wrong !== null) wrongResults.push({ ...each, job, wrong });

@@ -1,7 +1,7 @@
 // Plugin code that misbehaves: the service stays up, each such job gets its outcome, and all others finish.
 import { expect, test } from 'vitest';
 import { type LogLine, startGateway } from './gateway.ts';
-import { journal } from './sources.ts';
+import { journal, worker } from './sources.ts';
 import { until } from './until.ts';
 
 const evil = `${journal}
@@ -95,16 +95,20 @@ test('a job that may not run twice and was beside one that took the host down ha
 
 test('a host that is killed from outside, again and again, costs no job its end', async () => {
   const gateway = await startGateway({
-    ...settings(1),
-    instances: { good: { retry: { max_attempts: 9, backoff_base: '1ms' } } },
+    plugins: { good, held: worker },
+    instances: Object.fromEntries(
+      ['good', 'held'].map(name => [name, { retry: { max_attempts: 9, backoff_base: '1ms' } }]),
+    ),
   });
   const hosts = () => mainHosts(gateway.log);
   const ids: string[] = [];
   for (const round of [1, 2, 3]) {
     await until('another host is up', () => new Set(hosts()).size >= round);
-    ids.push(...(await Promise.all(Array.from({ length: 30 }, (_, n) => gateway.submit('good/handle', { n })))));
-    await gateway.noted('start', gateway.journal().length + 1);
+    const held = await gateway.submit('held/handle', { gate: `round-${round}` });
+    ids.push(held, ...(await Promise.all(Array.from({ length: 30 }, (_, n) => gateway.submit('good/handle', { n })))));
+    await gateway.noted('start', held);
     process.kill(hosts().at(-1)!, 'SIGKILL');
+    gateway.open(`round-${round}`);
   }
   for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
 });

@@ -8,7 +8,7 @@ const pauseMsMax = 20;
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
   const endMs = performance.now() + limitMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMsMax, pauseMs * 1.5)) {

@@ -16,11 +16,16 @@ describe('A worker plugin', () => {
         return { result: { runs: globalThis.runs } };
       }`;
     const stage = new Stage(1).plugin('p', code);
-    const late = await stage.run('p', { payload: { wait: true }, deadlineMs: 50 });
-    expect(late).toMatchObject({ verdict: 'timed_out', permanent: false, error: 'timed out after 50 ms' });
-    expect(late.runUs).toBeGreaterThan(49_000);
-    expect((await stage.run('p')).result).toEqual({ runs: 2 });
-    expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
+    // On a busy machine the thread may come too late to heed it: then another one.
+    for (;;) {
+      const late = await stage.run('p', { payload: { wait: true }, deadlineMs: 50 });
+      expect(late).toMatchObject({ verdict: 'timed_out', permanent: false, error: 'timed out after 50 ms' });
+      expect(late.runUs).toBeGreaterThan(49_000);
+      if (stage.told.splice(0).some(({ kind }) => kind === 'replaced')) continue;
+      expect((await stage.run('p')).result).toEqual({ runs: 2 });
+      expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
+      return;
+    }
   });
 
   const blocked = [
@@ -143,6 +148,11 @@ describe('A slow task', () => {
   const code = `export const handle = ({ payload }) =>
     payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 300)) : { result: payload }`;
 
+  /** Waits for a file beside it. */
+  const gated = `import { existsSync } from 'node:fs';
+    import { setTimeout } from 'node:timers/promises';
+    export async function handle() { while (!existsSync(import.meta.dirname + '/gate')) await setTimeout(2); }`;
+
   it('sends back those behind it in its frame, and those before it are told at once', async () => {
     const stage = new Stage(1).plugin('p', code);
     await stage.run('p');
@@ -160,26 +170,27 @@ describe('A slow task', () => {
   });
 
   it('sends back frames that wait when all threads are slow', async () => {
-    const stage = new Stage(2).plugin('p', code);
-    await Promise.all([stage.frame('p', { payloads: [1] }), stage.frame('p', { payloads: [2] })]);
-    const slow = [stage.frame('p', { payload: 'slow' }), stage.frame('p', { payload: 'slow' })];
+    const stage = new Stage(2).plugin('p', gated);
+    const slow = [stage.frame('p'), stage.frame('p')];
     const waiting = await stage.frame('p', { payloads: ['x', 'y'] });
     expect(waiting).toEqual({ outcomes: [], returned: [0, 1], lost: null });
+    stage.write('p', 'gate', '');
     for (const { outcomes } of await Promise.all(slow)) expect(outcomes[0]!.verdict).toBe('ok');
   });
 
   it('is not what many quick ones are: a long frame is told bit by bit, and goes on', async () => {
     const busy = 'export const handle = () => { const end = performance.now() + 1; while (performance.now() < end); }';
     const stage = new Stage(1).plugin('p', busy);
-    const { returned } = await stage.whole('p', { payloads: Array(100).fill(0) });
+    const { returned } = await stage.whole('p', { payloads: Array(30).fill(0) });
     expect(returned).toEqual([]);
-    expect(stage.told.filter(({ kind }) => kind === 'outcomes').length).toBeGreaterThan(5);
+    expect(stage.told.filter(({ kind }) => kind === 'outcomes').length).toBeGreaterThan(1);
   });
 
   it('does not hold up another thread', async () => {
-    const stage = new Stage(2).plugin('p', code);
-    const slow = stage.frame('p', { payload: 'slow' });
-    expect((await stage.run('p', { payload: 'quick' })).result).toBe('quick');
+    const stage = new Stage(2).plugin('slow', gated).plugin('p', quick);
+    const slow = stage.frame('slow');
+    expect((await stage.run('p', { payload: 'quick' })).result).toEqual({ payload: 'quick' });
+    stage.write('slow', 'gate', '');
     await slow;
   });
 });

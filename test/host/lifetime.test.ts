@@ -1,12 +1,13 @@
 // Starting, stopping and dying: no process outlives the service, none is left from the service before.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../runtime/clock.ts';
 import { identify, isAlive } from '../../runtime/process.ts';
+import { until } from '../gateway/until.ts';
 import { builtHost, clearStages, Stage } from './stage.ts';
 
 const directories: string[] = [];
@@ -73,10 +74,7 @@ describe('When the service is killed', () => {
     const { child, all } = await startService();
     expect(all.map(isAlive)).toEqual([true, true, true, true]);
     child.kill('SIGKILL');
-    await vi.waitFor(() => expect(all.map(isAlive)).toEqual([false, false, false, false]), {
-      timeout: 5000,
-      interval: 5,
-    });
+    await until('all are gone', () => !all.some(isAlive));
   });
 
   it('together with its host, the next one kills what was left before it runs anything', async () => {
@@ -118,10 +116,9 @@ describe('When the host dies', () => {
       .plugin('killer', 'export const handle = () => process.kill(process.pid, "SIGKILL")');
     const path = join(stage.directory, 'plugins', 'p', 'self');
     const lost = stage.frame('p');
-    const plugin = await vi.waitFor(() => {
-      const known = identify(Number(readFileSync(path, 'utf8')));
-      expect(known.startTicks).not.toBeNull();
-      return known;
+    const plugin = await until('it runs', () => {
+      const known = identify(existsSync(path) ? Number(readFileSync(path, 'utf8')) : 0);
+      return known.startTicks !== null && known;
     });
     void stage.frame('killer');
     expect((await lost).lost).toMatch(/^the plugin host died \(SIGKILL\)/);

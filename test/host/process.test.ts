@@ -1,8 +1,9 @@
 // Process plugins: any executable, one process for each attempt.
-import { chmodSync, readFileSync, rmSync } from 'node:fs';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
 import { pack } from '../../runtime/packing.ts';
 import { identify } from '../../runtime/process.ts';
+import { until } from '../gateway/until.ts';
 import { clearStages, type Job, Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -188,10 +189,11 @@ describe('A process plugin', () => {
   });
 
   it('is ended at its deadline: politely', async () => {
-    const code = sh(`trap 'echo "{\\"status\\":\\"ok\\"}"; exit 0' TERM; sleep 60 & wait`);
-    const ended = await new Stage(1).plugin('p', code).run('p', { deadlineMs: 300 });
+    const code = sh(`trap 'touch ended; echo "{\\"status\\":\\"ok\\"}"; exit 0' TERM; sleep 60 & wait`);
+    const stage = new Stage(1).plugin('p', code);
+    const ended = await stage.run('p', { deadlineMs: 300 });
     expect(ended).toMatchObject({ verdict: 'timed_out', permanent: false, error: 'timed out after 300 ms' });
-    expect(ended.runUs).toBeLessThan(4e6);
+    expect(existsSync(`${stage.directory}/plugins/p/ended`)).toBe(true);
   });
 
   it('is killed with all its children when it does not heed', async () => {
@@ -200,12 +202,16 @@ describe('A process plugin', () => {
     expect(ended).toMatchObject({ verdict: 'timed_out', error: 'timed out after 300 ms' });
     expect(ended.runUs).toBeGreaterThan(5.2e6);
     const child = Number.parseInt(ended.stderr as string, 10);
-    await vi.waitFor(() => expect(identify(child).startTicks).toBeNull());
+    await until('its child is gone', () => identify(child).startTicks === null);
   });
 
   it('runs at most as many times at once as there are threads; the others wait in order', async () => {
     const code = answering(`const fs = require('fs'), path = 'log';
-      fs.appendFileSync(path, '+'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50); fs.appendFileSync(path, '-');
+      fs.appendFileSync(path, '+');
+      // The first waits for the second: two do run at once.
+      do Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+      while (!fs.readFileSync(path, 'latin1').includes('+', 1));
+      fs.appendFileSync(path, '-');
       return { status: 'ok' }`);
     const stage = new Stage(2).plugin('p', code);
     await Promise.all([1, 2, 3, 4, 5].map(() => stage.run('p')));

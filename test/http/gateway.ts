@@ -111,6 +111,7 @@ export function makeConfig(): Config {
       pipeline('later', 'asynchronous', [uses('one')]),
       pipeline('now', 'synchronous', [uses('one')]),
       pipeline('forked', 'synchronous', [split]),
+      { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
     ],
     vault: { keyFile: '/data/vault.key' },
     warnings: [],

@@ -10,7 +10,7 @@ export function exchange(
   port: number,
   parts: readonly string[],
   until: (text: string) => boolean,
-  timeoutMs = 5_000,
+  timeoutMs = 60_000,
 ): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');

@@ -95,8 +95,8 @@ describe('a condition', () => {
 
   it('runs a pattern in time linear in the text, whatever the pattern', () => {
     const data = dataOfValues({ payload: { a: `${'a'.repeat(50_000)}!` } });
-    const begin = performance.now();
-    for (const pattern of ['(a+)+$', '(a|a)*$', '(a*)*b', '(.*a){20}$']) holds(test('regex', pattern, 'a'), data);
-    expect(performance.now() - begin).toBeLessThan(2000);
+    // Other engines would not come to an end.
+    const held = ['(a+)+$', '(a|a)*$', '(a*)*b', '(.*a){20}$'].map(pattern => holds(test('regex', pattern, 'a'), data));
+    expect(held).toEqual([false, true, false, false]);
   });
 });

@@ -31,7 +31,7 @@ async function find(gateway: Gateway, query: string, more = ''): Promise<Found> 
 
 /** The logs that are listed are found, at the latest a second later. */
 async function indexed(gateway: Gateway, query: string, count: number): Promise<void> {
-  await until(`${count} logs with ${query}`, async () => (await find(gateway, query)).total === count, 5_000);
+  await until(`${count} logs with ${query}`, async () => (await find(gateway, query)).total === count);
 }
 
 const gateway = shareGateway(settings);
