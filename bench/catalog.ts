@@ -4,10 +4,22 @@ import { backlog } from './backlog.ts';
 import type { Bench } from './bench.ts';
 import { drain } from './drain.ts';
 import { fanout } from './fanout.ts';
+import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
 import { openapi } from './openapi.ts';
 import { search } from './search.ts';
 import { sse } from './sse.ts';
 
-export const benches: readonly Bench[] = [fanout, accept, drain, latency, backlog, httpRead, search, sse, openapi];
+export const benches: readonly Bench[] = [
+  fanout,
+  accept,
+  drain,
+  latency,
+  flood,
+  backlog,
+  httpRead,
+  search,
+  sse,
+  openapi,
+];

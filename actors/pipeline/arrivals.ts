@@ -1,17 +1,26 @@
-// What comes to a join: entries with the ordinals of their chains, kept as bytes and spliced together in their order.
+// What comes to a join, kept as bytes and spliced together in the order of the chains.
 //
-//   entry: count of ordinals | the ordinals | length of the result | the result, packed      (numbers: 7 bits a byte)
+//   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
+//
+// A stretch holds chains whose ordinals follow one another: those of its head, and from there on the last one counts up.
 import { listHead } from '../../runtime/splice.ts';
 
 const bytesMin = 256;
+/** Of the two lengths. */
+const lengthsBytes = 8;
 
 /** A log of arrivals that grows. */
 export class ArrivalLog {
-  #bytes: Uint8Array;
+  #bytes: Buffer;
   #length: number;
+  /** The stretch that may still grow: where its lengths stand, or -1; whose it is, and which ordinal comes next. */
+  #open = -1;
+  #path: readonly number[] = [];
+  #next = -1;
+  #count = 0;
 
   constructor(bytes?: Uint8Array) {
-    this.#bytes = bytes ?? new Uint8Array(0);
+    this.#bytes = bytes ? bufferOf(bytes) : Buffer.alloc(0);
     this.#length = this.#bytes.length;
   }
 
@@ -19,35 +28,55 @@ export class ArrivalLog {
     return this.#length;
   }
 
-  /** Adds an entry; the path is `path`, and `ordinal` unless that is negative. */
+  /** Adds a chain's result; its path is `path`, and `ordinal` unless that is negative. */
   add(path: readonly number[], ordinal: number, result: Uint8Array): void {
-    this.#reserve(5 * (path.length + 3) + result.length);
-    this.#number(path.length + (ordinal < 0 ? 0 : 1));
-    for (const each of path) this.#number(each);
-    if (ordinal >= 0) this.#number(ordinal);
-    this.#number(result.length);
+    this.#reserve(5 * (path.length + 2) + lengthsBytes + result.length);
+    if (this.#open < 0 || ordinal < 0 || ordinal !== this.#next || !isSame(path, this.#path))
+      this.#begin(path, ordinal);
+    this.#next = ordinal + 1;
+    this.#count++;
     this.#bytes.set(result, this.#length);
     this.#length += result.length;
   }
 
   /** A view of what is there. */
   bytes(): Uint8Array {
+    this.#seal();
     return this.#bytes.subarray(0, this.#length);
   }
 
   /** Hands the bytes over, and is empty. */
   take(): Uint8Array {
     const taken = this.bytes();
-    this.#bytes = new Uint8Array(0);
+    this.#bytes = Buffer.alloc(0);
     this.#length = 0;
+    this.#open = -1;
     return taken;
+  }
+
+  #begin(path: readonly number[], ordinal: number): void {
+    this.#seal();
+    this.#number(path.length + (ordinal < 0 ? 0 : 1));
+    for (const each of path) this.#number(each);
+    if (ordinal >= 0) this.#number(ordinal);
+    this.#open = this.#length;
+    this.#path = path;
+    this.#count = 0;
+    this.#length += lengthsBytes;
+  }
+
+  /** Writes down how long the open stretch is by now. */
+  #seal(): void {
+    if (this.#open < 0) return;
+    this.#bytes.writeUInt32LE(this.#count, this.#open);
+    this.#bytes.writeUInt32LE(this.#length - this.#open - lengthsBytes, this.#open + 4);
   }
 
   #reserve(more: number): void {
     const needed = this.#length + more;
     if (needed <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(bytesMin, needed, 2 * this.#bytes.length));
-    larger.set(this.bytes());
+    larger.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = larger;
   }
 
@@ -61,80 +90,48 @@ export class ArrivalLog {
   }
 }
 
-/** Where the results lie, in the order of reading: a column each. */
-type Table = {
-  readonly log: Uint32Array;
-  readonly from: Uint32Array;
-  readonly bytes: Uint32Array;
-  /** The last ordinal of each; the whole path is its order only when `paths` is null. */
-  readonly ordinal: Uint32Array;
-  paths: number[][] | null;
-};
+type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array };
 
-/** The results of `count` entries as a packed list, in the order of their paths. */
+/** The `count` results as a packed list, in the order of their paths; no path is the beginning of another. */
 export function spliceArrivals(logs: readonly Uint8Array[], count: number): Uint8Array {
-  const table = readTable(logs, count);
-  const head = listHead(count);
-  const total = table.bytes.reduce((sum, bytes) => sum + bytes, head.length);
-  const list = Buffer.allocUnsafeSlow(total);
-  list.set(head);
-  let at = head.length;
-  for (const row of orderOf(table, count)) {
-    const from = table.from[row]!;
-    const bytes = table.bytes[row]!;
-    list.set(logs[table.log[row]!]!.subarray(from, from + bytes), at);
+  const stretches: Stretch[] = [];
+  let found = 0;
+  for (const log of logs) found += readStretches(bufferOf(log), stretches);
+  if (found !== count) throw new Error(`${found} arrivals are there of ${count}`);
+  stretches.sort((a, b) => comparePaths(a.path, b.path));
+  return Buffer.concat([listHead(count), ...stretches.map(({ results }) => results)]);
+}
+
+/** Returns how many results they hold. */
+function readStretches(log: Buffer, into: Stretch[]): number {
+  let at = 0;
+  let found = 0;
+  const number = (): number => {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = log[at++]!;
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+  };
+  while (at < log.length) {
+    const path: number[] = [];
+    for (let steps = number(); steps > 0; steps--) path.push(number());
+    found += log.readUInt32LE(at);
+    const bytes = log.readUInt32LE(at + 4);
+    at += lengthsBytes;
+    into.push({ path, results: log.subarray(at, at + bytes) });
     at += bytes;
   }
-  return list;
+  return found;
 }
 
-function readTable(logs: readonly Uint8Array[], count: number): Table {
-  const column = () => new Uint32Array(count);
-  const table: Table = { log: column(), from: column(), bytes: column(), ordinal: column(), paths: null };
-  let row = 0;
-  for (let log = 0; log < logs.length; log++) {
-    const bytes = logs[log]!;
-    let at = 0;
-    const number = (): number => {
-      let value = 0;
-      for (let shift = 0; ; shift += 7) {
-        const byte = bytes[at++]!;
-        value |= (byte & 0x7f) << shift;
-        if (byte < 0x80) return value >>> 0;
-      }
-    };
-    while (at < bytes.length) {
-      const steps = number();
-      if (steps === 1 && table.paths === null) table.ordinal[row] = number();
-      else {
-        table.paths ??= Array.from(table.ordinal.subarray(0, row), ordinal => [ordinal]);
-        const path: number[] = [];
-        for (let step = 0; step < steps; step++) path.push(number());
-        table.paths.push(path);
-      }
-      const length = number();
-      table.log[row] = log;
-      table.from[row] = at;
-      table.bytes[row] = length;
-      at += length;
-      row++;
-    }
-  }
-  if (row !== count) throw new Error(`${row} arrivals are there of ${count}`);
-  return table;
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function orderOf({ ordinal, paths }: Table, count: number): Uint32Array {
-  const rows = new Uint32Array(count);
-  for (let row = 0; row < count; row++) rows[row] = row;
-  if (paths) return rows.sort((a, b) => comparePaths(paths[a]!, paths[b]!));
-  const largest = ordinal.reduce((max, each) => Math.max(max, each), 0);
-  // The elements of a fan-out, each once: every row has its place.
-  if (largest < count) {
-    for (let row = 0; row < count; row++) rows[ordinal[row]!] = row;
-    return rows;
-  }
-  return rows.sort((a, b) => ordinal[a]! - ordinal[b]!);
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a === b || (a.length === b.length && a.every((each, i) => each === b[i]));
 }
 
 /** Lexicographic, a prefix first. */

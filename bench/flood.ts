@@ -1,0 +1,89 @@
+// Bench: how long a single job of one plugin takes while another plugin's flood runs: a fan-out over a million elements.
+import { atMost, type Bench } from './bench.ts';
+import type { Caller } from './caller.ts';
+import { costMetrics } from './cost.ts';
+import { momentUs } from './moment.ts';
+import { pause, until } from './pause.ts';
+import { percentile } from './percentile.ts';
+import type { Stage } from './stage.ts';
+
+type Flood = {
+  readonly children: number;
+  /** Between a single job and the next, on the idle service and during the flood. */
+  readonly pauseMs: number;
+  readonly idleSamples: number;
+};
+
+const pipeline = {
+  name: 'flood',
+  on: 'bench.flood',
+  steps: [
+    { id: 'make', uses: 'fan.make' },
+    { id: 'work', uses: 'fan.work', foreach: 'payload.items' },
+    { id: 'sum', uses: 'fan.sum', join: 'all' },
+  ],
+};
+
+export const flood: Bench<Flood> = {
+  name: 'flood',
+  purpose: "single jobs of one plugin while another's fan-out over a million elements begins, runs and is joined",
+  limitMs: { smoke: 30_000, real: 180_000 },
+  parameters: {
+    smoke: { children: 20_000, pauseMs: 5, idleSamples: 20 },
+    real: { children: 1_000_000, pauseMs: 10, idleSamples: 300 },
+  },
+
+  async run({ children, pauseMs, idleSamples }: Flood, stage: Stage) {
+    const service = await stage.start({ pipelines: [pipeline] });
+    const caller = service.caller();
+    const idle = await singles(caller, pauseMs, async count => count >= idleSamples);
+    const before = service.usage();
+    const run = await caller.submit('/pipeline/flood?async=true', { count: children });
+    const during = await singles(caller, pauseMs, async () => isOver((await caller.job(run)).status));
+    const cost = costMetrics([{ before, after: service.usage() }], children);
+    const root = await caller.job(run);
+    if (root.status !== 'succeeded') throw new Error(`the flood is ${root.status}: ${root.last_error}`);
+    await service.stop();
+    const ms = (name: string, value: number) => ({ name, value, unit: 'ms' });
+    return {
+      metrics: [
+        ms('idle_p50_ms', percentile(idle, 50)),
+        ms('idle_p99_ms', percentile(idle, 99)),
+        ms('single_p50_ms', percentile(during, 50)),
+        { ...ms('single_p99_ms', percentile(during, 99)), target: atMost(50) },
+        ms('single_max_ms', Math.max(...during)),
+        { name: 'singles', value: during.length, unit: '' },
+        ...cost,
+      ],
+      work: { result: root.result },
+    };
+  },
+};
+
+function isOver(status: string): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
+/** Single jobs, one after the other, until it is enough: from the request to the end that its record tells, in ms. */
+async function singles(
+  caller: Caller,
+  pauseMs: number,
+  isEnough: (count: number) => Promise<boolean>,
+): Promise<number[]> {
+  const timesMs: number[] = [];
+  do {
+    const sentUs = (performance.timeOrigin + performance.now()) * 1000;
+    const id = await caller.submit('/plugin/noop/run', { n: timesMs.length });
+    const job = await until(
+      async () => {
+        const seen = await caller.job(id);
+        return isOver(seen.status) ? seen : undefined;
+      },
+      { everyMs: pauseMs, withinMs: 30_000, what: 'end of a single job' },
+    );
+    if (job.status !== 'succeeded') throw new Error(`a single job is ${job.status}: ${job.last_error}`);
+    timesMs.push((momentUs(job.completed_at) - sentUs) / 1000);
+    await pause(pauseMs);
+  } while (!(await isEnough(timesMs.length)));
+  return timesMs;
+}
