@@ -26,6 +26,7 @@ const promised = {
     work: '6fc88908fe84ab65',
     metrics: ['accept_to_start_p50_us', 'accept_to_start_p99_us', 'run_p50_us', 'runs_per_s', ...costs],
   },
+  flood: { work: '842af659586cc79d', metrics: ['idle_p50_ms', 'single_p99_ms', 'single_max_ms', ...costs] },
   'http-read': {
     work: 'dcd499798e712f6c',
     metrics: ['healthz_per_s', 'healthz_p99_ms', 'job_per_s', 'jobs_per_s', 'jobs_p99_ms', ...costs],
