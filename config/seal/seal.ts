@@ -78,7 +78,7 @@ export function lockFile({ config }: Reading): string {
 
 /** `file:1:1: seal: what is wrong`, as every problem of a configuration. */
 export function tell({ path, message }: Finding): string {
-  return `${path}:1:1: seal: ${message}`;
+  return `${path}:1:1: seal: ${message}`.replaceAll(/[\r\n]+/g, ' ');
 }
 
 /** One line for all of them: where the group is a person's own, it is the usual state of every file. */

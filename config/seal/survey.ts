@@ -128,9 +128,13 @@ class Surveyor {
 
   /** Of the path, and of the directories above it up to the home. */
   #checkModes(path: string, home: string): void {
-    const mode = this.#disk.mode(path);
-    if ((mode & 0o002) !== 0) this.#find(path, 'can be written by everyone; take that right away (chmod o-w)');
-    else if ((mode & 0o020) !== 0) this.#groupWritable.add(path);
+    try {
+      const mode = this.#disk.mode(path);
+      if ((mode & 0o002) !== 0) this.#find(path, 'can be written by everyone; take that right away (chmod o-w)');
+      else if ((mode & 0o020) !== 0) this.#groupWritable.add(path);
+    } catch (error) {
+      this.#find(path, `cannot be looked at (${diskReason(error)})`);
+    }
     if (path !== home) this.#checkModes(dirname(path), home);
   }
 
