@@ -1,40 +1,50 @@
-// Plugin code in strict mode: what a thread loads, or a process is started from, must be what the seal was found to say.
+// Plugin code in strict mode: what is loaded or started must be what the seal was found to say.
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { register } from 'node:module';
+import { createReadStream, readFileSync } from 'node:fs';
+import type { LoadFnOutput } from 'node:module';
 import { join, relative, sep } from 'node:path';
-import type { HostedPlugin } from './port.ts';
+import { fileURLToPath } from 'node:url';
+import type { Digests, HostedPlugin } from './port.ts';
 
-export type SealedDirectory = Pick<HostedPlugin, 'directory' | 'digests'>;
-
-/** From now on modules that this thread loads from these directories are verified, as the bytes that are then run. */
-export function verifyLoads(plugins: readonly HostedPlugin[]): void {
-  const sealed: SealedDirectory[] = plugins
-    .filter(({ digests }) => digests !== undefined)
-    .map(({ directory, digests }) => ({ directory, digests: digests! }));
-  if (sealed.length > 0) register('./sealed-loader.js', { parentURL: import.meta.url, data: sealed });
-}
-
-/** What the file at this path must hash to; null: it lies in node_modules, where nothing is sealed. Throws where nothing may be. */
-export function sealedHash({ directory, digests = {} }: SealedDirectory, path: string): string | null {
-  const name = relative(directory, path);
-  if (Object.hasOwn(digests, name)) return digests[name]!;
-  if (name.split(sep).includes('node_modules')) return null;
-  throw new Error(`${name} is not in the lock`);
-}
-
-export function hashOf(bytes: ArrayBuffer | NodeJS.ArrayBufferView | string): string {
-  return createHash('sha256')
-    .update(bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes)
-    .digest('hex');
-}
+/** A plugin's directory, links resolved, with what it must hold. */
+export type SealedDirectory = { readonly directory: string; readonly digests: Digests };
 
 /** Rejects when the entrypoint, as it is now, must not be started. */
 export async function verifyEntrypoint({ directory, entrypoint, digests }: HostedPlugin): Promise<void> {
   if (digests === undefined) return;
-  const path = join(directory, entrypoint);
-  const sealed = sealedHash({ directory, digests }, path);
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  if (hash.digest('hex') !== sealed) throw new Error(`${entrypoint} has changed since it was locked`);
+  for await (const chunk of createReadStream(join(directory, entrypoint))) hash.update(chunk as Buffer);
+  if (hash.digest('hex') !== digests[entrypoint]) throw new Error(`${entrypoint} has changed since it was locked`);
+}
+
+/** Throws when these are not the bytes that were locked under the path. */
+export function verifySource(path: string, sealed: string, source: NonNullable<LoadFnOutput['source']>): void {
+  const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
+  const found = createHash('sha256').update(bytes).digest('hex');
+  if (found !== sealed) throw new Error(`${path} has changed since it was locked`);
+}
+
+/**
+ * What the file must hash to; null: it lies in none of the directories, or in node_modules, where nothing is sealed.
+ * Throws for a file that is not in the lock.
+ */
+export function sealedHash(directories: readonly SealedDirectory[], path: string): string | null {
+  const home = directories.find(({ directory }) => path.startsWith(directory + sep));
+  if (home === undefined) return null;
+  const name = relative(home.directory, path);
+  if (Object.hasOwn(home.digests, name)) return home.digests[name]!;
+  if (name.split(sep).includes('node_modules')) return null;
+  throw new Error(`${path} is not in the lock`);
+}
+
+/** What a loader has found for a module, once it is verified: run must be the source that is in it. */
+export function verifyLoaded(directories: readonly SealedDirectory[], url: string, loaded: LoadFnOutput): LoadFnOutput {
+  if (!url.startsWith('file:')) return loaded;
+  const path = fileURLToPath(url);
+  const sealed = sealedHash(directories, path);
+  if (sealed === null) return loaded;
+  // CommonJS may come without its source, and would be read again.
+  const source = loaded.source ?? readFileSync(path);
+  verifySource(path, sealed, source);
+  return { ...loaded, source };
 }

@@ -5,7 +5,6 @@ import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { type Code, codeOf, handlerOf, loadCode } from './code.ts';
 import { Deadline } from './deadline.ts';
-import { verifyLoads } from './digests.ts';
 import { Frame } from './frame.ts';
 import { guardKill } from './guard.ts';
 import { Kit } from './kit.ts';
@@ -14,6 +13,7 @@ import type { HostedPlugin } from './port.ts';
 import { makeRequest } from './request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from './response.ts';
 import { type PayloadCheck, PayloadChecks } from './schema.ts';
+import { verifyModules } from './sealed-modules.ts';
 import { encodeOutcome, type OutcomeHead } from './settlement.ts';
 import { Slot } from './slot.ts';
 import { FrameState } from './state.ts';
@@ -26,7 +26,7 @@ export type LateOutcome = { readonly frameId: number; readonly written: Uint8Arr
 const { generation, plugins } = workerData as ThreadData;
 for (const plugin of plugins) freezeDeep(plugin.config);
 guardKill();
-verifyLoads(plugins);
+verifyModules(plugins);
 const checks = new PayloadChecks();
 const deadline = new Deadline();
 /** Wall time minus the thread's own steady clock. */

@@ -9,8 +9,10 @@ import { type Ran, runCommand } from './command.ts';
 
 const once = { retry: { max_attempts: 1 } };
 const script = (word: string) => `#!/bin/sh\ncat > /dev/null\necho '{"status":"ok","result":"${word}"}'\n`;
-const lazily = `import { word } from './lib/inner.mjs';
-export const handle = async ({ event }) => ({ result: [word, (await import(event.payload.file)).word].join() });
+const lazily = `import { createRequire } from 'node:module';
+import { word } from './lib/inner.mjs';
+const get = file => (file.endsWith('.cjs') ? createRequire(import.meta.url)(file) : import(file));
+export const handle = async ({ event }) => ({ result: [word, (await get(event.payload.file)).word].join() });
 `;
 const commonly = `const { word } = require('./inner.cjs');
 exports.handle = ({ event }) => ({ result: [word, require('dep'), require(event.payload.file).word].join() });
@@ -19,6 +21,7 @@ const files = {
   'lazily/lib/inner.mjs': "export const word = 'inner';",
   'lazily/lib/late.mjs': "export const word = 'late';",
   'lazily/lib/later.mjs': "export const word = 'later';",
+  'lazily/lib/common.cjs': "exports.word = 'common';",
   'commonly/inner.cjs': "exports.word = 'inner';",
   'commonly/late.cjs': "exports.word = 'late';",
   'commonly/later.cjs': "exports.word = 'later';",
@@ -68,6 +71,7 @@ test('what was locked runs: modules, what they import and require, and processes
 
 test.each([
   ['imported', 'lazily/handle', 'lazily/lib/later.mjs', './lib/later.mjs'],
+  ['required by a module', 'lazily/handle', 'lazily/lib/common.cjs', './lib/common.cjs'],
   ['required', 'commonly/handle', 'commonly/later.cjs', './later.cjs'],
   ['loaded as an entrypoint', 'idle/handle', 'idle/index.mjs', ''],
   ['started', 'script/handle', 'script/run.sh', ''],
