@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { admit, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
-import { Body } from './body.ts';
+import { Body, type BodyRoom } from './body.ts';
 import type { Engine } from './engine.ts';
 import { givenRequestId, type Head, headerOf, type RequestSource, readHead } from './head.ts';
 import type { ServerLog } from './log.ts';
@@ -34,6 +34,7 @@ export type Shared = {
   readonly engine: Engine;
   readonly log: ServerLog;
   readonly authenticate: Authenticate;
+  readonly room: BodyRoom;
   /** The routes of a configuration. */
   table(config: Config): RouteTable;
   nowMs(): number;
@@ -54,6 +55,7 @@ export class Exchange implements Call, Sink {
   #route: Route | null = null;
   /** Null: the path does not belong to the vault. */
   #vaultOp: string | null = null;
+  #arriving: Body | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
   /** Inside a callback of the server all writes travel together; elsewhere that must be asked for. */
   #corked = true;
@@ -145,23 +147,37 @@ export class Exchange implements Call, Sink {
 
   #receive(route: Route, bytesMax: number): Reply {
     if ((this.#head.contentLength ?? 0) > bytesMax) return tooLarge(bytesMax);
-    let body: Body | null = null;
     this.#res.onData((chunk, isLast) => {
       if (this.#state !== 'open') return;
       this.#corked = true;
       try {
-        // A body in one piece is read out of it before this returns.
-        const bytes = Buffer.from(chunk);
-        const isWhole = isLast && body === null;
-        if (!isWhole) body ??= new Body(bytesMax);
-        if (!(isWhole ? bytes.length <= bytesMax : body!.append(bytes))) this.#reply(tooLarge(bytesMax));
-        else if (isLast) this.#reply(this.#readBody(route, isWhole ? bytes : body!.bytes()));
+        this.#reply(this.#arrived(route, Buffer.from(chunk), isLast, bytesMax));
       } catch (error) {
         this.#fail(error);
       }
       this.#corked = false;
     });
     return undefined;
+  }
+
+  /** A body in one piece is read out of it before this returns; pieces are collected. */
+  #arrived(route: Route, bytes: Buffer, isLast: boolean, bytesMax: number): Reply {
+    if (isLast && this.#arriving === null) {
+      return bytes.length <= bytesMax ? this.#readBody(route, bytes) : tooLarge(bytesMax);
+    }
+    this.#arriving ??= new Body(bytesMax, this.#shared.room);
+    const taken = this.#arriving.append(bytes);
+    if (taken === 'too_large') return tooLarge(bytesMax);
+    if (taken === 'no_room') return problem('unavailable', 'too many large bodies are arriving');
+    if (!isLast) return undefined;
+    const reply = this.#readBody(route, this.#arriving.bytes());
+    this.#release();
+    return reply;
+  }
+
+  #release(): void {
+    this.#arriving?.release();
+    this.#arriving = null;
   }
 
   #readBody(route: Route, bytes: Uint8Array): Reply {
@@ -321,6 +337,7 @@ export class Exchange implements Call, Sink {
   #finish(status: number | null): void {
     this.#state = 'over';
     this.#forget = null;
+    this.#release();
     const { log } = this.#shared;
     if (!log.debug) return;
     log.request({

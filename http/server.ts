@@ -3,6 +3,7 @@
 import uws, { type us_listen_socket } from 'uWebSockets.js';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { Authenticate } from './auth.ts';
+import { BodyRoom } from './body.ts';
 import type { Engine } from './engine.ts';
 import { Exchange, type Shared } from './exchange.ts';
 import type { ServerLog } from './log.ts';
@@ -38,7 +39,8 @@ export class ListenFault extends Error {
 
 export function serve({ listen, idPrefix, ...rest }: ServeOptions): Promise<Server> {
   let requests = 0;
-  const shared: Shared = { ...rest, nextRequestId: () => `${idPrefix}-${(++requests).toString(36)}` };
+  const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
+  const shared: Shared = { ...rest, room: new BodyRoom(), nextRequestId };
   const app = uws.App();
   app.any('/*', (res, req) => new Exchange(shared, res).begin(req));
   return new Promise((resolve, reject) => {

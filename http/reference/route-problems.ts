@@ -13,6 +13,14 @@ export const everywhere: readonly ProblemCode[] = [
   'internal_error',
 ];
 
+const bodyProblems: readonly ProblemCode[] = [
+  'body_too_large',
+  'unsupported_media_type',
+  'invalid_json',
+  'invalid_request',
+  'unavailable',
+];
+
 /** The codes that a route adds to those, by status. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>(route.problems ?? []);
@@ -20,9 +28,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
   if (route.access.kind === 'vault') codes.add('vault_unavailable');
   if (route.method === 'POST') codes.add('stopping');
   if (route.body !== null) {
-    for (const code of ['body_too_large', 'unsupported_media_type', 'invalid_json', 'invalid_request'] as const) {
-      codes.add(code);
-    }
+    for (const code of bodyProblems) codes.add(code);
   }
   for (const code of everywhere) codes.delete(code);
   return [...codes].sort((a, b) => problems[a].status - problems[b].status || (a < b ? -1 : 1));

@@ -126,6 +126,7 @@ test('what is not configured is 404, whoever asks and however', async () => {
     '/webhooks/plain',
     '/jobs',
     '/plugins',
+    '/vault/secret',
   ])
     for (const method of ['GET', 'POST', 'PUT']) {
       const init = method === 'GET' ? {} : { body: Buffer.from(body) };
