@@ -16,6 +16,8 @@ export type Admitted = {
   readonly route: Route;
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
+  /** The method is wrong: what is answered once the path's names are found. The route is another one at this path. */
+  readonly wrongMethod: Problem | null;
 };
 export type Admission = Admitted | Problem;
 
@@ -37,22 +39,26 @@ export function admit(door: Door, authenticate: Authenticate): Admission {
   if (door.isStopping && !isReading) return problem('stopping', 'the service is shutting down');
   if (door.vault?.adminDigest === null) return problem('vault_unavailable', 'no vault is open here');
   const place = typeof match === 'object' ? match.place : null;
-  const found = place && routeOf(place, method);
-  const access = found?.access ?? (place && accessOf(place));
-  const caller = access?.kind === 'open' ? null : identify(door, authenticate);
+  const asked = place && routeOf(place, method);
+  const known = place && (asked ? [asked] : Object.values(place.routes));
+  const caller = known?.some(({ access }) => access.kind === 'open') ? null : identify(door, authenticate);
   if (caller === undefined) {
     return problem('unauthorized', `${door.vault ? 'the admin token of the vault' : 'a valid bearer token'} is needed`);
   }
   if (match === 'malformed') return problem('invalid_path', 'the path has a bad percent-escape or a NUL');
   if (typeof match === 'string') return problem('unknown_route', 'there is nothing at this path');
-  if (!found) {
-    const headers = [['Allow', match.place.allow]] as const;
-    return problem('method_not_allowed', `only ${match.place.allow} can be used here`, { headers });
-  }
-  if (caller !== null && found.access.kind === 'scopes' && !may(caller, found.access.anyOf)) {
-    return forbidden(found.access.anyOf);
-  }
-  return { kind: 'admitted', route: found, params: match.params, caller };
+  // A wrong method tells that the path is known: only to those who may know.
+  const route = known!.find(({ access }) => isOpenTo(caller, access));
+  if (!route) return forbidden(known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : [])));
+  return { kind: 'admitted', route, params: match.params, caller, wrongMethod: asked ? null : notAllowed(match.place) };
+}
+
+function isOpenTo(caller: Caller | null, access: Access): boolean {
+  return access.kind !== 'scopes' || caller === null || may(caller, access.anyOf);
+}
+
+function notAllowed({ allow }: Place): Problem {
+  return problem('method_not_allowed', `only ${allow} can be used here`, { headers: [['Allow', allow]] });
 }
 
 function identify({ vault, config, authorization }: Door, authenticate: Authenticate): Caller | undefined {
@@ -71,12 +77,6 @@ function unique(scope: string, index: number, scopes: readonly string[]): boolea
 function routeOf(place: Place, method: string): Route | undefined {
   if (method === 'get' || method === 'head') return place.routes.GET;
   return method === 'post' ? place.routes.POST : undefined;
-}
-
-// A wrong method tells that the path is known: only to those who may know.
-function accessOf(place: Place): Access {
-  const routes = Object.values(place.routes);
-  return (routes.find(({ access }) => access.kind === 'open') ?? routes[0]!).access;
 }
 
 /** Says what is wrong with a value; nothing when it fits. */

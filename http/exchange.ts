@@ -139,6 +139,7 @@ export class Exchange implements Call, Sink {
     this.caller = admission.caller;
     const found = route.find(this);
     if (isProblem(found)) return found;
+    if (admission.wrongMethod) return admission.wrongMethod;
     this.found = found;
     if (route.raw) return this.#receive(route, route.raw.bytesMax);
     if (route.body === null || head.contentLength === 0) return this.#handle(route);

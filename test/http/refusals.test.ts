@@ -77,6 +77,17 @@ const table: readonly Row[] = [
   ['OPTIONS /healthz', {}, 405, 'method_not_allowed'],
   ['OPTIONS /plugin/echo/handle', {}, 405, 'method_not_allowed'],
   ['PUT /plugin/echo/handle', { token: null }, 401, 'unauthorized'],
+  ['OPTIONS /nowhere', {}, 404, 'unknown_route'],
+  ['OPTIONS /healthz/', {}, 404, 'unknown_route'],
+  ['DELETE /plugin/absent/handle', {}, 404, 'unknown_plugin'],
+  ['PUT /plugin/echo/absent', {}, 404, 'unknown_command'],
+  ['GET /pipeline/absent', {}, 404, 'unknown_pipeline'],
+  [`DELETE /job/${unknownId}`, {}, 404, 'unknown_job'],
+  [`POST /job/${unknownId}/tree`, {}, 404, 'unknown_job'],
+  ['DELETE /plugin/absent/openapi.json', { token: null }, 404, 'unknown_plugin'],
+  ['DELETE /plugin/echo/openapi.json', { token: null }, 405, 'method_not_allowed', /GET, HEAD/],
+  ['DELETE /jobs', { token: 'none-token' }, 403, 'forbidden'],
+  ['DELETE /jobs', {}, 405, 'method_not_allowed'],
 ];
 
 describe('refusals', () => {
