@@ -7,6 +7,7 @@ export class Output {
   /** Whether somebody looks at stderr: progress is drawn there. */
   readonly isWatched: boolean;
   readonly #io: Io;
+  #hasProgress = false;
 
   constructor(io: Io, json: boolean) {
     this.#io = io;
@@ -40,6 +41,7 @@ export class Output {
   /** Text that is fit for a terminal already. Resolves when stdout can take more. */
   async piece(text: string): Promise<void> {
     const { stdout } = this.#io;
+    this.#wipe();
     if (text === '' || stdout.destroyed || stdout.write(text)) return;
     await new Promise<void>(resolve => {
       stdout.once('drain', resolve);
@@ -50,14 +52,23 @@ export class Output {
   /** Beside the answer. */
   note(line: Line): void {
     const { stderr } = this.#io;
+    this.#wipe();
     const lines = typeof line === 'string' ? line.split('\n') : [line];
     for (const one of lines) stderr.write(`${writeLine(one, this.#hasColours(stderr))}\n`);
   }
 
-  /** A line on the terminal that the next one writes over; the empty text wipes it. Nothing where nobody looks. */
+  /** A line that whatever is said next writes over. Nothing where nobody looks. */
   progress(text: string): void {
     const { stderr } = this.#io;
-    if (this.isWatched) stderr.write(`\r\u001b[2K${writeLine(text, false).slice(0, (stderr.columns ?? 80) - 1)}`);
+    if (!this.isWatched) return;
+    this.#wipe();
+    stderr.write(writeLine(text, false).slice(0, (stderr.columns ?? 80) - 1));
+    this.#hasProgress = true;
+  }
+
+  #wipe(): void {
+    if (this.#hasProgress) this.#io.stderr.write('\r\u001b[2K');
+    this.#hasProgress = false;
   }
 
   #hasColours(sink: Sink): boolean {

@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { commands } from './commands.ts';
 import { exitStatus } from './exit-status.ts';
-import { Failure, usageFailure } from './failure.ts';
+import { Failure, failure, type ProblemDocument, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
@@ -21,18 +21,25 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitStatus.ok;
       // Commander has said it on stderr.
-      if (isJson) await writeProblem(new Output(io, true), usageFailure(error.message.replace(/^error: /, '')));
+      if (isJson) await writeProblem(new Output(io, true), usageFailure(error.message.replace(/^error: /, '')).problem);
       return exitStatus.usage;
     }
-    if (!(error instanceof Failure)) throw error;
+    const { exitStatus: ended, problem } = asFailure(error);
     const out = new Output(io, isJson);
-    out.note(`headgate: ${error.message}`);
-    for (const { message } of error.problem.errors ?? []) out.note(message);
-    if (isJson) await writeProblem(out, error);
-    return error.exitStatus;
+    out.note(`headgate: ${problem.detail}`);
+    for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);
+    if (isJson) await writeProblem(out, problem);
+    return ended;
   }
 }
 
-function writeProblem(out: Output, { problem }: Failure): Promise<void> {
+/** Files and devices that say no are trouble of the user's; what else is no failure is a defect, and thrown on. */
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (!(error instanceof Error) || !('syscall' in error)) throw error;
+  return failure(exitStatus.io, 'io_error', 'A file or device failed', error.message, error);
+}
+
+function writeProblem(out: Output, problem: ProblemDocument): Promise<void> {
   return out.item(problem, () => '');
 }

@@ -1,4 +1,5 @@
 // The version of this build, as package.json says it.
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
-export const version: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+// By the package's own name: the same from the sources and from dist/.
+export const version: string = createRequire(import.meta.url)('headgate/package.json').version;

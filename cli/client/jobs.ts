@@ -49,14 +49,8 @@ export async function settledJob(client: Client, id: string, limitMs: number | n
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMsMax, pauseMs * 1.5)) {
     const job = await fetchJob(client, id);
     const waitedMs = performance.now() - beganMs;
-    if (isSettled(job.status)) {
-      out.progress('');
-      return job;
-    }
-    if (limitMs !== null && waitedMs >= limitMs) {
-      out.progress('');
-      throw notSettled(job, limitMs);
-    }
+    if (isSettled(job.status)) return job;
+    if (limitMs !== null && waitedMs >= limitMs) throw notSettled(job, limitMs);
     if (waitedMs >= quietMs) out.progress(`job ${id} is ${job.status}, ${formatMs(waitedMs)}`);
     await pause(limitMs === null ? pauseMs : Math.min(pauseMs, limitMs - waitedMs));
   }

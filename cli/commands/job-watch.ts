@@ -35,6 +35,7 @@ export const jobWatch = command<AddressOptions>({
     };
 
     for await (const news of follow(client, '/events?types=job.*')) {
+      if (news.kind === 'opened') out.note(`listening to ${client.url}`);
       if (news.kind === 'lost') out.note(`the connection is lost (${news.why}); trying again`);
       const events = news.kind === 'events' ? news.events : [];
       for (const event of await family.own(events)) {

@@ -1,8 +1,7 @@
 // Writes new files, and never over others.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { exitStatus } from '../exit-status.ts';
-import { failure, usageFailure } from '../failure.ts';
+import { usageFailure } from '../failure.ts';
 
 export type NewFile = {
   /** Relative, with `/`. */
@@ -12,19 +11,13 @@ export type NewFile = {
   readonly mode?: number;
 };
 
-/** The directory is made; it must not hold anything yet. */
+/** The directory is made; it must not hold anything yet. Throws system errors. */
 export function writeFiles(directory: string, files: readonly NewFile[]): void {
-  try {
-    mkdirSync(directory, { recursive: true });
-    if (readdirSync(directory).length > 0) throw usageFailure(`${directory} is not empty; name a new directory`);
-    for (const { path, text, mode = 0o644 } of files) {
-      const file = join(directory, path);
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, text, { mode, flag: 'wx' });
-    }
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    throw failure(exitStatus.io, 'io_error', 'Files cannot be written', `cannot write ${directory}: ${message}`, error);
+  mkdirSync(directory, { recursive: true });
+  if (readdirSync(directory).length > 0) throw usageFailure(`${directory} is not empty; name a new directory`);
+  for (const { path, text, mode = 0o644 } of files) {
+    const file = join(directory, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text, { mode, flag: 'wx' });
   }
 }

@@ -15,7 +15,12 @@ export function formatMs(ms: number): string {
 
 /** `2026-11-21 08:00:00.123`, in UTC, of an RFC 3339 time in UTC; the empty text for null. */
 export function formatAt(at: string | null): string {
-  return at === null ? '' : at.replace('T', ' ').replace(/(\.\d{3})?\d*Z$/, '$1');
+  return at === null
+    ? ''
+    : at
+        .replace('T', ' ')
+        .replace(/(\.\d{3})\d*/, '$1')
+        .replace(/Z$/, '');
 }
 
 /** Of RFC 3339 with any number of digits of a second, in milliseconds; `Date` knows three. */

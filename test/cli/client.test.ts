@@ -1,0 +1,175 @@
+// Where the command calls, with what token, and what it makes of services that are broken, hostile or away.
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { findAddress } from '../../cli/client/address.ts';
+import { elements } from '../../cli/client/elements.ts';
+import { processIo } from '../../cli/io.ts';
+import { headgate } from './headgate.ts';
+
+const token = 'hg_some-token';
+
+test.each([
+  ['--url counts most', '--url http://[::1]:1/base/', { HEADGATE_URL: 'http://b' }, 'http://[::1]:1/base'],
+  ['then HEADGATE_URL', '', { HEADGATE_URL: 'https://b.example:8443' }, 'https://b.example:8443'],
+])('%s', async (_, line, env, url) => {
+  const [, named] = line.split(' ');
+  expect(await address({ ...(named && { url: named }) }, env)).toEqual({ url, token: null });
+});
+
+test.each([
+  ['127.0.0.1:8123', 'http://127.0.0.1:8123'],
+  ['0.0.0.0:8123', 'http://127.0.0.1:8123'],
+  ['"[::]:8123"', 'http://[::1]:8123'],
+])('without a name it is api.listen of the configuration: %s', async (listen, url) => {
+  const directory = configuration(`api: { listen: ${listen} }`);
+  expect(await address({ config: directory })).toEqual({ url, token });
+  expect(await address({}, {}, directory)).toEqual({ url, token });
+  expect(await address({ config: directory }, { HEADGATE_TOKEN: 'mine' })).toEqual({ url, token: 'mine' });
+});
+
+test('the token of the token file goes to the address of its own configuration and to no other', async () => {
+  const directory = configuration('api: { listen: 127.0.0.1:8123 }');
+  expect(await address({ config: directory, url: 'http://b' })).toEqual({ url: 'http://b', token: null });
+  expect(await address({ config: directory }, { HEADGATE_URL: 'http://b' })).toEqual({ url: 'http://b', token: null });
+  const own = 'api: { auth: { tokens: [{ token: one-that-is-configured, scopes: ["*"] }] } }';
+  expect(await address({ config: configuration(own) })).toMatchObject({ token: null });
+});
+
+test.each([
+  ['a user in it', 'http://me:pw@host'],
+  ['another scheme', 'file:///etc/passwd'],
+  ['a query', 'http://host/?a=b'],
+  ['no URL', 'localhost:8080'],
+])('a URL with %s is wrong use', async (_, url) => {
+  await expect(address({ url })).rejects.toMatchObject({ exitStatus: 2 });
+});
+
+test('a token that no header can carry is wrong use, and is not repeated', async () => {
+  const { status, stderr } = await headgate(['status', '--url', 'http://127.0.0.1:1'], {
+    env: { HEADGATE_TOKEN: 'a\nb' },
+  });
+  expect([status, stderr.includes('a\nb')]).toEqual([2, false]);
+});
+
+test('a configuration that is wrong, has no API, or no port ends with 78 or 2', async () => {
+  const wrong = await headgate(['status', '--json', '--config', configuration('nonsense: 1')]);
+  expect([wrong.status, wrong.json.code]).toEqual([78, 'invalid_configuration']);
+  expect(wrong.stderr).toMatch(/config\.yaml:1:1: nonsense: .*\n.*--url or HEADGATE_URL/);
+  for (const text of ['api: { enabled: false }', 'api: { listen: 127.0.0.1:0 }'])
+    expect((await headgate(['status', '--config', configuration(text)])).status).toBe(2);
+  expect((await headgate(['status'], { cwd: '/nonexistent' })).stderr).toContain('no configuration found');
+});
+
+test.each<[what: string, answer: (response: ServerResponse) => void, status: number, code: string]>([
+  ['a page of HTML', r => r.writeHead(200).end('<html>'), 69, 'broken_answer'],
+  ['an answer that breaks off', r => r.writeHead(200).write('{"a"', () => r.destroy()), 69, 'broken_answer'],
+  ['a redirect', r => r.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(), 69, 'unreachable'],
+  ['a closed connection', r => r.destroy(), 69, 'unreachable'],
+  ['an error without a problem document', r => r.writeHead(500).end('{"detail":1}'), 1, 'unexpected_answer'],
+  ['a proxy in between', r => r.writeHead(502).end(), 69, 'unexpected_answer'],
+  ['503', r => problem(r, 503, 'stopping'), 69, 'stopping'],
+  ['409', r => problem(r, 409, 'reload_refused'), 78, 'reload_refused'],
+  ['422', r => problem(r, 422, 'idempotency_mismatch'), 2, 'idempotency_mismatch'],
+  ['403', r => problem(r, 403, 'forbidden'), 3, 'forbidden'],
+])('%s', async (_, answer, status, code) => {
+  const url = await serve((_request, response) => answer(response));
+  const outcome = await headgate(['reload', '--json', '--url', url]);
+  expect([outcome.status, outcome.json.code]).toEqual([status, code]);
+});
+
+test('what a service says is not obeyed by a terminal', async () => {
+  const url = await serve((_request, response) => problem(response, 409, 'reload_refused', '\u001b]0;title\u0007'));
+  const { stdout, stderr } = await headgate(['reload', '--json', '--url', url], { isTerminal: true });
+  for (const text of [stdout, stderr]) expect(text).toContain('\\u001b]0;title\\u0007');
+});
+
+test('everything that is wrong with a new configuration is said, a line each', async () => {
+  const errors = [{ message: 'a.yaml:1:1: one' }, { message: 'b.yaml:2:2: two' }];
+  const url = await serve((_request, response) => problem(response, 409, 'reload_refused', 'two errors', { errors }));
+  const { status, stderr } = await headgate(['reload', '--url', url]);
+  expect([status, stderr]).toEqual([78, 'headgate: two errors\na.yaml:1:1: one\nb.yaml:2:2: two\n']);
+});
+
+test('an event stream that breaks off is opened again behind the last event', async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve((request, response) => {
+    const from = request.headers['last-event-id'];
+    asked.push(from as string | undefined);
+    if (asked.length === 2) return void response.destroy();
+    const id = Number(from ?? 0) + 1;
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(`: connected\n\nid: ${id}\nevent: job.started\ndata: {"at":"2026-11-21T09:00:00.000000Z"}\n\n`);
+    if (id < 2) setImmediate(() => response.destroy());
+  });
+  const { status, stdout, stderr } = await headgate(['events', '--count', '2', '--json', '--url', url]);
+  expect([status, asked]).toEqual([0, [undefined, '1', '1']]);
+  expect(
+    stdout
+      .split('\n')
+      .slice(0, 2)
+      .map(line => JSON.parse(line).id),
+  ).toEqual(['1', '2']);
+  expect(stderr.match(/the connection is lost/g)).toHaveLength(2);
+});
+
+test('a stream that is refused when it is opened again ends the command', async () => {
+  let opens = 0;
+  const url = await serve((_request, response) => {
+    if (++opens > 1) return problem(response, 401, 'unauthorized');
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': connected\n\n');
+  });
+  const { status, stdout } = await headgate(['events', '--json', '--url', url]);
+  expect([status, JSON.parse(stdout).code]).toEqual([3, 'unauthorized']);
+});
+
+test('elements of an array come one by one, however the bytes are cut', async () => {
+  const values = [{ a: 'x,]}"\\' }, [1, [2, {}]], 'ü, "', 3, null, {}];
+  const bytes = Buffer.from(JSON.stringify(values));
+  for (const size of [1, 2, 3, 7, bytes.length]) expect(await all(elements(cut(bytes, size)))).toEqual(values);
+  expect(await all(elements(cut(Buffer.from(' [ ] '), 1)))).toEqual([]);
+  await expect(all(elements(cut(bytes.subarray(0, -1), 5)))).rejects.toThrow('broke off');
+});
+
+function address(options: object, env: { readonly [name: string]: string } = {}, cwd = '/nonexistent') {
+  return findAddress(options, { ...processIo(), env, cwd });
+}
+
+/** A directory with this configuration, and a token file beside its state. */
+function configuration(text: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-cli-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'config.yaml'), text);
+  mkdirSync(join(directory, 'data'));
+  writeFileSync(join(directory, 'data/api-token'), `${token}\n`);
+  return directory;
+}
+
+async function serve(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function problem(response: ServerResponse, status: number, code: string, detail = 'as asked', more = {}): void {
+  const body = { type: 'about:blank', title: code, status, detail, code, ...more };
+  response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(body));
+}
+
+async function* cut(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}

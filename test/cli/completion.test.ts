@@ -1,0 +1,89 @@
+// Completion scripts do in a real shell what they promise; a shell that is not installed is skipped.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { headgate } from './headgate.ts';
+
+/** What is typed up to the cursor, and what is offered. */
+const cases: readonly (readonly [typed: string, offered: string])[] = [
+  ['headgate jo', 'job'],
+  ['headgate job ', 'list show tree logs watch'],
+  ['headgate vault principal r', 'roll revoke'],
+  ['headgate job list --st', '--status'],
+  ['headgate job list --status ', 'queued running succeeded failed timed_out dead'],
+  ['headgate job list --limit 5 --status d', 'dead'],
+  ['headgate job list --plugin job --pl', '--plugin'],
+  ['headgate vault principal add x --kind p', 'plugin'],
+  ['headgate plugin run job ', ''],
+  ['headgate completion z', 'zsh'],
+  ['headgate version --', '--json --help'],
+  ['headgate job list --limit ', ''],
+];
+
+test.skipIf(!isInstalled('bash'))('bash completes commands, options and their values', async () => {
+  const ask = (typed: string) => `COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate; echo "\${COMPREPLY[*]}"`;
+  const script = await scriptFor('bash');
+  expect(
+    runShell(
+      ['bash', '--norc', '-eu'],
+      script,
+      cases.map(([typed]) => ask(typed)),
+    ),
+  ).toEqual(cases.map(([, offered]) => offered));
+});
+
+test.skipIf(!isInstalled('bash'))('bash completes behind a colon, where it ends a word itself', async () => {
+  const typed = 'headgate token new ci --scope jobs:r';
+  const ask = `COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate; echo "\${COMPREPLY[*]}"`;
+  expect(runShell(['bash', '--norc'], await scriptFor('bash'), [ask])).toEqual(['ro rw result:ro']);
+});
+
+test.skipIf(!isInstalled('fish'))('fish completes commands, options and their values', async () => {
+  const ask = (typed: string) => `complete -C '${typed}' | cut -f1 | sort | string join ' '`;
+  const sorted = cases.map(([, offered]) => offered.split(' ').sort().join(' '));
+  expect(
+    runShell(
+      ['fish', '--no-config'],
+      await scriptFor('fish'),
+      cases.map(([typed]) => ask(typed)),
+    ),
+  ).toEqual(sorted);
+});
+
+test.skipIf(!isInstalled('zsh'))('zsh reads its script, and has the function', async () => {
+  const script = `autoload -Uz compinit && compinit -u -d /dev/null\n${await scriptFor('zsh')}`;
+  expect(runShell(['zsh', '-f'], script, ['whence -w _headgate', 'echo $_comps[headgate]'])).toEqual([
+    '_headgate: function',
+    '_headgate',
+  ]);
+});
+
+test.each(['bash', 'zsh', 'fish'])('the script for %s knows every command and option', async shell => {
+  const { status, json } = await headgate(['completion', shell, '--json']);
+  expect([status, json.shell]).toEqual([0, shell]);
+  for (const word of ['principal', 'idempotency-key', 'keep-value', 'timed_out']) expect(json.script).toContain(word);
+});
+
+test('there is none for another shell', async () => {
+  expect((await headgate(['completion', 'tcsh'])).status).toBe(2);
+});
+
+async function scriptFor(shell: string): Promise<string> {
+  return (await headgate(['completion', shell])).stdout;
+}
+
+/** The script, then each question; the lines that were answered. */
+function runShell([shell, ...words]: readonly string[], script: string, questions: readonly string[]): string[] {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-completion-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'script'), `${script}\n${questions.join('\n')}\n`);
+  const { stdout, stderr } = spawnSync(shell!, [...words, join(directory, 'script')], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout.split('\n').slice(0, -1);
+}
+
+function isInstalled(shell: string): boolean {
+  return spawnSync(shell, ['-c', ':']).status === 0;
+}

@@ -1,0 +1,281 @@
+// Every command that calls the service, once well and once badly: exit statuses, documents, and what people see.
+import { expect, test } from 'vitest';
+import { everythingToken } from '../gateway/configuration.ts';
+import { echo, failing, worker } from '../gateway/sources.ts';
+import { shareVaultGateway } from '../vault/service.ts';
+import { headgate, type Surroundings } from './headgate.ts';
+
+const hostile = 'export const handle = () => ({ result: "red \\u001b[31m alert\\nsecond line", logs: [] });';
+const slow = 'export const handle = () => new Promise(() => {});';
+
+const vault = shareVaultGateway({
+  plugins: { echo, worker, failing, hostile, slow },
+  instances: {
+    slow: { timeouts: { handle: '20ms' }, retry: { max_attempts: 1 } },
+    failing: { retry: { max_attempts: 2, backoff_base: '1ms' } },
+  },
+  pipelines: [
+    {
+      name: 'fan',
+      on: 'fan.asked',
+      execution_mode: 'synchronous',
+      steps: [
+        { id: 'hold', uses: 'worker' },
+        { id: 'each', uses: 'echo.handle', foreach: 'payload.list' },
+        { id: 'all', uses: 'echo.handle', join: 'all', with: { done: true } },
+      ],
+    },
+  ],
+  api: {
+    auth: {
+      tokens: [
+        { name: 'test', token: everythingToken, scopes: ['*'] },
+        { name: 'narrow', token: 'token-for-events-only', scopes: ['events:ro'] },
+      ],
+    },
+  },
+});
+
+const { gateway } = vault;
+
+const nowhere = '0198c0de-0000-7000-8000-000000000000';
+const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
+
+test('status says health, queue and summary', async () => {
+  const { status, json } = await call('status', '--json');
+  expect(status).toBe(0);
+  expect(json).toMatchObject({ url: gateway.url, health: { status: 'ok' }, queue: { max_workers: 2 } });
+  expect(json.summary.stats).toHaveProperty('succeeded');
+  expect((await call('status')).stdout).toMatch(/^service {2}headgate \d.+ok, up/);
+});
+
+test('status without the scope for the queue says health alone', async () => {
+  const { status, json, stderr } = await callWith({ HEADGATE_TOKEN: 'token-for-events-only' }, 'status', '--json');
+  expect([status, json.health.status, json.queue]).toEqual([0, 'ok', null]);
+  expect(stderr).toContain('scope *');
+});
+
+test('doctor ends with 0 or 1 as the checks say', async () => {
+  const { status, json } = await call('doctor', '--json');
+  expect(status).toBe(json.status === 'ok' ? 0 : 1);
+  expect(json.checks.map(({ name }: { name: string }) => name)).toContain('config');
+  expect((await call('doctor')).stdout).toMatch(/^CHECK +RESULT +DETAIL\nconfig +passed/);
+});
+
+test('reload says what the service says', async () => {
+  const { status, json } = await call('reload', '--json');
+  expect([status, json]).toEqual([0, expect.objectContaining({ status: 'ok' })]);
+  expect((await call('reload')).stdout).toBe('configuration reloaded\n');
+});
+
+test('plugin list and pipeline list say what can be run', async () => {
+  expect((await call('plugin', 'list')).stdout).toMatch(
+    /^PLUGIN +VERSION +COMMANDS +DESCRIPTION\necho +1.0.0 +handle say/,
+  );
+  expect((await call('plugin', 'list', '--json')).json.plugins).toHaveLength(5);
+  expect((await call('pipeline', 'list')).stdout).toMatch(/\nfan +fan.asked +synchronous +30 s\n/);
+  expect((await call('pipeline', 'list', '--json')).json.pipelines).toMatchObject([{ pipeline: 'fan' }]);
+});
+
+test('plugin run waits, and prints the result alone on stdout', async () => {
+  const { status, stdout, stderr } = await call('plugin', 'run', 'echo', 'say', '--payload', '{"a":[1]}');
+  expect([status, JSON.parse(stdout)]).toEqual([0, { a: [1] }]);
+  expect(stderr).toMatch(/^job [0-9a-f-]{36} succeeded after /);
+});
+
+test('plugin run takes its payload from stdin', async () => {
+  const { json } = await callAs({ stdin: '{"b":2}' }, 'plugin', 'run', 'echo', 'say', '--payload', '-', '--json');
+  expect(json).toMatchObject({ status: 'succeeded', result: { result: { b: 2 } } });
+});
+
+test('plugin run --async does not wait; the same idempotency key gives the same job', async () => {
+  const words = ['plugin', 'run', 'echo', 'say', '--async', '--idempotency-key', 'k-1'];
+  const { status, json } = await call(...words, '--json');
+  expect([status, json]).toEqual([0, { job_id: uuid, status: 'queued', plugin: 'echo', command: 'say' }]);
+  expect((await call(...words)).stdout).toBe(`${json.job_id}\n`);
+});
+
+test.each([
+  ['a job that fails', 1, 'failed', '{"retry":false,"message":"no such host"}', 'failing', 'no such host'],
+  ['a job that is dead', 1, 'dead', '{"message":"again"}', 'failing', 'again'],
+  ['a job that times out', 5, 'timed_out', '{}', 'slow', 'timed out'],
+])('%s ends plugin run with %d', async (_, expected, state, payload, plugin, reason) => {
+  const { status, json, stderr } = await call('plugin', 'run', plugin, 'handle', '--payload', payload, '--json');
+  expect([status, json.status]).toEqual([expected, state]);
+  expect(stderr).toContain(reason);
+});
+
+test('waiting no longer than --timeout ends with 5, and the job goes on', async () => {
+  const words = ['plugin', 'run', 'worker', 'handle', '--payload', '{"gate":"late"}', '--timeout', '30ms', '--json'];
+  const { status, json } = await call(...words);
+  expect([status, json.code]).toEqual([5, 'not_settled']);
+  gateway.open('late');
+});
+
+test.each([
+  [2, 'usage', ['plugin', 'run', 'echo', 'say', '--payload', '{']],
+  [2, 'invalid_request', ['plugin', 'run', 'echo', 'say', '--payload', '[]']],
+  [2, 'invalid_query', ['events', '--types', 'nonsense']],
+  [2, 'invalid_query', ['job', 'list', '--cursor', 'nonsense']],
+  [2, 'invalid_query', ['job', 'logs', '--from', '2026-99-99T00:00:00Z']],
+  [4, 'unknown_plugin', ['plugin', 'run', 'nobody', 'handle']],
+  [4, 'unknown_command', ['plugin', 'run', 'echo', '..']],
+  [4, 'unknown_pipeline', ['pipeline', 'run', 'a/b?c=d']],
+  [4, 'unknown_job', ['job', 'show', nowhere]],
+  [4, 'unknown_job', ['job', 'tree', '../jobs']],
+  [4, 'unknown_job', ['job', 'watch', nowhere]],
+  [4, 'unknown_plugin', ['stopwatch', 'nobody']],
+])('%d with %s: %j', async (expected, code, words) => {
+  const { status, json, stderr } = await call(...words, '--json');
+  expect([status, json.code]).toEqual([expected, code]);
+  expect(stderr).toContain(`headgate: ${json.detail}`);
+});
+
+test.each([
+  ['status'],
+  ['doctor'],
+  ['reload'],
+  ['plugin run echo say'],
+  ['pipeline run fan'],
+  ['job list'],
+  [`job show ${nowhere}`],
+  [`job tree ${nowhere}`],
+  ['job logs'],
+  [`job watch ${nowhere}`],
+  ['events'],
+  ['stopwatch echo'],
+])('%s with a wrong token ends with 3, with a service that is away with 69', async line => {
+  const words = line.split(' ');
+  const wrong = await callWith({ HEADGATE_TOKEN: 'wrong' }, ...words, '--json');
+  // Health is open: what else it says needs a token.
+  if (words[0] !== 'status') expect([wrong.status, wrong.json.code]).toEqual([3, 'unauthorized']);
+  const away = await call(...words, '--json', '--url', 'http://127.0.0.1:9');
+  expect([away.status, away.json.code]).toEqual([69, 'unreachable']);
+});
+
+test('job list filters and pages', async () => {
+  for (const a of [1, 2]) await gateway.finished('echo/say', { a });
+  const { status, json, stderr } = await call('job', 'list', '--plugin', 'echo', '--limit', '1', '--json');
+  expect([status, json.jobs.length]).toEqual([0, 1]);
+  expect(stderr).toContain(`go on with --cursor ${json.next_cursor}`);
+  const next = await call('job', 'list', '--plugin', 'echo', '--cursor', json.next_cursor);
+  expect(next.stdout).toMatch(/^JOB +STATUS +WHAT +CREATED \(UTC\) +RAN\n[0-9a-f-]{36} {2}succeeded {2}echo.say/);
+  expect(next.stdout).not.toContain(json.jobs[0].job_id);
+});
+
+test('job show, tree and logs tell of a run', async () => {
+  const run = await gateway.ran('fan', { list: [1, 2, 3] });
+  const shown = await call('job', 'show', run.job_id);
+  expect(shown.stdout).toMatch(/^job +[0-9a-f-]{36}\nstatus +succeeded\nwhat +pipeline.fan\n/);
+  expect((await call('job', 'show', run.job_id, '--json')).json).toEqual(await gateway.job(run.job_id));
+
+  const tree = await call('job', 'tree', run.job_id, '--siblings', '2');
+  expect(tree.stdout).toMatch(/^pipeline.fan succeeded .*\n└─ worker.handle succeeded .*\n {3}├─ echo/);
+  expect(tree.stdout).toMatch(/\n {3}└─ … \d more: .*\n6 jobs: 6 succeeded\n$/);
+  expect((await call('job', 'tree', run.job_id, '--json')).json).toEqual(await gateway.tree(run.job_id));
+
+  const failed = await gateway.finished('failing/handle', { retry: false, message: 'disk on fire' });
+  const logs = await call('job', 'logs', failed.job_id);
+  expect(logs.stdout).toMatch(/failing.handle failed attempt 1 .*\n {2}error {2}disk on fire\n/);
+  expect((await call('job', 'logs', failed.job_id, '--json')).json).toMatchObject({ total: 1 });
+});
+
+test('job watch follows a run and what is below it, to its end', async () => {
+  const id = await gateway.run('fan', { list: [1, 2], gate: 'watch' });
+  const onNote = (text: string) => text.startsWith('listening') && gateway.open('watch');
+  const { status, stdout } = await callAs({ onNote }, 'job', 'watch', id, '--json');
+  const events = lines(stdout);
+  expect(status).toBe(0);
+  expect(events.at(-1)).toMatchObject({ type: 'job.completed', job_id: id, plugin: 'pipeline', command: 'fan' });
+  const ended = events.filter(({ type }) => type === 'job.completed').map(({ plugin }) => plugin);
+  expect(ended.sort()).toEqual(['echo', 'echo', 'echo', 'pipeline', 'worker']);
+});
+
+test('job watch of a job that has ended says how, and ends as it did', async () => {
+  const failed = await gateway.finished('failing/handle', { retry: false, message: 'no' });
+  const { status, stdout } = await call('job', 'watch', failed.job_id, '--json');
+  expect([status, lines(stdout)]).toEqual([1, [expect.objectContaining({ type: 'job.failed', error: 'no' })]]);
+});
+
+test('events prints what happens, an object a line', async () => {
+  const { job_id: id } = await gateway.finished('echo/say', {});
+  const words = ['events', '--after', '0', '--types', 'job.*', '--job', id, '--count', '3'];
+  const { status, stdout } = await call(...words, '--json');
+  const types = lines(stdout).map(({ type }) => type);
+  // What was before the start is a gap.
+  expect([status, types]).toEqual([0, ['gap', 'job.enqueued', 'job.started']]);
+  expect((await call(...words)).stdout).toMatch(/\n\d{4}-.* {2}job.enqueued +echo.say {2}[0-9a-f-]{36}\n/);
+});
+
+test('stopwatch plots what was measured', async () => {
+  await gateway.finished('echo/say', {});
+  const { status, json } = await call('stopwatch', 'echo', '--since', '2h', '--subs', '--json');
+  expect([status, json.plugin]).toEqual([0, 'echo']);
+  expect(json.steps[0]).toMatchObject({ step: 'handle.queue', subs: [] });
+  const plot = (await call('stopwatch', 'echo')).stdout;
+  expect(plot).toMatch(/^echo, last 24h\n(STEP +COUNT +P50 .*\n.*█|nothing was measured)/s);
+});
+
+test('vault commands register, set, roll, revoke and purge', async () => {
+  const said = async (line: string, stdin = '') => {
+    const env = { SERVICE_VAULT_TOKEN: vault.adminToken };
+    const { status, stdout, json } = await callAs({ env, stdin }, 'vault', ...line.split(' '), '--json');
+    expect(stdout).not.toContain('canary');
+    return [status, json.status ?? json.rolled];
+  };
+  expect(await said('principal add echo')).toEqual([0, 'registered']);
+  expect(await said('secret set manual --grant echo', 'canary-1\n')).toEqual([0, 'set']);
+  expect(await said('secret set made --grant echo --pattern auto')).toEqual([0, 'set']);
+  expect(await said('secret roll manual', 'canary-2')).toEqual([0, 'rolled']);
+  expect(await said('secret roll made --auto')).toEqual([0, 'rolled']);
+  expect(await said('principal roll echo')).toEqual([0, ['made']]);
+  expect(await said('secret revoke manual')).toEqual([0, 'revoked']);
+  expect(await said('principal revoke echo')).toEqual([0, 'revoked']);
+  expect(await said('principal purge echo')).toEqual([0, 'purged']);
+});
+
+test.each([
+  [2, 'orphan_grant', 'secret set x --grant nobody --pattern auto'],
+  [2, 'unknown_secret', 'secret revoke nothing'],
+  [2, 'reserved_entity', 'principal purge core'],
+])('vault: %d with %s: %s', async (expected, code, line) => {
+  const env = { SERVICE_VAULT_TOKEN: vault.adminToken };
+  const { status, json } = await callAs({ env }, 'vault', ...line.split(' '), '--json');
+  expect([status, json.code]).toEqual([expected, code]);
+});
+
+test('the vault with a wrong admin token ends with 3', async () => {
+  const env = { SERVICE_VAULT_TOKEN: everythingToken };
+  const { status, json } = await callAs({ env }, 'vault', 'principal', 'add', 'x', '--json');
+  expect([status, json.code]).toEqual([3, 'unauthorized']);
+});
+
+test('what plugins wrote is not obeyed by a terminal, and not changed in a pipe', async () => {
+  const words = ['plugin', 'run', 'hostile', 'handle'];
+  const shown = await callAs({ isTerminal: true }, ...words);
+  expect(shown.stdout).toBe('red \\u001b[31m alert\nsecond line\n');
+  expect(shown.stderr).toContain('\u001b[32msucceeded\u001b[0m');
+  expect((await call(...words)).stdout).toBe('red \u001b[31m alert\nsecond line\n');
+  const plain = await callAs({ isTerminal: true, env: { NO_COLOR: '1' } }, ...words);
+  expect(plain.stderr).toMatch(/^job [0-9a-f-]{36} succeeded after/m);
+});
+
+function call(...words: string[]) {
+  return callAs({}, ...words);
+}
+
+function callWith(env: Surroundings['env'], ...words: string[]) {
+  return callAs({ env: env! }, ...words);
+}
+
+function callAs(surroundings: Surroundings, ...words: string[]) {
+  const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken, ...surroundings.env };
+  return headgate(words, { ...surroundings, env });
+}
+
+function lines(text: string): { readonly [name: string]: unknown }[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map(line => JSON.parse(line));
+}

@@ -1,0 +1,137 @@
+// What init and plugin new make works, as they say it does.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { runtimes } from '../../cli/scaffold/plugin.ts';
+import { until } from '../gateway/until.ts';
+import { headgate } from './headgate.ts';
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+test('a new gateway does what init says to do next, word for word', async () => {
+  const cwd = workshop();
+  const made = await headgate(['init', 'my gateway', '--listen', await freeAddress(), '--json'], { cwd });
+  expect(made.status).toBe(0);
+  const { token, token_file: tokenFile, directory } = made.json;
+  expect([readFileSync(tokenFile, 'utf8'), statSync(tokenFile).mode & 0o777]).toEqual([`${token}\n`, 0o600]);
+  expect(made.stderr).not.toContain(token);
+  expect((await headgate(['config', 'check', '--config', directory])).status).toBe(0);
+
+  const [start, ...next] = [...made.stderr.matchAll(/^ {2}headgate (.*)$/gm)].map(([, line]) => wordsOf(line!));
+  await startService(start!, cwd);
+  const outcomes = [];
+  for (const words of next) outcomes.push(await headgate(words, { cwd }));
+  expect(outcomes.map(({ status, stderr }) => [status, status === 0 ? '' : stderr])).toEqual([
+    [0, ''],
+    [0, ''],
+  ]);
+  expect(outcomes[0]!.stdout).toBe('good morning everybody\n');
+  expect(outcomes[1]!.stdout).toMatch(/pipeline.greet-all/);
+
+  for (const runtime of runtimes) {
+    const into = ['--into', 'my gateway/plugins'];
+    expect((await headgate(['plugin', 'new', `new-${runtime}`, '--runtime', runtime, ...into], { cwd })).status).toBe(
+      0,
+    );
+  }
+  expect((await headgate(['reload'], { cwd: directory })).status).toBe(0);
+  for (const runtime of runtimes) {
+    const words = ['plugin', 'run', `new-${runtime}`, 'handle', '--payload', '{"name":"Ada"}'];
+    expect((await headgate(words, { cwd: directory })).stdout).toBe('hello Ada\n');
+  }
+});
+
+test('init prints the token once, on stdout alone', async () => {
+  const cwd = workshop();
+  const { stdout, stderr } = await headgate(['init', 'g'], { cwd });
+  const token = readFileSync(join(cwd, 'g/data/api-token'), 'utf8');
+  expect(stdout).toBe(token);
+  expect(stderr).not.toContain(token.trim());
+});
+
+test('init leaves a directory alone that holds something', async () => {
+  const cwd = workshop();
+  await headgate(['init', 'g'], { cwd });
+  const token = readFileSync(join(cwd, 'g/data/api-token'), 'utf8');
+  expect((await headgate(['init', 'g', '--json'], { cwd })).json.code).toBe('usage');
+  expect((await headgate(['init', 'g'], { cwd })).status).toBe(2);
+  expect(readFileSync(join(cwd, 'g/data/api-token'), 'utf8')).toBe(token);
+});
+
+test('init in a place where nothing can be written ends with 74', async () => {
+  const cwd = workshop();
+  await headgate(['init', 'g'], { cwd });
+  const { status, json } = await headgate(['init', 'g/config.yaml/below', '--json'], { cwd });
+  expect([status, json.code]).toEqual([74, 'io_error']);
+});
+
+test.each(runtimes)('the test of a new plugin passes: %s', async runtime => {
+  const cwd = workshop();
+  const { status, json } = await headgate(['plugin', 'new', 'fresh', '--runtime', runtime, '--json'], { cwd });
+  expect([status, json.directory]).toEqual([0, join(cwd, 'plugins/fresh')]);
+  const [program, ...words] = json.test.split(' ');
+  const tested = spawnSync(program, words, {
+    cwd: json.directory,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] },
+  });
+  expect(tested.status, tested.stdout + tested.stderr).toBe(0);
+  expect(tested.stdout + tested.stderr).toMatch(/# pass 2|Ran 3 tests/);
+  expect(existsSync(join(json.directory, '__pycache__'))).toBe(false);
+});
+
+test.each([
+  ['a name that leads elsewhere', ['plugin', 'new', '../x']],
+  ['a runtime that there is not', ['plugin', 'new', 'x', '--runtime', 'wasm']],
+  ['an address without port', ['init', 'x', '--listen', 'localhost']],
+])('%s is wrong use, and makes nothing', async (_, words) => {
+  const cwd = workshop();
+  expect((await headgate(words, { cwd })).status).toBe(2);
+  expect(existsSync(join(cwd, 'plugins')) || existsSync(join(cwd, 'x'))).toBe(false);
+});
+
+function workshop(): string {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-init-')));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }));
+  return directory;
+}
+
+/** Resolves when it is ready; it is stopped with the test. */
+async function startService(words: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(process.execPath, [main, ...words], { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
+  const closed = once(child, 'close');
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await closed;
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await until('the service is ready', () => {
+    if (child.exitCode !== null) throw new Error(`it has ended: ${said}`);
+    return said.includes('"msg":"ready"');
+  });
+}
+
+/** A port that is free on a loopback address that nobody else uses, where there is more than one. */
+async function freeAddress(): Promise<string> {
+  const some = () => 1 + Math.floor(Math.random() * 250);
+  const host = process.platform === 'linux' ? `127.${some()}.${some()}.${some()}` : '127.0.0.1';
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return `${host}:${port}`;
+}
+
+/** As a shell cuts it, where quotes are single and around whole words. */
+function wordsOf(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
+}
