@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { killGroup, type Marks } from './marks.ts';
+import type { Mask } from './mask.ts';
 import type { Request } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 import { describe, type Settled, settleAnswer, settleFailure, timeOutReason } from './response.ts';
@@ -28,13 +29,16 @@ export class Attempt {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #stdout: Buffer[] = [];
   #stdoutBytes = 0;
-  readonly #stderr = new Tail();
+  readonly #stderr: Tail;
+  readonly #mask: Mask | null;
   #timedOut = false;
   /** Why it was killed at once. */
   #refusal: string | null = null;
   #end!: (settled: Settled) => void;
 
-  constructor(plugin: HostedPlugin, request: Request, deadlineMs: number, marks: Marks) {
+  constructor(plugin: HostedPlugin, request: Request, deadlineMs: number, marks: Marks, mask: Mask | null) {
+    this.#mask = mask;
+    this.#stderr = new Tail(mask);
     this.#plugin = plugin;
     this.#deadlineMs = deadlineMs;
     this.#marks = marks;
@@ -113,21 +117,23 @@ export class Attempt {
   #settle({ code, signal }: Exit): Settled {
     const aside = { stderr: this.#stderr.text() };
     if (this.#refusal !== null) return settleFailure(this.#refusal, false);
-    if (this.#timedOut) return settleFailure(timeOutReason(this.#deadlineMs), false, aside, 'timed_out');
+    if (this.#timedOut) return settleFailure(timeOutReason(this.#deadlineMs), false, aside, 'timed_out', this.#mask);
     if (this.#stdoutBytes > stdoutBytesMax) {
-      return settleFailure(`stdout has more than ${stdoutBytesMax} bytes`, false, aside);
+      return settleFailure(`stdout has more than ${stdoutBytesMax} bytes`, false, aside, 'error', this.#mask);
     }
     const end = signal === null ? `exit status ${code}` : `killed by ${signal}`;
     const text = Buffer.concat(this.#stdout).toString().trim();
     const permanent = code === permanentStatus;
-    if (text === '') return settleFailure(`no response on stdout (${end})`, permanent, aside);
+    if (text === '') return settleFailure(`no response on stdout (${end})`, permanent, aside, 'error', this.#mask);
     let answer: unknown;
     try {
       answer = JSON.parse(text);
     } catch (error) {
-      return settleFailure(`the response is not JSON (${end}): ${describe(error)}`, permanent, aside);
+      // What is wrong with it is told with a piece of it, which may be a piece of a secret.
+      const what = this.#mask === null ? `: ${describe(error)}` : '';
+      return settleFailure(`the response is not JSON (${end})${what}`, permanent, aside, 'error', this.#mask);
     }
-    const settled = settleAnswer(answer, true, aside);
+    const settled = settleAnswer(answer, true, aside, this.#mask);
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 

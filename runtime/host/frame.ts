@@ -1,7 +1,7 @@
 // A frame of tasks on the wire: written by the ledger thread, read by whoever runs it.
 //
-//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | attempts (4 a task)
-//   | payload lengths (4 a task) | header (packed) | state | secrets | ids (16 a task) | contexts | payloads
+//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | secrets (4) | attempts (4 a task)
+//   | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
 import { formatId, jobIdBytes } from '../ids.ts';
 import { pack, unpack } from '../packing.ts';
 import type { TaskFrame, TaskGroup } from './port.ts';
@@ -10,8 +10,6 @@ import { allocateMessage } from './wire.ts';
 type Header = {
   readonly command: string;
   readonly stateBytes: number;
-  /** Null: no secrets were granted. */
-  readonly secretsBytes: number | null;
   readonly groups: readonly GroupHeader[];
 };
 type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
@@ -24,9 +22,11 @@ export type FrameHead = {
   readonly plugin: number;
   readonly count: number;
   readonly deadlineMs: number;
+  /** Packed; null: none are granted. */
+  readonly secrets: Uint8Array | null;
 };
 
-const fixedBytes = 32;
+const fixedBytes = 36;
 
 /** A whole message. `plugin` is the instance's place in the list of `generation`. */
 export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Buffer {
@@ -35,7 +35,6 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   const packed = pack([
     frame.command,
     state.length,
-    secrets?.length ?? null,
     groups.map(g => [g.count, g.context.length, g.pipeline, g.stepId, g.depth, g.createdUs, eventFields(g)]),
   ]);
   let bytes = fixedBytes + 8 * count + packed.length + state.length + (secrets?.length ?? 0) + ids.length;
@@ -50,6 +49,7 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   at = message.writeUInt32LE(count, at);
   at = message.writeUInt32LE(packed.length, at);
   at = message.writeDoubleLE(frame.deadlineMs, at);
+  at = message.writeUInt32LE(secrets?.length ?? 0, at);
   for (let i = 0; i < count; i++) at = message.writeUInt32LE(attempts[i]!, at);
   for (let i = 0; i < count; i++) at = message.writeUInt32LE(payloads[i]!.length, at);
   const put = (part: Uint8Array) => {
@@ -57,8 +57,8 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
     at += part.length;
   };
   put(packed);
-  put(state);
   if (secrets) put(secrets);
+  put(state);
   put(ids);
   for (const group of groups) put(group.context);
   for (let i = 0; i < count; i++) put(payloads[i]!);
@@ -70,12 +70,16 @@ function eventFields({ event }: TaskGroup): unknown {
 }
 
 export function frameHead(bytes: Buffer): FrameHead {
+  const count = bytes.readUInt32LE(16);
+  const secretsBytes = bytes.readUInt32LE(32);
+  const secretsAt = fixedBytes + 8 * count + bytes.readUInt32LE(20);
   return {
     frameId: bytes.readDoubleLE(0),
     generation: bytes.readUInt32LE(8),
     plugin: bytes.readUInt32LE(12),
-    count: bytes.readUInt32LE(16),
+    count,
     deadlineMs: bytes.readDoubleLE(24),
+    secrets: secretsBytes === 0 ? null : bytes.subarray(secretsAt, secretsAt + secretsBytes),
   };
 }
 
@@ -115,8 +119,9 @@ export class Frame {
     };
     const header = readHeader(take(bytes.readUInt32LE(20)));
     this.command = header.command;
+    this.secrets = this.head.secrets;
+    take(this.secrets?.length ?? 0);
     this.state = take(header.stateBytes);
-    this.secrets = header.secretsBytes === null ? null : take(header.secretsBytes);
     this.#idsAt = at;
     at += count * jobIdBytes;
     let end = 0;
@@ -152,11 +157,10 @@ export class Frame {
 function readHeader(packed: Buffer): Header {
   type Event = [string, string, string | null, string | null] | null;
   type Fields = [number, number, string | null, string | null, number, number, Event];
-  const [command, stateBytes, secretsBytes, groups] = unpack<[string, number, number | null, Fields[]]>(packed);
+  const [command, stateBytes, groups] = unpack<[string, number, Fields[]]>(packed);
   return {
     command,
     stateBytes,
-    secretsBytes,
     groups: groups.map(([count, contextBytes, pipeline, stepId, depth, createdUs, event]) => ({
       count,
       contextBytes,

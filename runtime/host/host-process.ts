@@ -24,7 +24,8 @@ export class HostProcess {
   readonly #pipe: Socket;
   readonly #stderr = new Tail();
 
-  constructor(options: HostOptions, marks: Marks, take: HostMessage) {
+  /** `hide` takes secrets out of what the host said last. */
+  constructor(options: HostOptions, marks: Marks, take: HostMessage, hide: (text: string) => string) {
     const { name, threads, runDirectory, envPassthrough } = options;
     const setup: HostSetup = { name, threads, runDirectory, marksId: marks.id };
     const main = fileURLToPath(new URL('./main.js', import.meta.url));
@@ -38,7 +39,7 @@ export class HostProcess {
     this.#child.on('error', () => {});
     // Not even there when the system is out of descriptors.
     this.#pipe = (this.#child.stdio?.[pipeFd] ?? new Socket()) as Socket;
-    this.gone = this.#live(take);
+    this.gone = this.#live(take, hide);
     if (this.pid === undefined) return;
     try {
       marks.put(this.pid);
@@ -60,7 +61,7 @@ export class HostProcess {
     if (this.pid !== undefined) killGroup(this.pid);
   }
 
-  async #live(take: HostMessage): Promise<string> {
+  async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {
     const child = this.#child;
     if (child.pid === undefined) {
       const [error] = await once(child, 'error');
@@ -79,7 +80,7 @@ export class HostProcess {
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();
     child.stderr!.destroy();
-    const said = this.#stderr.text().trim();
+    const said = hide(this.#stderr.text().trim());
     return `the plugin host died (${signal ?? `exit status ${code}`})${said && `: ${said.slice(-1000)}`}`;
   }
 }

@@ -5,6 +5,7 @@ import { encodeFrame } from './frame.ts';
 import { HostProcess } from './host-process.ts';
 import type { Configure, Stop } from './host-setup.ts';
 import { Marks } from './marks.ts';
+import { LearnedMask } from './mask.ts';
 import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from './port.ts';
 import { describe, settleFailure } from './response.ts';
 import { readOutcomes, readReturned } from './settlement.ts';
@@ -36,6 +37,7 @@ class Host implements PluginHost {
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
+  readonly #learned = new LearnedMask();
   /** What was submitted while no process was there. */
   #backlog: { readonly frame: TaskFrame; readonly message: Buffer }[] = [];
 
@@ -62,6 +64,7 @@ class Host implements PluginHost {
     if (this.#stopping.signal.aborted) setImmediate(() => this.#return(frame));
     else if (number === undefined) setImmediate(() => this.#refuse(frame, `there is no plugin "${frame.instance}"`));
     else {
+      if (frame.secrets) this.#learned.learn(frame.secrets);
       const message = encodeFrame(frame, generation, number);
       if (this.#process === null) this.#backlog.push({ frame, message });
       else this.#process.send(message);
@@ -101,7 +104,12 @@ class Host implements PluginHost {
   }
 
   #start(): HostProcess {
-    const running = new HostProcess(this.#options, this.#marks, (kind, body) => this.#take(kind, body));
+    const running = new HostProcess(
+      this.#options,
+      this.#marks,
+      (kind, body) => this.#take(kind, body),
+      text => this.#learned.text(text),
+    );
     this.#process = running;
     if (this.#configuration.message.length > 0) running.send(this.#configuration.message);
     for (const { message } of this.#backlog.splice(0)) running.send(message);

@@ -6,6 +6,7 @@ import { captureConsole } from './console.ts';
 import { frameHead } from './frame.ts';
 import { type Configure, type HostSetup, pipeFd, type Stop } from './host-setup.ts';
 import { killGroup, Marks } from './marks.ts';
+import { LearnedMask } from './mask.ts';
 import type { HostedPlugin } from './port.ts';
 import { ProcessFrames } from './process-frames.ts';
 import { Reports } from './reports.ts';
@@ -18,7 +19,8 @@ const setup = JSON.parse(process.argv[2]!) as HostSetup;
 process.title = `headgate plugins ${setup.name}`;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 const reports = new Reports(pipe);
-captureConsole(reports);
+const learned = new LearnedMask();
+captureConsole(reports, learned);
 const processes = new ProcessFrames(setup.threads, new Marks(setup.runDirectory, setup.name, setup.marksId), reports);
 const generations = new Map<number, Generation>();
 let current = 0;
@@ -33,7 +35,7 @@ function die(): void {
 
 function configure({ generation, plugins }: Configure): void {
   if (generations.has(generation)) return;
-  const workers = new WorkerFrames(setup.threads, generation, plugins, reports, () => {
+  const workers = new WorkerFrames(setup.threads, generation, plugins, reports, learned, () => {
     writeSync(2, 'a plugin thread cannot be stopped\n');
     die();
   });
@@ -64,6 +66,7 @@ function submit(frame: Buffer): void {
     reports.returned(head.frameId, 0, head.count);
     return;
   }
+  if (head.secrets !== null) learned.learn(head.secrets);
   const plugin = generation.plugins[head.plugin]!;
   if (plugin.runtime === 'process') processes.submit(frame, plugin);
   else generation.workers.submit(head, frame);

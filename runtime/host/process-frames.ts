@@ -5,6 +5,7 @@ import { Attempt } from './attempt.ts';
 import { verifyEntrypoint } from './digests.ts';
 import { Frame } from './frame.ts';
 import type { Marks } from './marks.ts';
+import { Mask } from './mask.ts';
 import type { HostedPlugin } from './port.ts';
 import type { Reports } from './reports.ts';
 import { makeRequest } from './request.ts';
@@ -71,13 +72,14 @@ export class ProcessFrames {
   async #run(flight: Flight): Promise<void> {
     const { frame } = flight;
     const { frameId } = frame.head;
-    const state = new FrameState(frame.state);
+    const mask = Mask.of(frame.secrets);
+    const state = new FrameState(frame.state, mask);
     const slow = setTimeout(() => this.#takeBack(flight), slowMs);
     while (flight.next < flight.end) {
       const task = flight.next++;
       const startedMs = Date.now();
       const startedUs = steadyUs();
-      const settled = state.settle(await this.#attempt(flight, task, state, startedMs));
+      const settled = state.settle(await this.#attempt(flight, task, state, startedMs, mask));
       slow.refresh();
       const { verdict, permanent, body } = settled;
       const runUs = Math.round(steadyUs() - startedUs);
@@ -89,7 +91,13 @@ export class ProcessFrames {
     this.#launch();
   }
 
-  async #attempt({ frame, plugin }: Flight, task: number, state: FrameState, startedMs: number): Promise<Settled> {
+  async #attempt(
+    { frame, plugin }: Flight,
+    task: number,
+    state: FrameState,
+    startedMs: number,
+    mask: Mask | null,
+  ): Promise<Settled> {
     const payload = unpack<Json>(frame.payload(task));
     const schema = plugin.commands[frame.command]?.inputSchema;
     const mismatch = schema ? (await this.#checks.of(schema))(payload) : null;
@@ -99,7 +107,7 @@ export class ProcessFrames {
     try {
       await verifyEntrypoint(plugin);
       const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt);
-      const attempt = new Attempt(plugin, request, deadlineMs, this.#marks);
+      const attempt = new Attempt(plugin, request, deadlineMs, this.#marks, mask);
       this.#attempts.add(attempt);
       const settled = await attempt.ended;
       this.#attempts.delete(attempt);

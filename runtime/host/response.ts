@@ -1,5 +1,6 @@
 // From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
 import { pack, packedEmpty } from '../packing.ts';
+import type { Mask } from './mask.ts';
 import { type Body, emptyBody, encodeBody, type Part, parts } from './outcome.ts';
 import { makePlain, packPlain } from './plain.ts';
 import type { EmittedEvent, LogLine, Span } from './plugin-api.ts';
@@ -34,13 +35,41 @@ const nothingAside: Aside = {};
 type Fields = { readonly [key: string]: unknown };
 type Found = { [P in Part]?: Uint8Array };
 
-/** The contract, section "Response". Workers may leave out `status`. */
-export function settleAnswer(answer: unknown, statusRequired: boolean, aside: Aside = nothingAside): Settled {
+/** The contract, section "Response". Workers may leave out `status`. The mask is that of the frame's secrets. */
+export function settleAnswer(
+  answer: unknown,
+  statusRequired: boolean,
+  aside: Aside = nothingAside,
+  mask: Mask | null = null,
+): Settled {
   try {
-    return settleFields(answer, statusRequired, aside);
+    return settleFields(masked(answer, mask), statusRequired, masked(aside, mask));
   } catch (error) {
-    return settleFailure(`invalid response: ${describe(error)}`, false, aside);
+    return settleFailure(`invalid response: ${describe(error)}`, false, aside, 'error', mask);
   }
+}
+
+const lists = ['events', 'logs', 'spans'];
+
+/** Before anything is cut off: half a value would not be found. The words of the contract are no secrets. */
+function masked<T>(said: T, mask: Mask | null): T {
+  if (mask === null) return said;
+  const plain = makePlain(said);
+  if (!isObject(plain)) return mask.value(plain) as T;
+  return mapFields(plain, (part, name) => {
+    if (name === 'status' && (part === 'ok' || part === 'error')) return part;
+    if (!lists.includes(name) || !Array.isArray(part)) return mask.value(part);
+    return part.map(item => (isObject(item) ? maskedItem(item, mask) : mask.value(item)));
+  }) as T;
+}
+
+/** An event, a log line or a span. */
+function maskedItem(item: Fields, mask: Mask): Fields {
+  return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
+}
+
+function mapFields(fields: Fields, map: (value: unknown, name: string) => unknown): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]));
 }
 
 /** A failed attempt, or one past its deadline. */
@@ -49,10 +78,11 @@ export function settleFailure(
   permanent: boolean,
   aside: Aside = nothingAside,
   verdict: Verdict = 'error',
+  mask: Mask | null = null,
 ): Settled {
-  const found: Found = { error: Buffer.from(cut(reason, errorCharsMax)) };
+  const found: Found = { error: Buffer.from(cut(masked(reason, mask), errorCharsMax)) };
   try {
-    addAside(found, aside);
+    addAside(found, masked(aside, mask));
   } catch {
     // What was said besides cannot be kept; the reason is.
   }
@@ -64,14 +94,14 @@ export function timeOutReason(deadlineMs: number): string {
 }
 
 /** What a handler threw: retryable, unless it says that it is not. */
-export function settleThrown(thrown: unknown, aside: Aside = nothingAside): Settled {
+export function settleThrown(thrown: unknown, aside: Aside = nothingAside, mask: Mask | null = null): Settled {
   let permanent = false;
   try {
     permanent = (thrown as { retry?: unknown } | null)?.retry === false;
   } catch {
     // A getter that throws says nothing.
   }
-  return settleFailure(describe(thrown), permanent, aside);
+  return settleFailure(describe(thrown), permanent, aside, 'error', mask);
 }
 
 /** One line for whatever was thrown. */

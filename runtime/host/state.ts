@@ -1,5 +1,6 @@
 // The plugin state that the tasks of a frame see: that of the dispatch, and the updates of the tasks before.
 import { type Json, pack } from '../packing.ts';
+import type { Mask } from './mask.ts';
 import { unpackObject } from './request.ts';
 import { type Aside, type Settled, settleFailure } from './response.ts';
 
@@ -8,9 +9,12 @@ export const stateBytesMax = 2 ** 20;
 
 export class FrameState {
   #packed: Uint8Array;
+  readonly #mask: Mask | null;
 
-  constructor(packed: Uint8Array) {
+  /** `mask`: of what is said of a task besides. */
+  constructor(packed: Uint8Array, mask: Mask | null) {
     this.#packed = packed;
+    this.#mask = mask;
   }
 
   /** A copy of its own for every task. */
@@ -27,6 +31,8 @@ export class FrameState {
         `the state would have ${packed.length} bytes; at most ${stateBytesMax} are kept`,
         true,
         aside,
+        'error',
+        this.#mask,
       );
     }
     this.#packed = packed;

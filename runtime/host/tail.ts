@@ -1,4 +1,5 @@
-// The end of a stream of unknown length, with a note of what was cut.
+// The end of a stream of unknown length, with a note of what was cut, and without the secrets that stand in it.
+import type { Mask } from './mask.ts';
 
 export const tailBytesMax = 64 * 1024;
 
@@ -6,24 +7,40 @@ export class Tail {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #cut = 0;
+  readonly #mask: Mask | null;
+  /** So many bytes more are kept: a secret that lies across the cut is still whole in them. */
+  readonly #marginBytes: number;
+
+  constructor(mask: Mask | null = null) {
+    this.#mask = mask;
+    this.#marginBytes = mask?.bytesMax ?? 0;
+  }
 
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     // Small chunks are joined now and then, not each time.
-    if (this.#bytes > 2 * tailBytesMax) this.#trim();
+    if (this.#bytes > 2 * (tailBytesMax + this.#marginBytes)) this.#trim();
   }
 
   text(): string {
     this.#trim();
-    const text = Buffer.concat(this.#chunks).toString();
-    return this.#cut === 0 ? text : `[${this.#cut} bytes were cut]\n${text}`;
+    const whole = this.#mask === null ? this.#joined() : Buffer.from(this.#mask.text(this.#joined().toString()));
+    // What a cut has left of a secret stands at the very beginning.
+    const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
+    const text = kept.subarray(-tailBytesMax).toString();
+    const cut = this.#cut + Math.max(0, whole.length - tailBytesMax);
+    return cut === 0 ? text : `[${cut} bytes were cut]\n${text}`;
+  }
+
+  #joined(): Buffer {
+    return Buffer.concat(this.#chunks);
   }
 
   #trim(): void {
-    const over = this.#bytes - tailBytesMax;
+    const over = this.#bytes - tailBytesMax - this.#marginBytes;
     if (over <= 0) return;
-    this.#chunks = [Buffer.from(Buffer.concat(this.#chunks).subarray(over))];
+    this.#chunks = [Buffer.from(this.#joined().subarray(over))];
     this.#bytes -= over;
     this.#cut += over;
   }

@@ -8,6 +8,7 @@ import { Deadline } from './deadline.ts';
 import { Frame } from './frame.ts';
 import { guardKill } from './guard.ts';
 import { Kit } from './kit.ts';
+import { Mask } from './mask.ts';
 import type { Handler } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 import { makeRequest } from './request.ts';
@@ -52,7 +53,8 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   } catch (error) {
     refused = settleThrown(error);
   }
-  const state = new FrameState(frame.state);
+  const mask = Mask.of(frame.secrets);
+  const state = new FrameState(frame.state, mask);
   const { deadlineMs } = frame.head;
   const drift = Date.now() - performance.now() - epochMs;
   if (Math.abs(drift) > 2) epochMs += drift;
@@ -72,14 +74,15 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
           let answer: unknown = handler!(request, kit);
           if (isThenable(answer)) answer = await deadline.race(answer, startedMs + deadlineMs, kit);
           const aside = kit.close();
-          settled = isNothing(answer) && aside === null ? settledOk : settleAnswer(answer, false, aside ?? undefined);
+          const isQuiet = aside === null && isNothing(answer);
+          settled = isQuiet ? settledOk : settleAnswer(answer, false, aside ?? undefined, mask);
           if (settled.stateUpdates !== null) settled = state.settle(settled, aside ?? undefined);
         } catch (error) {
-          settled = settleThrown(error, kit.close() ?? undefined);
+          settled = settleThrown(error, kit.close() ?? undefined, mask);
         }
         endedMs = performance.now();
         if (endedMs - startedMs > deadlineMs) {
-          settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out');
+          settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
         }
       }
     }

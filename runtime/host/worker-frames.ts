@@ -1,6 +1,7 @@
 // Frames of worker plugins in flight: handed to the pool, watched by a coarse clock, taken apart when a task is slow.
 import { steadyUs } from '../clock.ts';
 import type { FrameHead } from './frame.ts';
+import type { LearnedMask } from './mask.ts';
 import { reasonOf, ThreadPool } from './pool.ts';
 import type { HostedPlugin } from './port.ts';
 import type { Reports } from './reports.ts';
@@ -38,6 +39,8 @@ type Flight = {
 export class WorkerFrames {
   readonly #threads: number;
   readonly #reports: Reports;
+  /** For what a thread says when it dies. */
+  readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
   /** All that is not over, and of these what no thread is asked for yet: the pool gets as many as it has threads. */
   readonly #flights = new Set<Flight>();
@@ -51,16 +54,18 @@ export class WorkerFrames {
     generation: number,
     plugins: readonly HostedPlugin[],
     reports: Reports,
+    learned: LearnedMask,
     onStuck: () => void,
   ) {
     this.#threads = threads;
     this.#reports = reports;
+    this.#learned = learned;
     this.#pool = new ThreadPool(
       threads,
       { generation, plugins },
       {
         onLateOutcome: late => reports.written(late.frameId, late.written),
-        onThreadReplaced: reason => reports.replaced(reason),
+        onThreadReplaced: reason => reports.replaced(learned.text(reason)),
         onStuck,
       },
     );
@@ -136,7 +141,7 @@ export class WorkerFrames {
     this.#tell(flight);
     const task = flight.slot.answered;
     if (task >= flight.started) return;
-    const { verdict, permanent, body } = flight.doom ?? settleFailure(reasonOf(error), false);
+    const { verdict, permanent, body } = flight.doom ?? settleFailure(this.#learned.text(reasonOf(error)), false);
     const runMs = performance.now() - flight.seenAtMs;
     const startedUs = steadyUs(flight.seenAtMs);
     this.#reports.outcome(

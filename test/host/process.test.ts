@@ -131,7 +131,7 @@ describe('A process plugin', () => {
     const { result } = await stage.run('p', {
       payload: { x: 1 },
       state: { s: 1 },
-      secrets: { k: 'v' },
+      secrets: { k: 'open-sesame' },
       group: { event },
     });
     const { request, env } = result as { request: object; env: string[] };
@@ -148,7 +148,7 @@ describe('A process plugin', () => {
       attempt: 1,
       command: 'handle',
       config: { a: 1 },
-      secrets: { k: 'v' },
+      secrets: { k: '[SECRET:k]' },
       state: { s: 1 },
       payload: envelope,
       event: envelope,

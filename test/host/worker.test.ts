@@ -18,7 +18,7 @@ describe('A worker plugin', () => {
     const { result, verdict, ...rest } = await stage.run('echo', {
       payload: { x: 1 },
       state: { seen: 2 },
-      secrets: { key: 's' },
+      secrets: { key: 'open-sesame' },
       attempt: 3,
       deadlineMs: 5000,
       group: { context: pack({ user: 'u' }), pipeline: 'p', stepId: 's1', depth: 2, event },
@@ -38,7 +38,7 @@ describe('A worker plugin', () => {
       attempt: 3,
       command: 'handle',
       config: { a: [1] },
-      secrets: { key: 's' },
+      secrets: { key: '[SECRET:key]' },
       state: { seen: 2 },
       payload: envelope,
       event: envelope,

@@ -1,0 +1,181 @@
+// Masks: the secrets that a plugin was given, wherever they stand in what it gives back, become their names.
+import { unpack } from '../packing.ts';
+
+/** A way in which a value may be written, and what takes its place. */
+type Form = { readonly text: string; readonly mark: string };
+type Hit = { readonly form: Form; at: number };
+
+/** Shorter values are masked as they are, but not looked for in other encodings: too much else looks the same. */
+const encodedCharsMin = 4;
+/** Of a value of several lines each line that is so long is masked by itself. */
+const lineCharsMin = 8;
+/** What is left of a value in the midst of a longer base64 text is looked for where it is so long. */
+const innerCharsMin = 8;
+
+export class Mask {
+  /** Longest first. */
+  readonly #forms: readonly Form[];
+  readonly #numbers: ReadonlyMap<string, string>;
+  /** No form takes more bytes. */
+  readonly bytesMax: number;
+
+  /** Name and value of each secret. */
+  constructor(secrets: Iterable<readonly [name: string, value: string]>) {
+    const marks = new Map<string, string>();
+    const numbers = new Map<string, string>();
+    for (const [name, value] of secrets) {
+      const mark = `[SECRET:${name}]`;
+      for (const text of formsOf(value)) if (text !== '' && !marks.has(text)) marks.set(text, mark);
+      if (String(Number(value)) === value) numbers.set(value, mark);
+    }
+    this.#forms = Array.from(marks, ([text, mark]) => ({ text, mark })).sort((a, b) => b.text.length - a.text.length);
+    this.#numbers = numbers;
+    this.bytesMax = this.#forms.reduce((most, { text }) => Math.max(most, Buffer.byteLength(text)), 0);
+  }
+
+  /** Of the packed map of a frame; null where it has none. */
+  static of(packed: Uint8Array | null): Mask | null {
+    return packed && new Mask(Object.entries(unpack<{ [name: string]: string }>(packed)));
+  }
+
+  /** From left to right, the longest form at each place; what overlaps is covered too. */
+  text(text: string): string {
+    const hits: Hit[] = [];
+    for (const form of this.#forms) {
+      const at = text.indexOf(form.text);
+      if (at >= 0) hits.push({ form, at });
+    }
+    if (hits.length === 0) return text;
+    let masked = '';
+    let end = 0;
+    for (let first = firstOf(hits); first; first = firstOf(hits)) {
+      masked += text.slice(end, first.at);
+      end = first.at;
+      let mark = '';
+      for (let next: Hit | undefined = first; next; next = hits.find(hit => isOver(hit, end))) {
+        if (next.form.mark !== mark) masked += next.form.mark;
+        mark = next.form.mark;
+        end = next.at + next.form.text.length;
+        for (const hit of hits) advance(hit, text, end);
+      }
+    }
+    return masked + text.slice(end);
+  }
+
+  /** A plain value, with its keys; a number that is a secret as a whole becomes a text. */
+  value(plain: unknown): unknown {
+    switch (typeof plain) {
+      case 'string':
+        return this.text(plain);
+      case 'number':
+        return this.#numbers.get(String(plain)) ?? plain;
+      case 'object':
+        if (plain === null) return null;
+        if (Array.isArray(plain)) return plain.map(item => this.value(item));
+        return Object.fromEntries(Object.entries(plain).map(([key, item]) => [this.text(key), this.value(item)]));
+      default:
+        return plain;
+    }
+  }
+}
+
+function firstOf(hits: readonly Hit[]): Hit | undefined {
+  let first: Hit | undefined;
+  for (const hit of hits) if (hit.at < (first?.at ?? Number.POSITIVE_INFINITY)) first = hit;
+  return first;
+}
+
+/** It begins before this end, and goes on beyond it. */
+function isOver({ at, form }: Hit, end: number): boolean {
+  return at < end && at + form.text.length > end;
+}
+
+/** To its next place that is not covered as a whole. */
+function advance(hit: Hit, text: string, end: number): void {
+  while (hit.at + hit.form.text.length <= end) {
+    const at = text.indexOf(hit.form.text, hit.at + 1);
+    hit.at = at < 0 ? Number.POSITIVE_INFINITY : at;
+  }
+}
+
+function formsOf(value: string): string[] {
+  const lines = value.split(/\r?\n/).filter(line => line !== value && line.length >= lineCharsMin);
+  return [value, ...lines].flatMap(text => (text.length < encodedCharsMin ? [text] : [text, ...encodingsOf(text)]));
+}
+
+function encodingsOf(text: string): string[] {
+  const bytes = Buffer.from(text);
+  const hex = bytes.toString('hex');
+  const every = hex.replaceAll(/../g, '%$&');
+  const component = encodeURIComponent(text);
+  const strict = component.replaceAll(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  const form = new URLSearchParams([['', text]]).toString().slice(1);
+  const urls = [component, strict, form, component.replaceAll('%2F', '/'), encodeURI(text), every];
+  return [
+    hex,
+    hex.toUpperCase(),
+    ...urls.flatMap(url => [url, ...withEscapes(url)]),
+    ...base64Of(bytes),
+    JSON.stringify(text).slice(1, -1),
+  ];
+}
+
+/** The same with all escapes in the other letter case. */
+function withEscapes(url: string): string[] {
+  return [
+    url.replaceAll(/%[\da-fA-F]{2}/g, one => one.toLowerCase()),
+    url.replaceAll(/%[\da-fA-F]{2}/g, one => one.toUpperCase()),
+  ];
+}
+
+/** As a whole, and what is left of it behind one or two bytes of something else; in both alphabets. */
+function base64Of(bytes: Buffer): string[] {
+  const whole = bytes.toString('base64');
+  const bare = whole.replace(/=+$/, '');
+  const inner = [0, 1, 2]
+    .map(before => {
+      const padded = Buffer.concat([Buffer.alloc(before), bytes]);
+      // Characters that share bits with what stands before or behind are not the value's own.
+      const end = Math.floor((padded.length * 8) / 6);
+      return padded.toString('base64').slice(Math.ceil((before * 8) / 6), end);
+    })
+    .filter(text => text.length >= innerCharsMin);
+  return [whole, bare, ...inner].flatMap(text => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
+}
+
+/** Values that were given out, as far as is remembered: for what is said without a frame, such as printed lines. */
+export class LearnedMask {
+  readonly #values = new Map<string, string>();
+  readonly #seen = new Set<string>();
+  #mask: Mask | null = null;
+
+  /** The packed secrets of a frame. */
+  learn(packed: Uint8Array): void {
+    const text = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1');
+    if (this.#seen.has(text)) return;
+    this.#seen.add(text);
+    for (const [name, value] of Object.entries(unpack<{ [name: string]: string }>(packed))) {
+      this.#values.delete(value);
+      this.#values.set(value, name);
+    }
+    forgetOldest(this.#seen, seenMax);
+    forgetOldest(this.#values, valuesMax);
+    this.#mask = null;
+  }
+
+  text(text: string): string {
+    if (this.#values.size === 0) return text;
+    this.#mask ??= new Mask(Array.from(this.#values, ([value, name]) => [name, value]));
+    return this.#mask.text(text);
+  }
+}
+
+const seenMax = 256;
+const valuesMax = 1024;
+
+function forgetOldest(from: Set<string> | Map<string, string>, sizeMax: number): void {
+  for (const oldest of from.keys()) {
+    if (from.size <= sizeMax) return;
+    from.delete(oldest);
+  }
+}

@@ -1,0 +1,104 @@
+// Masking: no value gets through, in whatever way it is written, and nothing else is touched. By properties.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LearnedMask, Mask } from '../../runtime/host/mask.ts';
+import { Tail, tailBytesMax } from '../../runtime/host/tail.ts';
+import { pack } from '../../runtime/packing.ts';
+
+/** Values that no mark has in it, and texts around them that share no character with any. */
+const value = fc.string({ unit: fc.constantFrom(...'abcxyz019/+=% "é\n'), minLength: 8, maxLength: 40 });
+const around = fc.string({ unit: fc.constantFrom(...'ĐĦŁŊŦ'), maxLength: 6 });
+
+const encodings: { readonly [name: string]: (value: string) => string } = {
+  plain: text => text,
+  base64: text => Buffer.from(text).toString('base64'),
+  base64url: text => Buffer.from(text).toString('base64url'),
+  hex: text => Buffer.from(text).toString('hex'),
+  HEX: text => Buffer.from(text).toString('hex').toUpperCase(),
+  url: encodeURIComponent,
+  'url in small letters': text => encodeURIComponent(text).replaceAll(/%../g, one => one.toLowerCase()),
+  form: text => new URLSearchParams([['', text]]).toString().slice(1),
+  json: text => JSON.stringify(text).slice(1, -1),
+};
+
+test.each(Object.entries(encodings))('a value is masked as %s', (_, encode) => {
+  fc.assert(
+    fc.property(value, around, around, (secret, before, after) => {
+      const mask = new Mask([['s', secret]]);
+      expect(mask.text(before + encode(secret) + after)).toBe(`${before}[SECRET:s]${after}`);
+    }),
+  );
+});
+
+test('of several secrets none gets through, whatever overlaps', () => {
+  const secrets = fc.uniqueArray(value, { minLength: 1, maxLength: 4 });
+  const how = fc.constantFrom(...Object.values(encodings));
+  fc.assert(
+    fc.property(secrets, fc.array(fc.tuple(fc.nat(3), fc.nat(12), how), { maxLength: 6 }), (values, pieces) => {
+      const mask = new Mask(values.map((secret, i) => [String.fromCharCode(65 + i), secret]));
+      // Pieces that begin in the middle of a value, then all of it: parts of one run into the next.
+      const text = pieces.map(([i, from, encode]) => {
+        const secret = values[i % values.length]!;
+        return encode(secret).slice(from) + encode(secret);
+      });
+      const masked = mask.text(text.join(''));
+      for (const secret of values)
+        for (const encode of Object.values(encodings)) expect(masked).not.toContain(encode(secret));
+    }),
+  );
+});
+
+test('a text without a value stays as it is', () => {
+  const texts = fc.string({ unit: fc.constantFrom(...'ĐĦŁ abc') });
+  fc.assert(
+    fc.property(texts, text => {
+      expect(new Mask([['s', 'a-value']]).text(text)).toBe(text);
+    }),
+  );
+});
+
+test('the longest comes first', () => {
+  const mask = new Mask(Object.entries({ short: 'secret', long: 'secret-and-more' }));
+  expect(mask.text('secret-and-more secret')).toBe('[SECRET:long] [SECRET:short]');
+});
+
+test('what overlaps is covered', () => {
+  const mask = new Mask(Object.entries({ a: 'abcdef', b: 'defghi' }));
+  expect(mask.text('.abcdefghi.')).toBe('.[SECRET:a][SECRET:b].');
+});
+
+test('keys are masked, and a number that is a secret', () => {
+  const mask = new Mask(Object.entries({ pin: '483920', key: 'the-key' }));
+  const given = { 'the-key': [483920, 4839201, null, true], deep: [{ x: 'is the-key' }] };
+  const masked = { '[SECRET:key]': ['[SECRET:pin]', 4839201, null, true], deep: [{ x: 'is [SECRET:key]' }] };
+  expect(mask.value(given)).toEqual(masked);
+});
+
+test('a value in the midst of a longer base64 text is masked but for its edges', () => {
+  const secret = 'a-password-of-some-length';
+  for (const user of ['u', 'us', 'use']) {
+    const header = Buffer.from(`${user}:${secret}!`).toString('base64');
+    const masked = new Mask([['s', secret]]).text(header);
+    expect(masked).toContain('[SECRET:s]');
+    expect(masked.replace('[SECRET:s]', '').length).toBeLessThan(14);
+  }
+});
+
+test('each line of a value of several lines is masked', () => {
+  const mask = new LearnedMask();
+  mask.learn(pack({ key: 'first-line-of-it\nsecond-line-of-it\n' }));
+  expect(mask.text('> second-line-of-it')).toBe('> [SECRET:key]');
+});
+
+test('in a stream that is cut nothing of a value is left, wherever the cut falls', () => {
+  const secret = '0123456789abcdef';
+  const mask = new Mask([['s', secret]]);
+  for (let shift = 0; shift <= secret.length; shift++) {
+    const tail = new Tail(mask);
+    const text = `${secret}${'.'.repeat(3 * tailBytesMax)}${secret}${'.'.repeat(tailBytesMax - shift)}`;
+    for (let at = 0; at < text.length; at += 4093) tail.push(Buffer.from(text.slice(at, at + 4093)));
+    const [note, ...kept] = tail.text().split('\n');
+    expect(note).toMatch(/^\[\d+ bytes were cut\]$/);
+    expect(kept.join('').replaceAll('.', '')).not.toMatch(/[0-9a-f]/);
+  }
+});
