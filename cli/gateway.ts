@@ -181,7 +181,8 @@ export class Gateway {
   };
 
   readonly startEdge = async (): Promise<Running> => {
-    const { listen } = this.#config.api;
+    const { enabled, listen } = this.#config.api;
+    if (!enabled) return { died: never, stop: async () => {} };
     const table = makeRouteTable(apiRoutes);
     this.#server = await serve({
       listen,

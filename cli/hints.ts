@@ -3,6 +3,7 @@ import type { Started } from './start.ts';
 
 export function hints({ gateway, url, local }: Started): string[] {
   const { pipelines, plugins } = gateway.engine.config();
+  if (url === null) return ['headgate is up, without its API'];
   const lines = [`headgate is up at ${url}`];
   if (local) {
     lines.push(local.made ? `a token was made and kept in ${local.file}` : `the token is in ${local.file}`);

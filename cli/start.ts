@@ -23,7 +23,8 @@ export type StartOptions = {
 /** What a program that starts the service in its own process can use. */
 export type Started = {
   readonly gateway: Gateway;
-  readonly url: string;
+  /** Of the API; null: it is switched off. */
+  readonly url: string | null;
   readonly local: LocalToken | null;
   /** Resolves with the exit status when the service has ended. */
   readonly ended: Promise<number>;
@@ -84,7 +85,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
   isUp = true;
   if (isUnwanted) stop();
   void ended.then(() => gateway.close());
-  const url = urlOf(config.api.listen.host, gateway.port);
+  const url = config.api.enabled ? urlOf(config.api.listen.host, gateway.port) : null;
   const webhooks = urlOf(config.webhooks.listen.host, gateway.webhookPort);
   log.info({ url, webhooks, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');
   return { gateway, url, local, ended, stop };

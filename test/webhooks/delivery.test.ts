@@ -1,7 +1,7 @@
 // Deliveries over what happens to the service: a kill, a reload, a full queue, a stop.
 import { expect, test } from 'vitest';
 import { writeConfiguration } from '../gateway/configuration.ts';
-import { refusedStart, shareGateway, startGateway } from '../gateway/gateway.ts';
+import { shareGateway, startGateway } from '../gateway/gateway.ts';
 import { worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { ask, send, settings, signed, webhooks } from './sender.ts';
@@ -29,6 +29,21 @@ test('when the queue is full a delivery is 503 with Retry-After, but a known one
   gateway.open('full');
   await gateway.settled(String(first.body['job_id']));
   await until('there is room', async () => (await deliver('held-5')).status === 202);
+});
+
+test('while it stops, what is on its way is finished, and new deliveries are 503 or find nobody', async () => {
+  const held = '{"gate":"stop"}';
+  const accepted = await send(gateway, '/webhook/plain', held, signed(held));
+  await gateway.noted('start', String(accepted.body['job_id']));
+  gateway.signal('SIGTERM');
+  await until('it takes no more', async () => {
+    const late = await send(gateway, '/webhook/plain', body, signed(body)).catch(() => null);
+    return late === null || late.status === 503;
+  });
+  gateway.open('stop');
+  expect(await gateway.ended).toEqual({ status: 0, signal: null });
+  await gateway.start();
+  expect((await gateway.job(String(accepted.body['job_id']))).status).toBe('succeeded');
 });
 
 test('endpoints change with a reload, while deliveries go on; the address does not, and the message says so', async () => {
@@ -61,24 +76,9 @@ test('endpoints change with a reload, while deliveries go on; the address does n
   expect((await ask(gateway, 'GET', '/healthz')).status).toBe(200);
 });
 
-test('an address that is taken is told by name, and ends the start', async () => {
-  const listen = new URL(gateway.webhooks).host;
-  const { status, said } = await refusedStart({ ...settings, webhooks: { listen } });
-  expect([status, said]).toEqual([70, expect.stringContaining(`cannot listen on ${listen}`)]);
-});
-
-test('while it stops, what is on its way is finished, and new deliveries are 503 or find nobody', async () => {
-  const stopping = await startGateway({ ...busy, service: {} });
-  const held = '{"gate":"stop"}';
-  const accepted = await send(stopping, '/webhook/plain', held, signed(held));
-  await stopping.noted('start');
-  stopping.signal('SIGTERM');
-  await until('it takes no more', async () => {
-    const late = await send(stopping, '/webhook/plain', body, signed(body)).catch(() => null);
-    return late === null || late.status === 503;
-  });
-  stopping.open('stop');
-  expect(await stopping.ended).toEqual({ status: 0, signal: null });
-  await stopping.start();
-  expect((await stopping.job(String(accepted.body['job_id']))).status).toBe('succeeded');
+test('with api.enabled: false nobody listens for the API, and deliveries are taken', async () => {
+  const alone = await startGateway({ ...busy, api: { enabled: false } });
+  expect(alone.log.find(line => line.msg === 'ready')).toMatchObject({ url: null });
+  expect((await send(alone, '/webhook/plain', body, signed(body))).status).toBe(202);
+  await alone.noted('end');
 });
