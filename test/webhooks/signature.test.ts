@@ -46,11 +46,12 @@ test('a key that looks like one of Standard Webhooks is a text like any other in
 });
 
 test('whatever stands in the headers, it is not signed, and nothing is thrown', () => {
+  const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(array => Buffer.from(array));
   const value = fc.oneof(
-    fc.string({ unit: 'binary' }),
-    fc.stringMatching(/^(sha256=)?[0-9a-fA-F]{64}$/),
-    fc.stringMatching(/^(v1,[A-Za-z0-9+/]{43}= ?){1,4}$/),
-    fc.constantFrom(String(nowMs / 1000), 'v1,', '', ' ', '__proto__'),
+    fc.string(),
+    bytes.map(digest => `sha256=${digest.toString('hex')}`),
+    fc.array(bytes).map(digests => digests.map(digest => `v1,${digest.toString('base64')}`).join(' ')),
+    fc.constantFrom(String(nowMs / 1000), 'v1,', '', ' ', '\xff', '\ud800'),
   );
   const names = ['x-signature', 'x-time', 'webhook-id', 'webhook-timestamp', 'webhook-signature'];
   const headers = fc.dictionary(fc.constantFrom(...names), value);
@@ -62,6 +63,6 @@ test('whatever stands in the headers, it is not signed, and nothing is thrown', 
         !verify(timed, keys.plain, given) &&
         !verify(standard, keys.standard, given),
     ),
-    { numRuns: 200 },
+    { numRuns: 500 },
   );
 });
