@@ -186,6 +186,7 @@ export class Gateway {
     const table = makeRouteTable(apiRoutes);
     this.#server = await serve({
       listen,
+      setting: 'api.listen',
       table: () => table,
       authenticate: makeAuthenticate(Date.now, () => this.#vault.adminDigest),
       engine: this.engine,

@@ -11,6 +11,8 @@ import type { RouteTable } from './route-table.ts';
 
 export type ServeOptions = {
   readonly listen: ListenAddress;
+  /** The setting that says so, for messages: `api.listen`. */
+  readonly setting: string;
   /** The routes of the configuration in force; asked with every request. */
   readonly table: (config: Config) => RouteTable;
   readonly authenticate: Authenticate;
@@ -32,12 +34,12 @@ export type Server = {
 /** The address cannot be listened on. */
 export class ListenFault extends Error {
   readonly code = 'listen_failed';
-  constructor({ host, port }: ListenAddress) {
-    super(`cannot listen on ${host}:${port}: in use, or not an address of this machine`);
+  constructor(setting: string, { host, port }: ListenAddress) {
+    super(`${setting}: cannot listen on ${host}:${port}: in use, or not an address of this machine`);
   }
 }
 
-export function serve({ listen, idPrefix, ...rest }: ServeOptions): Promise<Server> {
+export function serve({ listen, setting, idPrefix, ...rest }: ServeOptions): Promise<Server> {
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const shared: Shared = { ...rest, room: new BodyRoom(), nextRequestId };
@@ -46,7 +48,7 @@ export function serve({ listen, idPrefix, ...rest }: ServeOptions): Promise<Serv
   return new Promise((resolve, reject) => {
     const listening = (socket: us_listen_socket | false) => {
       if (!socket) {
-        reject(new ListenFault(listen));
+        reject(new ListenFault(setting, listen));
         return;
       }
       let open = true;

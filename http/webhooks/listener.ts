@@ -9,10 +9,10 @@ import { type ServeOptions, type Server, serve } from '../server.ts';
 import { endpointRoute } from './endpoint.ts';
 import type { DeliveryNews } from './news.ts';
 
-export type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly news: DeliveryNews };
+export type WebhookOptions = Omit<ServeOptions, 'setting' | 'table' | 'authenticate'> & { readonly news: DeliveryNews };
 
 export function serveWebhooks({ news, ...options }: WebhookOptions): Promise<Server> {
-  return serve({ ...options, table: webhookTables(news), authenticate: () => anybody });
+  return serve({ ...options, setting: 'webhooks.listen', table: webhookTables(news), authenticate: () => anybody });
 }
 
 /** There are no tokens here: whoever calls may know what is there, and no more. */

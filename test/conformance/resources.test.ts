@@ -153,7 +153,7 @@ test('a webhook endpoint has name, path, plugin, secret_ref, signature_header an
 test('the address of the webhook listener is webhooks.listen', async () => {
   const listen = new URL(gateway.webhooks).host;
   const { said } = await refusedStart({ ...settings, webhooks: { listen } });
-  expect(said).toContain(`cannot listen on ${listen}`);
+  expect(said).toContain(`webhooks.listen: cannot listen on ${listen}`);
 });
 
 test('only the main file is loaded by itself, other files must be in its include list', async () => {

@@ -268,6 +268,15 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
   const nowMs = () => startedAtMs + 90_500;
   const table = makeRouteTable(routes);
   const authenticate = makeAuthenticate(nowMs, () => null);
-  const server = await serve({ listen, table: () => table, authenticate, engine, log, nowMs, idPrefix: 'test' });
+  const server = await serve({
+    listen,
+    setting: 'api.listen',
+    table: () => table,
+    authenticate,
+    engine,
+    log,
+    nowMs,
+    idPrefix: 'test',
+  });
   return { url: `http://127.0.0.1:${server.port}`, server, engine, lines, faults };
 }

@@ -30,6 +30,7 @@ describe('serve', () => {
     const table = makeRouteTable([]);
     const second = serve({
       listen,
+      setting: 'api.listen',
       table: () => table,
       authenticate: () => undefined,
       engine,
@@ -37,7 +38,7 @@ describe('serve', () => {
       nowMs: Date.now,
       idPrefix: 'x',
     });
-    await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${server.port}`);
+    await expect(second).rejects.toThrow(`api.listen: cannot listen on 127.0.0.1:${server.port}`);
   });
 
   test('once it has stopped listening nobody new comes in, and closing twice is harmless', async () => {
