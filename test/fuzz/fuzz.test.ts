@@ -18,12 +18,8 @@ import { type Reply, Wire } from './wire.ts';
 const requestsCount = 20_480;
 const inFlight = 16;
 const findingsMax = 10;
-/**
- * Of the event loop. The aim is 100 ms, and the longest ones are printed; the bounds are generous, because others may use the machine:
- * by the processor's time, which counts all threads of the service, and by the clock.
- */
-const pauseCpuMsMax = 250;
-const pauseWallMsMax = 2_000;
+/** Of the event loop, by the time that its thread used a processor: the clock counts what others do on the machine, too. */
+const pauseMsMax = 100;
 
 const everything = 'fuzz-token-for-everything';
 const scopeTokens = ['plugin:ro', 'plugin:rw', 'jobs:status:ro', 'jobs:logs:ro', 'events:ro', 'system:ro'].map(
@@ -171,12 +167,14 @@ test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 120_000
 
   expect(findings).toEqual([]);
   expect(next).toBe(requestsCount);
+  // It looks at all that was done, and is no pause either.
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
   expect(pausesSince(gateway.directory, 0), 'pauses are noted').not.toEqual([]);
   const pauses = pausesSince(gateway.directory, startedMs);
   const words = [...counts].sort().map(([kind, count]) => `${kind}: ${count}`);
   const longest = pauses
     .slice(0, 3)
-    .map(({ wallMs, cpuMs }) => `${wallMs.toFixed()} ms (${cpuMs.toFixed()} ms of work)`);
+    .map(({ wallMs, workMs }) => `${workMs.toFixed()} ms of work (${wallMs.toFixed()} ms by the clock)`);
   console.log(
     `${tookMs} ms for ${words.join(', ')}; the event loop's longest pauses: ${longest.join(', ') || 'none'}; ` +
       `/healthz within ${healthMs.toFixed()} ms`,
@@ -187,9 +185,5 @@ test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 120_000
   }
   expect(gateway.log.filter(({ level = 0 }) => level >= 50)).toEqual([]);
   expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok' });
-  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
-  for (const { wallMs, cpuMs } of pauses) {
-    expect(Math.min(wallMs, cpuMs)).toBeLessThan(pauseCpuMsMax);
-    expect(wallMs).toBeLessThan(pauseWallMsMax);
-  }
+  expect(pauses[0]?.workMs ?? 0).toBeLessThan(pauseMsMax);
 });

@@ -44,6 +44,14 @@ export function makeJudge(routes: readonly Route[]): Judge {
     return lower === 'post' ? match.place.routes.POST : undefined;
   }
 
+  /** A wrong method is told to those only who may know of the path, and where there is something at it. */
+  function codesAt({ target }: Request): Set<ProblemCode> {
+    const match = router.match(target.split('?')[0]!);
+    const routes = typeof match === 'string' ? [] : Object.values(match.place.routes);
+    const codes = routes.flatMap(route => [...declared.get(route)!.codes]);
+    return new Set([...always, ...codes.filter(code => [403, 404].includes(problems[code].status))]);
+  }
+
   function judgeAnswer(request: Request, answer: Answer): string | null {
     const { status, headers, body } = answer;
     const requestId = headers.get('x-request-id');
@@ -69,7 +77,7 @@ export function makeJudge(routes: readonly Route[]): Judge {
 
     const route = routeOf(request);
     const table = route && declared.get(route);
-    const codes = table?.codes ?? new Set(always);
+    const codes = table?.codes ?? codesAt(request);
     const code = isProblem && hasBody ? (value as { code: ProblemCode }).code : null;
     if (isProblem || status >= 400) {
       const known = code === null ? [...codes].some(one => problems[one].status === status) : codes.has(code);

@@ -6,29 +6,30 @@ export type Pause = {
   readonly atMs: number;
   /** By the clock; on a busy machine the service may have waited for a processor. */
   readonly wallMs: number;
-  /** What all threads of the service used meanwhile: its main thread used no more. */
-  readonly cpuMs: number;
+  /** What the main thread alone used of a processor meanwhile: its work, however busy the machine is. */
+  readonly workMs: number;
 };
 
 const tickMs = 5;
 const notedMs = 25;
 
 const probe = `
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 const at = process.argv.indexOf('--config');
 if (isMainThread && at > 0) {
   const file = process.argv[at + 1] + '/pauses';
-  const note = (wallMs, cpuMs) => appendFileSync(file, JSON.stringify({ atMs: Date.now(), wallMs, cpuMs }) + '\\n');
+  const note = (wallMs, workMs) => appendFileSync(file, JSON.stringify({ atMs: Date.now(), wallMs, workMs }) + '\\n');
+  const usedMs = () => Number(readFileSync('/proc/self/task/' + process.pid + '/schedstat', 'latin1').split(' ')[0]) / 1e6;
   note(0, 0);
   let last = performance.now();
-  let used = process.cpuUsage();
+  let used = usedMs();
   setInterval(() => {
     const wallMs = performance.now() - last - ${tickMs};
-    const { user, system } = process.cpuUsage(used);
-    if (wallMs > ${notedMs}) note(wallMs, (user + system) / 1000);
+    const workMs = usedMs() - used;
+    if (wallMs > ${notedMs}) note(wallMs, workMs);
     last = performance.now();
-    used = process.cpuUsage();
+    used = usedMs();
   }, ${tickMs}).unref();
 }
 `;
@@ -36,10 +37,10 @@ if (isMainThread && at > 0) {
 /** The environment in which the service notes its pauses in its directory, and its start as one of none. */
 export const noting = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(probe)}` };
 
-/** Those that were noted since then, the longest first. */
+/** Those that were noted since then, the longest work first. */
 export function pausesSince(directory: string, atMs: number): Pause[] {
   const file = join(directory, 'pauses');
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
   const pauses = lines.map(line => JSON.parse(line) as Pause);
-  return pauses.filter(pause => pause.atMs >= atMs).sort((a, b) => b.wallMs - a.wallMs);
+  return pauses.filter(pause => pause.atMs >= atMs).sort((a, b) => b.workMs - a.workMs);
 }
