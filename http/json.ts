@@ -161,8 +161,39 @@ function skipNumber(b: Buffer, start: number): number {
     i++;
     if (b[i] === 0x2b || b[i] === 0x2d) i++;
     i = skipDigits(b, i, start);
-  }
+    checkSize(b, start, i);
+  } else if (i - start > digitsSafe) checkSize(b, start, i);
   return i;
+}
+
+/** Without an exponent a number with so many characters is a finite one. */
+const digitsSafe = 308;
+
+/** JSON.parse makes Infinity of what is too large, and infinities are written as null. */
+function checkSize(b: Buffer, start: number, end: number): void {
+  if (Number.isFinite(Number(b.toString('latin1', start, end)))) return;
+  throw new JsonFault(`the number at "${pointerTo(b, start)}" is too large: at most 1.7976931348623157e308`, start);
+}
+
+/** JSON Pointer of the value that begins here; all before it is sound. */
+function pointerTo(b: Buffer, at: number): string {
+  const path: (string | number)[] = [];
+  for (let i = 0; i < at; ) {
+    const c = b[i];
+    const last = path.length - 1;
+    if (c === quote) {
+      const end = skipString(b, i);
+      if (b[skipSpace(b, end)] === 0x3a) path[last] = keyAt(b, i, end);
+      i = end;
+      continue;
+    }
+    if (c === openBrace) path.push('');
+    else if (c === openBracket) path.push(0);
+    else if (c === closeBrace || c === closeBracket) path.pop();
+    else if (c === comma && typeof path[last] === 'number') path[last]++;
+    i++;
+  }
+  return path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 function skipDigits(b: Buffer, from: number, start: number): number {
