@@ -7,7 +7,7 @@ import { version } from './version.ts';
 
 /** What each group of commands is about. */
 const groups: { readonly [words: string]: string } = {
-  config: 'look at the configuration without starting anything',
+  config: 'check, show and seal the configuration, without starting anything',
   plugin: 'list, run and make plugins',
   pipeline: 'list, run and draw pipelines',
   job: 'list, show and follow jobs',

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
-import { diskFiles, type Files } from '../source/files.ts';
+import { diskFiles, diskReason, type Files } from '../source/files.ts';
 
 /** Of the newest lock that a start or reload went through with. */
 export type Acceptance = { readonly number: number; readonly strict: boolean };
@@ -11,13 +11,18 @@ export function acceptanceFile(statePath: string): string {
   return join(statePath, 'seal.json');
 }
 
-/** Null: no lock was ever in force with this state. Throws when there is a record that cannot be read. */
+/** Null: no lock was ever in force with this state. Throws when there is a record that cannot be read; the message says what to do. */
 export function readAcceptance(statePath: string, disk: Files): Acceptance | null {
   const file = acceptanceFile(statePath);
   if (disk.kind(file) === 'missing') return null;
-  const { number, strict } = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<Acceptance>;
-  if (!Number.isSafeInteger(number) || typeof strict !== 'boolean') throw new Error('it says no number and strictness');
-  return { number: number!, strict };
+  try {
+    const { number, strict } = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<Acceptance>;
+    if (!Number.isSafeInteger(number) || typeof strict !== 'boolean') throw new Error('no number and strictness');
+    return { number: number!, strict };
+  } catch (error) {
+    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
+    throw new Error(message, { cause: error });
+  }
 }
 
 /** Notes the lock that a start or reload went through with; durable when it returns. Throws the error of the system. */

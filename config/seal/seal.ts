@@ -41,9 +41,9 @@ export function checkSeal(reading: Reading, options: SealOptions): Sealing {
   const accepted = acceptedLock(options.statePath ?? config.state.path, disk);
   const onDisk = readLock(reading, options);
   const isWanted = config.service.strictMode || isStrictEnvironment(env);
-  if (!isWanted && onDisk.kind === 'none' && accepted.lock === null) return { seal: unsealed, survey: null };
+  if (!isWanted && !onDisk.isThere && accepted.lock === null) return { seal: unsealed, survey: null };
 
-  const lock = onDisk.kind === 'open' ? onDisk.lock : null;
+  const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
   // The lock in force decides; where it is not there, or cannot be told from a forged one, so does the one before it.
   const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
@@ -95,45 +95,43 @@ function acceptedLock(statePath: string, disk: Files): Accepted {
   try {
     return { lock: readAcceptance(statePath, disk), findings: [] };
   } catch (error) {
-    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
     // What it said is lost: the worst is taken for true.
-    return { lock: { number: 0, strict: true }, findings: [{ path: acceptanceFile(statePath), message }] };
+    const finding = { path: acceptanceFile(statePath), message: (error as Error).message };
+    return { lock: { number: 0, strict: true }, findings: [finding] };
   }
 }
 
-/** `isStrict`: whether a lock that cannot be opened says so. */
-type OnDisk =
-  | { readonly kind: 'open'; readonly lock: Lock; readonly isStrict: boolean; readonly findings: readonly Finding[] }
-  | { readonly kind: 'none' | 'closed'; readonly isStrict: boolean; readonly findings: readonly Finding[] };
+/** `lock`: null where there is none that opens. `isStrict`: whether it says so, opened or not. */
+type OnDisk = {
+  readonly isThere: boolean;
+  readonly lock: Lock | null;
+  readonly isStrict: boolean;
+  readonly findings: readonly Finding[];
+};
 
 function readLock(reading: Reading, { env, cwd, disk }: SealOptions): OnDisk {
   const file = lockFile(reading);
   if (disk.kind(file) === 'missing') {
-    const message = `does not exist, and nothing says what is right; make it with "headgate config lock"`;
-    return { kind: 'none', isStrict: false, findings: [{ path: file, message }] };
+    const message = 'does not exist, and nothing says what is right; make it with "headgate config lock"';
+    return { isThere: false, lock: null, isStrict: false, findings: [{ path: file, message }] };
   }
   let isStrict = false;
-  const closed = (path: string, message: string): OnDisk => ({
-    kind: 'closed',
-    isStrict,
-    findings: [{ path, message }],
-  });
+  const closed = (message: string, path = file): OnDisk => {
+    return { isThere: true, lock: null, isStrict, findings: [{ path, message }] };
+  };
   try {
     const bytes = disk.read(file);
     isStrict = claimsStrict(bytes);
     const key = readSealKey(reading.config, env, cwd, disk);
-    if (!key.ok) return closed(key.file ?? file, key.message);
+    if (!key.ok) return closed(key.message, key.file ?? file);
     const lock = openLock(bytes, key.key);
-    if (lock === null) return closed(file, `is not what was locked with this key: its code is wrong; ${remedy}`);
-    const directory = disk.realpath(dirname(file));
-    if (lock.directory !== directory)
-      return closed(
-        file,
-        `was made for ${lock.directory} and counts nowhere else; lock anew with "headgate config lock"`,
-      );
-    return { kind: 'open', lock, isStrict, findings: [] };
+    if (lock === null) return closed(`is not what was locked with this key: its code is wrong; ${remedy}`);
+    const isHere = lock.directory === disk.realpath(dirname(file));
+    if (!isHere)
+      return closed(`was made for ${lock.directory} and counts nowhere else; lock anew with "headgate config lock"`);
+    return { isThere: true, lock, isStrict, findings: [] };
   } catch (error) {
-    return closed(file, `cannot be read (${diskReason(error)}); ${remedy}`);
+    return closed(`cannot be read (${diskReason(error)}); ${remedy}`);
   }
 }
 

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
 import { type ReadOptions, readConfiguration } from '../reading.ts';
-import { diskFiles, diskReason } from '../source/files.ts';
+import { diskFiles } from '../source/files.ts';
 import { acceptanceFile, readAcceptance } from './acceptance.ts';
 import { makeSealKey, readSealKey } from './key.ts';
 import { encodeLock, type Lock, openLock } from './lock.ts';
@@ -62,8 +62,7 @@ function numberBefore(file: string, key: Uint8Array, statePath: string): number 
   try {
     accepted = readAcceptance(statePath, diskFiles)?.number ?? 0;
   } catch (error) {
-    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
-    return tell({ path: acceptanceFile(statePath), message });
+    return tell({ path: acceptanceFile(statePath), message: (error as Error).message });
   }
   const onDisk = diskFiles.kind(file) === 'file' ? openLock(diskFiles.read(file), key) : null;
   return Math.max(accepted, onDisk?.number ?? 0);

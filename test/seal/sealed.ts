@@ -25,7 +25,9 @@ const files = (strict: boolean): SandboxFiles => ({
 export function makeUnsealed(strict: boolean, more: SandboxFiles = {}): Sealed {
   const directory = makeSandbox({ ...files(strict), ...more });
   const home = makeSandbox({});
-  chmodSync(directory, 0o755);
+  // Whatever the umask is.
+  for (const name of ['', 'parts', 'plugins', 'plugins/echo', 'plugins/echo/lib'])
+    chmodSync(join(directory, name), 0o755);
   const env = { HOME: home };
   return {
     directory,

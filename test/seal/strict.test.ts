@@ -75,7 +75,7 @@ describe('where a strict lock was in force,', () => {
     writeFileSync(acceptanceFile(state(sealed)), '{}');
     const findings = [
       '~/config.yaml has changed since lock 1',
-      '~/data/seal.json does not say which lock was in force (it says no number and strictness)',
+      '~/data/seal.json does not say which lock was in force (no number and strictness)',
     ];
     const found = load(sealed);
     expect(found).toMatchObject({ ok: false, strict: true });
