@@ -35,10 +35,16 @@ function startTicksOf(pid: number): string | null {
   }
 }
 
+let knownBootId: string | null | undefined;
+
+/** Read once: nobody lives through another boot. */
 function bootId(): string | null {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  } catch {
-    return null;
+  if (knownBootId === undefined) {
+    try {
+      knownBootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+    } catch {
+      knownBootId = null;
+    }
   }
+  return knownBootId;
 }

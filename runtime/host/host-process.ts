@@ -5,6 +5,7 @@ import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pluginEnvironment } from './environment.ts';
+import { originVariable } from './escapees.ts';
 import { type HostSetup, pipeFd } from './host-setup.ts';
 import { killGroup, type Marks } from './marks.ts';
 import type { HostOptions } from './port.ts';
@@ -30,7 +31,7 @@ export class HostProcess {
     const setup: HostSetup = { name, threads, runDirectory, marksId: marks.id };
     const main = fileURLToPath(new URL('./main.js', import.meta.url));
     this.#child = spawn(process.execPath, [main, JSON.stringify(setup)], {
-      env: pluginEnvironment(process.env, envPassthrough),
+      env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       // A group of its own: what its threads start can be killed with it.
       detached: true,

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync,
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, type ProcessIdentity } from '../process.ts';
+import { killByOrigin } from './escapees.ts';
 
 /** A process group's leader, and the pid namespace in which its number means something. */
 type Mark = ProcessIdentity & { readonly namespace: string | null };
@@ -58,9 +59,12 @@ export class Marks {
   #killOnce(): number {
     let left = 0;
     let members: Map<number, number> | null = null;
+    const origins = new Set<string>();
+    const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       const [host, id] = name.split('.');
       if (host !== this.#name || (id !== this.id && living.has(id!))) continue;
+      origins.add(id!);
       const path = join(this.#directory, name);
       const mark = readMark(path);
       members ??= groupMembers();
@@ -68,9 +72,12 @@ export class Marks {
         left++;
         killGroup(mark.pid);
       } else {
-        removeFile(path);
+        gone.push(path);
       }
     }
+    // Those that have left their groups are found by the marks of others, which go last.
+    if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
+    if (left === 0) for (const path of gone) removeFile(path);
     return left;
   }
 

@@ -1,12 +1,13 @@
 // Frames of process plugins: so many at once, the others wait in order; the tasks of a frame run one after another.
 import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
-import { Attempt } from './attempt.ts';
+import { runAttempt } from './attempt.ts';
 import { verifyEntrypoint } from './digests.ts';
 import { Frame } from './frame.ts';
 import type { Marks } from './marks.ts';
 import { Mask } from './mask.ts';
 import type { HostedPlugin } from './port.ts';
+import { Programs } from './program.ts';
 import type { Reports } from './reports.ts';
 import { makeRequest } from './request.ts';
 import { describe, type Settled, settleFailure } from './response.ts';
@@ -20,16 +21,15 @@ type Flight = { readonly frame: Frame; readonly plugin: HostedPlugin; begun: boo
 
 export class ProcessFrames {
   readonly #slots: number;
-  readonly #marks: Marks;
+  readonly #programs: Programs;
   readonly #reports: Reports;
   readonly #flights = new Set<Flight>();
-  readonly #attempts = new Set<Attempt>();
   readonly #checks = new PayloadChecks();
   #running = 0;
 
   constructor(slots: number, marks: Marks, reports: Reports) {
     this.#slots = slots;
-    this.#marks = marks;
+    this.#programs = new Programs(marks);
     this.#reports = reports;
   }
 
@@ -50,7 +50,7 @@ export class ProcessFrames {
 
   /** Kills whatever runs. */
   kill(): void {
-    for (const attempt of this.#attempts) attempt.kill();
+    this.#programs.killAll();
   }
 
   #launch(): void {
@@ -107,10 +107,9 @@ export class ProcessFrames {
     try {
       await verifyEntrypoint(plugin);
       const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt);
-      const attempt = new Attempt(plugin, request, deadlineMs, this.#marks, mask);
-      this.#attempts.add(attempt);
-      const settled = await attempt.ended;
-      this.#attempts.delete(attempt);
+      const settled = await runAttempt(this.#programs.start(plugin), request, deadlineMs, mask);
+      // It may run again: then nothing of it may be left.
+      if (settled.verdict !== 'ok') await this.#programs.gone();
       return settled;
     } catch (error) {
       return settleFailure(`cannot start ${plugin.entrypoint}: ${describe(error)}`, false);

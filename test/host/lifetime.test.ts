@@ -23,7 +23,8 @@ const worker = `import { spawn } from 'node:child_process';
     console.log('pids', process.pid, child.pid);
     return new Promise(() => {});
   }`;
-const executable = '#!/bin/sh\nsleep 63 & echo $! > child; echo $$ > self; wait\n';
+/** Its child leaves the group. */
+const executable = '#!/bin/sh\nsetsid sleep 63 & echo $! > child; echo $$ > self; wait\n';
 
 /** A service of its own, to be killed: a host, a worker plugin and a process plugin that never end. */
 const service = `

@@ -155,7 +155,7 @@ describe('A process plugin', () => {
       context: { pipeline: null, step_id: null, depth: 0 },
       deadline_at: expect.any(String),
     });
-    expect(env.filter(name => !/^(PATH|HOME|TZ|LANG|LANGUAGE|TMPDIR|LC_.*)$/.test(name))).toEqual([]);
+    expect(env.filter(name => !/^(PATH|HOME|TZ|LANG|LANGUAGE|TMPDIR|LC_.*|HEADGATE_ORIGIN)$/.test(name))).toEqual([]);
   });
 
   it('of the ductile dialect finds the names it reads, and the baggage in its payload', async () => {
@@ -203,6 +203,19 @@ describe('A process plugin', () => {
     expect(ended.runUs).toBeGreaterThan(5.2e6);
     const child = Number.parseInt(ended.stderr as string, 10);
     await until('its child is gone', () => identify(child).startTicks === null);
+  });
+
+  it.each([
+    ['fails', 'exit 1', 'error'],
+    ['succeeds', ok, 'ok'],
+  ])('that %s leaves nothing behind, not even what has forked twice and left its group', async (_, end, verdict) => {
+    const code = sh(`(setsid sh -c 'sleep 61 & echo $! >child; wait' </dev/null >/dev/null 2>&1 &)
+      until [ -s child ]; do sleep 0.01; done; ${end}`);
+    const stage = new Stage(1).plugin('p', code);
+    expect(await stage.run('p')).toMatchObject({ verdict });
+    const child = Number(readFileSync(`${stage.directory}/plugins/p/child`, 'utf8'));
+    if (verdict === 'error') expect(identify(child).startTicks).toBe(null);
+    else await until('it is gone', () => identify(child).startTicks === null);
   });
 
   it('runs at most as many times at once as there are threads; the others wait in order', async () => {

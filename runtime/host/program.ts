@@ -1,0 +1,169 @@
+// The programs of process plugins while they run: each leads a group of its own, and is marked so that it is found after a crash.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { Escapees, originVariable } from './escapees.ts';
+import { killGroup, type Marks } from './marks.ts';
+import type { HostedPlugin } from './port.ts';
+import { describe } from './response.ts';
+
+/** From SIGTERM, or the end of stdin, to SIGKILL. */
+export const killDelayMs = 5_000;
+/** Output may come so long after the process is gone: of what it left in the pipe, or of a child that holds it. */
+const drainMs = 100;
+
+/** `refused`: it never ran, or must not run on, for this reason. */
+export type ProgramEnd =
+  | { readonly kind: 'exit'; readonly code: number | null; readonly signal: NodeJS.Signals | null }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** All programs of this host. */
+export class Programs {
+  readonly #marks: Marks;
+  readonly #escapees: Escapees;
+  readonly #living = new Set<Program>();
+  // Taken once: to read it costs as much as a small part of a start.
+  readonly #environment = { ...process.env };
+
+  constructor(marks: Marks) {
+    this.#marks = marks;
+    this.#escapees = new Escapees(marks.id);
+  }
+
+  start(plugin: HostedPlugin): Program {
+    const origin = this.#escapees.begin();
+    const program = new Program(plugin, this.#marks, { ...this.#environment, [originVariable]: origin });
+    this.#living.add(program);
+    void program.ended.then(() => {
+      this.#living.delete(program);
+      this.#escapees.end(origin);
+    });
+    return program;
+  }
+
+  /** Resolves when nothing runs of what belongs to programs that have ended. */
+  gone(): Promise<void> {
+    return this.#escapees.gone();
+  }
+
+  /** At once, with all that they and this host's threads have started. */
+  killAll(): void {
+    for (const program of this.#living) program.kill();
+    this.#escapees.killAll();
+  }
+}
+
+export class Program {
+  /** Resolves when it is gone with its group, and its output has come. */
+  readonly ended: Promise<ProgramEnd>;
+  readonly #child: ChildProcess;
+  #late: NodeJS.Timeout | null = null;
+
+  /** The host's own environment is what plugins may see. */
+  constructor(plugin: HostedPlugin, marks: Marks, environment: NodeJS.ProcessEnv) {
+    this.#child = spawn(join(plugin.directory, plugin.entrypoint), [], {
+      cwd: plugin.directory,
+      detached: true,
+      env: environment,
+      stdio: 'pipe',
+    });
+    // Whoever writes to a program that reads nothing learns it from its end.
+    this.#child.stdin?.on('error', () => {});
+    this.ended = new Promise(end => this.#watch(plugin, marks, end));
+  }
+
+  get stdin(): Writable {
+    return this.#child.stdin!;
+  }
+
+  get stdout(): Readable {
+    return this.#child.stdout!;
+  }
+
+  get stderr(): Readable {
+    return this.#child.stderr!;
+  }
+
+  /** Whether there is a process; else `ended` says why not. */
+  get hasStarted(): boolean {
+    return this.#child.pid !== undefined;
+  }
+
+  /** SIGTERM to the group, and SIGKILL when that does not help. */
+  terminate(): void {
+    killGroup(this.#child.pid!, 'SIGTERM');
+    this.#killLater();
+  }
+
+  /** Says that nothing more will be asked, and kills it when it stays all the same. */
+  endInput(): void {
+    this.stdin.end();
+    this.#killLater();
+  }
+
+  kill(): void {
+    if (this.#child.pid !== undefined) killGroup(this.#child.pid);
+  }
+
+  #killLater(): void {
+    this.#late ??= setTimeout(() => this.kill(), killDelayMs);
+  }
+
+  #watch({ directory, entrypoint }: HostedPlugin, marks: Marks, end: (end: ProgramEnd) => void): void {
+    const refuse = (why: string) => end({ kind: 'refused', reason: `cannot start ${entrypoint}: ${why}` });
+    const child = this.#child;
+    const { pid } = child;
+    child.on('error', error => {
+      if (pid === undefined) refuse(startFault(error as NodeJS.ErrnoException, join(directory, entrypoint)));
+    });
+    if (pid === undefined) return;
+    let unmarked: string | null = null;
+    child.on('exit', (code, signal) => {
+      if (this.#late !== null) clearTimeout(this.#late);
+      this.#drain(() => {
+        this.kill();
+        marks.remove(pid);
+        if (unmarked === null) end({ kind: 'exit', code, signal });
+        else refuse(unmarked);
+      });
+    });
+    try {
+      marks.put(pid);
+    } catch (error) {
+      // Unmarked it could outlive a crash and meet its own second attempt.
+      unmarked = `its mark cannot be written: ${describe(error)}`;
+      this.kill();
+    }
+  }
+
+  /** The process is gone; `close` would wait for whoever else holds its output. */
+  #drain(then: () => void): void {
+    const streams = [this.stdout, this.stderr].filter(stream => !stream.readableEnded && !stream.destroyed);
+    let open = streams.length;
+    if (open === 0) {
+      then();
+      return;
+    }
+    const late = setTimeout(() => {
+      for (const stream of streams) stream.destroy();
+    }, drainMs);
+    const closed = () => {
+      if (--open > 0) return;
+      clearTimeout(late);
+      then();
+    };
+    for (const stream of streams) stream.once('close', closed);
+  }
+}
+
+function startFault(error: NodeJS.ErrnoException, path: string): string {
+  if (error.code === 'EACCES') return 'it is not executable';
+  if (error.code !== 'ENOENT') return error.message;
+  return existsSync(path) ? 'the interpreter in its first line, or its directory, does not exist' : 'no such file';
+}
+
+/** For messages. */
+export function endText({ code, signal }: Extract<ProgramEnd, { kind: 'exit' }>): string {
+  return signal === null ? `exit status ${code}` : `killed by ${signal}`;
+}
