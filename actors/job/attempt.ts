@@ -53,6 +53,10 @@ export function latestAttempt(
   reader: Reader,
   id: JobId,
 ): { readonly number: number; readonly attempt: Attempt } | undefined {
+  // Most jobs end with their first one.
+  const value = reader.get('attempts', attemptKey(id, 1));
+  const first = value && decodeAttempt(value);
+  if (first?.final) return { number: 1, attempt: first };
   const range = { from: attemptKey(id, 0), to: attemptKey(id, 0xffff), reverse: true, limit: 1 };
   for (const { key, value } of reader.scan('attempts', range)) {
     return { number: (key[16]! << 8) | key[17]!, attempt: decodeAttempt(value) };
