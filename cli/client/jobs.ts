@@ -51,7 +51,7 @@ export async function settledJob(client: Client, id: string, limitMs: number | n
     const waitedMs = performance.now() - beganMs;
     if (isSettled(job.status)) return job;
     if (limitMs !== null && waitedMs >= limitMs) throw notSettled(job, limitMs);
-    if (waitedMs >= quietMs) out.progress(`job ${id} is ${job.status}, ${formatMs(waitedMs)}`);
+    if (waitedMs >= quietMs) out.progress(`${job.status}, ${formatMs(waitedMs)}: job ${id}`);
     await pause(limitMs === null ? pauseMs : Math.min(pauseMs, limitMs - waitedMs));
   }
 }

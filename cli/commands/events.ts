@@ -3,7 +3,6 @@ import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { queryText } from '../client/client.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { follow } from '../client/event-stream.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { parseCount } from '../quantity.ts';
@@ -29,7 +28,7 @@ export const eventsCommand = command<Options>({
   ],
   async run(call) {
     const { options, out } = call;
-    const client = await connect(call);
+    const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
     const path = `/events${queryText({ types: options.types, job_id: options.job })}`;
     let left = options.count ?? Number.POSITIVE_INFINITY;
     for await (const news of follow(client, path, options.after)) {

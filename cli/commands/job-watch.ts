@@ -1,7 +1,7 @@
 // `headgate job watch`.
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { follow, type StreamEvent } from '../client/event-stream.ts';
+import type { StreamEvent } from '../client/event-stream.ts';
 import { Family } from '../client/family.ts';
 import { exitStatusOfJob, fetchJob, isSettled, type Job } from '../client/jobs.ts';
 import { command } from '../command.ts';
@@ -25,7 +25,7 @@ export const jobWatch = command<AddressOptions>({
   async run(call) {
     const { args, out } = call;
     const id = args[0]!;
-    const client = await connect(call);
+    const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
     const family = new Family(client, id);
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
     // The job may have ended before anybody listened, or unheard.

@@ -48,8 +48,8 @@ class Drawing {
   }
 
   #step(step: Step, from: Ends): Ends {
-    const { passed, passedOver } = this.condition(step.if, from);
-    return [...this.#body(step, this.#joined(step, passed)), ...passedOver];
+    const { passed, passedOver } = this.condition(step.if, this.#joined(step, from));
+    return [...this.#body(step, passed), ...passedOver];
   }
 
   /** What a join waits for comes together in one place. */

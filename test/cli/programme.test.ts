@@ -1,8 +1,12 @@
 // The tree of commands: each is described, shown by an example that fits it, and answers in JSON.
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { commands } from '../../cli/commands.ts';
 import { processIo } from '../../cli/io.ts';
 import { makeProgram } from '../../cli/program.ts';
+import { withoutTemplates } from '../laws/house.ts';
 import { headgate } from './headgate.ts';
 
 type Command = ReturnType<typeof makeProgram>;
@@ -110,6 +114,23 @@ test('a new token is printed once, with what the configuration needs for it', as
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
   expect(json.entry).toBe('{ name: "ci-2", token: "${HEADGATE_TOKEN_CI_2}", scopes: ["*","jobs:ro"] }');
   expect(stderr).not.toContain(json.token);
+});
+
+test('what one command needs is not loaded for the others', () => {
+  const [loaded, packages] = [new Set<string>(), new Set<string>()];
+  const load = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    for (const [, name] of withoutTemplates(readFileSync(file, 'utf8')).matchAll(
+      /^(?:import|\}) (?!type\b).*?'(.+)';$/gm,
+    )) {
+      if (name!.startsWith('.')) load(resolve(dirname(file), name!));
+      else if (!name!.startsWith('node:')) packages.add(name!);
+    }
+  };
+  load(fileURLToPath(new URL('../../cli/main.ts', import.meta.url)));
+  expect([...packages].sort()).toEqual(['commander']);
+  expect([...loaded].filter(file => /\/(http|actors)\//.test(file))).toEqual([]);
 });
 
 function find(path: readonly string[]): Command | undefined {
