@@ -6,28 +6,28 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { openLock } from '../../config/seal/lock.ts';
-import { runCommand } from './command.ts';
+import { headgate } from '../cli/headgate.ts';
 import { edit, load, locked, makeSealed, makeUnsealed, type Sealed } from './sealed.ts';
 
 const command = ({ directory, env }: Sealed, word: string) =>
-  runCommand(['config', word, '--config', directory, '--json'], env);
+  headgate(['config', word, '--config', directory, '--json'], { env });
 
 test('config lock says what it did, and that it made a key', async () => {
   const sealed = makeUnsealed(true);
   const { lockFile, keyFile } = sealed;
-  const { status, document, said } = await command(sealed, 'lock');
+  const { status, json, stderr } = await command(sealed, 'lock');
   const told = { ok: true, lock: lockFile, number: 1, strict: true, files: 6, key_file: keyFile, warnings: [] };
-  expect([status, document]).toEqual([0, told]);
-  expect(said).toContain(`a seal key was made in ${keyFile}`);
+  expect([status, json]).toEqual([0, told]);
+  expect(stderr).toContain(`a seal key was made in ${keyFile}`);
 });
 
 test('config lock refuses what is wrong, with 78, and what cannot be written, with 74', async () => {
   const wrong = makeUnsealed(true);
   symlinkSync('/', join(wrong.directory, 'plugins/echo/out'));
-  expect(await command(wrong, 'lock')).toMatchObject({ status: 78, document: { ok: false } });
+  expect(await command(wrong, 'lock')).toMatchObject({ status: 78, json: { ok: false } });
   const sealed = makeUnsealed(true);
   writeFileSync(join(sealed.env['HOME']!, '.config'), 'no directory');
-  expect(await command(sealed, 'lock')).toMatchObject({ status: 74, document: { code: 'not_written' } });
+  expect(await command(sealed, 'lock')).toMatchObject({ status: 74, json: { code: 'not_written' } });
 });
 
 test('config check says of a seal: 0 as locked, 1 warnings only, 78 errors', async () => {
@@ -39,10 +39,10 @@ test('config check says of a seal: 0 as locked, 1 warnings only, 78 errors', asy
     expect((await command(sealed, 'check')).status).toBe(0);
     chmodSync(join(sealed.directory, 'api.yaml'), 0o664);
     const loose = await command(sealed, 'check');
-    expect([loose.status, loose.said]).toEqual([1, expect.stringContaining('can be written by a group')]);
+    expect([loose.status, loose.stderr]).toEqual([1, expect.stringContaining('can be written by a group')]);
     edit(sealed, 'api.yaml', text => `${text}#`);
     const changed = await command(sealed, 'check');
-    expect([changed.status, changed.said]).toEqual([broken, expect.stringContaining('has changed since lock 1')]);
+    expect([changed.status, changed.stderr]).toEqual([broken, expect.stringContaining('has changed since lock 1')]);
   }
 });
 

@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { headgate, type Outcome } from '../cli/headgate.ts';
 import { Gateway, type Job } from '../gateway/gateway.ts';
-import { type Ran, runCommand } from './command.ts';
 
 const once = { retry: { max_attempts: 1 } };
 const script = (word: string) => `#!/bin/sh\ncat > /dev/null\necho '{"status":"ok","result":"${word}"}'\n`;
@@ -55,7 +55,7 @@ beforeAll(async () => {
     await mkdir(dirname(plugin(name)), { recursive: true });
     await writeFile(plugin(name), text);
   }
-  expect(await command('lock')).toMatchObject({ status: 0, document: { ok: true, number: 1, strict: true } });
+  expect(await command('lock')).toMatchObject({ status: 0, json: { ok: true, number: 1, strict: true } });
   await gateway.start();
   return async () => {
     await gateway.discard();
@@ -113,11 +113,11 @@ test('a reload of what was not locked is refused with a line for each finding, a
   const { body } = await gateway.call('GET', '/system/doctor');
   const failed = (body['checks'] as { name: string; passed: boolean }[]).filter(({ passed }) => !passed);
   expect(failed.map(({ name }) => name)).toEqual(['seal']);
-  expect(await command('check')).toMatchObject({ status: 78, document: { ok: false, problems: messages } });
+  expect(await command('check')).toMatchObject({ status: 78, json: { ok: false, problems: messages } });
 });
 
 test('a new lock lets the new code in, without a restart', async () => {
-  expect(await command('lock')).toMatchObject({ status: 0, document: { number: 2 } });
+  expect(await command('lock')).toMatchObject({ status: 0, json: { number: 2 } });
   expect((await gateway.call('POST', '/system/reload')).status).toBe(200);
   expect(resultOf(await gateway.finished('idle/handle'))).toBe('other');
   expect((await gateway.call('GET', '/system/doctor')).body['checks']).toContainEqual({
@@ -142,8 +142,8 @@ function plugin(name: string): string {
   return join(gateway.directory, 'plugins', name);
 }
 
-function command(word: 'lock' | 'check'): Promise<Ran> {
-  return runCommand(['config', word, '--config', gateway.directory, '--json'], environment);
+function command(word: 'lock' | 'check'): Promise<Outcome> {
+  return headgate(['config', word, '--config', gateway.directory, '--json'], { env: environment });
 }
 
 function resultOf(job: Job): unknown {
