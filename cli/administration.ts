@@ -3,11 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Gauges } from '../actors/job/gauges.ts';
 import { settledLately } from '../actors/job/minutes.ts';
 import type { IdleReply, QueueReply } from '../actors/job/protocol.ts';
-import { type Findings, selfcheck } from '../actors/job/selfcheck.ts';
+import { type Findings, lookedMax, selfcheck } from '../actors/job/selfcheck.ts';
+import { type KeySource, keyVariable, readUnlockKey } from '../actors/vault/unlock-key.ts';
+import { checkTrail, examineVault } from '../actors/vault/view.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
 import type { Administration, ReloadReply } from '../http/administration.ts';
 import type { Link } from '../runtime/link.ts';
+import { inSlices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import { examine } from './doctor.ts';
 
@@ -33,7 +36,15 @@ export function openAdministration(parts: AdministrationParts): Administration {
       const reply = await link.ask<IdleReply | { readonly kind: 'refused' }>('job', { kind: 'ask_idle', ids });
       return reply.kind === 'idle' ? reply.ids : null;
     };
-    return selfcheck({ reader, askIdle, pause });
+    const { invariantsChecked, failures, detail } = await selfcheck({ reader, askIdle, pause });
+    const trail = checkTrail(reader, readUnlockKey(vaultKeys()), lookedMax);
+    const broken = await inSlices(trail, () => reader.refresh());
+    const own = broken === null ? [] : [{ invariant: 'vault_audit_is_whole', detail: broken }];
+    return { invariantsChecked: invariantsChecked + 1, failures: [...failures, ...own], detail };
+  }
+
+  function vaultKeys(): KeySource {
+    return { file: config().vault.keyFile, variable: process.env[keyVariable] };
   }
 
   return {
@@ -56,6 +67,10 @@ export function openAdministration(parts: AdministrationParts): Administration {
         startedAtMs,
         committedUs: newestCommitUs(reader),
         nodeVersion: process.versions.node,
+        vault() {
+          reader.refresh();
+          return examineVault(reader, readUnlockKey(vaultKeys()));
+        },
       }),
     selfcheck() {
       // Whoever asks while one is under way gets what that one finds.

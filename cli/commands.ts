@@ -24,7 +24,11 @@ import { startCommand } from './commands/start.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopwatchCommand } from './commands/stopwatch.ts';
 import { tokenNew } from './commands/token-new.ts';
+import { vaultAudit } from './commands/vault-audit.ts';
+import { vaultInit } from './commands/vault-init.ts';
 import { principalAdd, principalPurge, principalRevoke, principalRoll } from './commands/vault-principal.ts';
+import { vaultResetAdminToken } from './commands/vault-reset-admin-token.ts';
+import { vaultRotateKey } from './commands/vault-rotate-key.ts';
 import { secretRevoke, secretRoll, secretSet } from './commands/vault-secret.ts';
 import { versionCommand } from './commands/version.ts';
 
@@ -51,6 +55,10 @@ export const commands: readonly CommandDeclaration[] = [
   jobWatch,
   eventsCommand,
   stopwatchCommand,
+  vaultInit,
+  vaultAudit,
+  vaultRotateKey,
+  vaultResetAdminToken,
   principalAdd,
   principalRoll,
   principalRevoke,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { VaultCondition } from '../actors/vault/view.ts';
 import { isLoopback } from '../config/address.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
@@ -30,6 +31,8 @@ export type DoctorOptions = {
   /** The newest commit of the ledger that settled something; null: none. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
+  /** Looks at the vault on disk. */
+  readonly vault: () => VaultCondition;
 };
 
 type Finding = { readonly passed: boolean; readonly detail: string };
@@ -49,7 +52,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['plugins', () => checkPlugins(problems, warnings, config)],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
-    ['vault', () => checkVault(config.vault.keyFile)],
+    ['vault', () => checkVault(config.vault.keyFile, options.vault())],
     ['listen_exposure', () => checkExposure(config)],
     ['clock', () => checkClock(options)],
     ['node_version', () => checkNode(options.nodeVersion)],
@@ -135,16 +138,18 @@ async function checkPlugins(
   return gone.length > 0 ? failed(lines(gone)) : passed(`${plugins.length} plugins`);
 }
 
-/** The file of the unlock key is for its owner alone. */
-async function checkVault(keyFile: string): Promise<Finding> {
+/** The file of the unlock key is for its owner alone, and every record opens with it. */
+async function checkVault(keyFile: string, vault: VaultCondition): Promise<Finding> {
   const key = await stat(keyFile).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
   });
-  if (key === null) return passed('not initialised');
-  return (key.mode & 0o077) === 0
-    ? passed(keyFile)
-    : failed(`others than its owner may use ${keyFile}: set its mode to 0600`);
+  if (key !== null && (key.mode & 0o077) !== 0) {
+    return failed(`others than its owner may use ${keyFile}: set its mode to 0600`);
+  }
+  if (vault.kind === 'sealed') return failed(lines(vault.problems));
+  if (vault.kind === 'absent') return passed('not initialised');
+  return passed(`${vault.principals} principals, ${vault.secrets} secrets`);
 }
 
 function endpointsOf({ webhooks: { endpoints } }: Config): string {

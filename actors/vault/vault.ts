@@ -24,7 +24,7 @@ export type Opening =
 /** Reads all that the vault holds. `unlockKey`: its bytes, or why there are none. */
 export function openVault(reader: Reader, unlockKey: Uint8Array | string, random: Random): Opening {
   const wrapped = readWrapped(reader);
-  if (!wrapped) return isEmpty(reader) ? { kind: 'absent' } : sealedBy('vault: the keyring is missing');
+  if (!wrapped) return hasRemains(reader) ? sealedBy(keyringMissing) : { kind: 'absent' };
   if (typeof unlockKey === 'string') return sealedBy(unlockKey);
   const keyring = unwrapKeyring(unlockKey, wrapped);
   if (!keyring) return sealedBy('vault: the keyring does not open with this unlock key');
@@ -42,9 +42,11 @@ function sealedBy(problem: string): Opening {
   return { kind: 'sealed', problems: [problem] };
 }
 
-/** Whether nothing is left of a vault either. */
-function isEmpty(reader: Reader): boolean {
-  return reader.count('vault') + reader.count('vault_audit') + reader.count('vault_secrets') === 0;
+export const keyringMissing = 'vault: the keyring is missing';
+
+/** Whether anything is there of a vault. */
+export function hasRemains(reader: Reader): boolean {
+  return (['vault', 'vault_audit', ...entityTables] as const).some(table => reader.count(table) > 0);
 }
 
 function readContents(reader: Reader, { dataKey, contents: version }: Keyring): Contents | null {

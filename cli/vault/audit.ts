@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type AuditRecord, checkAuditEnd, walkAudit } from '../../actors/vault/audit.ts';
 import { type Keyring, readWrapped, unwrapKeyring } from '../../actors/vault/keyring.ts';
 import { nextKeyFile, readUnlockKey } from '../../actors/vault/unlock-key.ts';
+import { hasRemains, keyringMissing } from '../../actors/vault/vault.ts';
 import { openReader } from '../../runtime/store/lmdb.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type VaultPlace, VaultRefused } from './offline.ts';
@@ -46,7 +47,9 @@ export function auditOf(reader: Reader, keys: VaultPlace['keys'], filter: AuditF
 
 function keyringOf(reader: Reader, keys: VaultPlace['keys']): Keyring {
   const wrapped = readWrapped(reader);
-  if (!wrapped) throw new VaultRefused('there is no vault: headgate vault init makes one');
+  if (!wrapped) {
+    throw new VaultRefused(hasRemains(reader) ? keyringMissing : 'there is no vault: headgate vault init makes one');
+  }
   const sources = keys.variable === undefined ? [keys, { ...keys, file: nextKeyFile(keys.file) }] : [keys];
   const found = sources.map(readUnlockKey);
   const opened = found.map(key => (typeof key === 'string' ? null : unwrapKeyring(key, wrapped)));

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { auditStart } from '../../actors/vault/audit.ts';
 import { keyBytes } from '../../actors/vault/barrier.ts';
-import { type Keyring, readWrapped } from '../../actors/vault/keyring.ts';
+import type { Keyring } from '../../actors/vault/keyring.ts';
 import { readUnlockKey, takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
-import { Vault } from '../../actors/vault/vault.ts';
+import { hasRemains, Vault } from '../../actors/vault/vault.ts';
 import { mintAdminToken } from './admin-token.ts';
 import { closeWith, type VaultPlace, VaultRefused, withStore } from './offline.ts';
 
@@ -20,8 +20,7 @@ export type MadeVault = {
 export function initVault(place: VaultPlace): MadeVault {
   const { file, variable } = place.keys;
   return withStore(place, store => {
-    const remains = store.count('vault') + store.count('vault_audit') + store.count('vault_secrets');
-    if (readWrapped(store) || remains > 0) throw new VaultRefused(`${place.statePath} has a vault already`);
+    if (hasRemains(store)) throw new VaultRefused(`${place.statePath} has a vault already`);
     const isFile = variable === undefined;
     if (isFile && existsSync(file)) throw new VaultRefused(`${file} exists already: it is not overwritten`);
     const unlockKey = isFile ? randomBytes(keyBytes) : readUnlockKey(place.keys);

@@ -66,6 +66,7 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
   ['clock', ({ nowMs }) => ({ nowMs: nowMs + 60_000 })],
   ['clock', ({ nowMs }) => ({ committedUs: (nowMs + 60_000) * 1000 })],
   ['node_version', () => ({ nodeVersion: '18.19.1' })],
+  ['vault', () => ({ vault: () => ({ kind: 'sealed', problems: ['vault_secrets: s is missing'] }) })],
   [
     'webhooks',
     () => ({
@@ -106,5 +107,6 @@ function soundOptions(): DoctorOptions {
     startedAtMs: nowMs - 1_000,
     committedUs: null,
     nodeVersion: '20.11.0',
+    vault: () => ({ kind: 'absent' }),
   };
 }

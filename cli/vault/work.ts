@@ -1,0 +1,25 @@
+// The commands that work on the state directory itself: where the vault is, and why it cannot be worked on.
+import { readConfiguration } from '../configuration.ts';
+import { exitStatus } from '../exit-status.ts';
+import { failure } from '../failure.ts';
+import type { Io } from '../io.ts';
+import type { VaultPlace } from './offline.ts';
+
+/** Does the work on the vault of the configuration that is found. */
+export async function withVault<T>(config: string | undefined, io: Io, work: (place: VaultPlace) => T): Promise<T> {
+  const { placeOf, VaultRefused } = await import('./offline.ts');
+  const { StoreHeld } = await import('../../runtime/store/lmdb.ts');
+  const place = placeOf(await readConfiguration(config, io), io.env);
+  try {
+    return work(place);
+  } catch (error) {
+    if (error instanceof VaultRefused) {
+      throw failure(exitStatus.failed, 'vault_refused', 'Not done', error.message, error);
+    }
+    if (error instanceof StoreHeld) {
+      const detail = `the service must be stopped first: ${place.statePath} is in use by process ${error.holder.pid}`;
+      throw failure(exitStatus.busy, error.code, 'In use', detail, error);
+    }
+    throw error;
+  }
+}
