@@ -1,18 +1,10 @@
 // The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
 
-import { isBlank, search } from '../actors/index/search.ts';
+import { type Found, isBlank, search } from '../actors/index/search.ts';
 import { matchesBody, parseQuery } from '../actors/index/words.ts';
 import { isBefore } from '../actors/job/journal.ts';
 import { listJobs } from '../actors/job/listing.ts';
-import {
-  entryFilter,
-  findLogs,
-  type LogView,
-  logsAt,
-  logsOfJob,
-  matchesLog,
-  type Places,
-} from '../actors/job/log-view.ts';
+import { entryFilter, findLogs, type LogView, logsAt, logsOfJob, matchesLog } from '../actors/job/log-view.ts';
 import { Names } from '../actors/job/names.ts';
 import type { Engine, LogPage, LogsWanted } from '../http/engine.ts';
 import { parseId } from '../runtime/ids.ts';
@@ -30,21 +22,22 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): Pick
   function* logs(wanted: LogsWanted): Sliced<LogPage> {
     if (wanted.jobId !== null) return ofJob(wanted, wanted.jobId);
     const { limit } = wanted;
-    const { places, total } = yield* find(wanted);
+    const { places, total, unsearched } = yield* find(wanted);
     return {
       logs: logsAt(reader, names, places.slice(0, limit)),
       total,
+      unsearched,
       next: places.length > limit ? places[limit - 1]! : null,
     };
   }
 
-  function* find(wanted: LogsWanted): Sliced<Places> {
+  function* find(wanted: LogsWanted): Sliced<Found> {
     const entries = entryFilter(names, wanted);
-    if (!entries) return { places: [], total: 0 };
+    if (!entries) return { places: [], total: 0, unsearched: 0 };
     const { query, limit, before } = wanted;
     if (query !== null && !isBlank(query))
       return yield* search(reader, index(), { query, entries, limit: limit + 1, before });
-    return yield* findLogs(reader, wanted, entries, wanted.limit + 1, wanted.before);
+    return { ...(yield* findLogs(reader, wanted, entries, wanted.limit + 1, wanted.before)), unsearched: 0 };
   }
 
   function ofJob(wanted: LogsWanted, jobId: string): LogPage {
@@ -55,7 +48,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): Pick
     const { before, limit } = wanted;
     const behind = before ? all.filter(log => isBefore(log, before)) : all;
     const page = behind.slice(0, limit);
-    return { logs: page, total: all.length, next: behind.length > limit ? page.at(-1)! : null };
+    return { logs: page, total: all.length, unsearched: 0, next: behind.length > limit ? page.at(-1)! : null };
   }
 
   return {

@@ -39,7 +39,13 @@ export type LogsWanted = LogFilter & {
   readonly before: Place | null;
 };
 /** `next`: the last place of the page, when there is more behind it. */
-export type LogPage = { readonly logs: readonly LogView[]; readonly total: number; readonly next: Place | null };
+export type LogPage = {
+  readonly logs: readonly LogView[];
+  readonly total: number;
+  readonly next: Place | null;
+  /** Logs that a search has not looked at: they ended just now, and are too many to be read without the index. */
+  readonly unsearched: number;
+};
 
 /** Why a caller need not wait for its run any longer. */
 export type OnOver = (how: 'settled' | 'stopped') => void;

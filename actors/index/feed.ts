@@ -1,13 +1,11 @@
 // Feeds the journal to its consumers, and keeps for each how far it has come, in the commit that holds what it made of the entries.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { asBuffer, entriesOf, type JournalEntry, readPruned, readUs, usKey } from '../job/journal.ts';
+import { entriesOf, type JournalEntry, readPruned, readUs, usKey } from '../job/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
+import { type Position, positionOf, positionRecord } from './position.ts';
 
 /** Entries that are handed over at once, unless one commit has more. */
 const entriesPerStep = 8192;
-
-/** The next entry to take: the first of this commit, or of a later one, that has at least this place. */
-type Position = { readonly atUs: number; readonly place: number };
 
 export class Feed {
   readonly #shelf: Shelf;
@@ -16,7 +14,7 @@ export class Feed {
 
   constructor(shelf: Shelf, consumers: readonly JournalConsumer[]) {
     this.#shelf = shelf;
-    this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(shelf, consumer.name)]));
+    this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(shelf.index, consumer.name)]));
   }
 
   /** Takes some of what ended up to this time. True while there is more. */
@@ -78,17 +76,4 @@ export class Feed {
     }
     return entries;
   }
-}
-
-function positionOf({ index }: Shelf, name: string): Position {
-  const value = index.get('positions', Buffer.from(name));
-  if (!value) return { atUs: 0, place: 0 };
-  return { atUs: readUs(value), place: asBuffer(value).readUInt32BE(8) };
-}
-
-function positionRecord({ atUs, place }: Position): Buffer {
-  const record = Buffer.alloc(12);
-  record.set(usKey(atUs), 0);
-  record.writeUInt32BE(place, 8);
-  return record;
 }

@@ -46,6 +46,10 @@ export class LogSet {
     for (let number = from; number < to; number++) this.put(number);
   }
 
+  get isEmpty(): boolean {
+    return this.bits.every(word => word === 0);
+  }
+
   get count(): number {
     let count = 0;
     for (const word of this.bits) count += ones(word);

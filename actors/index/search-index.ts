@@ -2,6 +2,7 @@
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { attemptOf, entryAt, type JournalEntry, usKey } from '../job/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
+import { facetsOf } from './facets.ts';
 import { chunkLogs, extended, LogSet } from './log-set.ts';
 import { numberKey, pageLogs, pagesPerChunk, postingKey, postingRange, Records, writeRecord } from './shelves.ts';
 import { textsOf, wordsOf } from './words.ts';
@@ -11,8 +12,11 @@ const gatheredMax = 400_000;
 /** Postings that are removed in one commit. */
 const removedMax = 20_000;
 
+/** Under which its position is kept. */
+export const searchName = 'search';
+
 export class SearchIndex implements JournalConsumer {
-  readonly name = 'search';
+  readonly name = searchName;
   readonly #shelf: Shelf;
   readonly #records: Records;
   /** The number of the next log. */
@@ -49,7 +53,7 @@ export class SearchIndex implements JournalConsumer {
     // It was pruned meanwhile.
     if (!attempt) return;
     const number = this.#next % chunkLogs;
-    const words = new Set<string>();
+    const words = new Set(facetsOf(entry));
     for (const text of textsOf(attempt.body)) for (const word of wordsOf(text)) words.add(word);
     for (const word of words) {
       const numbers = this.#gathered.get(word);

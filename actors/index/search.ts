@@ -1,9 +1,13 @@
 // Searching, on any thread: chunk by chunk from the newest, so that a long search can be put off between two of them.
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { attemptOf, type EntryFilter, entryAt, isBefore, matchesEntry, type Place, usKey } from '../job/journal.ts';
+import { attemptOf, type EntryFilter, entryAt, isBefore, type Place, usKey } from '../job/journal.ts';
+import { wantedFacets } from './facets.ts';
 import { chunkLogs, LogSet } from './log-set.ts';
-import { numberKey, pageLogs, postingKey, postingRange, Records, recordBytes } from './shelves.ts';
+import { positionOf } from './position.ts';
+import { searchName } from './search-index.ts';
+import { numberKey, postingKey, postingRange, Records } from './shelves.ts';
+import { searchTail } from './tail.ts';
 import { matchesBody, type Phrase, parseQuery, type Wanted } from './words.ts';
 
 /** What is searched for, and which of it is wanted. */
@@ -23,27 +27,34 @@ export function isBlank(query: string): boolean {
   return parseQuery(query).length === 0;
 }
 
-/** Where the logs stand that match, newest first, and how many match in all. */
+/** Where the logs stand that match, newest first, at most as many as were asked for; how many match in all; see `TailFound`. */
+export type Found = { readonly places: readonly Place[]; readonly total: number; readonly unsearched: number };
+
 export function* search(
   ledger: Reader,
   index: Reader<IndexTable>,
   { query, entries, limit, before }: Search,
-): Sliced<{ readonly places: readonly Place[]; readonly total: number }> {
+  tailMax?: number,
+): Sliced<Found> {
   const phrases = parseQuery(query);
+  const facets = wantedFacets(entries);
+  // The index may grow meanwhile: what stands before this position is looked up in it, the rest in the journal.
+  const position = positionOf(index, searchName);
+  const tail = yield* searchTail(ledger, position, phrases, entries, tailMax);
+  const places = tail.places.filter(place => before === null || isBefore(place, before)).slice(0, limit);
+  let total = tail.places.length;
   const records = new Records(index);
   const from = Math.max(records.bounds.first, records.rank({ atUs: entries.fromUs, place: 0 }));
-  const to = records.rank({ atUs: entries.toUs + 1, place: 0 });
-  const places: Place[] = [];
-  let total = 0;
+  const end = { atUs: entries.toUs + 1, place: 0 };
+  const to = records.rank(isBefore(position, end) ? position : end);
   for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
     const first = chunk * chunkLogs;
     const found = yield* findWords(index, chunk, phrases);
-    if (found) {
+    if (found && keepFacets(found, index, chunk, facets)) {
       const pruned = index.get('pruned', numberKey(chunk));
       if (pruned) dropAll(found, pruned);
       clip(found, from - first, to - first);
       records.refresh();
-      if (entries.status >= 0 || entries.commands || entries.submitter >= 0) keepWanted(found, records, first, entries);
       if (phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
       total += found.count;
       for (const number of found.down()) {
@@ -54,7 +65,7 @@ export function* search(
     }
     yield;
   }
-  return { places, total };
+  return { places, total, unsearched: tail.unsearched };
 }
 
 /** The logs of a chunk that have every word; null when none has. */
@@ -106,11 +117,22 @@ function clip(found: LogSet, from: number, to: number): void {
   found.keep(inside);
 }
 
-function keepWanted(found: LogSet, records: Records, first: number, entries: EntryFilter): void {
-  for (const number of found.down()) {
-    const page = records.page(Math.floor((first + number) / pageLogs));
-    if (!matchesEntry(entries, page, ((first + number) % pageLogs) * recordBytes)) found.remove(number);
+/** Only those that stand under a wanted facet of each kind; false when none does. */
+function keepFacets(
+  found: LogSet,
+  index: Reader<IndexTable>,
+  chunk: number,
+  facets: readonly (readonly string[])[],
+): boolean {
+  for (const alternatives of facets) {
+    const having = new LogSet();
+    for (const facet of alternatives) {
+      const stored = index.get('postings', postingKey(chunk, facet));
+      if (stored) having.add(stored);
+    }
+    found.keep(having);
   }
+  return !found.isEmpty;
 }
 
 /** Words that must stand side by side: the logs that have all of them are read. */

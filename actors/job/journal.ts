@@ -39,6 +39,15 @@ export class JournalEntry {
     this.#at = place * journalEntryBytes;
   }
 
+  /** Whether the filter wants it, its time aside. */
+  matches(filter: EntryFilter): boolean {
+    return matchesEntry(filter, this.#bytes, this.#at);
+  }
+
+  get statusCode(): number {
+    return this.#bytes[this.#at + statusAt]!;
+  }
+
   /** The job's id, 16 bytes; a view. */
   get id(): Uint8Array {
     return this.#bytes.subarray(this.#at, this.#at + 16);

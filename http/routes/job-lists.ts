@@ -61,6 +61,10 @@ const logSchema = Type.Object({
   result: Type.Optional(Type.Object({})),
 });
 
+const unsearched = Type.Optional(
+  Type.Integer({ description: 'Of a search: how many logs of the last moments it has not looked at yet.' }),
+);
+
 const getJobs = route({
   method: 'GET',
   path: '/jobs',
@@ -111,7 +115,7 @@ const getLogs = route({
   answers: {
     200: {
       description: 'A page of the logs, and how many match in all.',
-      schema: Type.Object({ logs: Type.Array(logSchema), total, next_cursor: nextCursor }),
+      schema: Type.Object({ logs: Type.Array(logSchema), total, unsearched, next_cursor: nextCursor }),
     },
   },
   find: () => null,
@@ -154,9 +158,12 @@ function writeJobs({ rows, total: count, more }: JobPage): string {
   return `{"jobs":[${rows.map(writeJobRow).join(',')}],"total":${count}${next}}`;
 }
 
-function writeLogs({ logs, total: count, next }: LogPage, detail: 'bare' | 'plain' | 'result'): string {
+function writeLogs(
+  { logs, total: count, next, unsearched: left }: LogPage,
+  detail: 'bare' | 'plain' | 'result',
+): string {
   const more = next ? `,"next_cursor":"${logsCursor.write(placeBytes(next))}"` : '';
-  return `{"logs":[${logs.map(log => writeLog(log, detail)).join(',')}],"total":${count}${more}}`;
+  return `{"logs":[${logs.map(log => writeLog(log, detail)).join(',')}],"total":${count}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
 }
 
 function placeBytes({ atUs, place }: Place): Buffer {

@@ -20,7 +20,7 @@ import {
 export const mapBytesMax = 256 * 2 ** 30;
 const formatVersion = 3;
 /** An index of another format is made again from the ledger. */
-const indexFormatVersion = 1;
+const indexFormatVersion = 2;
 
 /** The state directory is held by another running process. */
 export class StoreHeld extends Error {

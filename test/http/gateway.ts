@@ -206,7 +206,7 @@ export class MemoryEngine implements Engine {
   }
 
   listLogs(): LogPage {
-    return { logs: [], total: 0, next: null };
+    return { logs: [], total: 0, next: null, unsearched: 0 };
   }
 
   queueDepth(): number {

@@ -2,8 +2,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Feed } from '../../actors/index/feed.ts';
 import { chunkLogs } from '../../actors/index/log-set.ts';
+import { search } from '../../actors/index/search.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { openLists } from '../../cli/lists.ts';
+import { inSlices } from '../../runtime/slices.ts';
 import { Ledger } from './ledger.ts';
 import { storages } from './storage.ts';
 
@@ -41,7 +43,23 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
   expect(await total('n5')).toEqual([1, 1]);
   expect(await total(`n${jobs - 1}`)).toEqual([1, 1]);
   expect(await total('"common n7"')).toEqual([1, 1]);
-  ledger.prune(2 * blockJobs);
+  // What the index has not taken yet is read from the journal, but not without end.
+  ledger.add({
+    plugin: 'p1',
+    command: 'handle',
+    submittedBy: 'api:one',
+    jobs: ['late', 'later', 'latest'].map(error => ({
+      attempts: [{ status: 'failed' as const, error }],
+      end: 'over' as const,
+    })),
+  });
+  const late = (tailMax: number) => {
+    const entries = { status: -1, commands: null, submitter: -1, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER - 1 };
+    return inSlices(search(store, index, { query: 'late*', entries, limit: 5, before: null }, tailMax), () => {});
+  };
+  expect(await late(3)).toMatchObject({ total: 3, unsearched: 0 });
+  expect(await late(2)).toMatchObject({ total: 2, unsearched: 1 });
+  ledger.prune(2 * blockJobs + 3);
   follow();
   expect(await total('common')).toEqual([2 * blockJobs, 3]);
   expect(await total('first')).toEqual([2, 2]);

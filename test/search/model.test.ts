@@ -73,8 +73,8 @@ test.each(storages)(
       fc.asyncProperty(
         history,
         fc.array(asked, { minLength: 1, maxLength: 5 }),
-        fc.boolean(),
-        async (steps, queries, late) => {
+        fc.constantFrom('after each step', 'at the end', 'never', 'but for the last step'),
+        async (steps, queries, indexed) => {
           const { store, index, close } = open();
           const ledger = new Ledger(store);
           const shelf = { ledger: ledger.store, index };
@@ -83,15 +83,19 @@ test.each(storages)(
             while (feed.take(ledger.journalUs));
             while (feed.prune());
           };
-          for (const step of steps) {
+          for (const [n, step] of steps.entries()) {
+            const takes =
+              indexed === 'after each step' || (indexed === 'but for the last step' && n < steps.length - 1);
             if ('prune' in step) ledger.prune(step.prune);
             else ledger.add(step);
-            if (late) continue;
+            if (!takes) continue;
             follow();
             // As after a start.
             feed = new Feed(shelf, [new SearchIndex(shelf)]);
           }
-          follow();
+          // What was pruned is forgotten in any case: it is not listed either.
+          if (indexed === 'at the end') follow();
+          else while (feed.prune());
           const lists = openLists(ledger.store, () => index);
           for (const { terms, plugin, submittedBy, status, limit } of queries) {
             const query = terms.map(each => each.query).join(' ');

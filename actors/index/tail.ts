@@ -1,0 +1,50 @@
+// The logs that the index has not taken yet: read from the journal itself, so that what is listed is found at once.
+import type { Sliced } from '../../runtime/slices.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { attemptOf, type EntryFilter, entriesOf, type Place, readUs, usKey } from '../job/journal.ts';
+import type { Position } from './position.ts';
+import { matchesBody, type Phrase } from './words.ts';
+
+/** Logs of the tail whose words are looked at: some tenths of a second of work. The index is rarely so far behind. */
+export const tailLogsMax = 20_000;
+/** Commits that are read in one go, and logs whose words are looked at. */
+const commitsPerStep = 256;
+const logsPerStep = 64;
+
+/** Newest first. `unsearched`: logs that the index has yet to take, and that were too many to look at. */
+export type TailFound = { readonly places: readonly Place[]; readonly unsearched: number };
+
+export function* searchTail(
+  ledger: Reader,
+  from: Position,
+  phrases: readonly Phrase[],
+  wanted: EntryFilter,
+  logsMax = tailLogsMax,
+): Sliced<TailFound> {
+  const places: Place[] = [];
+  let looked = 0;
+  let unsearched = 0;
+  const fromUs = Math.max(from.atUs, wanted.fromUs);
+  for (let toUs = wanted.toUs + 1; toUs > fromUs; ) {
+    const range = { from: usKey(fromUs), to: usKey(toUs), reverse: true, limit: commitsPerStep };
+    const commits = Array.from(ledger.scan('journal', range), ({ key, value }) => [readUs(key), value] as const);
+    for (const [atUs, value] of commits) {
+      for (const entry of entriesOf(atUs, value).reverse()) {
+        if (atUs === from.atUs && entry.place < from.place) continue;
+        if (!entry.telling || !entry.matches(wanted)) continue;
+        if (looked === logsMax) {
+          unsearched++;
+          continue;
+        }
+        looked++;
+        const attempt = attemptOf(ledger, entry);
+        if (attempt && matchesBody(phrases, attempt.body)) places.push({ atUs, place: entry.place });
+        if (looked % logsPerStep === 0) yield;
+      }
+    }
+    if (commits.length < commitsPerStep) break;
+    toUs = commits.at(-1)![0];
+    yield;
+  }
+  return { places, unsearched };
+}
