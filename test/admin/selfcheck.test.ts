@@ -153,7 +153,8 @@ describe('Of a store with jobs of every kind', () => {
     expect({ status, failures }).toEqual({ status: 'ok', failures: [] });
     expect(detail).toMatch(/blocks: all \d+.*counters: all.*running jobs: all 1/);
     const broken = new Set(groups.flatMap(group => Object.keys(group)));
-    expect(checked).toBe(broken.size + 1);
+    // Running jobs, and the audit trail of the vault, are seen to fail elsewhere.
+    expect(checked).toBe(broken.size + 2);
   });
 
   test('it tells of a running job that no worker has', async () => {
