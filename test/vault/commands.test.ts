@@ -1,0 +1,168 @@
+// The commands that work on the vault itself, beside a stopped service; and what kill -9 leaves of a change of keys.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { nextKeyFile } from '../../actors/vault/unlock-key.ts';
+import { readAudit } from '../../cli/vault/audit.ts';
+import { heldVault, withStore } from '../../cli/vault/offline.ts';
+import { openStore } from '../../runtime/store/lmdb.ts';
+import { headgate, type Outcome } from '../cli/headgate.ts';
+import { placeIn } from './service.ts';
+
+let directory = '';
+let place = placeIn('');
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'headgate-vault-'));
+  place = placeIn(join(directory, 'data'));
+  const made = directory;
+  writeFileSync(join(made, 'config.yaml'), '{}');
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+});
+
+function vault(words: string, env: { readonly [name: string]: string } = {}): Promise<Outcome> {
+  return headgate(['vault', ...words.split(' '), '--config', directory, '--json'], { env });
+}
+
+function opens(keys = place.keys): boolean {
+  return withStore({ ...place, keys }, store => {
+    try {
+      heldVault(store, keys);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+test('init makes key file and vault, prints the admin token once, and overwrites nothing', async () => {
+  const { status, json } = await vault('init');
+  expect({ status, json }).toEqual({
+    status: 0,
+    json: { admin_token: expect.stringMatching(/^hga_[\w-]{43}$/), key_file: place.keys.file },
+  });
+  const { size, mode } = statSync(place.keys.file);
+  expect([size, mode & 0o777]).toEqual([32, 0o600]);
+  expect(opens()).toBe(true);
+  const before = readFileSync(place.keys.file);
+  expect((await vault('init')).status).toBe(1);
+  expect(readFileSync(place.keys.file)).toEqual(before);
+});
+
+test('init does not overwrite a key file that has no vault', async () => {
+  withStore(place, () => {});
+  writeFileSync(place.keys.file, 'something');
+  expect((await vault('init')).status).toBe(1);
+  expect(readFileSync(place.keys.file, 'utf8')).toBe('something');
+});
+
+test('beside a running service init is refused, naming its process', async () => {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const store = openStore(place.statePath);
+  const owner = JSON.parse(Buffer.from(store.get('meta', Buffer.from('owner'))!).toString());
+  const batch = store.batch();
+  const other = { ...owner, pid: child.pid, startTicks: null, bootId: null };
+  batch.put('meta', Buffer.from('owner'), Buffer.from(JSON.stringify(other)));
+  store.commit(batch);
+  for (const words of ['init', 'rotate-key', 'reset-admin-token']) {
+    const { status, stderr } = await vault(words);
+    expect([status, stderr]).toEqual([75, expect.stringContaining(`in use by process ${child.pid}`)]);
+  }
+});
+
+test('rotate-key: the old key opens nothing, and the trail goes on', async () => {
+  await vault('init');
+  const old = join(directory, 'old.key');
+  copyFileSync(place.keys.file, old);
+  expect(await vault('rotate-key')).toMatchObject({ status: 0, json: { rotated: true, key_file: place.keys.file } });
+  expect([opens(), opens({ file: old, variable: undefined })]).toEqual([true, false]);
+  const { records, broken } = readAudit(place, {});
+  expect([records.map(({ op }) => op), broken]).toEqual([['vault.init', 'key.rotate'], null]);
+});
+
+test('with the key in the environment no file is made, and a new key is shown before it is in force', async () => {
+  const env = { HEADGATE_VAULT_KEY: 'ab'.repeat(32) };
+  expect((await vault('init', env)).json).toMatchObject({ key_file: null });
+  expect(existsSync(place.keys.file)).toBe(false);
+  const { status, stderr } = await vault('rotate-key', env);
+  const [fresh] = /^[\da-f]{64}$/m.exec(stderr) ?? [''];
+  expect([status, fresh.length]).toEqual([0, 64]);
+  const at = (variable: string) => opens({ ...place.keys, variable });
+  expect([at(fresh), at(Buffer.from(fresh, 'hex').toString('base64')), at(env.HEADGATE_VAULT_KEY)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+});
+
+test('a lost admin token is replaced', async () => {
+  const { json: made } = await vault('init');
+  const { status, json } = await vault('reset-admin-token');
+  expect(status).toBe(0);
+  expect(json.admin_token).not.toBe(made.admin_token);
+});
+
+test('audit prints, filters and verifies', async () => {
+  expect((await vault('audit')).status).toBe(1);
+  await vault('init');
+  await vault('reset-admin-token');
+  const { status, json } = await vault('audit');
+  expect(status).toBe(0);
+  expect(json).toMatchObject({
+    records: [
+      { seq: 1, op: 'vault.init' },
+      { seq: 2, actor: 'command' },
+    ],
+    verified: true,
+  });
+  expect((await vault('audit --op vault.init')).json.records).toHaveLength(1);
+  const shown = await headgate(['vault', 'audit', '--config', directory]);
+  expect(shown.stdout).toMatch(/^seq +at +actor.*\n +1 .* command +vault\.init/m);
+  const store = openStore(place.statePath);
+  const batch = store.batch();
+  batch.remove('vault_audit', Buffer.from('0000000000000001', 'hex'));
+  store.commit(batch);
+  store.close();
+  const { status: after, json: told, stderr } = await vault('audit');
+  expect([after, told.verified]).toEqual([1, false]);
+  expect(stderr).toContain('records 1 to 1 are missing');
+});
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+test('kill -9 while keys are changed leaves a vault that opens under exactly one key', async () => {
+  await vault('init');
+  const loop = `
+    import { rotateKey } from './dist/cli/vault/rotate-key.js';
+    process.stdout.write('.');
+    for (;;) { rotateKey(${JSON.stringify(place)}, () => {}); process.stdout.write('.'); }`;
+  for (let cycle = 0; cycle < 5; cycle++) {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', loop], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const gone = once(child, 'close');
+    let rounds = 0;
+    for await (const dots of child.stdout) {
+      rounds += dots.length;
+      if (rounds > cycle) break;
+    }
+    child.kill('SIGKILL');
+    await gone;
+    const candidates = [place.keys.file, nextKeyFile(place.keys.file)].filter(existsSync).map((file, i) => {
+      const copy = join(directory, `copy-${i}`);
+      copyFileSync(file, copy);
+      return copy;
+    });
+    // What is read beside it, before anything is settled.
+    expect(readAudit(place, {}).broken).toBeNull();
+    expect(candidates.filter(file => opens({ file, variable: undefined }))).toHaveLength(1);
+    expect(opens()).toBe(true);
+    expect(existsSync(nextKeyFile(place.keys.file))).toBe(false);
+  }
+});
