@@ -40,6 +40,8 @@ export type Command = {
   readonly outputSchema: JsonObject | null;
   readonly idempotent: boolean;
   readonly retrySafe: boolean;
+  /** Its `state_updates` take the place of the plugin's state, instead of being laid over it. */
+  readonly replacesState?: true;
   readonly consume: readonly string[];
   readonly emit: readonly { readonly event: string; readonly values: readonly string[] }[];
 };

@@ -186,7 +186,10 @@ function hosted({ name, manifest, config }: PluginInstance): HostedPlugin {
     ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
     config,
     commands: Object.fromEntries(
-      manifest.commands.map(command => [command.name, { inputSchema: command.inputSchema }]),
+      manifest.commands.map(({ name: command, inputSchema, replacesState }) => [
+        command,
+        { inputSchema, ...(replacesState ? { replacesState } : {}) },
+      ]),
     ),
   };
 }

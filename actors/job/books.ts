@@ -106,14 +106,17 @@ export class Books {
     return bytes;
   }
 
-  /** Lays updates over the state, key by key. Returns what is wrong when the state would get too large. */
-  updateState(instance: string, updates: Uint8Array): string | null {
-    const merged = { ...unpack<Record<string, Json>>(this.state(instance)), ...unpack<Record<string, Json>>(updates) };
-    const bytes = pack(merged);
+  /** Lays updates over the state, key by key, or puts them in its place. Returns what is wrong when the state would get too large. */
+  updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
+    const bytes = replaces ? updates.slice() : this.#merged(instance, updates);
     if (bytes.length > stateBytesMax)
       return `the plugin's state would take ${bytes.length} bytes; at most ${stateBytesMax} are kept`;
     this.#states.set(instance, { bytes, dirty: true });
     return null;
+  }
+
+  #merged(instance: string, updates: Uint8Array): Uint8Array {
+    return pack({ ...unpack<Record<string, Json>>(this.state(instance)), ...unpack<Record<string, Json>>(updates) });
   }
 
   /** Puts what gathered in this turn into its commit. */

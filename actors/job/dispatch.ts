@@ -203,7 +203,8 @@ export class Dispatcher {
     let { verdict, permanent, body } = outcome;
     if (verdict === 'ok') {
       if (hasPart(body, 'state_updates')) {
-        const refusal = desk.books.updateState(frame.lane.name, bodyPart(body, 'state_updates')!);
+        const updates = bodyPart(body, 'state_updates')!;
+        const refusal = desk.books.updateState(frame.lane.name, updates, frame.command.replacesState);
         if (refusal) {
           verdict = 'error';
           permanent = true;

@@ -19,6 +19,7 @@ export type Again = {
 export type CommandLane = {
   readonly name: string;
   readonly retrySafe: boolean;
+  readonly replacesState: boolean;
   readonly deadlineMs: number;
   readonly pace: Pace;
 };
@@ -45,10 +46,10 @@ export class Lane {
     this.instance = instance;
     const before = this.#commands;
     this.#commands = new Map(
-      (instance?.manifest.commands ?? []).map(({ name, retrySafe }) => [
-        name,
-        { name, retrySafe, deadlineMs: instance!.deadlineMs[name]!, pace: before.get(name)?.pace ?? new Pace() },
-      ]),
+      (instance?.manifest.commands ?? []).map(({ name, retrySafe, replacesState = false }) => {
+        const pace = before.get(name)?.pace ?? new Pace();
+        return [name, { name, retrySafe, replacesState, deadlineMs: instance!.deadlineMs[name]!, pace }];
+      }),
     );
   }
 

@@ -16,6 +16,7 @@ import {
   textOf,
   textsOf,
 } from '../source/tree.ts';
+import { replacingCommands } from './fact-outputs.ts';
 import { expandSchema } from './input-schema.ts';
 
 export function readCommands(
@@ -25,6 +26,7 @@ export function readCommands(
   report: Report,
 ): Command[] {
   const seen = new Map<string, Place>();
+  const replacing = replacingCommands(root, dialect);
   return itemsOf(nodeAt(root, 'commands')).map((node, index) => {
     const name = textOf(nodeAt(node, 'name')) ?? '';
     const place = placesAt(node, ['name']).value;
@@ -43,6 +45,7 @@ export function readCommands(
       outputSchema: schemaOf('output_schema'),
       idempotent: flagOf(nodeAt(node, 'idempotent')) ?? false,
       retrySafe: flagOf(nodeAt(node, 'retry_safe')) ?? true,
+      ...(replacing.has(name) ? { replacesState: true } : {}),
       consume: textsOf(nodeAt(node, 'values', 'consume')),
       emit: itemsOf(nodeAt(node, 'values', 'emit')).map(item => ({
         event: textOf(nodeAt(item, 'event')) ?? '',

@@ -76,8 +76,16 @@ export const manifestSchema = field.closedMap(
   'The manifest of a plugin.',
 );
 
+// Of this dialect alone: to another they are keys like any unknown one.
+const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age'];
+
 /** The same without the ban on unknown keys, for `ductile.plugin`. */
-export const openManifestSchema = withUnknownKeys(manifestSchema);
+export const openManifestSchema = withUnknownKeys({
+  ...manifestSchema,
+  properties: Object.fromEntries(
+    Object.entries(manifestSchema['properties'] as JsonObject).filter(([key]) => !ownKeys.includes(key)),
+  ),
+});
 
 function withUnknownKeys(schema: JsonObject): JsonObject {
   const entries = Object.entries(schema).flatMap(([key, value]) => {

@@ -80,7 +80,8 @@ function compose(
   place: Entrypoint,
 ): Manifest {
   const version = nodeAt(root, 'version');
-  const isPersistent = place.runtime === 'process' && textOf(nodeAt(root, 'mode')) === 'persistent';
+  const isPersistent =
+    dialect === 'headgate' && place.runtime === 'process' && textOf(nodeAt(root, 'mode')) === 'persistent';
   const persistent = {
     jobsMax: numberOf(nodeAt(root, 'max_jobs')) ?? null,
     ageMs: parseDuration(textOf(nodeAt(root, 'max_age'))) ?? null,

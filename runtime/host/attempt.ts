@@ -1,6 +1,8 @@
 // One attempt of a process plugin: a program of its own, request on stdin, response on stdout.
+import { answerOfDuctile } from './ductile.ts';
 import type { Mask } from './mask.ts';
 import type { Request } from './plugin-api.ts';
+import type { HostedPlugin } from './port.ts';
 import { endText, type Program, type ProgramEnd } from './program.ts';
 import { describe, type Settled, settleAnswer, settleFailure, timeOutReason } from './response.ts';
 import { Tail } from './tail.ts';
@@ -12,12 +14,13 @@ export const timerMsMax = 2 ** 31 - 1;
 
 /** Asks the program once. At the deadline it is ended. */
 export async function runAttempt(
+  plugin: HostedPlugin,
   program: Program,
   request: Request,
   deadlineMs: number,
   mask: Mask | null,
 ): Promise<Settled> {
-  if (!program.hasStarted) return settleEnd(await program.ended, '', {}, mask);
+  if (!program.hasStarted) return settleEnd(plugin, await program.ended, '', {}, mask);
   const stdout: Buffer[] = [];
   let stdoutBytes = 0;
   const stderr = new Tail(mask);
@@ -40,16 +43,22 @@ export async function runAttempt(
   const end = await program.ended;
   clearTimeout(deadline);
   const aside = { stderr: stderr.text() };
-  if (end.kind === 'refused') return settleEnd(end, '', aside, mask);
+  if (end.kind === 'refused') return settleEnd(plugin, end, '', aside, mask);
   if (isLate) return settleFailure(timeOutReason(deadlineMs), false, aside, 'timed_out', mask);
   if (stdoutBytes > stdoutBytesMax) return settleFailure(tooLongReason, false, aside, 'error', mask);
-  return settleEnd(end, Buffer.concat(stdout).toString().trim(), aside, mask);
+  return settleEnd(plugin, end, Buffer.concat(stdout).toString().trim(), aside, mask);
 }
 
 export const tooLongReason = `stdout has more than ${stdoutBytesMax} bytes`;
 
 /** Valid JSON counts, whatever the exit status. */
-function settleEnd(end: ProgramEnd, text: string, aside: { stderr?: string }, mask: Mask | null): Settled {
+function settleEnd(
+  plugin: HostedPlugin,
+  end: ProgramEnd,
+  text: string,
+  aside: { stderr?: string },
+  mask: Mask | null,
+): Settled {
   if (end.kind === 'refused') return settleFailure(end.reason, false);
   const permanent = end.code === permanentStatus;
   const how = endText(end);
@@ -62,6 +71,7 @@ function settleEnd(end: ProgramEnd, text: string, aside: { stderr?: string }, ma
     const what = mask === null ? `: ${describe(error)}` : '';
     return settleFailure(`the response is not JSON (${how})${what}`, permanent, aside, 'error', mask);
   }
+  if (plugin.dialect === 'ductile') answer = answerOfDuctile(answer);
   const settled = settleAnswer(answer, true, aside, mask);
   return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
 }

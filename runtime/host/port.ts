@@ -6,6 +6,13 @@ import type { Body } from './outcome.ts';
 /** SHA-256 in hex of the files of a directory, by their path in it, links resolved. */
 export type Digests = { readonly [path: string]: string };
 
+export type HostedCommand = {
+  /** JSON Schema of its payload (of `event.payload` for `handle`), or null. */
+  readonly inputSchema: JsonObject | null;
+  /** Its `state_updates` take the place of the plugin's state, instead of being laid over it. */
+  readonly replacesState?: true;
+};
+
 /** A plugin instance as a host needs it; plain data. */
 export type HostedPlugin = {
   readonly instance: string;
@@ -18,8 +25,7 @@ export type HostedPlugin = {
   /** What is loaded or started from the directory must be this; left out: anything may be. */
   readonly digests?: Digests;
   readonly config: JsonObject;
-  /** Command name -> JSON Schema of its payload (of `event.payload` for `handle`), or null. */
-  readonly commands: { readonly [command: string]: { readonly inputSchema: JsonObject | null } };
+  readonly commands: { readonly [command: string]: HostedCommand };
 };
 
 /** What jobs that stand side by side in a frame have in common. */

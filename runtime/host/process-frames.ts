@@ -70,10 +70,10 @@ export class ProcessFrames {
   }
 
   async #run(flight: Flight): Promise<void> {
-    const { frame } = flight;
+    const { frame, plugin } = flight;
     const { frameId } = frame.head;
     const mask = Mask.of(frame.secrets);
-    const state = new FrameState(frame.state, mask);
+    const state = new FrameState(frame.state, mask, plugin.commands[frame.command]?.replacesState);
     const slow = setTimeout(() => this.#takeBack(flight), slowMs);
     while (flight.next < flight.end) {
       const task = flight.next++;
@@ -107,7 +107,7 @@ export class ProcessFrames {
     try {
       await verifyEntrypoint(plugin);
       const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt);
-      const settled = await runAttempt(this.#programs.start(plugin), request, deadlineMs, mask);
+      const settled = await runAttempt(plugin, this.#programs.start(plugin), request, deadlineMs, mask);
       // It may run again: then nothing of it may be left.
       if (settled.verdict !== 'ok') await this.#programs.gone();
       return settled;

@@ -1,5 +1,6 @@
 // The request that a plugin gets, made of a task and its frame; the same object for both runtimes.
-import { type Json, type JsonObject, unpack } from '../packing.ts';
+import { type Json, unpack } from '../packing.ts';
+import { nameForDuctile, payloadForDuctile } from './ductile.ts';
 import type { Frame, Group } from './frame.ts';
 import type { Envelope, Request } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
@@ -21,7 +22,11 @@ export function makeRequest(
   const { command } = frame;
   const attempt = frame.attempt(task);
   const context = makeContext(group);
-  const data = plugin.dialect === 'ductile' ? asDuctile(plugin, command, job_id, group, context, payload) : payload;
+  let data = payload;
+  if (plugin.dialect === 'ductile') {
+    if (command === 'handle') data = payloadForDuctile(context, payload);
+    nameForDuctile(context, plugin.instance, group);
+  }
   const event = group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data);
   const secrets = frame.secrets === null ? null : unpack<{ [name: string]: string }>(frame.secrets);
   const asked = event ?? data;
@@ -68,31 +73,4 @@ function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: s
   const { timestamp } = group;
   if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
   return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };
-}
-
-/** Names that plugins of the ductile dialect read; returns the payload with the baggage laid under it. */
-function asDuctile(
-  plugin: HostedPlugin,
-  command: string,
-  jobId: string,
-  group: Group,
-  context: { [key: string]: Json },
-  payload: Json,
-): Json {
-  let data = payload;
-  if (command === 'handle' && isObject(payload)) {
-    const { pipeline: _p, step_id: _s, depth: _d, ...baggage } = context;
-    data = { ...baggage, ...payload };
-  }
-  context['ductile_plugin'] = plugin.instance;
-  context['ductile_command'] = command;
-  context['ductile_job_id'] = jobId;
-  context['ductile_pipeline'] = group.pipeline;
-  context['ductile_step_id'] = group.stepId;
-  context['ductile_depth'] = group.depth;
-  return data;
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -8,13 +8,15 @@ import { type Aside, type Settled, settleFailure } from './response.ts';
 export const stateBytesMax = 2 ** 20;
 
 export class FrameState {
+  readonly #replaces: boolean;
   #packed: Uint8Array;
   readonly #mask: Mask | null;
 
-  /** `mask`: of what is said of a task besides. */
-  constructor(packed: Uint8Array, mask: Mask | null) {
+  /** `mask`: of what is said of a task besides. `replaces`: updates take the place of the whole state, instead of being laid over it. */
+  constructor(packed: Uint8Array, mask: Mask | null, replaces = false) {
     this.#packed = packed;
     this.#mask = mask;
+    this.#replaces = replaces;
   }
 
   /** A copy of its own for every task. */
@@ -25,7 +27,7 @@ export class FrameState {
   /** Takes over the updates of a task that ended `ok`; one that would grow the state too much fails instead. */
   settle(settled: Settled, aside?: Aside): Settled {
     if (settled.stateUpdates === null) return settled;
-    const packed = pack({ ...this.fresh(), ...settled.stateUpdates });
+    const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });
     if (packed.length > stateBytesMax) {
       return settleFailure(
         `the state would have ${packed.length} bytes; at most ${stateBytesMax} are kept`,

@@ -9,6 +9,8 @@ export type PluginSource = string | ({ readonly code: string; readonly entrypoin
 
 export type Settings = {
   readonly plugins?: { readonly [name: string]: PluginSource };
+  /** Plugin roots besides that of `plugins`. */
+  readonly roots?: readonly string[];
   /** What the configuration says of plugins and instances. */
   readonly instances?: { readonly [name: string]: Data };
   readonly pipelines?: readonly Data[];
@@ -23,7 +25,17 @@ export const everythingToken = 'test-token-for-everything';
 
 /** Replaces the configuration in the directory. JSON is YAML. */
 export function writeConfiguration(directory: string, settings: Settings): void {
-  const { plugins = {}, instances = {}, pipelines = [], service, state, api, webhooks, tokens = [] } = settings;
+  const {
+    plugins = {},
+    roots = [],
+    instances = {},
+    pipelines = [],
+    service,
+    state,
+    api,
+    webhooks,
+    tokens = [],
+  } = settings;
   const root = join(directory, 'plugins');
   mkdirSync(root, { recursive: true });
   for (const name of readdirSync(root))
@@ -35,6 +47,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     api: { listen: '127.0.0.1:0', auth: { tokens: [{ name: 'test', token: everythingToken, scopes: ['*'] }] }, ...api },
     webhooks: { listen: '127.0.0.1:0', ...webhooks },
     tokens,
+    plugin_roots: ['./plugins', ...roots],
     plugins: instances,
     pipelines,
   };
