@@ -10,7 +10,8 @@ import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
 import type { AddressOptions } from './address.ts';
 import { addressOptions, connect } from './connect.ts';
-import { exitStatusOfJob, type Job, settledJob } from './jobs.ts';
+import { exitStatusOfJob, type Job } from './jobs.ts';
+import { settledJob } from './waiting.ts';
 
 export type CallOptions = AddressOptions & {
   readonly payload?: string;

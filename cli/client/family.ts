@@ -1,9 +1,9 @@
 // Which of the events that pass belong to a job or to anything below it.
+import { exitStatus } from '../exit-status.ts';
+import { Failure } from '../failure.ts';
 import type { Client } from './client.ts';
-import { segment } from './client.ts';
-import { elements } from './elements.ts';
 import type { StreamEvent } from './event-stream.ts';
-import type { TreeJob } from './jobs.ts';
+import { treeJobs } from './tree.ts';
 
 /** A larger tree is followed no further down than it was known then. */
 const jobsMax = 10_000;
@@ -36,19 +36,24 @@ export class Family {
   async own(events: readonly StreamEvent[]): Promise<StreamEvent[]> {
     const ids = events.map(jobIdOf).filter(id => id !== null);
     const unknown = ids.filter(id => !this.#members.has(id) && !this.#strangers.has(id));
-    if (unknown.length > 0 && !this.#isFull) await this.#read();
-    if (this.#strangers.size > strangersMax) this.#strangers = new Set();
-    for (const id of unknown) if (!this.#members.has(id)) this.#strangers.add(id);
+    if (unknown.length > 0 && !this.#isFull) await this.#learn(unknown);
     return events.filter(event => this.#members.has(jobIdOf(event) ?? ''));
   }
 
-  async #read(): Promise<void> {
-    const { body } = await this.#client.open('GET', `/job/${segment(this.#id)}/tree`);
-    for await (const job of elements(body!) as AsyncGenerator<TreeJob>) {
-      this.#members.add(job.job_id);
-      this.#isFull = this.#members.size >= jobsMax;
-      if (this.#isFull) return;
+  /** While the service is away nobody can tell: whoever is still unknown is asked for with the next event. */
+  async #learn(unknown: readonly string[]): Promise<void> {
+    try {
+      for await (const job of treeJobs(this.#client, this.#id)) {
+        this.#members.add(job.job_id);
+        this.#isFull = this.#members.size >= jobsMax;
+        if (this.#isFull) return;
+      }
+    } catch (error) {
+      if (error instanceof Failure && error.exitStatus === exitStatus.unavailable) return;
+      throw error;
     }
+    if (this.#strangers.size > strangersMax) this.#strangers = new Set();
+    for (const id of unknown) if (!this.#members.has(id)) this.#strangers.add(id);
   }
 }
 

@@ -1,13 +1,11 @@
 // `headgate job tree`.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
-import { segment } from '../client/client.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { elements } from '../client/elements.ts';
 import type { TreeJob } from '../client/jobs.ts';
+import { treeJobs } from '../client/tree.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { failure } from '../failure.ts';
 import type { Output } from '../output.ts';
 import { parseCount } from '../quantity.ts';
 import { JobTree } from '../terminal/job-tree.ts';
@@ -27,14 +25,8 @@ export const jobTree = command<AddressOptions & { readonly siblings: number }>({
   ],
   async run(call) {
     const client = await connect(call);
-    const { body } = await client.open('GET', `/job/${segment(call.args[0]!)}/tree`);
-    const jobs = elements(body!) as AsyncGenerator<TreeJob>;
-    try {
-      await (call.out.json ? copy(jobs, call.out) : show(jobs, call.options.siblings, call.out));
-    } catch (error) {
-      const detail = `the tree broke off: ${(error as Error).message}`;
-      throw failure(exitStatus.unavailable, 'broken_answer', 'The answer cannot be read', detail, error);
-    }
+    const jobs = treeJobs(client, call.args[0]!);
+    await (call.out.json ? copy(jobs, call.out) : show(jobs, call.options.siblings, call.out));
     return exitStatus.ok;
   },
 });

@@ -6,6 +6,7 @@ import { Family } from '../client/family.ts';
 import { exitStatusOfJob, fetchJob, isSettled, type Job } from '../client/jobs.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
+import { Failure } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
 /** How a job's end is called in the stream. */
@@ -28,30 +29,37 @@ export const jobWatch = command<AddressOptions>({
     const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
     const family = new Family(client, id);
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
-    // The job may have ended before anybody listened, or unheard.
-    const settledUnheard = async (): Promise<Job | null> => {
-      const job = await fetchJob(client, id);
-      return isSettled(job.status) ? job : null;
-    };
+    // The job may have ended before anybody listened, or unheard, until it has been asked for.
+    let isUnsure = true;
 
     for await (const news of follow(client, '/events?types=job.*')) {
       if (news.kind === 'opened') out.note(`listening to ${client.url}`);
       if (news.kind === 'lost') out.note(`the connection is lost (${news.why}); trying again`);
       const events = news.kind === 'events' ? news.events : [];
-      for (const event of await family.own(events)) {
+      const wasFull = family.isFull;
+      const own = await family.own(events);
+      if (family.isFull && !wasFull) out.note('the tree is large: jobs that come from now on are not followed');
+      for (const event of own) {
         await show(event);
         const status = event.fields['job_id'] === id ? ends[event.type] : undefined;
         if (status !== undefined) return exitStatusOfJob(status);
       }
-      const mayHaveMissed = news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap');
-      const job = mayHaveMissed ? await settledUnheard() : null;
-      if (job === null) continue;
+      if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
+      const job = isUnsure && news.kind !== 'lost' ? await fetchJob(client, id).catch(unlessAway) : null;
+      if (job !== null) isUnsure = false;
+      if (job === null || !isSettled(job.status)) continue;
       await show(endOf(job));
       return exitStatusOfJob(job.status);
     }
     return exitStatus.ok;
   },
 });
+
+/** The stream is lost then too, and when it comes back it is asked again. */
+function unlessAway(error: unknown): null {
+  if (error instanceof Failure && error.exitStatus === exitStatus.unavailable) return null;
+  throw error;
+}
 
 /** The event that told it. */
 function endOf(job: Job): StreamEvent {

@@ -1,4 +1,4 @@
-// Small plots of one line.
+// Small plots and bars of one line.
 
 const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
 
@@ -18,4 +18,12 @@ export function percentileBar(marks: readonly [number, number, number], most: nu
     number,
   ];
   return `${'█'.repeat(first)}${'▓'.repeat(second - first)}${'░'.repeat(third - second)}`;
+}
+
+const progressColumns = 30;
+
+/** How much of so many is done. */
+export function progressBar(done: number, of: number): string {
+  const filled = of === 0 ? 0 : Math.round((done / of) * progressColumns);
+  return `[${'#'.repeat(filled)}${'.'.repeat(progressColumns - filled)}] ${done}/${of}`;
 }

@@ -112,6 +112,15 @@ test('waiting no longer than --timeout ends with 5, and the job goes on', async 
   gateway.open('late');
 });
 
+test('on a terminal a bar shows how far a run has come, and is gone when it ends', async () => {
+  const onNote = (text: string) => text.includes('0/1 jobs') && gateway.open('bar');
+  const words = ['pipeline', 'run', 'fan', '--payload', '{"list":[],"gate":"bar"}'];
+  const { status, stderr } = await callAs({ isTerminal: true, onNote }, ...words);
+  expect(status).toBe(0);
+  expect(stderr).toMatch(/\[\.{30}\] 0\/1 jobs, /);
+  expect(stderr).toContain('\r\u001b[2Kjob ');
+});
+
 test.each([
   [2, 'usage', ['plugin', 'run', 'echo', 'say', '--payload', '{']],
   [2, 'invalid_request', ['plugin', 'run', 'echo', 'say', '--payload', '[]']],

@@ -19,6 +19,7 @@ const wanted = [
   'plugin: list run new',
   'pipeline: list run graph',
   'job: list show tree logs watch',
+  'vault: init audit rotate-key reset-admin-token',
   'vault principal: add roll revoke purge',
   'vault secret: set roll revoke',
   'token: new',

@@ -1,0 +1,59 @@
+// Waiting for a job to end, with a bar for who looks on.
+import { setTimeout as pause } from 'node:timers/promises';
+import { exitStatus } from '../exit-status.ts';
+import { Failure, failure } from '../failure.ts';
+import type { Output } from '../output.ts';
+import { progressBar } from '../terminal/plot.ts';
+import { formatMs } from '../terminal/time.ts';
+import type { Client } from './client.ts';
+import { fetchJob, isSettled, type Job } from './jobs.ts';
+import { treeJobs } from './tree.ts';
+
+const firstPauseMs = 20;
+const pauseMsMax = 1_000;
+/** Progress of what is over sooner would only flicker. */
+const quietMs = 500;
+/** Jobs of a tree that progress looks at. */
+const progressJobsMax = 20_000;
+
+/** Asks for it less and less often until it has ended; `Failure` with exit status 5 when it has not within `limitMs`. */
+export async function settledJob(client: Client, id: string, limitMs: number | null, out: Output): Promise<Job> {
+  const beganMs = performance.now();
+  const waitedMs = (): number => performance.now() - beganMs;
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMsMax, pauseMs * 1.5)) {
+    const job = await fetchJob(client, id);
+    if (isSettled(job.status)) return job;
+    const leftMs = limitMs === null ? Number.POSITIVE_INFINITY : limitMs - waitedMs();
+    if (leftMs <= 0) throw notSettled(job, limitMs!);
+    const askedMs = waitedMs();
+    if (out.isWatched && askedMs >= quietMs) out.progress(`${await progressOf(client, job)}, ${formatMs(askedMs)}`);
+    // What is only looked at takes a small part of the time.
+    await pause(Math.min(leftMs, Math.max(pauseMs, 5 * (waitedMs() - askedMs))));
+  }
+}
+
+/** Of a run, how many of the jobs below it that are known by now have ended; of another job, its status. */
+async function progressOf(client: Client, { job_id: id, plugin, status }: Job): Promise<string> {
+  if (plugin !== 'pipeline') return `${status}: job ${id}`;
+  const [run, ...statuses] = await treeStatuses(client, id);
+  return run === undefined ? status : `${progressBar(statuses.filter(isSettled).length, statuses.length)} jobs`;
+}
+
+/** Of the first jobs of a tree; none where the token does not open it. */
+async function treeStatuses(client: Client, id: string): Promise<string[]> {
+  const statuses: string[] = [];
+  try {
+    for await (const job of treeJobs(client, id)) {
+      if (statuses.push(job.status) >= progressJobsMax) break;
+    }
+    return statuses;
+  } catch (error) {
+    if (error instanceof Failure && error.exitStatus === exitStatus.denied) return [];
+    throw error;
+  }
+}
+
+function notSettled({ job_id: id, status }: Job, limitMs: number): Error {
+  const detail = `job ${id} is still ${status} after ${formatMs(limitMs)}; "headgate job watch ${id}" follows it`;
+  return failure(exitStatus.timedOut, 'not_settled', 'The job has not ended in time', detail);
+}
