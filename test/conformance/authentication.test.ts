@@ -1,10 +1,12 @@
 // Section 5 of the interface: who may ask for what.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { send, sign } from '../webhooks/sender.ts';
 import { hookKeys, settings, tokenOf } from './service.ts';
 
 const gateway = shareGateway(settings);
+const vault = new VaultGateway(gateway);
 
 /** What a token can be asked to grant, in the words of the interface; by hand, not from the route table. */
 const requests: { readonly [what: string]: string } = {
@@ -107,4 +109,33 @@ test('every webhook endpoint verifies an HMAC-SHA256 signature with the secret o
     expect((await send(gateway, `/webhook/${name}`, body, { Authorization: `Bearer ${tokenOf('*')}` })).status).toBe(
       403,
     );
+});
+
+const vaultPaths = [
+  'principal',
+  'secret',
+  'secret/roll',
+  'secret/revoke',
+  'principal/revoke',
+  'principal/purge',
+  'principal/roll',
+];
+
+test('vault routes need the admin token of the vault', async () => {
+  for (const path of vaultPaths) {
+    expect(await vault.said(path, {}, null)).toBe('401 unauthorized');
+    expect(await vault.said(path, {})).toBe('400 invalid_request');
+  }
+});
+
+test('configured tokens, also with *, are rejected on vault routes', async () => {
+  for (const path of vaultPaths) expect(await vault.said(path, {}, tokenOf('*'))).toBe('401 unauthorized');
+});
+
+test('the admin token is rejected elsewhere', async () => {
+  for (const request of Object.values(requests)) {
+    const [method, path] = request.split(' ') as [string, string];
+    const { status } = await gateway.call(method, path, undefined, { token: vault.adminToken });
+    expect([request, status]).toEqual([request, 401]);
+  }
 });

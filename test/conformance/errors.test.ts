@@ -4,6 +4,7 @@ import { attemptKey } from '../../actors/job/attempt.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { tamper } from '../gateway/tamper.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { ask } from '../webhooks/sender.ts';
 import { noJob, read, settings, tokenOf } from './service.ts';
 
@@ -87,3 +88,35 @@ test('an unexpected server error is 500', async () => {
   expect(JSON.stringify(body)).not.toMatch(/attempt|\.js|stack/i);
   expect(await codeOf('GET', '/healthz')).toMatch(/^200 /);
 });
+
+test('vault routes are 503 when no vault is loaded', async () => {
+  for (const token of [null, tokenOf('*')])
+    expect(await codeOf('POST', '/vault/secret', {}, token)).toBe('503 vault_unavailable');
+});
+
+test('a violation of vault policy is 400', async () => {
+  const vault = await startWithVault();
+  await vault.do('secret', { name: 'old', value: 'a-value' });
+  await vault.do('secret/revoke', { name: 'old' });
+  const orphan = { name: 's', value: 'a-value', authorized_principals: ['nobody'] };
+  expect(await vault.said('secret', orphan)).toBe('400 orphan_grant');
+  expect(await vault.said('principal', { name: 'core', kind: 'plugin' })).toBe('400 reserved_entity');
+  expect(await vault.said('secret', { name: 'old', value: 'another' })).toBe('400 revoked_secret');
+});
+
+test('a bad admin token on vault routes is 401', async () => {
+  const vault = await startWithVault();
+  for (const token of [null, `${vault.adminToken}x`, vault.adminToken.slice(1)])
+    expect(await vault.said('secret', {}, token)).toBe('401 unauthorized');
+});
+
+let made: VaultGateway | null = null;
+
+/** The same gateway, with a vault from then on. */
+async function startWithVault(): Promise<VaultGateway> {
+  if (made) return made;
+  await gateway.term();
+  made = new VaultGateway(gateway);
+  await gateway.start();
+  return made;
+}

@@ -3,10 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { refusedStart, shareGateway } from '../gateway/gateway.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { ask, send, sign } from '../webhooks/sender.ts';
 import { hookKeys, moment, read, settings, sum, text, tokenOf, uuid, whole } from './service.ts';
 
 const gateway = shareGateway(settings);
+const vault = new VaultGateway(gateway);
 
 test('a job is identified by a UUID', async () => {
   const id = await gateway.submit('echo/handle');
@@ -183,4 +185,30 @@ test('without an included webhook file every request to the webhook listener is 
   };
   expect(await statuses([])).toEqual([404, 404, 404]);
   expect(await statuses(['webhooks.yaml'])).toEqual([403, 403, 404]);
+});
+
+test('a vault principal has name, kind and status', async () => {
+  for (const kind of ['plugin', 'consumer', 'gateway']) {
+    expect(await vault.do('principal', { name: `a-${kind}`, kind })).toEqual({
+      name: `a-${kind}`,
+      status: 'registered',
+    });
+  }
+  expect(await vault.said('principal', { name: 'a-person', kind: 'person' })).toBe('400 invalid_kind');
+});
+
+test('a vault secret has name, authorized_principals, pattern and status, and its value is never returned', async () => {
+  await vault.do('principal', { name: 'holder', kind: 'plugin' });
+  const secret = { name: 'kept', value: 'the-value-of-it', authorized_principals: ['holder'], pattern: 'manual' };
+  expect(await vault.do('secret', secret)).toEqual({ name: 'kept', status: 'set' });
+  for (const path of ['/vault/secret', '/vault/secret/kept']) {
+    const { status, body } = await gateway.call('GET', path, undefined, { token: vault.adminToken });
+    expect([405, 404]).toContain(status);
+    expect(JSON.stringify(body)).not.toContain('the-value-of-it');
+  }
+});
+
+test('the value of an auto secret is minted by the service', async () => {
+  expect(await vault.do('secret', { name: 'minted', pattern: 'auto' })).toEqual({ name: 'minted', status: 'set' });
+  expect(await vault.do('secret/roll', { name: 'minted' })).toEqual({ name: 'minted', status: 'rolled' });
 });

@@ -1,9 +1,11 @@
 // Section 3 of the interface: the states of a job, and the moves into them.
 import { expect, test } from 'vitest';
 import { type Status, shareGateway } from '../gateway/gateway.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { read, settings, text, uuid } from './service.ts';
 
 const gateway = shareGateway(settings);
+const vault = new VaultGateway(gateway);
 
 /** Ids of the jobs that a filter of the list of jobs lets through. */
 async function listed(status: string): Promise<unknown[]> {
@@ -85,4 +87,29 @@ test('a synchronous pipeline call past its timeout is running, with 202 and time
   await expectStatus(String(body['job_id']), 'running');
   gateway.open('slow');
   expect(await gateway.settled(String(body['job_id']))).toMatchObject({ status: 'succeeded' });
+});
+
+test('a revoked secret has its value cleared, and stays revoked', async () => {
+  await vault.do('secret', { name: 'old', value: 'a-value' });
+  expect(await vault.do('secret/revoke', { name: 'old' })).toEqual({ name: 'old', status: 'revoked' });
+  for (const path of ['secret', 'secret/roll'])
+    expect(await vault.said(path, { name: 'old', value: 'another' })).toBe('400 revoked_secret');
+});
+
+test('the secrets of a revoked principal are no longer delivered', async () => {
+  await vault.do('principal', { name: 'speaker', kind: 'plugin' });
+  await vault.do('secret', { name: 'for-speaker', value: 'a-value', authorized_principals: ['speaker'] });
+  expect(await gateway.finished('speaker/handle')).toMatchObject({ status: 'succeeded' });
+  expect(await vault.do('principal/revoke', { name: 'speaker' })).toEqual({ name: 'speaker', status: 'revoked' });
+  const { status, last_error: error } = await gateway.finished('speaker/handle');
+  expect([status, error]).toEqual(['failed', expect.stringMatching(/revoked/)]);
+});
+
+test('a purged principal is removed, and its grants from every secret', async () => {
+  await vault.do('principal', { name: 'looping', kind: 'plugin' });
+  await vault.do('secret', { name: 'auto-one', pattern: 'auto', authorized_principals: ['looping'] });
+  expect(await vault.do('principal/purge', { name: 'looping' })).toEqual({ name: 'looping', status: 'purged' });
+  expect(await vault.said('principal/roll', { name: 'looping' })).toBe('400 unknown_principal');
+  await vault.do('principal', { name: 'looping', kind: 'plugin' });
+  expect(await vault.do('principal/roll', { name: 'looping' })).toMatchObject({ rolled: [], skipped: [] });
 });
