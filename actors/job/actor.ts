@@ -174,7 +174,8 @@ function hostedPlugins(config: Config): HostedPlugin[] {
   return Object.values(config.plugins).map(hosted);
 }
 
-function hosted({ name, manifest, config }: PluginInstance): HostedPlugin {
+function hosted({ name, manifest, config, parallelism }: PluginInstance): HostedPlugin {
+  const { persistent } = manifest;
   return {
     instance: name,
     plugin: manifest.name,
@@ -184,6 +185,8 @@ function hosted({ name, manifest, config }: PluginInstance): HostedPlugin {
     // The configuration gives it absolute; a host reads it from the plugin's directory, and names it so in messages.
     entrypoint: relative(manifest.directory, manifest.entrypoint),
     ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
+    // Who wants one job at a time must not be sent the next one before.
+    ...(persistent === undefined ? {} : { persistent: { ...persistent, pipelined: parallelism !== 1 } }),
     config,
     commands: Object.fromEntries(
       manifest.commands.map(({ name: command, inputSchema, replacesState }) => [

@@ -41,6 +41,7 @@ function configure({ generation, plugins }: Configure): void {
   });
   generations.set(generation, { plugins, workers });
   current = generation;
+  processes.retire(plugins);
   retire();
 }
 

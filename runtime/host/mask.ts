@@ -164,9 +164,13 @@ export class LearnedMask {
   }
 
   text(text: string): string {
-    if (this.#values.size === 0) return text;
-    this.#mask ??= new Mask(Array.from(this.#values, ([value, name]) => [name, value]));
-    return this.#mask.text(text);
+    return this.mask?.text(text) ?? text;
+  }
+
+  /** Null while none is known. */
+  get mask(): Mask | null {
+    if (this.#values.size > 0) this.#mask ??= new Mask(Array.from(this.#values, ([value, name]) => [name, value]));
+    return this.#mask;
   }
 }
 

@@ -13,6 +13,13 @@ export type HostedCommand = {
   readonly replacesState?: true;
 };
 
+export type PersistentMode = {
+  readonly jobsMax: number | null;
+  readonly ageMs: number | null;
+  /** Whether it may be asked before it has answered. */
+  readonly pipelined: boolean;
+};
+
 /** A plugin instance as a host needs it; plain data. */
 export type HostedPlugin = {
   readonly instance: string;
@@ -24,6 +31,8 @@ export type HostedPlugin = {
   readonly entrypoint: string;
   /** What is loaded or started from the directory must be this; left out: anything may be. */
   readonly digests?: Digests;
+  /** A process stays for many jobs: how many, and how long; null: no limit. Left out: a process for each attempt. */
+  readonly persistent?: PersistentMode;
   readonly config: JsonObject;
   readonly commands: { readonly [command: string]: HostedCommand };
 };

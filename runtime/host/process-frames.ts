@@ -1,29 +1,25 @@
-// Frames of process plugins: so many at once, the others wait in order; the tasks of a frame run one after another.
+// Frames of process plugins: so many at once, the others wait in order.
 import { steadyUs } from '../clock.ts';
-import { type Json, unpack } from '../packing.ts';
 import { runAttempt } from './attempt.ts';
+import { Conversation } from './conversation.ts';
 import { verifyEntrypoint } from './digests.ts';
-import { Frame } from './frame.ts';
+import { Fleet } from './fleet.ts';
+import { Flight } from './flight.ts';
 import type { Marks } from './marks.ts';
-import { Mask } from './mask.ts';
 import type { HostedPlugin } from './port.ts';
 import { Programs } from './program.ts';
 import type { Reports } from './reports.ts';
-import { makeRequest } from './request.ts';
 import { describe, type Settled, settleFailure } from './response.ts';
 import { PayloadChecks } from './schema.ts';
-import { FrameState } from './state.ts';
-
-/** When a task runs longer, those behind it in the frame go back. */
-const slowMs = 5;
-
-type Flight = { readonly frame: Frame; readonly plugin: HostedPlugin; begun: boolean; next: number; end: number };
 
 export class ProcessFrames {
   readonly #slots: number;
   readonly #programs: Programs;
   readonly #reports: Reports;
   readonly #flights = new Set<Flight>();
+  readonly #fleets = new Map<HostedPlugin, Fleet>();
+  /** The plugins whose processes may stay. */
+  #current: readonly HostedPlugin[] = [];
   readonly #checks = new PayloadChecks();
   #running = 0;
 
@@ -33,19 +29,33 @@ export class ProcessFrames {
     this.#reports = reports;
   }
 
+  /** Whether nothing runs, nor stays for more. */
   get idle(): boolean {
-    return this.#flights.size === 0;
+    return this.#flights.size === 0 && this.#programs.count === 0;
   }
 
-  /** The frame's bytes are a view of what came over the pipe: they are copied. */
   submit(bytes: Buffer, plugin: HostedPlugin): void {
-    const frame = new Frame(Buffer.from(bytes));
-    this.#flights.add({ frame, plugin, begun: false, next: 0, end: frame.head.count });
+    this.#flights.add(new Flight(bytes, plugin, this.#reports));
     this.#launch();
   }
 
+  /** Gives back what has not begun, and lets go the processes that stay. */
   returnUnstarted(): void {
-    for (const flight of this.#flights) this.#takeBack(flight);
+    this.retire([]);
+    for (const flight of this.#flights) {
+      flight.takeBack();
+      if (!flight.hasBegun) this.#flights.delete(flight);
+    }
+  }
+
+  /** Ends processes that stay for plugins other than these. */
+  retire(current: readonly HostedPlugin[]): void {
+    this.#current = current;
+    for (const [plugin, fleet] of this.#fleets) {
+      if (current.includes(plugin)) continue;
+      this.#fleets.delete(plugin);
+      fleet.retire();
+    }
   }
 
   /** Kills whatever runs. */
@@ -56,63 +66,75 @@ export class ProcessFrames {
   #launch(): void {
     for (const flight of this.#flights) {
       if (this.#running >= this.#slots) return;
-      if (flight.begun) continue;
-      flight.begun = true;
-      this.#running++;
-      void this.#run(flight);
+      if (!flight.hasBegun) void this.#run(flight);
     }
-  }
-
-  #takeBack(flight: Flight): void {
-    this.#reports.returned(flight.frame.head.frameId, flight.next, flight.end);
-    flight.end = flight.next;
-    if (!flight.begun) this.#flights.delete(flight);
   }
 
   async #run(flight: Flight): Promise<void> {
-    const { frame, plugin } = flight;
-    const { frameId } = frame.head;
-    const mask = Mask.of(frame.secrets);
-    const state = new FrameState(frame.state, mask, plugin.commands[frame.command]?.replacesState);
-    const slow = setTimeout(() => this.#takeBack(flight), slowMs);
-    while (flight.next < flight.end) {
-      const task = flight.next++;
-      const startedMs = Date.now();
-      const startedUs = steadyUs();
-      const settled = state.settle(await this.#attempt(flight, task, state, startedMs, mask));
-      slow.refresh();
-      const { verdict, permanent, body } = settled;
-      const runUs = Math.round(steadyUs() - startedUs);
-      this.#reports.outcome(frameId, { task, verdict, permanent, startedUs, runUs }, body);
-    }
-    clearTimeout(slow);
+    this.#running++;
+    flight.hasBegun = true;
+    await flight.begin(this.#checks);
+    if (flight.plugin.persistent === undefined) await this.#runAttempts(flight);
+    else await this.#converse(flight, this.#fleetOf(flight.plugin));
+    flight.over();
     this.#flights.delete(flight);
     this.#running--;
     this.#launch();
   }
 
-  async #attempt(
-    { frame, plugin }: Flight,
-    task: number,
-    state: FrameState,
-    startedMs: number,
-    mask: Mask | null,
-  ): Promise<Settled> {
-    const payload = unpack<Json>(frame.payload(task));
-    const schema = plugin.commands[frame.command]?.inputSchema;
-    const mismatch = schema ? (await this.#checks.of(schema))(payload) : null;
-    if (mismatch !== null) return settleFailure(mismatch, true);
-    const { deadlineMs } = frame.head;
-    const deadlineAt = new Date(startedMs + deadlineMs).toISOString();
+  /** One process after another. */
+  async #runAttempts(flight: Flight): Promise<void> {
+    while (flight.hasNext) {
+      const task = flight.next();
+      const startedUs = steadyUs();
+      const { verdict, permanent, body } = flight.state.settle(await this.#attempt(flight, task));
+      flight.moved();
+      const runUs = Math.round(steadyUs() - startedUs);
+      this.#reports.outcome(flight.frame.head.frameId, { task, verdict, permanent, startedUs, runUs }, body);
+    }
+  }
+
+  async #attempt(flight: Flight, task: number): Promise<Settled> {
+    const { plugin, mask, frame } = flight;
     try {
+      const asked = flight.request(task);
+      if ('settled' in asked) return asked.settled;
       await verifyEntrypoint(plugin);
-      const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt);
-      const settled = await runAttempt(plugin, this.#programs.start(plugin), request, deadlineMs, mask);
+      const settled = await runAttempt(
+        plugin,
+        this.#programs.start(plugin),
+        asked.request,
+        frame.head.deadlineMs,
+        mask,
+      );
       // It may run again: then nothing of it may be left.
       if (settled.verdict !== 'ok') await this.#programs.gone();
       return settled;
     } catch (error) {
       return settleFailure(`cannot start ${plugin.entrypoint}: ${describe(error)}`, false);
     }
+  }
+
+  /** With one process after another, should one have done its share. */
+  async #converse(flight: Flight, fleet: Fleet): Promise<void> {
+    while (flight.hasNext) {
+      const taken = await fleet.take();
+      const conversation = new Conversation(flight, this.#reports, this.#programs);
+      if (typeof taken === 'string') {
+        conversation.refuse(taken);
+      } else {
+        await conversation.hold(taken, fleet.room(taken));
+        fleet.giveBack(taken);
+      }
+    }
+  }
+
+  #fleetOf(plugin: HostedPlugin): Fleet {
+    const known = this.#fleets.get(plugin);
+    if (known !== undefined) return known;
+    const fleet = new Fleet(plugin, this.#programs, this.#reports);
+    if (this.#current.includes(plugin)) this.#fleets.set(plugin, fleet);
+    else fleet.retire();
+    return fleet;
   }
 }

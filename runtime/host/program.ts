@@ -42,6 +42,10 @@ export class Programs {
     return program;
   }
 
+  get count(): number {
+    return this.#living.size;
+  }
+
   /** Resolves when nothing runs of what belongs to programs that have ended. */
   gone(): Promise<void> {
     return this.#escapees.gone();

@@ -27,6 +27,11 @@ export class Reports {
     this.written(frameId, encodeOutcome(head, body));
   }
 
+  /** Outcomes that came together, in one message. */
+  outcomes(frameId: number, ended: readonly (readonly [OutcomeHead, Body])[]): void {
+    this.written(frameId, Buffer.concat(ended.map(([head, body]) => encodeOutcome(head, body))));
+  }
+
   /** Tasks from `first` on, up to `end`, were never started. */
   returned(frameId: number, first: number, end: number): void {
     if (first < end) this.#pipe.write(returnedMessage(frameId, first, end));

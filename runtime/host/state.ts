@@ -1,5 +1,5 @@
 // The plugin state that the tasks of a frame see: that of the dispatch, and the updates of the tasks before.
-import { type Json, pack } from '../packing.ts';
+import { type Json, pack, packedEmpty } from '../packing.ts';
 import type { Mask } from './mask.ts';
 import { unpackObject } from './request.ts';
 import { type Aside, type Settled, settleFailure } from './response.ts';
@@ -17,6 +17,10 @@ export class FrameState {
     this.#packed = packed;
     this.#mask = mask;
     this.#replaces = replaces;
+  }
+
+  get isEmpty(): boolean {
+    return this.#packed[0] === packedEmpty[0];
   }
 
   /** A copy of its own for every task. */

@@ -1,0 +1,80 @@
+// A frame of a process plugin on its way: which tasks have begun, and what each is asked.
+import { type Json, unpack } from '../packing.ts';
+import { Frame } from './frame.ts';
+import { Mask } from './mask.ts';
+import type { Request } from './plugin-api.ts';
+import type { HostedPlugin } from './port.ts';
+import type { Reports } from './reports.ts';
+import { makeRequest } from './request.ts';
+import { type Settled, settleFailure } from './response.ts';
+import type { PayloadCheck, PayloadChecks } from './schema.ts';
+import { FrameState } from './state.ts';
+
+/** When a task runs longer, those behind it in the frame go back. */
+const slowMs = 5;
+
+export class Flight {
+  readonly frame: Frame;
+  readonly plugin: HostedPlugin;
+  readonly mask: Mask | null;
+  readonly state: FrameState;
+  /** Whether it has one of the places. */
+  hasBegun = false;
+  readonly #reports: Reports;
+  #next = 0;
+  #end: number;
+  #check: PayloadCheck | null = null;
+  #slow: NodeJS.Timeout | null = null;
+
+  /** The frame's bytes are a view of what came over the pipe: they are copied. */
+  constructor(bytes: Buffer, plugin: HostedPlugin, reports: Reports) {
+    this.frame = new Frame(Buffer.from(bytes));
+    this.plugin = plugin;
+    this.mask = Mask.of(this.frame.secrets);
+    this.state = new FrameState(this.frame.state, this.mask, plugin.commands[this.frame.command]?.replacesState);
+    this.#reports = reports;
+    this.#end = this.frame.head.count;
+  }
+
+  async begin(checks: PayloadChecks): Promise<void> {
+    const schema = this.plugin.commands[this.frame.command]?.inputSchema;
+    if (schema) this.#check = await checks.of(schema);
+  }
+
+  /** Something has ended: what waits behind it need not go back yet. */
+  moved(): void {
+    this.#slow?.refresh();
+  }
+
+  /** Whether tasks are left that have not begun. */
+  get hasNext(): boolean {
+    return this.#next < this.#end;
+  }
+
+  /** Begins the next task. */
+  next(): number {
+    // Not before: a frame of which nothing runs would come and go for ever.
+    this.#slow ??= setTimeout(() => this.takeBack(), slowMs);
+    return this.#next++;
+  }
+
+  /** Gives back what has not begun. */
+  takeBack(): void {
+    this.#reports.returned(this.frame.head.frameId, this.#next, this.#end);
+    this.#end = this.#next;
+  }
+
+  over(): void {
+    if (this.#slow !== null) clearTimeout(this.#slow);
+  }
+
+  /** What the task is asked; or how it ends, when its payload is wrong. */
+  request(task: number): { readonly request: Request } | { readonly settled: Settled } {
+    const { frame, plugin, state } = this;
+    const payload = unpack<Json>(frame.payload(task));
+    const mismatch = this.#check === null ? null : this.#check(payload);
+    if (mismatch !== null) return { settled: settleFailure(mismatch, true) };
+    const deadlineAt = new Date(Date.now() + frame.head.deadlineMs).toISOString();
+    return { request: makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt) };
+  }
+}

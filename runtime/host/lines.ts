@@ -1,0 +1,41 @@
+// Cuts a stream of bytes into lines of text.
+
+const lineEnd = 0x0a;
+
+export class LineReader {
+  readonly #bytesMax: number;
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+
+  /** A line may have so many bytes. */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** The lines that are whole by now, without those that are blank. Null: one is too long. */
+  push(chunk: Buffer): string[] | null {
+    const end = chunk.lastIndexOf(lineEnd);
+    if (end < 0) {
+      this.#rest.push(chunk);
+      this.#restBytes += chunk.length;
+      return this.#restBytes > this.#bytesMax ? null : [];
+    }
+    const whole = chunk.subarray(0, end);
+    const bytes = this.#rest.length === 0 ? whole : Buffer.concat([...this.#rest, whole]);
+    const rest = chunk.subarray(end + 1);
+    this.#rest = rest.length === 0 ? [] : [rest];
+    this.#restBytes = rest.length;
+    const lines = bytes.toString().split('\n');
+    if (bytes.length > this.#bytesMax && lines.some(line => Buffer.byteLength(line) > this.#bytesMax)) return null;
+    return lines.filter(isNotBlank);
+  }
+
+  /** At the end of the stream: a last line without its end. */
+  end(): string[] {
+    return [Buffer.concat(this.#rest.splice(0)).toString()].filter(isNotBlank);
+  }
+}
+
+function isNotBlank(line: string): boolean {
+  return line.trim() !== '';
+}
