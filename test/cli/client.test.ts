@@ -117,6 +117,30 @@ test('an event stream that breaks off is opened again behind the last event', as
   expect(stderr.match(/the connection is lost/g)).toHaveLength(2);
 });
 
+test('job watch asks for the job again when nobody listened, also when the service was away meanwhile', async () => {
+  const asked: string[] = [];
+  let stream: ServerResponse | null = null;
+  const url = await serve((request, response) => {
+    asked.push(request.url!);
+    if (request.url!.startsWith('/events')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
+      stream = response;
+      return;
+    }
+    if (asked.length < 4) {
+      problem(response, 503, 'stopping');
+      stream?.destroy();
+      return;
+    }
+    const at = '2026-11-21T09:00:00.000000Z';
+    response.end(JSON.stringify({ job_id: 'j', status: 'timed_out', plugin: 'p', command: 'c', completed_at: at }));
+  });
+  const { status, stdout, stderr } = await headgate(['job', 'watch', 'j', '--json', '--url', url]);
+  expect([status, JSON.parse(stdout)]).toEqual([5, expect.objectContaining({ type: 'job.timed_out', job_id: 'j' })]);
+  expect(asked).toEqual(['/events?types=job.*', '/job/j', '/events?types=job.*', '/job/j']);
+  expect(stderr).toContain('the connection is lost');
+});
+
 test('a stream that is refused when it is opened again ends the command', async () => {
   let opens = 0;
   const url = await serve((_request, response) => {

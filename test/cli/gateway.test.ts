@@ -158,8 +158,9 @@ test.each([
   const wrong = await callWith({ HEADGATE_TOKEN: 'wrong' }, ...words, '--json');
   // Health is open: what else it says needs a token.
   if (words[0] !== 'status') expect([wrong.status, wrong.json.code]).toEqual([3, 'unauthorized']);
-  const away = await call(...words, '--json', '--url', 'http://127.0.0.1:9');
+  const away = await call(...words, '--json', '--url', 'http://127.0.0.1:2');
   expect([away.status, away.json.code]).toEqual([69, 'unreachable']);
+  expect(away.stderr).toContain('connection refused');
 });
 
 test('job list filters and pages', async () => {

@@ -1,0 +1,25 @@
+// The command as a process: what only the process itself shows.
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+test('the exit status is that of the command', () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'job', 'show'], { encoding: 'utf8' });
+  expect([status, stdout]).toEqual([2, '']);
+  expect(stderr).toContain("missing required argument 'job_id'");
+});
+
+test.skipIf(!existsSync('/dev/full'))('a disk that is full under stdout ends with 74', () => {
+  expect(shell('"$0" "$1" version > /dev/full').status).toBe(74);
+});
+
+test('a reader who has had enough is no trouble', () => {
+  expect(shell('{ "$0" "$1" completion zsh; echo $? >&2; } | true').stderr).toBe('0\n');
+});
+
+function shell(line: string) {
+  return spawnSync('sh', ['-c', line, process.execPath, main], { encoding: 'utf8' });
+}
