@@ -1,9 +1,9 @@
 // Masking: no value gets through, in whatever way it is written, and nothing else is touched. By properties.
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LearnedMask, Mask } from '../../runtime/host/mask.ts';
 import { Tail, tailBytesMax } from '../../runtime/host/tail.ts';
 import { pack } from '../../runtime/packing.ts';
+import { fc } from '../seed.ts';
 
 /** Values that no mark has in it, and texts around them that share no character with any. */
 const value = fc.string({ unit: fc.constantFrom(...'abcxyz019/+=% "é\n'), minLength: 8, maxLength: 40 });
