@@ -122,6 +122,19 @@ describe('bodies', () => {
   });
 });
 
+describe('what the parser does not take (docs/http.md)', () => {
+  const get = (version: string, header: string) => `GET /healthz HTTP/${version}\r\nHost: x\r\n${header}\r\n\r\n`;
+  test.each([
+    ['a header name with _', get('1.1', 'X_Y: 1'), []],
+    ['a header name with a dot', get('1.1', 'X.Y: 1'), []],
+    ['HTTP/1.0', get('1.0', 'X-Y: 1'), [505]],
+  ])('%s closes the connection', async (_name, request, expected) => {
+    const { text, isClosed } = await untilClosed(gateway.server.port, request);
+    expect([statuses(text), isClosed]).toEqual([expected, true]);
+    expect(gateway.lines).toEqual([]);
+  });
+});
+
 describe('methods and ids', () => {
   test('HEAD answers as GET does, without a body, and the connection goes on', async () => {
     const request = 'HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
