@@ -14,7 +14,8 @@ const preface = `# The command line
   (\`events\`, \`job watch\`), or a problem document (\`type, title, detail, code\`) where the call failed. All else goes to stderr.
 - The configuration is \`--config\` (a file, or a directory that holds config.yaml), else \`HEADGATE_CONFIG\`, else what exists of
   \`./config.yaml\`, \`$XDG_CONFIG_HOME/headgate\`, \`/etc/headgate\`.
-- Commands that call the service find it by \`--url\`, else \`HEADGATE_URL\`, else \`api.listen\` of the configuration.
+- Commands that call the service find it by \`--url\`, else \`HEADGATE_URL\`, else \`api.listen\` of the configuration, which has to
+  be an address of this machine.
 - The token is \`HEADGATE_TOKEN\`. Without it, and where the address comes from a configuration that names no tokens, it is the one
   in \`<state.path>/api-token\`, which \`init\` or the first start has made. It is never sent to an address that was named otherwise.
   The vault's routes are called with \`SERVICE_VAULT_TOKEN\` alone.

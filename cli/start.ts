@@ -10,9 +10,6 @@ import { Gateway, ServiceFault } from './gateway.ts';
 import { type LocalToken, withLocalToken } from './token.ts';
 import { intensity, tree } from './tree.ts';
 
-export const exitConfig = 78;
-export const exitDefect = 70;
-
 export type StartOptions = {
   readonly path?: string | undefined;
   readonly graceMs: number;
@@ -39,7 +36,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
     return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
   };
   const loaded = read();
-  if (!loaded.ok) return refuse(loaded.problems, exitConfig);
+  if (!loaded.ok) return refuse(loaded.problems, exitStatus.config);
   const { seal } = loaded;
   try {
     if (seal.lock !== null) accept(loaded.config.state.path, seal.lock);
@@ -61,7 +58,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
     intensity,
     nowMs: Date.now,
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
-    onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitDefect),
+    onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
   });
   // A signal that comes while the parts still start is kept until they are up.
   let isUp = false;
@@ -80,7 +77,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
   try {
     await supervisor.start();
   } catch (error) {
-    return refuse([(error as Error).message], error instanceof ServiceFault ? error.exitStatus : exitDefect);
+    return refuse([(error as Error).message], error instanceof ServiceFault ? error.exitStatus : exitStatus.defect);
   }
   isUp = true;
   if (isUnwanted) stop();

@@ -1,4 +1,6 @@
 // Where the service is, and with what token it is called: by option, environment, or the configuration that is found.
+import { hostname, networkInterfaces } from 'node:os';
+import { isLoopback } from '../../config/address.ts';
 import type { Config } from '../../config/config.ts';
 import { readConfiguration } from '../configuration.ts';
 import { usageFailure } from '../failure.ts';
@@ -40,12 +42,28 @@ function parsed(text: string): URL | null {
   }
 }
 
-/** An address that stands for all of the machine's is asked at loopback. */
+/**
+ * An address that stands for all of the machine's is asked at loopback. A configuration that lies in a working directory
+ * may be anybody's: it cannot have tokens sent to another machine.
+ */
 function listenUrl({ api: { enabled, listen }, mainFile }: Config): string {
   if (!enabled) throw usageFailure(`${mainFile} has api.enabled: false; name another service with --url`);
   if (listen.port === 0) throw usageFailure(`${mainFile} lets the service choose its port; name it with --url`);
+  if (!isOwn(listen.host))
+    throw usageFailure(
+      `${mainFile} listens at ${listen.host}, no address of this machine; name the service with --url`,
+    );
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[listen.host] ?? listen.host;
   return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`;
+}
+
+function isOwn(host: string): boolean {
+  const addresses = Object.values(networkInterfaces()).flatMap(them => them ?? []);
+  return (
+    isLoopback(host) ||
+    ['0.0.0.0', '::', hostname()].includes(host) ||
+    addresses.some(({ address }) => address === host)
+  );
 }
 
 /** What the first start, or `init`, has made; null where the configuration names tokens of its own. */

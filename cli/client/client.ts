@@ -54,7 +54,7 @@ export class Client {
   }
 }
 
-export type OpenOptions = {
+type OpenOptions = {
   readonly signal?: AbortSignal;
   readonly headers?: { readonly [name: string]: string };
 };
@@ -91,7 +91,7 @@ async function readJson<Answer>(response: Response): Promise<Answer> {
 }
 
 /** The exit status that stands for an HTTP status. */
-export function exitStatusOf(httpStatus: number): number {
+function exitStatusOf(httpStatus: number): number {
   switch (httpStatus) {
     case 400:
     case 405:

@@ -2,7 +2,7 @@
 import type { NewFile } from './files.ts';
 import { newPlugin } from './plugin.ts';
 
-export const examplePlugin = 'greet';
+const examplePlugin = 'greet';
 export const examplePipeline = 'greet-all';
 export const examplePayload = '{"people":["Ada","Grace"]}';
 

@@ -48,7 +48,7 @@ export function writeLine(line: Line, hasColours: boolean): string {
     .join('');
 }
 
-export function piecesOf(line: Line): readonly Piece[] {
+function piecesOf(line: Line): readonly Piece[] {
   return typeof line === 'string' ? [line] : line;
 }
 

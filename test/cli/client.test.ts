@@ -56,6 +56,15 @@ test('a token that no header can carry is wrong use, and is not repeated', async
   expect([status, stderr.includes('a\nb')]).toEqual([2, false]);
 });
 
+test.each(['203.0.113.7:80', 'elsewhere.example:8080'])(
+  'a configuration that is found cannot send a token to another machine: %s',
+  async listen => {
+    const cwd = configuration(`api: { listen: "${listen}" }`);
+    const { status, stderr } = await headgate(['status'], { cwd, env: { HEADGATE_TOKEN: 'mine' } });
+    expect([status, stderr]).toEqual([2, expect.stringContaining('no address of this machine')]);
+  },
+);
+
 test('a configuration that is wrong, has no API, or no port ends with 78 or 2', async () => {
   const wrong = await headgate(['status', '--json', '--config', configuration('nonsense: 1')]);
   expect([wrong.status, wrong.json.code]).toEqual([78, 'invalid_configuration']);
