@@ -1,5 +1,5 @@
 // The code of worker plugins, as one thread has it loaded. A thread lives no longer than its configuration's generation.
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Handler } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
@@ -26,9 +26,7 @@ export async function loadCode(plugin: HostedPlugin, generation: number): Promis
     loaded.set(plugin.instance, code);
     return code;
   } catch (error) {
-    const hint =
-      extname(plugin.entrypoint) === '.ts' ? ` (Node ${process.version} loads TypeScript from 22.18 on)` : '';
-    throw new CodeError(`${plugin.entrypoint} cannot be loaded: ${describe(error)}${hint}`, { cause: error });
+    throw new CodeError(`${plugin.entrypoint} cannot be loaded: ${describe(error)}`, { cause: error });
   }
 }
 

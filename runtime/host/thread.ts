@@ -18,6 +18,7 @@ import { verifyModules } from './sealed-modules.ts';
 import { encodeOutcome, type OutcomeHead } from './settlement.ts';
 import { Slot } from './slot.ts';
 import { FrameState } from './state.ts';
+import { loadTypeScript } from './typescript.ts';
 
 /** What every thread of a pool is given. */
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
@@ -28,6 +29,7 @@ const { generation, plugins } = workerData as ThreadData;
 for (const plugin of plugins) freezeDeep(plugin.config);
 guardKill();
 verifyModules(plugins);
+loadTypeScript(plugins);
 const checks = new PayloadChecks();
 const deadline = new Deadline();
 /** Wall time minus the thread's own steady clock. */

@@ -166,6 +166,24 @@ describe('A worker plugin', () => {
     expect((await stage.run('p')).result).toBe('cjs');
   });
 
+  it('may be in TypeScript, with modules beside it, and is told where its syntax is wrong', async () => {
+    const code = `import { twice, type Amount } from './twice.ts';
+      type Request = { readonly payload: Amount };
+      export const poll = (request: Request): { result: string } => ({ result: String(twice(request.payload.n as number)) });`;
+    const stage = new Stage(1).plugin('p', code, { entrypoint: 'index.ts' });
+    stage.write(
+      'p',
+      'twice.ts',
+      'export type Amount = { n: number };\nexport const twice = (n: number): number => n * 2;',
+    );
+    expect(await stage.run('p', { command: 'poll', payload: { n: 21 } })).toMatchObject({ result: '42' });
+    stage.write('p', 'twice.ts', 'export enum Amount { none }');
+    stage.configure();
+    expect((await stage.run('p', { command: 'poll' })).error).toMatch(
+      /index.ts cannot be loaded: SyntaxError: .*enum/i,
+    );
+  });
+
   it('says what it has to say by log, span and emit, also when it throws', async () => {
     const code = `export function handle(request, { log, span, emit }) {
       log('info', 'one'); const end = span('read'); emit({ type: 'x' }); end(); end();
