@@ -211,7 +211,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
         onOutcomes: (frameId, outcomes) => toSelf({ kind: 'outcomes', slot: name, frameId, outcomes }),
         onReturned: (frameId, tasks) => toSelf({ kind: 'returned', slot: name, frameId, tasks }),
         onLost: reason => toSelf({ kind: 'host_lost', slot: name, reason }),
-        onThreadReplaced: reason => toSelf({ kind: 'thread_replaced', slot: name, reason }),
+        onThreadReplaced: () => toSelf({ kind: 'thread_replaced', slot: name }),
       },
     });
     hosts.add(host);

@@ -24,7 +24,7 @@ export type InnerMessage =
     }
   | { readonly kind: 'returned'; readonly slot: SlotName; readonly frameId: number; readonly tasks: readonly number[] }
   | { readonly kind: 'host_lost'; readonly slot: SlotName; readonly reason: string }
-  | { readonly kind: 'thread_replaced'; readonly slot: SlotName; readonly reason: string }
+  | { readonly kind: 'thread_replaced'; readonly slot: SlotName }
   | { readonly kind: 'alarm' }
   | { readonly kind: 'load' }
   | { readonly kind: 'prune' }
@@ -97,7 +97,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         dispatcher.hostLost(turn, message.slot, message.reason);
         break;
       case 'thread_replaced':
-        desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot, reason: message.reason });
+        desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot });
         break;
       case 'alarm':
         alarmUs = null;

@@ -279,7 +279,7 @@ export class Dispatcher {
       this.#closeIfOver(slot, frame);
     }
     desk.sendSettled(turn);
-    desk.watch.plain('worker.replaced', turn.nowUs, { host: slotName, reason });
+    desk.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
   /** Ends the hosts; resolves when no plugin code runs any more. */
