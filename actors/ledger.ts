@@ -189,7 +189,17 @@ function run({ config: first, gauges: shared }: LedgerData): void {
 
   function openVaultActor(reader: Store): VaultActor {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: process.env[keyVariable] });
-    settleKeys(reader, source());
+    try {
+      settleKeys(reader, source());
+    } catch (error) {
+      // The directory of the key cannot be written: the vault stays shut, the service runs.
+      notify({
+        kind: 'log',
+        level: 'error',
+        message: 'a waiting key of the vault cannot be put in its place',
+        fields: { error: (error as Error).message },
+      });
+    }
     return startVaultActor({
       reader,
       readKey: () => readUnlockKey(source()),

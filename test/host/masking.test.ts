@@ -1,5 +1,6 @@
 // What a plugin gives back of its secrets, in either runtime and in every part, comes back as their names.
 import { afterEach, expect, test } from 'vitest';
+import { pluginEnvironment } from '../../runtime/host/environment.ts';
 import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -81,6 +82,11 @@ test('of a process plugin whose answer is no JSON', async () => {
   const stage = new Stage().plugin('p', `#!/bin/sh\nread -r request\nprintf 'tok-5f2a9c77d1 is no JSON'\n`);
   const ended = await stage.run('p', { secrets });
   expect(ended).toMatchObject({ verdict: 'error', error: 'the response is not JSON (exit status 0)' });
+});
+
+test('the unlock key of the vault is in no environment of a plugin, whatever is let through', () => {
+  const environment = { HEADGATE_VAULT_KEY: 'ab'.repeat(32), CITY: 'Bern', OTHER: 'x' };
+  expect(pluginEnvironment(environment, ['HEADGATE_VAULT_KEY', 'CITY'])).toEqual({ CITY: 'Bern' });
 });
 
 test('without secrets nothing is masked', async () => {
