@@ -6,44 +6,52 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { runtimes } from '../../cli/scaffold/plugin.ts';
 import { until } from '../gateway/until.ts';
-import { headgate } from './headgate.ts';
+import { headgate, type Outcome } from './headgate.ts';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
-test('a new gateway does what init says to do next, word for word', async () => {
-  const cwd = workshop();
-  const made = await headgate(['init', 'my gateway', '--listen', await freeAddress(), '--json'], { cwd });
-  expect(made.status).toBe(0);
-  const { token, token_file: tokenFile, directory } = made.json;
-  expect([readFileSync(tokenFile, 'utf8'), statSync(tokenFile).mode & 0o777]).toEqual([`${token}\n`, 0o600]);
-  expect(made.stderr).not.toContain(token);
-  expect((await headgate(['config', 'check', '--config', directory])).status).toBe(0);
+describe('a new gateway', () => {
+  let cwd = '';
+  let made: Outcome;
 
-  const [start, ...next] = [...made.stderr.matchAll(/^ {2}headgate (.*)$/gm)].map(([, line]) => wordsOf(line!));
-  await startService(start!, cwd);
-  const outcomes = [];
-  for (const words of next) outcomes.push(await headgate(words, { cwd }));
-  expect(outcomes.map(({ status, stderr }) => [status, status === 0 ? '' : stderr])).toEqual([
-    [0, ''],
-    [0, ''],
-  ]);
-  expect(outcomes[0]!.stdout).toBe('good morning everybody\n');
-  expect(outcomes[1]!.stdout).toMatch(/pipeline.greet-all/);
+  beforeAll(async () => {
+    cwd = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-init-')));
+    made = await headgate(['init', 'my gateway', '--listen', await freeAddress(), '--json'], { cwd });
+    const stop = await startService(saidNext(made)[0]!, cwd);
+    return async () => {
+      await stop();
+      rmSync(cwd, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    };
+  });
 
-  for (const runtime of runtimes) {
-    const into = ['--into', 'my gateway/plugins'];
-    expect((await headgate(['plugin', 'new', `new-${runtime}`, '--runtime', runtime, ...into], { cwd })).status).toBe(
-      0,
-    );
-  }
-  expect((await headgate(['reload'], { cwd: directory })).status).toBe(0);
-  for (const runtime of runtimes) {
-    const words = ['plugin', 'run', `new-${runtime}`, 'handle', '--payload', '{"name":"Ada"}'];
-    expect((await headgate(words, { cwd: directory })).stdout).toBe('hello Ada\n');
-  }
+  test('has its token in a file for its owner alone, and a clean configuration', async () => {
+    const { token, token_file: tokenFile, directory } = made.json;
+    expect([readFileSync(tokenFile, 'utf8'), statSync(tokenFile).mode & 0o777]).toEqual([`${token}\n`, 0o600]);
+    expect(made.stderr).not.toContain(token);
+    expect((await headgate(['config', 'check', '--config', directory])).status).toBe(0);
+  });
+
+  test('does what init says to do next, word for word', async () => {
+    const [, run, list] = saidNext(made);
+    expect((await headgate(run!, { cwd })).stdout).toBe('good morning everybody\n');
+    expect((await headgate(list!, { cwd })).stdout).toMatch(/pipeline.greet-all/);
+  });
+
+  test('runs new plugins after a reload', async () => {
+    const { directory } = made.json;
+    for (const runtime of runtimes) {
+      const words = ['plugin', 'new', `new-${runtime}`, '--runtime', runtime, '--into', 'my gateway/plugins'];
+      expect((await headgate(words, { cwd })).status).toBe(0);
+    }
+    expect((await headgate(['reload'], { cwd: directory })).status).toBe(0);
+    for (const runtime of runtimes) {
+      const words = ['plugin', 'run', `new-${runtime}`, 'handle', '--payload', '{"name":"Ada"}'];
+      expect((await headgate(words, { cwd: directory })).stdout).toBe('hello Ada\n');
+    }
+  });
 });
 
 test('init prints the token once, on stdout alone', async () => {
@@ -101,14 +109,15 @@ function workshop(): string {
   return directory;
 }
 
-/** Resolves when it is ready; it is stopped with the test. */
-async function startService(words: readonly string[], cwd: string): Promise<void> {
+/** The commands that init says to call next, as words. */
+function saidNext({ stderr }: Outcome): string[][] {
+  return [...stderr.matchAll(/^ {2}headgate (.*)$/gm)].map(([, line]) => wordsOf(line!));
+}
+
+/** Resolves when it is ready, with what stops it. */
+async function startService(words: readonly string[], cwd: string): Promise<() => Promise<unknown>> {
   const child = spawn(process.execPath, [main, ...words], { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
   const closed = once(child, 'close');
-  onTestFinished(async () => {
-    child.kill('SIGTERM');
-    await closed;
-  });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
@@ -117,6 +126,10 @@ async function startService(words: readonly string[], cwd: string): Promise<void
     if (child.exitCode !== null) throw new Error(`it has ended: ${said}`);
     return said.includes('"msg":"ready"');
   });
+  return () => {
+    child.kill('SIGTERM');
+    return closed;
+  };
 }
 
 /** A port that is free on a loopback address that nobody else uses, where there is more than one. */
