@@ -17,6 +17,8 @@ export type PluginRoot = {
   readonly path: NodePath;
   /** Not named by the configuration: may be missing. */
   readonly isDefault: boolean;
+  /** What comes with headgate: a plugin of it is off until something names it. */
+  readonly isBundled: boolean;
 };
 
 export type BrokenPlugin = { readonly name: string; readonly problems: readonly Problem[] };
@@ -25,6 +27,8 @@ export type PluginPlace = { readonly directory: string; readonly root: string };
 export type Discovery = {
   readonly manifests: ReadonlyMap<string, Manifest>;
   readonly broken: readonly BrokenPlugin[];
+  /** Names of bundled plugins, and the root that offers them. */
+  readonly bundled: ReadonlyMap<string, PluginRoot>;
   readonly places: readonly PluginPlace[];
 };
 
@@ -37,6 +41,7 @@ export function discoverPlugins(
   const manifests = new Map<string, Manifest>();
   const places = new Map<string, Place>();
   const broken: BrokenPlugin[] = [];
+  const bundled = new Map<string, PluginRoot>();
   const found: PluginPlace[] = [];
   const visited = new Set<string>();
   for (const root of roots) {
@@ -52,10 +57,11 @@ export function discoverPlugins(
       } else {
         places.set(name, namePlace);
         manifests.set(name, manifest);
+        if (root.isBundled) bundled.set(name, root);
       }
     }
   }
-  return { manifests, broken, places: found };
+  return { manifests, broken, bundled, places: found };
 }
 
 /** What lies inside a plugin's directory belongs to the plugin and is not searched. */

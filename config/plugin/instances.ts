@@ -83,6 +83,13 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   }
   for (const [name, manifest] of manifests) {
     if (nodeAt(configured, name) !== undefined) continue;
+    const offer = discovery.bundled.get(name);
+    if (offer !== undefined) {
+      // What comes with headgate is not on because it is there.
+      const message = `the bundled plugin ${JSON.stringify(name)} is off until plugins.${name} is there`;
+      work.unusable.set(name, [{ place: offer.place, path: offer.path, message }]);
+      continue;
+    }
     const missing = manifest.configKeys.required;
     if (missing.length === 0) {
       found.push(composeInstance(name, manifest, undefined));

@@ -1,6 +1,7 @@
 // The sections `service`, `state` and `vault`, and the plugin roots: plain settings and paths.
 import { dirname, join, resolve } from 'node:path';
 import type { Config, LogLevel } from '../config.ts';
+import { bundledDirectory, bundledRoot } from '../plugin/bundled.ts';
 import type { PluginRoot } from '../plugin/discovery.ts';
 import { parseDuration } from '../quantity.ts';
 import { flagOf, itemsOf, nodeAt, numberOf, type Place, type SourceNode, textOf, textsOf } from '../source/tree.ts';
@@ -43,13 +44,16 @@ export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[
   const list = nodeAt(root, 'plugin_roots');
   if (list === undefined) {
     const place: Place = { file: mainFile, line: 1, column: 1 };
-    return [{ directory: join(dirname(mainFile), 'plugins'), place, path: ['plugin_roots'], isDefault: true }];
+    const directory = join(dirname(mainFile), 'plugins');
+    return [{ directory, place, path: ['plugin_roots'], isDefault: true, isBundled: false }];
   }
   return itemsOf(list).flatMap((item, index) => {
-    const directory = readPath(item);
-    return directory === undefined
+    const isBundled = textOf(item) === bundledRoot;
+    const directory = isBundled ? bundledDirectory() : readPath(item);
+    // What else begins with it was told as wrong.
+    return directory === undefined || (!isBundled && textOf(item)?.startsWith('headgate:'))
       ? []
-      : [{ directory, place: item.place, path: ['plugin_roots', index], isDefault: false }];
+      : [{ directory, place: item.place, path: ['plugin_roots', index], isDefault: false, isBundled }];
   });
 }
 

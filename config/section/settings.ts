@@ -145,7 +145,13 @@ export const settingsSchema = field.closedMap(
     webhooks: optional(webhooks),
     tokens: optional(field.listOf(token, 'Keys that secret_ref names.')),
     plugin_roots: optional(
-      field.listOf(field.text({ expected: 'the path of a directory' }), 'Directories that are searched for plugins.'),
+      field.listOf(
+        field.text({
+          pattern: '^(?!headgate:)|^headgate:bundled$',
+          expected: 'the path of a directory, or headgate:bundled',
+        }),
+        'Directories that are searched for plugins; headgate:bundled is that of the plugins that come with headgate.',
+      ),
     ),
     plugins: optional(field.mapOf(instance, 'Instances by name.', field.nameRule)),
     pipelines: optional(Type.Array(Type.Unknown(), { expected: 'a list of pipelines', description: 'The pipelines.' })),

@@ -1,0 +1,143 @@
+// file: reads, writes and lists files below the root that its config names. No path leads out of it, and no link is followed.
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { namesOf, refusal, within } from './directory.js';
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
+const bytesDefault = 2 ** 20;
+const bytesMax = 8 * 2 ** 20;
+export const entriesMax = 10_000;
+/** Trouble of the path, which another attempt would meet again; what else the system says may pass. */
+const reasons = new Map([
+  ['ENOENT', 'does not exist'],
+  ['ENOTDIR', 'is not reached through directories alone; links are not followed'],
+  ['ELOOP', 'is a link; links are not followed'],
+  ['EISDIR', 'is a directory'],
+  ['EEXIST', 'exists already'],
+  ['EACCES', 'may not be used by the service'],
+  ['EPERM', 'may not be used by the service'],
+  ['EROFS', 'cannot be written'],
+  ['ENAMETOOLONG', 'is too long'],
+]);
+
+/** @typedef {import('../../runtime/host/plugin-api.ts').Handler} Handler */
+/** @typedef {{ path?: string, text?: string, base64?: string, overwrite?: boolean }} Order */
+/** @typedef {{ root: string, bytesMax: number, isWritable: boolean }} Settings */
+
+/** @type {Handler} */
+export function read({ payload, config }) {
+  const { root, bytesMax: most } = readSettings(config);
+  const order = /** @type {Order} */ (payload);
+  return answer(order, names => {
+    const name = /** @type {string} */ (names.pop());
+    const bytes = within(root, names, { make: false }, directory => {
+      // A pipe that nobody writes would be waited for.
+      const fd = fs.openSync(directory.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      try {
+        return readUpTo(fd, most);
+      } finally {
+        fs.closeSync(fd);
+      }
+    });
+    return { path: order.path, size: bytes.length, ...contentOf(bytes) };
+  });
+}
+
+/** @type {Handler} */
+export function write({ payload, config }) {
+  const { root, bytesMax: most, isWritable } = readSettings(config);
+  if (!isWritable) throw refusal('config.writable is not true: nothing is written');
+  const order = /** @type {Order} */ (payload);
+  const bytes = order.text === undefined ? Buffer.from(order.base64 ?? '', 'base64') : Buffer.from(order.text);
+  if (bytes.length > most) throw refusal(`${bytes.length} bytes are more than config.max_bytes, ${most}`);
+  return answer(order, names => {
+    const name = /** @type {string} */ (names.pop());
+    within(root, names, { make: true }, directory => {
+      const draft = directory.at(`.${randomBytes(8).toString('hex')}.tmp`);
+      const fd = fs.openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+      try {
+        fs.writeFileSync(fd, bytes);
+        fs.fsyncSync(fd);
+        // In one step: whoever reads sees the old file or the new one. A link there is replaced, not followed.
+        if (order.overwrite === false) fs.linkSync(draft, directory.at(name));
+        else fs.renameSync(draft, directory.at(name));
+        fs.fsyncSync(directory.fd);
+      } finally {
+        fs.closeSync(fd);
+        fs.rmSync(draft, { force: true });
+      }
+    });
+    return { path: order.path, size: bytes.length };
+  });
+}
+
+/** @type {Handler} */
+export function list({ payload, config }) {
+  const { root } = readSettings(config);
+  const order = /** @type {Order} */ (payload);
+  return answer(order, names =>
+    within(root, names, { make: false }, directory => {
+      const found = fs.readdirSync(directory.at()).sort();
+      const entries = found.slice(0, entriesMax).flatMap(name => {
+        const stat = fs.lstatSync(directory.at(name), { throwIfNoEntry: false });
+        return stat === undefined ? [] : [{ name, kind: kindOf(stat), size: stat.size }];
+      });
+      return { path: order.path ?? '', entries, is_cut: found.length > entriesMax };
+    }),
+  );
+}
+
+/**
+ * @param {Order} order
+ * @param {(names: string[]) => { [key: string]: unknown }} work
+ * @returns {import('../../runtime/host/plugin-api.ts').Response}
+ */
+function answer({ path: asked = '' }, work) {
+  try {
+    return { result: work(asked === '' ? [] : namesOf(asked)) };
+  } catch (error) {
+    const { code = '', message } = /** @type {NodeJS.ErrnoException} */ (error);
+    const reason = reasons.get(code);
+    if (reason !== undefined) throw refusal(`${asked || 'the root'} ${reason}`);
+    // The system names paths that are nobody's business.
+    throw code === '' ? error : new Error(`${asked}: ${code}: ${message.split(',')[0]?.replace(`${code}: `, '')}`);
+  }
+}
+
+/** @param {number} fd @param {number} most */
+function readUpTo(fd, most) {
+  const stat = fs.fstatSync(fd);
+  if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
+  if (!stat.isFile()) throw refusal('it is not a file');
+  // One byte more shows that there is more, also where it grows meanwhile.
+  const bytes = Buffer.alloc(Math.min(stat.size, most) + 1);
+  let length = 0;
+  for (let count = -1; count !== 0 && length < bytes.length; length += count)
+    count = fs.readSync(fd, bytes, length, bytes.length - length, null);
+  if (length > most) throw refusal(`it has more than config.max_bytes, ${most} bytes`);
+  return bytes.subarray(0, length);
+}
+
+/** @param {Buffer} bytes */
+function contentOf(bytes) {
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { base64: bytes.toString('base64') };
+  }
+}
+
+/** @param {fs.Stats} stat */
+function kindOf(stat) {
+  return stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : stat.isSymbolicLink() ? 'link' : 'other';
+}
+
+/** @param {import('../../runtime/host/plugin-api.ts').JsonObject} config @returns {Settings} */
+function readSettings({ root, max_bytes = bytesDefault, writable = false }) {
+  if (typeof root !== 'string' || !path.isAbsolute(root))
+    throw refusal('config.root must be the absolute path of a directory');
+  if (!Number.isInteger(max_bytes) || Number(max_bytes) < 1 || Number(max_bytes) > bytesMax)
+    throw refusal(`config.max_bytes must be a number of bytes from 1 to ${bytesMax}`);
+  return { root, bytesMax: Number(max_bytes), isWritable: writable === true };
+}

@@ -1,0 +1,138 @@
+// http: sends a request and answers with the response. It makes no second attempt itself: it tells the engine whether one is of use.
+import { exchange } from './exchange.js';
+import { readSettings } from './settings.js';
+
+/** Of these another attempt may have a better answer; every other status from 400 on is final. */
+const passing = [408, 425, 429, 500, 502, 503, 504];
+const redirects = [301, 302, 303, 307, 308];
+/** Of the connection, not of the request. */
+const ownHeaders =
+  /^(host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/i;
+/** Meant for one origin. */
+const credentials = /^(authorization|cookie|proxy-authorization)$/i;
+
+/**
+ * @typedef {{ url: string, method?: string, headers?: { [name: string]: string }, text?: string, json?: unknown }} Order
+ * @typedef {import('./exchange.js').Sent} Sent
+ * @typedef {import('./settings.js').Settings} Settings
+ */
+
+/** @type {import('../../runtime/host/plugin-api.ts').Handler} */
+export async function handle({ event, config, secrets }, { signal, log }) {
+  const settings = readSettings(config);
+  const timer = AbortSignal.timeout(settings.timeoutMs);
+  const bound = AbortSignal.any([signal, timer]);
+  let sent = firstRequest(/** @type {Order} */ (event?.payload), settings, secrets ?? {});
+  try {
+    for (let hops = 0; ; hops++) {
+      const received = await exchange(sent, settings, bound);
+      const { location } = received.headers;
+      if (location === undefined || !redirects.includes(received.status)) return respond(sent, received);
+      if (hops === settings.redirectsMax) throw final(`more than ${settings.redirectsMax} redirects`);
+      sent = redirected(sent, received.status, location, settings);
+      log('debug', `redirected to ${sent.url.origin}`);
+    }
+  } catch (error) {
+    if (timer.aborted) return { status: 'error', error: `no answer after ${settings.timeoutMs} ms` };
+    throw error;
+  }
+}
+
+/**
+ * @param {Order} order
+ * @param {Settings} settings
+ * @param {{ readonly [name: string]: string }} secrets
+ * @returns {Sent}
+ */
+export function firstRequest(order, { baseUrl, headers: own }, secrets) {
+  const url = readUrl(order.url, baseUrl ?? undefined);
+  /** @type {{ [name: string]: string }} */
+  const headers = { 'accept-encoding': 'identity', 'user-agent': 'headgate' };
+  for (const [name, value] of Object.entries(order.headers ?? {})) {
+    if (ownHeaders.test(name)) throw final(`the header ${name} is not the payload's to set`);
+    headers[name.toLowerCase()] = value;
+  }
+  if (url.origin === baseUrl?.origin) {
+    for (const [name, value] of Object.entries(own)) headers[name.toLowerCase()] = fill(value, secrets);
+  }
+  const { method = 'GET', text, json } = order;
+  if (text !== undefined && json !== undefined) throw final('text and json exclude each other');
+  if (json !== undefined) headers['content-type'] ??= 'application/json';
+  const body = json === undefined ? text : JSON.stringify(json);
+  return { url, method, headers, body: body === undefined ? null : Buffer.from(body) };
+}
+
+/**
+ * As browsers do: after 303, and after 301 and 302 to a POST, it goes on as a GET. Nothing that was meant for one origin
+ * goes to another, and what began encrypted stays so.
+ * @param {Sent} sent
+ * @param {number} status
+ * @param {string} location
+ * @param {Settings} settings
+ * @returns {Sent}
+ */
+export function redirected(sent, status, location, { headers: own }) {
+  const url = readUrl(location, sent.url);
+  if (sent.url.protocol === 'https:' && url.protocol === 'http:') throw final(`redirected from https to ${url.origin}`);
+  const becomesGet = (status === 303 && sent.method !== 'HEAD') || (status < 303 && sent.method === 'POST');
+  const isElsewhere = url.origin !== sent.url.origin;
+  const ownNames = Object.keys(own).map(name => name.toLowerCase());
+  const headers = Object.fromEntries(
+    Object.entries(sent.headers).filter(
+      ([name]) =>
+        !(isElsewhere && (credentials.test(name) || ownNames.includes(name))) &&
+        !(becomesGet && name === 'content-type'),
+    ),
+  );
+  return becomesGet ? { url, method: 'GET', headers, body: null } : { ...sent, url, headers };
+}
+
+/**
+ * @param {Sent} sent
+ * @param {import('./exchange.js').Received} received
+ * @returns {import('../../runtime/host/plugin-api.ts').Response}
+ */
+function respond({ url }, { status, headers, body }) {
+  const result = { status, url: url.href, headers, ...contentOf(headers['content-type'] ?? '', body) };
+  if (status < 400) return { result };
+  return { status: 'error', error: `${url.origin} answered ${status}`, retry: passing.includes(status), result };
+}
+
+/** @param {string} type @param {Buffer} body */
+function contentOf(type, body) {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    if (/^application\/([\w.+-]+\+)?json\b/i.test(type)) {
+      try {
+        return { json: JSON.parse(text) };
+      } catch {
+        // It says that it is JSON, and is not.
+      }
+    }
+    return { text };
+  } catch {
+    return { base64: body.toString('base64') };
+  }
+}
+
+/** @param {string} text @param {URL} [base] @returns {URL} */
+function readUrl(text, base) {
+  if (!URL.canParse(text, base?.href)) throw final(`${JSON.stringify(text)} is not a URL`);
+  const url = new URL(text, base);
+  if (!/^https?:$/.test(url.protocol)) throw final(`${url.protocol} is neither http nor https`);
+  if (url.username !== '' || url.password !== '') throw final('a URL with a user name or password is not taken');
+  return url;
+}
+
+/** @param {string} text @param {{ readonly [name: string]: string }} secrets `{secrets.NAME}` is one of these */
+function fill(text, secrets) {
+  return text.replace(/\{secrets\.([\w-]+)\}/g, (_, name) => {
+    if (!Object.hasOwn(secrets, name)) throw final(`the secret ${name} is not granted`);
+    return /** @type {string} */ (secrets[name]);
+  });
+}
+
+/** @param {string} message */
+function final(message) {
+  return Object.assign(new Error(message), { retry: false });
+}

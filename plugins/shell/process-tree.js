@@ -1,0 +1,34 @@
+// Ends a program with all that it has started.
+import fs from 'node:fs';
+
+/**
+ * Each is stopped before its children are looked for, so that it starts no more. Where there is no /proc, it alone is killed.
+ * @param {number | undefined} pid undefined: it never started
+ */
+export function killTree(pid) {
+  if (pid === undefined || !signal(pid, 'SIGSTOP')) return;
+  for (const child of childrenOf(pid)) killTree(child);
+  signal(pid, 'SIGKILL');
+}
+
+/** @param {number} pid @param {NodeJS.Signals} name */
+function signal(pid, name) {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+/** @param {number} pid @returns {number[]} */
+function childrenOf(pid) {
+  try {
+    const threads = fs.readdirSync(`/proc/${pid}/task`);
+    return threads.flatMap(thread => {
+      const text = fs.readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1');
+      return text.split(' ').filter(Boolean).map(Number);
+    });
+  } catch {
+    return [];
+  }
+}
