@@ -57,7 +57,7 @@ describe('npm run bench', () => {
       for (const metric of metrics) expect(values[metric], metric).toBeGreaterThanOrEqual(0);
       expect(values['work_hash']).toBe(work);
     },
-    60_000,
+    120_000,
   );
 
   test('without a name it lists the benches', async () => {

@@ -46,7 +46,7 @@ function writeUntilFull(file: number, bytes: Buffer): void {
 
 test.skipIf(disk === null)(
   'nothing that was answered 202 is missing after a full disk',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     onTestFinished(() => {
       execFileSync('umount', ['-l', disk!]);

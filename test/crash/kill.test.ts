@@ -16,7 +16,7 @@ const acceptedPerCycle = 30;
 const writtenMax = 6_000;
 const readersMax = 8;
 
-test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 280_000 }, async () => {
+test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 600_000 }, async () => {
   const random = seededRandom();
   console.log(`seed of the kills: TEST_SEED=${random.seed}`);
   const instances = { working: { retry }, adding: { retry }, program: { retry } };

@@ -125,7 +125,7 @@ async function watchHealth(port: number, request: Request, isOver: () => boolean
   return longest;
 }
 
-test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 120_000 }, async () => {
+test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 300_000 }, async () => {
   console.log(`seed of the requests: TEST_SEED=${testSeed}`);
   const known = await look(gateway);
   const valid = validRequests(apiRoutes, known);
