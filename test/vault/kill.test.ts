@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { shareVaultGateway } from './service.ts';
 
-const cycles = 4;
+const cycles = 2;
 const writers = 4;
 
 const vault = shareVaultGateway({
@@ -10,7 +10,9 @@ const vault = shareVaultGateway({
   service: { log_level: 'info' },
 });
 
-test(`${cycles} kills lose no acknowledged write, and break neither vault nor trail`, async () => {
+test(`${cycles} kills lose no acknowledged write, and break neither vault nor trail`, {
+  timeout: 120_000,
+}, async () => {
   const { gateway } = vault;
   await vault.do('principal', { name: 'worker', kind: 'plugin' });
   const acknowledged: string[] = [];
