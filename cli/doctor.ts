@@ -9,6 +9,7 @@ import type { Config, ListenAddress } from '../config/config.ts';
 import type { LoadResult } from '../config/load.ts';
 import type { Seal } from '../config/seal/seal.ts';
 import type { Check } from '../http/administration.ts';
+import { possibleSandboxes, refusedSandboxes } from './sandboxes.ts';
 
 /** Below this much free room (or this part of a small disk) the disk is worth a look; work is refused later than that. */
 export const diskLowBytes = 256 * 2 ** 20;
@@ -135,7 +136,8 @@ async function checkPlugins(
     const mode = manifest.runtime === 'process' ? constants.X_OK : constants.R_OK;
     await access(manifest.entrypoint, mode).catch(() => gone.push(`${name}: ${manifest.entrypoint} cannot be used`));
   }
-  return gone.length > 0 ? failed(lines(gone)) : passed(`${plugins.length} plugins`);
+  const wrong = [...gone, ...(await refusedSandboxes(plugins))];
+  return wrong.length > 0 ? failed(lines(wrong)) : passed(`${plugins.length} plugins; ${await possibleSandboxes()}`);
 }
 
 /** The file of the unlock key is for its owner alone, and every record opens with it. */

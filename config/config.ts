@@ -1,4 +1,5 @@
 // The whole configuration after loading and checking: plain frozen data that any thread can hold.
+import type { Sandbox } from '../runtime/host/sandbox.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { PipelineDefinition } from './pipeline/definition.ts';
 
@@ -64,6 +65,8 @@ export type Manifest = {
    * loaded or started from there must be this; what lies in node_modules is not sealed.
    */
   readonly digests?: { readonly [path: string]: string };
+  /** What a process plugin asks for at least; left out: none. */
+  readonly sandbox?: Sandbox['kind'];
   /** `mode: persistent`: a process serves many jobs, recycled after so many or so long. */
   readonly persistent?: { readonly jobsMax: number | null; readonly ageMs: number | null };
 };
@@ -84,6 +87,8 @@ export type PluginInstance = {
   /** Command -> deadline of one attempt; every command of the manifest has one. */
   readonly deadlineMs: { readonly [command: string]: number };
   readonly retry: RetryPolicy;
+  /** What its processes run in; left out: none. */
+  readonly sandbox?: Sandbox;
 };
 
 export type Config = {

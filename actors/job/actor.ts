@@ -174,7 +174,7 @@ function hostedPlugins(config: Config): HostedPlugin[] {
   return Object.values(config.plugins).map(hosted);
 }
 
-function hosted({ name, manifest, config, parallelism }: PluginInstance): HostedPlugin {
+function hosted({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
   const { persistent } = manifest;
   return {
     instance: name,
@@ -187,6 +187,7 @@ function hosted({ name, manifest, config, parallelism }: PluginInstance): Hosted
     ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
     // Who wants one job at a time must not be sent the next one before.
     ...(persistent === undefined ? {} : { persistent: { ...persistent, pipelined: parallelism !== 1 } }),
+    ...(sandbox === undefined ? {} : { sandbox }),
     config,
     commands: Object.fromEntries(
       manifest.commands.map(({ name: command, inputSchema, replacesState }) => [

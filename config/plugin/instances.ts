@@ -17,6 +17,7 @@ import {
 } from '../source/tree.ts';
 import type { Discovery } from './discovery.ts';
 import { reservedMessage, reservedName } from './manifest.ts';
+import { readSandbox, sandboxProblems } from './sandbox.ts';
 
 const deadlineDefaultMs = new Map([
   ['handle', 120_000],
@@ -116,6 +117,7 @@ function configuredInstance(work: Work, name: string, node: SourceNode): PluginI
   if (manifest === null) return null;
   checkConfigKeys(work, name, manifest, node);
   checkTimeouts(work, name, manifest, node);
+  for (const problem of sandboxProblems(name, manifest, node)) work.report(problem);
   const parallelism = nodeAt(node, 'parallelism');
   if (parallelism !== undefined && (numberOf(parallelism) ?? 1) > 1 && !manifest.concurrencySafe) {
     const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at once`;
@@ -210,6 +212,7 @@ function checkTimeouts(work: Work, name: string, manifest: Manifest, node: Sourc
 
 function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
   const config = nodeAt(node, 'config');
+  const sandbox = readSandbox(manifest, node);
   const retry = nodeAt(node, 'retry');
   const deadlineOf = (command: string): number =>
     parseDuration(textOf(nodeAt(node, 'timeouts', command))) ?? deadlineDefaultMs.get(command) ?? deadlineOtherMs;
@@ -219,6 +222,7 @@ function composeInstance(name: string, manifest: Manifest, node: SourceNode | un
     config: config?.kind === 'map' ? (plainValue(config) as JsonObject) : {},
     parallelism: manifest.concurrencySafe ? (numberOf(nodeAt(node, 'parallelism')) ?? null) : 1,
     deadlineMs: Object.fromEntries(manifest.commands.map(({ name: command }) => [command, deadlineOf(command)])),
+    ...(sandbox === undefined ? {} : { sandbox }),
     retry: {
       attemptsMax: numberOf(nodeAt(retry, 'max_attempts')) ?? retryDefault.attemptsMax,
       backoffBaseMs: parseDuration(textOf(nodeAt(retry, 'backoff_base'))) ?? retryDefault.backoffBaseMs,

@@ -1,5 +1,6 @@
 // The JSON Schema of a plugin's manifest.yaml.
 
+import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
@@ -52,6 +53,7 @@ export const manifestSchema = field.closedMap(
     mode: optional(field.oneOf(['persistent'], 'Process plugins: keep processes alive for many jobs.')),
     max_jobs: optional(field.count(1, 'Persistent: a process ends after so many jobs.')),
     max_age: optional(field.duration('Persistent: a process ends after so long.')),
+    sandbox: optional(field.oneOf(sandboxKinds, 'Process plugins: what they run in at least; default none.')),
     entrypoint: field.text({
       expected: "the path of a file in the plugin's directory",
       description: 'The file that runs, in the directory of this one.',

@@ -1,5 +1,6 @@
 // One manifest.yaml: bytes to a checked `Manifest`, or what is wrong with it.
 import { dirname, sep } from 'node:path';
+import type { SandboxKind } from '../../runtime/host/sandbox.ts';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { Problem, Report } from '../check/problem.ts';
 import { checkShape } from '../check/shape.ts';
@@ -20,6 +21,8 @@ export type ReadManifest = {
   readonly manifest: Manifest | null;
   readonly problems: readonly Problem[];
 };
+
+export const workerSandboxMessage = 'is for process plugins; a worker plugin runs in a thread beside others';
 
 /** Reads manifests with one compiler and one disk. */
 export type ManifestReader = (file: string) => ReadManifest;
@@ -47,6 +50,9 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     const dialect = isDuctile ? 'ductile' : 'headgate';
     const commands = readCommands(root, dialect, compiler, report);
     const place = readEntrypoint(root, directory, dialect, disk, report);
+    if (place?.runtime === 'worker' && sandboxOf(root) !== 'none') {
+      report({ place: placesAt(root, ['sandbox']).value, path: ['sandbox'], message: workerSandboxMessage });
+    }
     if (problems.length > 0 || place === null) return { name, namePlace, manifest: null, problems };
     return { name, namePlace, manifest: compose(root, name, dialect, commands, place), problems };
   };
@@ -72,6 +78,10 @@ function readTree(disk: Files, file: string, report: Report): SourceNode | null 
   return null;
 }
 
+export function sandboxOf(node: SourceNode | undefined): SandboxKind {
+  return (textOf(nodeAt(node, 'sandbox')) as SandboxKind | undefined) ?? 'none';
+}
+
 function compose(
   root: SourceNode,
   name: string,
@@ -82,6 +92,7 @@ function compose(
   const version = nodeAt(root, 'version');
   const isPersistent =
     dialect === 'headgate' && place.runtime === 'process' && textOf(nodeAt(root, 'mode')) === 'persistent';
+  const sandbox = sandboxOf(root);
   const persistent = {
     jobsMax: numberOf(nodeAt(root, 'max_jobs')) ?? null,
     ageMs: parseDuration(textOf(nodeAt(root, 'max_age'))) ?? null,
@@ -100,6 +111,7 @@ function compose(
       required: textsOf(nodeAt(root, 'config_keys', 'required')),
       optional: textsOf(nodeAt(root, 'config_keys', 'optional')),
     },
+    ...(sandbox === 'none' ? {} : { sandbox }),
     ...(isPersistent ? { persistent } : {}),
   };
 }

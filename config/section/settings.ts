@@ -1,4 +1,5 @@
 // The JSON Schema of a configuration file, after interpolation and merging.
+import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { logLevels } from '../config.ts';
 import * as field from './field.ts';
@@ -116,6 +117,21 @@ const instance = field.closedMap(
     uses: optional(field.name('The plugin, or instance, that this is another instance of.')),
     config: optional(field.freeMap('What the plugin gets as its config.')),
     parallelism: optional(field.count(1, 'At most so many jobs of it run at once.', 100_000)),
+    sandbox: optional(
+      field.oneOf(sandboxKinds, 'Process plugins: what it runs in; default what its manifest asks for.'),
+    ),
+    limits: optional(
+      field.closedMap(
+        {
+          memory: optional(field.size('Addresses of a process; default 2GB.')),
+          cpu: optional(field.duration('Processor time of a process, in whole seconds; default 1h.')),
+          file_size: optional(field.size('The largest file that it may write; default 1GB.')),
+          open_files: optional(field.count(16, 'Open files of a process; default 1024.', 1_000_000)),
+          processes: optional(field.count(1, 'Processes of the whole user; default: no limit.', 1_000_000)),
+        },
+        'Of a sandbox.',
+      ),
+    ),
     timeouts: optional(field.mapOf(field.duration('The deadline of an attempt.'), 'Deadlines by command.')),
     retry: optional(
       field.closedMap(

@@ -1,6 +1,5 @@
 // The persistent processes of one plugin: started when they are needed, recycled, and after too many crashes not started for a while.
 import { Breaker, openReason } from './breaker.ts';
-import { verifyEntrypoint } from './digests.ts';
 import { PersistentProcess } from './persistent.ts';
 import type { HostedPlugin, PersistentMode } from './port.ts';
 import type { Programs } from './program.ts';
@@ -30,8 +29,7 @@ export class Fleet {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (!idle.isOver) return idle;
     if (this.#breaker.isOpen(performance.now())) return openReason;
     try {
-      await verifyEntrypoint(this.#plugin);
-      return this.#start();
+      return this.#watch(new PersistentProcess(await this.#programs.start(this.#plugin)));
     } catch (error) {
       return `cannot start ${this.#plugin.entrypoint}: ${describe(error)}`;
     }
@@ -55,8 +53,7 @@ export class Fleet {
     for (const process of this.#idle.splice(0)) process.end();
   }
 
-  #start(): PersistentProcess {
-    const process = new PersistentProcess(this.#programs.start(this.#plugin));
+  #watch(process: PersistentProcess): PersistentProcess {
     const { ageMs } = this.#mode;
     const age = ageMs === null ? null : setTimeout(() => this.#outdate(process), ageMs);
     void process.ended.then(crash => {

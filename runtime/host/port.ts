@@ -2,6 +2,7 @@
 import type { SystemClock } from '../clock.ts';
 import type { JsonObject } from '../packing.ts';
 import type { Body } from './outcome.ts';
+import type { Sandbox } from './sandbox.ts';
 
 /** SHA-256 in hex of the files of a directory, by their path in it, links resolved. */
 export type Digests = { readonly [path: string]: string };
@@ -33,6 +34,8 @@ export type HostedPlugin = {
   readonly digests?: Digests;
   /** A process stays for many jobs: how many, and how long; null: no limit. Left out: a process for each attempt. */
   readonly persistent?: PersistentMode;
+  /** Left out: none. */
+  readonly sandbox?: Sandbox;
   readonly config: JsonObject;
   readonly commands: { readonly [command: string]: HostedCommand };
 };
@@ -106,7 +109,7 @@ export type HostOptions = {
   /** `main` or `quarantine`: shows in logs and in the process title. */
   readonly name: string;
   readonly threads: number;
-  /** A directory for the marks of living plugin processes, by which survivors are found after a crash. */
+  /** For the marks of living plugin processes, by which survivors are found after a crash; and what sandboxed plugins write. */
   readonly runDirectory: string;
   /** Names of environment variables that plugins may see, besides the fixed allowlist. */
   readonly envPassthrough: readonly string[];

@@ -2,7 +2,6 @@
 import { steadyUs } from '../clock.ts';
 import { runAttempt } from './attempt.ts';
 import { Conversation } from './conversation.ts';
-import { verifyEntrypoint } from './digests.ts';
 import { Fleet } from './fleet.ts';
 import { Flight } from './flight.ts';
 import type { Marks } from './marks.ts';
@@ -23,9 +22,10 @@ export class ProcessFrames {
   readonly #checks = new PayloadChecks();
   #running = 0;
 
-  constructor(slots: number, marks: Marks, reports: Reports) {
+  /** `home`: for what sandboxed plugins write. */
+  constructor(slots: number, marks: Marks, home: string, reports: Reports) {
     this.#slots = slots;
-    this.#programs = new Programs(marks);
+    this.#programs = new Programs(marks, home);
     this.#reports = reports;
   }
 
@@ -99,14 +99,8 @@ export class ProcessFrames {
     try {
       const asked = flight.request(task);
       if ('settled' in asked) return asked.settled;
-      await verifyEntrypoint(plugin);
-      const settled = await runAttempt(
-        plugin,
-        this.#programs.start(plugin),
-        asked.request,
-        frame.head.deadlineMs,
-        mask,
-      );
+      const program = await this.#programs.start(plugin);
+      const settled = await runAttempt(plugin, program, asked.request, frame.head.deadlineMs, mask);
       // It may run again: then nothing of it may be left.
       if (settled.verdict !== 'ok') await this.#programs.gone();
       return settled;

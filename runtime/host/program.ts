@@ -3,10 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { verifyEntrypoint } from './digests.ts';
 import { Escapees, originVariable } from './escapees.ts';
 import { killGroup, type Marks } from './marks.ts';
 import type { HostedPlugin } from './port.ts';
 import { describe } from './response.ts';
+import { commandLine, type Sandbox, sandboxFault } from './sandbox.ts';
 
 /** From SIGTERM, or the end of stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
@@ -26,20 +28,38 @@ export class Programs {
   // Taken once: to read it costs as much as a small part of a start.
   readonly #environment = { ...process.env };
 
-  constructor(marks: Marks) {
+  /** What was tried, as JSON, and works. */
+  readonly #possible = new Set<string>();
+  readonly #home: string;
+
+  /** `home`: for what sandboxed plugins write. */
+  constructor(marks: Marks, home: string) {
     this.#marks = marks;
+    this.#home = home;
     this.#escapees = new Escapees(marks.id);
   }
 
-  start(plugin: HostedPlugin): Program {
+  /** Throws where its code has changed since it was locked, or its sandbox cannot be had: it never runs with less. */
+  async start(plugin: HostedPlugin): Promise<Program> {
+    await verifyEntrypoint(plugin);
+    if (plugin.sandbox !== undefined) await this.#try(plugin.sandbox);
+    const command = commandLine(plugin, this.#home);
     const origin = this.#escapees.begin();
-    const program = new Program(plugin, this.#marks, { ...this.#environment, [originVariable]: origin });
+    const program = new Program(plugin, command, this.#marks, { ...this.#environment, [originVariable]: origin });
     this.#living.add(program);
     void program.ended.then(() => {
       this.#living.delete(program);
       this.#escapees.end(origin);
     });
     return program;
+  }
+
+  async #try(sandbox: Sandbox): Promise<void> {
+    const key = JSON.stringify(sandbox);
+    if (this.#possible.has(key)) return;
+    const fault = await sandboxFault(sandbox);
+    if (fault !== null) throw new Error(`its sandbox "${sandbox.kind}" cannot be had here: ${fault}`);
+    this.#possible.add(key);
   }
 
   get count(): number {
@@ -65,8 +85,8 @@ export class Program {
   #late: NodeJS.Timeout | null = null;
 
   /** The host's own environment is what plugins may see. */
-  constructor(plugin: HostedPlugin, marks: Marks, environment: NodeJS.ProcessEnv) {
-    this.#child = spawn(join(plugin.directory, plugin.entrypoint), [], {
+  constructor(plugin: HostedPlugin, [file, ...words]: readonly string[], marks: Marks, environment: NodeJS.ProcessEnv) {
+    this.#child = spawn(file!, words, {
       cwd: plugin.directory,
       detached: true,
       env: environment,

@@ -57,6 +57,12 @@ describe('a manifest', () => {
     expect(manifestOf(`${head}entrypoint: i.js\n${commands}`, 'i.js')).not.toHaveProperty('persistent');
   });
 
+  it('can ask for a sandbox', () => {
+    const text = `${head}entrypoint: run\nsandbox: bwrap\n${commands}`;
+    expect(manifestOf(text, 'run')).toMatchObject({ sandbox: 'bwrap' });
+    expect(manifestOf(text.replace('bwrap', 'none'), 'run')).not.toHaveProperty('sandbox');
+  });
+
   it('keeps what its commands say, with defaults', () => {
     const manifest = manifestOf(
       `${head}entrypoint: i.js

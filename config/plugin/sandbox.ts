@@ -1,0 +1,50 @@
+// What an instance of a process plugin runs in: what its manifest asks for, or more.
+import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/host/sandbox.ts';
+import type { Problem } from '../check/problem.ts';
+import type { Manifest } from '../config.ts';
+import { parseDuration, parseSize } from '../quantity.ts';
+import { nodeAt, numberOf, placesAt, type SourceNode, textOf } from '../source/tree.ts';
+import { sandboxOf, workerSandboxMessage } from './manifest.ts';
+
+/** The sandbox, or undefined for none. `node`: the value of `plugins.<name>`. */
+export function readSandbox(manifest: Manifest, node: SourceNode | undefined): Sandbox | undefined {
+  const kind = kindOf(manifest, node);
+  if (kind === 'none') return undefined;
+  const limits = nodeAt(node, 'limits');
+  const cpuMs = parseDuration(textOf(nodeAt(limits, 'cpu')));
+  return {
+    kind,
+    limits: {
+      memoryBytesMax: sizeOf(nodeAt(limits, 'memory')) ?? limitsDefault.memoryBytesMax,
+      cpuSMax: cpuMs === undefined ? limitsDefault.cpuSMax : Math.max(1, Math.ceil(cpuMs / 1000)),
+      fileBytesMax: sizeOf(nodeAt(limits, 'file_size')) ?? limitsDefault.fileBytesMax,
+      openFilesMax: numberOf(nodeAt(limits, 'open_files')) ?? limitsDefault.openFilesMax,
+      processesMax: numberOf(nodeAt(limits, 'processes')) ?? limitsDefault.processesMax,
+    },
+  };
+}
+
+/** A setting that would seem to protect and does not, or less than the plugin asks for, is an error. */
+export function sandboxProblems(name: string, manifest: Manifest, node: SourceNode): Problem[] {
+  const found: Problem[] = [];
+  const refuse = (key: 'sandbox' | 'limits', message: string) =>
+    found.push({ place: placesAt(node, [key]).value, path: ['plugins', name, key], message });
+  const isSet = (key: string) => nodeAt(node, key) !== undefined;
+  const kind = kindOf(manifest, node);
+  const asked = manifest.sandbox ?? 'none';
+  if (manifest.runtime === 'worker') {
+    if (kind !== 'none') refuse('sandbox', workerSandboxMessage);
+  } else if (sandboxKinds.indexOf(kind) < sandboxKinds.indexOf(asked)) {
+    refuse('sandbox', `is ${kind}; the plugin asks for ${asked}, which can be raised, not lowered`);
+  }
+  if (isSet('limits') && kind === 'none') refuse('limits', 'has no effect without a sandbox; set sandbox: limits');
+  return found;
+}
+
+function kindOf(manifest: Manifest, node: SourceNode | undefined): SandboxKind {
+  return nodeAt(node, 'sandbox') === undefined ? (manifest.sandbox ?? 'none') : sandboxOf(node);
+}
+
+function sizeOf(node: SourceNode | undefined): number | undefined {
+  return parseSize(textOf(node) ?? numberOf(node));
+}

@@ -1,0 +1,120 @@
+// Sandboxes of process plugins: limits of the kernel, set by prlimit, and besides them namespaces, made by bubblewrap.
+import { execFile } from 'node:child_process';
+import { mkdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Each has all that the one before it has. */
+export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
+export type SandboxKind = (typeof sandboxKinds)[number];
+
+/** Of one process each, but for `processesMax`, which counts all of the user. */
+export type Limits = {
+  /** Of addresses, used or not. */
+  readonly memoryBytesMax: number;
+  /** Seconds of processor time. */
+  readonly cpuSMax: number;
+  readonly fileBytesMax: number;
+  readonly openFilesMax: number;
+  /** Null: no limit. */
+  readonly processesMax: number | null;
+};
+
+export type Sandbox = { readonly kind: Exclude<SandboxKind, 'none'>; readonly limits: Limits };
+
+/** Of a plugin what its command line is made of. */
+type Caged = {
+  readonly instance: string;
+  readonly directory: string;
+  readonly entrypoint: string;
+  readonly sandbox?: Sandbox;
+};
+
+export const limitsDefault: Limits = {
+  memoryBytesMax: 2 * 2 ** 30,
+  cpuSMax: 3600,
+  fileBytesMax: 2 ** 30,
+  openFilesMax: 1024,
+  processesMax: null,
+};
+
+/** Where a program in a sandbox may write, besides its own /tmp: its home. */
+const workPlace = '/work';
+/** Directories of the system; links on most. */
+const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];
+/** What libraries read of /etc. */
+const systemFiles = [
+  'alternatives',
+  'ca-certificates',
+  'group',
+  'hosts',
+  'ld.so.cache',
+  'localtime',
+  'nsswitch.conf',
+  'passwd',
+  'pki',
+  'ssl',
+];
+const probeMsMax = 10_000;
+
+/** The command and its arguments that start a plugin as its sandbox demands. Makes its work directory below `home`. */
+export function commandLine({ directory, entrypoint, instance, sandbox }: Caged, home: string): readonly string[] {
+  const program = join(directory, entrypoint);
+  if (sandbox === undefined) return [program];
+  if (sandbox.kind === 'limits') return [...prlimit(sandbox.limits), program];
+  const work = join(home, 'work', instance);
+  mkdirSync(work, { recursive: true, mode: 0o700 });
+  return [...prlimit(sandbox.limits), ...bwrap(), ...bwrapPlaces(directory, work), program];
+}
+
+function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processesMax }: Limits): string[] {
+  const processes = processesMax === null ? [] : [`--nproc=${processesMax}`];
+  return [
+    'prlimit',
+    `--as=${memoryBytesMax}`,
+    `--cpu=${cpuSMax}:${cpuSMax + 1}`,
+    `--fsize=${fileBytesMax}`,
+    `--nofile=${openFilesMax}`,
+    '--core=0',
+    ...processes,
+    '--',
+  ];
+}
+
+/** Namespaces of its own for all there is, no capability, a system to read, and no other file. */
+function bwrap(): string[] {
+  return [
+    ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
+    ...systemDirectories.flatMap(systemPlace),
+    ...systemFiles.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
+    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
+  ];
+}
+
+function bwrapPlaces(directory: string, work: string): string[] {
+  return [
+    ...['--ro-bind', directory, directory, '--bind', work, workPlace],
+    ...['--setenv', 'HOME', workPlace, '--setenv', 'TMPDIR', '/tmp', '--chdir', directory],
+  ];
+}
+
+function systemPlace(path: string): string[] {
+  try {
+    return ['--symlink', readlinkSync(path), path];
+  } catch {
+    return ['--ro-bind-try', path, path];
+  }
+}
+
+/** Why this machine cannot do it; null: it can. Tried with a program that does nothing. */
+export async function sandboxFault({ kind, limits }: Sandbox): Promise<string | null> {
+  if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit of processes does not hold for root';
+  const [file, ...words] = [...prlimit(limits), ...(kind === 'bwrap' ? bwrap() : []), 'true'];
+  return new Promise(resolve => {
+    execFile(file!, words, { timeout: probeMsMax, killSignal: 'SIGKILL' }, (error, _, stderr) => {
+      if (error === null) resolve(null);
+      else if (error.code === 'ENOENT') resolve(`${file} is not installed`);
+      else if (kind === 'bwrap' && /execute bwrap/.test(stderr)) resolve('bwrap is not installed');
+      else resolve(stderr.trim().split('\n')[0] || error.message);
+    });
+  });
+}
