@@ -1,6 +1,7 @@
 // The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
 import type { Hub } from '../actors/hub/actor.ts';
 import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
+import { BlockShelf } from '../actors/job/block-shelf.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { SubmitReply } from '../actors/job/protocol.ts';
 import { findJob, findTree, type JobView } from '../actors/job/view.ts';
@@ -53,6 +54,7 @@ export function openEngine({
   startedAtMs,
   version,
 }: EngineParts): GatewayEngine {
+  const blocks = new BlockShelf(reader);
   let opened: Reader<IndexTable> | null = null;
   const index = (): Reader<IndexTable> => {
     opened ??= openIndex();
@@ -109,16 +111,16 @@ export function openEngine({
     },
     job(id) {
       reader.refresh();
-      return findJob(reader, id);
+      return findJob(reader, id, blocks);
     },
     tree(id, limit) {
       reader.refresh();
-      const views = findTree(reader, id);
+      const views = findTree(reader, id, blocks);
       return views && take(views[Symbol.iterator](), limit);
     },
     treePages(id) {
       reader.refresh();
-      const views = findTree(reader, id)?.[Symbol.iterator]();
+      const views = findTree(reader, id, blocks)?.[Symbol.iterator]();
       return views && { next: () => take(views, treePageJobs) };
     },
   };

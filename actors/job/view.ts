@@ -13,7 +13,8 @@ import {
 import { type Json, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type Attempt, attemptKey, decodeAttempt, errorOf, latestAttempt } from './attempt.ts';
-import { type Block, decodeBlock, findBlock, groupOf } from './block.ts';
+import { type Block, groupOf } from './block.ts';
+import { BlockShelf } from './block-shelf.ts';
 import { keyText, OpenBlock } from './open.ts';
 import type { Status } from './record.ts';
 import { decodeRetry } from './retries.ts';
@@ -36,19 +37,23 @@ export type JobView = {
 };
 
 /** The job of this id, as it is committed now; undefined when there is none. */
-export function findJob(reader: Reader, id: JobId): JobView | undefined {
-  const block = findBlock(reader, id);
-  return block && viewOf(reader, block, id);
+export function findJob(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): JobView | undefined {
+  const ending = latestAttempt(reader, id);
+  // An attempt is pruned with its block.
+  const block = ending ? blocks.find(blockOf(id)) : blocks.read(blockOf(id));
+  return block && indexOf(id) < block.count ? viewOf(reader, block, id, ending) : undefined;
 }
 
 /** The job and all its descendants, parents before children; undefined when there is no such job. Lazy: use it up at once or in pages. */
-export function findTree(reader: Reader, id: JobId): Iterable<JobView> | undefined {
-  const block = findBlock(reader, id);
-  return block && walkTree(reader, block, id);
+export function findTree(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): Iterable<JobView> | undefined {
+  const job = findJob(reader, id, blocks);
+  return job && walkTree(reader, blocks, id, job);
 }
 
-function* walkTree(reader: Reader, block: Block, id: JobId): Iterable<JobView> {
-  yield viewOf(reader, block, id);
+function* walkTree(reader: Reader, blocks: BlockShelf, id: JobId, job: JobView): Iterable<JobView> {
+  yield job;
+  const block = blocks.find(blockOf(id));
+  if (!block) return;
   const { root } = groupOf(block, indexOf(id)).group;
   const whole = root === null;
   // Below another job of the tree: only what descends from it.
@@ -59,7 +64,10 @@ function* walkTree(reader: Reader, block: Block, id: JobId): Iterable<JobView> {
     // A few blocks at a time: no scan stays open while the reader waits for its next page.
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
-      yield* jobsOf(reader, Buffer.from(entry.key.subarray(jobIdBytes)), rangesOf(entry.value), inside);
+      const key = Buffer.from(entry.key.subarray(jobIdBytes));
+      // An entry of the tree is pruned with its block.
+      const members = blocks.find(key);
+      if (members) yield* jobsOf(reader, members, key, rangesOf(entry.value), inside);
     }
     if (entries.length < entriesAtOnce) return;
     from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
@@ -71,13 +79,11 @@ const entriesAtOnce = 16;
 
 function* jobsOf(
   reader: Reader,
+  block: Block,
   key: BlockKey,
   ranges: readonly number[],
   inside: Set<string> | null,
 ): Iterable<JobView> {
-  const bytes = reader.get('blocks', key);
-  if (!bytes) return;
-  const block = decodeBlock(bytes);
   const open = openOf(reader, key);
   for (let pair = 0; pair < ranges.length; pair += 2) {
     const endings = endingsOf(reader, key, ranges[pair]!, ranges[pair + 1]!);
@@ -115,8 +121,7 @@ export function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {
   return bytes && OpenBlock.decode(keyText(key), bytes);
 }
 
-function viewOf(reader: Reader, block: Block, id: JobId): JobView {
-  const ending = latestAttempt(reader, id);
+function viewOf(reader: Reader, block: Block, id: JobId, ending: Ending | undefined): JobView {
   const open = ending?.attempt.final ? undefined : openOf(reader, blockOf(id));
   return assemble(reader, block, id, ending, open);
 }
@@ -157,36 +162,20 @@ function runningSince(reader: Reader, open: OpenBlock, id: JobId, retried: boole
   return retry && retry.stage !== 'waiting' ? retry.dueUs : null;
 }
 
-/** Blocks that are kept taken apart, for whoever asks for the steps of many jobs in the order of their ends. */
-const blocksKept = 8;
-
-/** Which steps of pipelines jobs are of. */
+/** Which steps of pipelines jobs are of, for whoever asks for many in the order of their ends. */
 export class Steps {
-  readonly #reader: Reader;
-  /** The ones used last; null: it is pruned. */
-  readonly #blocks = new Map<string, Block | null>();
+  readonly #blocks: BlockShelf;
 
   constructor(reader: Reader) {
-    this.#reader = reader;
+    this.#blocks = new BlockShelf(reader);
   }
 
   /** Null: of none, or the job is pruned. */
   find(id: JobId): { readonly pipeline: string; readonly stepId: string } | null {
-    const block = this.#block(blockOf(id));
+    const block = this.#blocks.find(blockOf(id));
     if (!block) return null;
     const { pipeline, stepId } = groupOf(block, indexOf(id)).group;
     return pipeline === null || stepId === null ? null : { pipeline, stepId };
-  }
-
-  #block(key: BlockKey): Block | null {
-    const name = keyText(key);
-    const known = this.#blocks.get(name);
-    if (known !== undefined) return known;
-    const bytes = this.#reader.get('blocks', key);
-    const block = bytes ? decodeBlock(bytes) : null;
-    if (this.#blocks.size >= blocksKept) this.#blocks.delete(this.#blocks.keys().next().value!);
-    this.#blocks.set(name, block);
-    return block;
   }
 }
 
