@@ -19,6 +19,7 @@ import { pipelineRun } from './commands/pipeline-run.ts';
 import { pluginList } from './commands/plugin-list.ts';
 import { pluginNew } from './commands/plugin-new.ts';
 import { pluginRun } from './commands/plugin-run.ts';
+import { pluginTest } from './commands/plugin-test.ts';
 import { reloadCommand } from './commands/reload.ts';
 import { startCommand } from './commands/start.ts';
 import { statusCommand } from './commands/status.ts';
@@ -45,6 +46,7 @@ export const commands: readonly CommandDeclaration[] = [
   pluginList,
   pluginRun,
   pluginNew,
+  pluginTest,
   pipelineList,
   pipelineRun,
   pipelineGraph,

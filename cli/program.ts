@@ -8,7 +8,7 @@ import { version } from './version.ts';
 /** What each group of commands is about. */
 const groups: { readonly [words: string]: string } = {
   config: 'check, show and seal the configuration, without starting anything',
-  plugin: 'list, run and make plugins',
+  plugin: 'list, run, make and test plugins',
   pipeline: 'list, run and draw pipelines',
   job: 'list, show and follow jobs',
   vault: 'secrets, and to whom they are delivered',

@@ -1,6 +1,5 @@
 // The job actor: the one hand that writes jobs. Each message is one small move on the desk; a turn ends with dispatch.
-import { relative } from 'node:path';
-import type { Config, PluginInstance } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Deliver } from '../vault/protocol.ts';
@@ -8,6 +7,7 @@ import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
 import { Dispatcher, type StartHost } from './dispatch.ts';
+import { hostedPlugin } from './hosted.ts';
 import { Idempotency } from './idempotency.ts';
 import type { JobMessage, Refusal } from './protocol.ts';
 import { Recovery } from './recovery.ts';
@@ -171,29 +171,5 @@ export function startJobActor(options: JobActorOptions): JobActor {
 }
 
 function hostedPlugins(config: Config): HostedPlugin[] {
-  return Object.values(config.plugins).map(hosted);
-}
-
-function hosted({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
-  const { persistent } = manifest;
-  return {
-    instance: name,
-    plugin: manifest.name,
-    dialect: manifest.dialect,
-    runtime: manifest.runtime,
-    directory: manifest.directory,
-    // The configuration gives it absolute; a host reads it from the plugin's directory, and names it so in messages.
-    entrypoint: relative(manifest.directory, manifest.entrypoint),
-    ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
-    // Who wants one job at a time must not be sent the next one before.
-    ...(persistent === undefined ? {} : { persistent: { ...persistent, pipelined: parallelism !== 1 } }),
-    ...(sandbox === undefined ? {} : { sandbox }),
-    config,
-    commands: Object.fromEntries(
-      manifest.commands.map(({ name: command, inputSchema, replacesState }) => [
-        command,
-        { inputSchema, ...(replacesState ? { replacesState } : {}) },
-      ]),
-    ),
-  };
+  return Object.values(config.plugins).map(hostedPlugin);
 }

@@ -210,7 +210,8 @@ function checkTimeouts(work: Work, name: string, manifest: Manifest, node: Sourc
   }
 }
 
-function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
+/** `node`: the value of `plugins.<name>`; undefined: the plugin as its manifest has it. */
+export function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
   const config = nodeAt(node, 'config');
   const sandbox = readSandbox(manifest, node);
   const retry = nodeAt(node, 'retry');

@@ -1,0 +1,28 @@
+// A plugin instance of the configuration, as a host needs it.
+import { relative } from 'node:path';
+import type { PluginInstance } from '../../config/config.ts';
+import type { HostedPlugin } from '../../runtime/host/port.ts';
+
+export function hostedPlugin({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
+  const { persistent } = manifest;
+  return {
+    instance: name,
+    plugin: manifest.name,
+    dialect: manifest.dialect,
+    runtime: manifest.runtime,
+    directory: manifest.directory,
+    // The configuration gives it absolute; a host reads it from the plugin's directory, and names it so in messages.
+    entrypoint: relative(manifest.directory, manifest.entrypoint),
+    ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
+    // Who wants one job at a time must not be sent the next one before.
+    ...(persistent === undefined ? {} : { persistent: { ...persistent, pipelined: parallelism !== 1 } }),
+    ...(sandbox === undefined ? {} : { sandbox }),
+    config,
+    commands: Object.fromEntries(
+      manifest.commands.map(({ name: command, inputSchema, replacesState }) => [
+        command,
+        { inputSchema, ...(replacesState ? { replacesState } : {}) },
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,92 @@
+// `headgate plugin test`: runs a plugin against the protocol, by the host that would run it, without a gateway.
+import { join, resolve } from 'node:path';
+import { Option } from 'commander';
+import type { JsonObject } from '../../runtime/packing.ts';
+import { command } from '../command.ts';
+import { exitStatus } from '../exit-status.ts';
+import { usageFailure } from '../failure.ts';
+import type { Finding } from '../plugin-test/checks.ts';
+import type { Line } from '../terminal/text.ts';
+
+type Options = {
+  readonly command?: string;
+  readonly payload?: JsonObject;
+  readonly pluginConfig: JsonObject;
+  readonly deadlineMs: number;
+};
+
+export const pluginTest = command<Options>({
+  usage: 'plugin test <directory>',
+  description: 'run the plugin in a directory against the protocol, without a gateway; its commands really run',
+  examples: [
+    'headgate plugin test plugins/greet',
+    `headgate plugin test plugins/greet --command handle --payload '{"name":"Ada"}' --plugin-config '{"greeting":"hi"}'`,
+  ],
+  options: [
+    new Option('--command <name>', 'only this command'),
+    new Option('--payload <json>', 'the payload of good requests; else one is made of the input_schema').argParser(
+      readObject,
+    ),
+    new Option('--plugin-config <json>', 'what the plugin gets as its config').argParser(readObject).default({}, '{}'),
+    new Option('--deadline-ms <count>', 'how long an answer may take').argParser(readCount).default(10_000),
+  ],
+  statuses: '0 all checks passed, 1 one did not',
+  async run({ options, args, io, out }) {
+    const directory = resolve(io.cwd, args[0]!);
+    const [{ readPlugin }, { Stand }, { runChecks }] = await Promise.all([
+      import('../plugin-test/reading.ts'),
+      import('../plugin-test/stand.ts'),
+      import('../plugin-test/checks.ts'),
+    ]);
+    const read = readPlugin(join(directory, 'manifest.yaml'), options.pluginConfig);
+    if (!read.ok) {
+      for (const line of read.problems) out.note(line);
+      await out.answer({ ok: false, problems: read.problems, checks: [] }, () => []);
+      return exitStatus.failed;
+    }
+    const { plugin, bare } = read;
+    const all = Object.keys(plugin.commands);
+    if (options.command !== undefined && !all.includes(options.command))
+      throw usageFailure(
+        `${plugin.plugin} has no command ${JSON.stringify(options.command)}; it has ${all.join(', ')}`,
+      );
+    const commands = options.command === undefined ? all : [options.command];
+    const stand = new Stand([plugin, bare]);
+    const checks: Finding[] = [];
+    try {
+      const plan = { plugin, bare, commands, payload: options.payload, deadlineMs: options.deadlineMs };
+      for await (const finding of runChecks(stand, plan)) {
+        checks.push(finding);
+        out.progress(`${finding.command} ${finding.check}`);
+      }
+    } finally {
+      out.progress('');
+      await stand.close();
+    }
+    const ok = checks.every(({ passed }) => passed);
+    await out.answer({ ok, plugin: plugin.plugin, runtime: plugin.runtime, checks }, () => checks.map(lineOf));
+    return ok ? exitStatus.ok : exitStatus.failed;
+  },
+});
+
+function lineOf({ command: name, check, passed, detail }: Finding): Line {
+  const mark = passed ? ({ text: 'ok    ', style: 'green' } as const) : ({ text: 'FAILED', style: 'red' } as const);
+  return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
+}
+
+function readObject(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  } catch {
+    // It is told below.
+  }
+  throw usageFailure(`${text} is not a JSON object`);
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 3_600_000)
+    throw usageFailure(`${text} is not a number of milliseconds from 1 to 3600000`);
+  return count;
+}

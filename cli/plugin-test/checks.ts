@@ -1,0 +1,165 @@
+// What a plugin is put through, and what is said of how it does.
+
+import type { HostedPlugin } from '../../runtime/host/port.ts';
+import { endText, killDelayMs } from '../../runtime/host/program.ts';
+import { PayloadChecks } from '../../runtime/host/schema.ts';
+import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';
+import { sampleOf } from './sample.ts';
+import type { Answer, Stand } from './stand.ts';
+
+export type Finding = {
+  readonly command: string;
+  readonly check: 'good request' | 'bad request' | 'large request' | 'deadline' | 'garbage on stdin';
+  readonly passed: boolean;
+  /** In plain words. */
+  readonly detail: string;
+};
+
+export type Plan = {
+  readonly plugin: HostedPlugin;
+  /** The same with no schema before it: what the plugin itself makes of a request. */
+  readonly bare: HostedPlugin;
+  readonly commands: readonly string[];
+  /** Undefined: made of the input schemas. */
+  readonly payload: JsonObject | undefined;
+  readonly deadlineMs: number;
+};
+
+const largeChars = 2 ** 20;
+/** Long enough to have started, and short for whatever takes time. */
+const shortDeadlineMs = 250;
+/** What the host says of those that gave no answer. */
+const noAnswer =
+  /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process |.* cannot be loaded|.* exports no function)/;
+
+export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Finding> {
+  for (const command of plan.commands) {
+    const finding = (check: Finding['check'], [passed, detail]: readonly [boolean, string]): Finding => ({
+      command,
+      check,
+      passed,
+      detail,
+    });
+    yield finding('good request', await goodRequest(stand, plan, command));
+    yield finding('bad request', await badRequest(stand, plan, command));
+    yield finding('large request', await largeRequest(stand, plan, command));
+    yield finding('deadline', await deadline(stand, plan, command));
+  }
+  if (plan.plugin.runtime === 'process') {
+    const [passed, detail] = await garbage(stand, plan);
+    yield { command: '', check: 'garbage on stdin', passed, detail };
+  }
+}
+
+type Judgement = readonly [passed: boolean, detail: string];
+
+async function goodRequest(stand: Stand, { plugin, payload, deadlineMs }: Plan, command: string): Promise<Judgement> {
+  const answer = await stand.ask(plugin.instance, command, payload ?? madeUp(plugin, command), deadlineMs);
+  if (answer.verdict === 'ok') return [true, `answered ok${shown(answer)}`];
+  const hint =
+    payload === undefined
+      ? `; the payload was made up (${JSON.stringify(madeUp(plugin, command))}): give a real one with --payload`
+      : '';
+  return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
+}
+
+/** An empty payload, which the schema refuses where it requires anything; the plugin itself must bear it too. */
+async function badRequest(stand: Stand, { plugin, bare, deadlineMs }: Plan, command: string): Promise<Judgement> {
+  const schema = plugin.commands[command]?.inputSchema;
+  const refusal = schema ? (await new PayloadChecks().of(schema))({}) : null;
+  const said =
+    refusal === null
+      ? 'its input_schema lets an empty payload pass'
+      : `its input_schema refuses an empty payload (${refusal})`;
+  const answer = await stand.ask(bare.instance, command, {}, deadlineMs);
+  return [
+    isAnswer(answer),
+    `${said}; the plugin itself ${isAnswer(answer) ? words(answer) : failed(answer)}${isAnswer(answer) ? '' : stderrOf(answer)}`,
+  ];
+}
+
+async function largeRequest(
+  stand: Stand,
+  { plugin, bare, payload, deadlineMs }: Plan,
+  command: string,
+): Promise<Judgement> {
+  const base = payload ?? madeUp(plugin, command);
+  const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
+  const answer = await stand.ask(bare.instance, command, large, deadlineMs);
+  return [
+    isAnswer(answer),
+    `to a payload with 1 MiB of text more it ${isAnswer(answer) ? words(answer) : failed(answer)}`,
+  ];
+}
+
+async function deadline(stand: Stand, { plugin, payload }: Plan, command: string): Promise<Judgement> {
+  const answer = await stand.ask(plugin.instance, command, payload ?? madeUp(plugin, command), shortDeadlineMs);
+  if (answer.verdict === 'lost') return [false, failed(answer)];
+  if (answer.isReplaced)
+    return [
+      false,
+      `it blocks its thread: ${shortDeadlineMs} ms after the start it did not heed the signal, and the thread was replaced`,
+    ];
+  if (answer.runMs >= shortDeadlineMs + killDelayMs)
+    return [false, 'it does not heed SIGTERM: it was killed 5 s after the deadline'];
+  return [
+    true,
+    answer.verdict === 'timed_out'
+      ? `ended when its ${shortDeadlineMs} ms were over`
+      : `over within ${shortDeadlineMs} ms`,
+  ];
+}
+
+async function garbage(stand: Stand, { plugin }: Plan): Promise<Judgement> {
+  const { end, stdout } = await stand.tell(plugin, '{"this is": no request\n');
+  if (end.kind === 'refused') return [false, end.reason];
+  if (end.signal === 'SIGKILL') return [false, 'it did not end within 5 s after the end of its stdin, and was killed'];
+  if (isOk(stdout)) return [false, 'it answered ok to what is no request'];
+  return [true, `ended with ${endText(end)}${stdout.trim() === '' ? '' : ', and an answer'}`];
+}
+
+function madeUp({ commands }: HostedPlugin, command: string): Json {
+  const schema = commands[command]?.inputSchema;
+  return schema ? sampleOf(schema) : {};
+}
+
+/** An error is an answer as well; silence, or what breaks the contract, is none. */
+function isAnswer({ verdict, error }: Answer): boolean {
+  return verdict === 'ok' || (verdict === 'error' && !noAnswer.test(error));
+}
+
+function words({ verdict, error }: Answer): string {
+  return verdict === 'ok' ? 'answered ok' : `answered an error: ${error}`;
+}
+
+function failed({ verdict, error }: Answer): string {
+  if (verdict === 'lost') return `took the whole host down: ${error}`;
+  return verdict === 'timed_out' ? `did not answer: ${error}` : `failed: ${error}`;
+}
+
+function shown({ parts, runMs }: Answer): string {
+  const result = parts.result === undefined ? '' : `, with the result ${short(JSON.stringify(unpack(parts.result)))}`;
+  const events = parts.events === undefined ? 0 : unpack<unknown[]>(parts.events).length;
+  return ` in ${Math.round(runMs)} ms${result}${events === 0 ? '' : `, and ${events} ${events === 1 ? 'event' : 'events'}`}`;
+}
+
+function stderrOf({ parts: { stderr } }: Answer): string {
+  const last = stderr === undefined ? '' : Buffer.from(stderr).toString().trimEnd().split('\n').at(-1)!;
+  return last === '' ? '' : `; the end of its stderr: ${short(last)}`;
+}
+
+function short(text: string): string {
+  return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
+}
+
+function isOk(stdout: string): boolean {
+  try {
+    return (JSON.parse(stdout) as { status?: unknown } | null)?.status === 'ok';
+  } catch {
+    return false;
+  }
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

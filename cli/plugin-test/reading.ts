@@ -1,0 +1,29 @@
+// A plugin read from its directory alone, as a host needs it.
+import { hostedPlugin } from '../../actors/job/hosted.ts';
+import { formatProblems } from '../../config/check/problem.ts';
+import { composeInstance } from '../../config/plugin/instances.ts';
+import { makeManifestReader } from '../../config/plugin/manifest.ts';
+import { diskFiles } from '../../config/source/files.ts';
+import type { HostedPlugin } from '../../runtime/host/port.ts';
+import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
+import type { JsonObject } from '../../runtime/packing.ts';
+
+export type PluginRead =
+  /** `bare` is a second instance, with no schema before its commands. */
+  | { readonly ok: true; readonly plugin: HostedPlugin; readonly bare: HostedPlugin }
+  /** A line each. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export function readPlugin(file: string, config: JsonObject): PluginRead {
+  const { name, manifest, problems } = makeManifestReader(diskFiles, makeSchemaCompiler())(file);
+  if (manifest === null) return { ok: false, problems: formatProblems(problems, [file]) };
+  const missing = manifest.configKeys.required.filter(key => config[key] === undefined);
+  if (missing.length > 0)
+    return {
+      ok: false,
+      problems: [`${file}:1:1: config_keys.required: needs ${missing.join(', ')}; give them with --plugin-config`],
+    };
+  const plugin = hostedPlugin({ ...composeInstance(name, manifest, undefined), config });
+  const commands = Object.fromEntries(Object.keys(plugin.commands).map(command => [command, { inputSchema: null }]));
+  return { ok: true, plugin, bare: { ...plugin, instance: `${name}_bare`, commands } };
+}

@@ -1,0 +1,73 @@
+// A payload made of an input schema: the smallest that a reader of the schema would write.
+import type { Json, JsonObject } from '../../runtime/packing.ts';
+
+/** Deeper a schema refers to itself. */
+const depthMax = 20;
+
+/** The schema's own example where it has one; it need not fit (a pattern, say, is not looked at). */
+export function sampleOf(schema: JsonObject): Json {
+  return sample(schema, schema, 0);
+}
+
+function sample(schema: Json, root: JsonObject, depth: number): Json {
+  if (!isObject(schema) || depth > depthMax) return {};
+  const { $ref, examples, allOf, anyOf, oneOf } = schema;
+  const [example] = Array.isArray(examples) ? examples : [];
+  const known =
+    schema['const'] ?? schema['default'] ?? example ?? (Array.isArray(schema['enum']) ? schema['enum'][0] : undefined);
+  if (known !== undefined) return known;
+  if (typeof $ref === 'string') return sample(resolve(root, $ref), root, depth + 1);
+  const [choice] = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : [];
+  const parts = [...(Array.isArray(allOf) ? allOf : []), ...(choice === undefined ? [] : [choice])];
+  const own = ofType(schema, root, depth);
+  const others = parts.map(part => sample(merge(schema, part), root, depth + 1));
+  return others.every(isObject) && isObject(own) ? Object.assign({}, own, ...others) : (others[0] ?? own);
+}
+
+/** What a part of a schema requires is described beside it as well. */
+function merge(schema: JsonObject, part: Json): JsonObject {
+  if (!isObject(part)) return {};
+  const { allOf: _a, anyOf: _b, oneOf: _c, required: _r, ...rest } = schema;
+  const properties = {
+    ...(rest['properties'] as JsonObject | undefined),
+    ...(part['properties'] as JsonObject | undefined),
+  };
+  return { ...rest, ...part, properties };
+}
+
+function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
+  const { type, properties, required, items, minItems, minLength, minimum, exclusiveMinimum } = schema;
+  switch (Array.isArray(type) ? type[0] : type) {
+    case 'string':
+      return 'x'.repeat(Math.max(1, Number(minLength ?? 1)));
+    case 'integer':
+    case 'number':
+      return Number(minimum ?? (exclusiveMinimum === undefined ? 1 : Number(exclusiveMinimum) + 1));
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    case 'array':
+      return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
+    default: {
+      // Where nothing is required, all is shown: short schemas require nothing, and their plugins often do.
+      const all = isObject(properties) ? properties : {};
+      const names = Array.isArray(required) ? required.map(String) : Object.keys(all);
+      return Object.fromEntries(names.map(name => [name, sample(all[name] ?? {}, root, depth + 1)]));
+    }
+  }
+}
+
+function resolve(root: JsonObject, ref: string): Json {
+  if (!ref.startsWith('#')) return {};
+  const names = ref
+    .slice(1)
+    .split('/')
+    .slice(1)
+    .map(name => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return names.reduce<Json>((at, name) => (isObject(at) ? (at[name] ?? {}) : {}), root);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

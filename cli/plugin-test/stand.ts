@@ -1,0 +1,102 @@
+// The stand on which a plugin is tested: the host that runs plugins, without a gateway around it.
+import { randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../runtime/clock.ts';
+import { pluginEnvironment } from '../../runtime/host/environment.ts';
+import { startHost } from '../../runtime/host/host.ts';
+import { Marks } from '../../runtime/host/marks.ts';
+import { decodeBody, type Parts } from '../../runtime/host/outcome.ts';
+import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
+import { Program, type ProgramEnd } from '../../runtime/host/program.ts';
+import { commandLine } from '../../runtime/host/sandbox.ts';
+import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
+import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
+
+/** `lost`: the process of the host died with it. */
+export type Answer = {
+  readonly verdict: Outcome['verdict'] | 'lost';
+  /** What went wrong; the empty text where it is `ok`. */
+  readonly error: string;
+  readonly parts: Parts;
+  readonly runMs: number;
+  /** Its thread had to be replaced. */
+  readonly isReplaced: boolean;
+};
+
+export class Stand {
+  readonly #directory = mkdtempSync(join(tmpdir(), 'headgate-plugin-test-'));
+  readonly #keys = makeBlockKeys(() => randomInt(2 ** 32));
+  readonly #host: PluginHost;
+  #frameId = 0;
+  #isReplaced = false;
+  #over: (outcome: Outcome | string) => void = () => {};
+
+  constructor(plugins: readonly HostedPlugin[]) {
+    this.#host = startHost({
+      name: 'plugin-test',
+      threads: 1,
+      runDirectory: this.#directory,
+      envPassthrough: [],
+      clock: systemClock(),
+      listener: {
+        onOutcomes: (_, [outcome]) => this.#over(outcome!),
+        onReturned: () => this.#over('the host gave it back unstarted'),
+        onLost: reason => this.#over(reason),
+        onThreadReplaced: () => {
+          this.#isReplaced = true;
+        },
+      },
+      log: () => {},
+    });
+    this.#host.configure(1, plugins);
+  }
+
+  /** Runs one job; one at a time. */
+  async ask(instance: string, command: string, payload: Json, deadlineMs: number): Promise<Answer> {
+    this.#isReplaced = false;
+    const nowMs = Date.now();
+    const event =
+      command === 'handle' ? { type: 'api.trigger', source: 'plugin test', eventId: null, dedupeKey: null } : null;
+    const rest = { context: packedEmpty, pipeline: null, stepId: null, depth: 0 };
+    const outcome = await new Promise<Outcome | string>(over => {
+      this.#over = over;
+      this.#host.submit({
+        frameId: ++this.#frameId,
+        instance,
+        command,
+        deadlineMs,
+        state: packedEmpty,
+        groups: [{ count: 1, ...rest, event, createdUs: nowMs * 1000 }],
+        ids: jobId(this.#keys.next(nowMs), 0),
+        attempts: [1],
+        payloads: [pack(payload)],
+      });
+    });
+    if (typeof outcome === 'string')
+      return { verdict: 'lost', error: outcome, parts: {}, runMs: Date.now() - nowMs, isReplaced: false };
+    const parts = decodeBody(outcome.body);
+    const error = parts.error === undefined ? '' : Buffer.from(parts.error).toString();
+    return { verdict: outcome.verdict, error, parts, runMs: outcome.runUs / 1000, isReplaced: this.#isReplaced };
+  }
+
+  /** Starts a process plugin and says this on its stdin, then nothing more: how it ended, and its stdout. */
+  async tell(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
+    const words = commandLine(plugin, this.#directory);
+    const marks = new Marks(this.#directory, 'garbage');
+    const program = new Program(plugin, words, marks, pluginEnvironment(process.env, []));
+    if (!program.hasStarted) return { end: await program.ended, stdout: '' };
+    const chunks: Buffer[] = [];
+    program.stdout.on('data', chunk => chunks.push(chunk));
+    program.stderr.resume();
+    program.stdin.write(input);
+    program.endInput();
+    return { end: await program.ended, stdout: Buffer.concat(chunks).toString() };
+  }
+
+  async close(): Promise<void> {
+    await this.#host.stop(0);
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
