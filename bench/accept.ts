@@ -81,10 +81,10 @@ async function acceptAndRun(parameters: Accept, stage: Stage): Promise<Phase> {
 async function measure(service: Service, { connections, seconds, warmupSeconds }: Accept, stage: Stage) {
   if (warmupSeconds > 0) await runClient(service, connections, warmupSeconds, stage);
   const depth = await service.caller().queueDepth();
-  const before = service.usage();
+  const endStretch = service.stretch();
   const load = await runClient(service, connections, seconds, stage);
   if (load.completed === 0) throw new Error('nothing was accepted');
-  return { load: { ...load, before: depth }, cost: costMetrics([{ before, after: service.usage() }], load.completed) };
+  return { load: { ...load, before: depth }, cost: costMetrics([endStretch()], load.completed) };
 }
 
 async function runClient(service: Service, connections: number, seconds: number, stage: Stage): Promise<Load> {

@@ -1,8 +1,6 @@
 // The figures of cost that every bench gives: CPU over a stretch of work, memory now and at its peak.
 import type { Metric } from './bench.ts';
-import type { Usage } from './usage.ts';
-
-export type Stretch = { readonly before: Usage; readonly after: Usage };
+import type { Stretch, Usage } from './usage.ts';
 
 /** What was used over stretches of work, memory at the end of the last. By job, too. */
 export function costMetrics(stretches: readonly Stretch[], jobs: number): Metric[] {

@@ -35,13 +35,13 @@ export const drain: Bench<Drain> = {
     const samples = await queue(service, jobs, connections, sampleEvery);
     const depth = await caller.queueDepth();
     if (depth !== jobs) throw new Error(`${jobs} were accepted, and ${depth} are queued`);
-    const before = service.usage();
+    const endStretch = service.stretch();
     const startMs = performance.now();
     stage.openGates();
     await emptied(caller);
     await succeeded(caller, samples.at(-1)!.jobId);
     const elapsedMs = performance.now() - startMs;
-    const cost = costMetrics([{ before, after: service.usage() }], jobs);
+    const cost = costMetrics([endStretch()], jobs);
     const results: unknown[] = [];
     for (const { n, jobId } of samples) results.push([n, (await succeeded(caller, jobId)).result?.result]);
     await service.stop();

@@ -1,7 +1,7 @@
 // Bench: one pipeline run with very many children by foreach, then a join; and a small one as its caller sees it.
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
-import { costMetrics, type Stretch } from './cost.ts';
+import { costMetrics } from './cost.ts';
 import { Connection } from './load/connection.ts';
 import { requestBytes } from './load/request.ts';
 import { momentUs } from './moment.ts';
@@ -9,6 +9,7 @@ import { until } from './pause.ts';
 import { percentile } from './percentile.ts';
 import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
+import type { Stretch } from './usage.ts';
 
 type Fanout = {
   readonly children: number;
@@ -85,7 +86,7 @@ type Run = {
 };
 
 async function runOnce(service: Service, caller: Caller, children: number): Promise<Run> {
-  const before = service.usage();
+  const endStretch = service.stretch();
   const id = await caller.submit('/pipeline/fan?async=true', { count: children });
   const root = await until(async () => settled(await caller.job(id)), {
     everyMs: 50,
@@ -93,7 +94,7 @@ async function runOnce(service: Service, caller: Caller, children: number): Prom
     what: `a run with ${children} children`,
   });
   if (root.status !== 'succeeded') throw new Error(`the run is ${root.status}: ${root.last_error}`);
-  const usage = { before, after: service.usage() };
+  const usage = endStretch();
   const tree = await caller.tree(id);
   const make = tree.find(({ command }) => command === 'make');
   const works = tree.filter(({ command }) => command === 'work');

@@ -37,10 +37,10 @@ export const flood: Bench<Flood> = {
     const service = await stage.start({ pipelines: [pipeline] });
     const caller = service.caller();
     const idle = await singles(caller, pauseMs, async count => count >= idleSamples);
-    const before = service.usage();
+    const endStretch = service.stretch();
     const run = await caller.submit('/pipeline/flood?async=true', { count: children });
     const during = await singles(caller, pauseMs, async () => isOver((await caller.job(run)).status));
-    const cost = costMetrics([{ before, after: service.usage() }], children);
+    const cost = costMetrics([endStretch()], children);
     const root = await caller.job(run);
     if (root.status !== 'succeeded') throw new Error(`the flood is ${root.status}: ${root.last_error}`);
     await service.stop();

@@ -30,7 +30,7 @@ export const httpRead: Bench<HttpRead> = {
   async run({ jobs, connections, seconds }: HttpRead, stage: Stage) {
     const service = await stage.start();
     const [sample] = await storeJobs(service, jobs, connections, jobs);
-    const before = service.usage();
+    const endStretch = service.stretch();
     const metrics = [];
     let count = 0;
     for (const { name, path, target } of reads(sample!.jobId)) {
@@ -38,7 +38,7 @@ export const httpRead: Bench<HttpRead> = {
       metrics.push(...readMetrics(name, result, target));
       count += result.perS * seconds;
     }
-    const cost = costMetrics([{ before, after: service.usage() }], count);
+    const cost = costMetrics([endStretch()], count);
     const health = (await (await fetch(new URL('/healthz', service.url))).json()) as { status: string };
     await service.stop();
     return { metrics: [...metrics, ...cost], work: { jobs, status: health.status, fields: Object.keys(health) } };

@@ -47,12 +47,12 @@ export const latency: Bench<Latency> = {
     const sync = await measureSync(Math.ceil(samples / 4), pauseMs);
     const single = await runJobs(service, samples, pauseMs);
     const alone = await runPipelines(service, runs);
-    const before = service.usage();
+    const endStretch = service.stretch();
     const until = { kind: 'time', ms: seconds * 1000 } as const;
     const expect = { status: 200, text: done };
     const many = await runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
     if (many.completed === 0) throw new Error('no run ended');
-    const cost = costMetrics([{ before, after: service.usage() }], many.completed);
+    const cost = costMetrics([endStretch()], many.completed);
     await service.stop();
     const us = (name: string, value: number) => ({ name, value, unit: 'us' });
     return {

@@ -8,6 +8,9 @@ const root = findRoot(dirname(fileURLToPath(import.meta.url)));
 /** The command as users run it. */
 export const commandFile = join(root, 'dist/cli/main.js');
 export const loadFile = join(root, 'dist/bench/load/main.js');
+/** Code that the threads of a profiled service load first. */
+export const preloadFile = join(root, 'dist/bench/profile/preload.js');
+export const projectRoot = root;
 export const pluginRoot = join(root, 'bench/plugins');
 
 function findRoot(directory: string): string {

@@ -3,8 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Caller } from './caller.ts';
 import { until } from './pause.ts';
+import { endProfiles, profilingOptions } from './profile/recording.ts';
 import { commandFile } from './project.ts';
-import { descendantsOf, type Usage, usageOf } from './usage.ts';
+import { descendantsOf, type Stretch, type Usage, usageOf } from './usage.ts';
 
 const readyMsMax = 120_000;
 const stopMsMax = 60_000;
@@ -14,6 +15,8 @@ export type Launch = {
   readonly directory: string;
   readonly logFile: string;
   readonly token: string;
+  /** Where CPU profiles of all its threads are put; none are made without it. */
+  readonly profiles?: string | undefined;
 };
 
 type ReadyLine = { readonly msg: string; readonly url: string; readonly time: string };
@@ -23,6 +26,9 @@ export class Service {
   readonly #child: ChildProcess;
   readonly #logFile: string;
   readonly #exit: Promise<number | string>;
+  readonly #profiles: string | undefined;
+  /** What has been measured so far. */
+  readonly stretches: Stretch[] = [];
   readonly spawnedAtMs = Date.now();
   #exited = false;
   #orphans: readonly number[] = [];
@@ -30,14 +36,16 @@ export class Service {
   /** From the start of the process to the line `ready`, as that line tells the time. */
   #readyMs = Number.NaN;
 
-  constructor({ directory, logFile, token }: Launch) {
+  constructor({ directory, logFile, token, profiles }: Launch) {
     this.token = token;
+    this.#profiles = profiles;
     this.#logFile = logFile;
     // To a file: a pipe would have the bench read every line.
     const log = openSync(logFile, 'w');
     const options = ['--config', directory, '--grace', '5s'];
-    const profile = (process.env['HEADGATE_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(option => option !== '');
-    this.#child = spawn(process.execPath, [...profile, commandFile, 'start', ...options], {
+    const nodeOptions = (process.env['HEADGATE_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(option => option !== '');
+    if (profiles !== undefined) nodeOptions.push(...profilingOptions(profiles));
+    this.#child = spawn(process.execPath, [...nodeOptions, commandFile, 'start', ...options], {
       stdio: ['ignore', log, log],
     });
     closeSync(log);
@@ -83,8 +91,19 @@ export class Service {
     return usageOf(this.pid);
   }
 
+  /** Begins a stretch of work that is measured; what comes back ends it. */
+  stretch(): () => Stretch {
+    const before = this.usage();
+    return () => {
+      const stretch = { before, after: this.usage() };
+      this.stretches.push(stretch);
+      return stretch;
+    };
+  }
+
   /** Ends it as an operator would. Throws unless it ends well. */
   async stop(): Promise<void> {
+    await this.#endProfiles();
     this.#child.kill('SIGTERM');
     const late = setTimeout(() => this.#child.kill('SIGKILL'), stopMsMax);
     const status = await this.#exit;
@@ -94,7 +113,10 @@ export class Service {
 
   /** Ends it as a crash would. Its hosts end a moment later. */
   async kill(): Promise<void> {
-    if (!this.#exited) this.#orphans = descendantsOf(this.pid);
+    if (!this.#exited) {
+      await this.#endProfiles();
+      this.#orphans = descendantsOf(this.pid);
+    }
     this.#child.kill('SIGKILL');
     await this.#exit;
   }
@@ -114,6 +136,10 @@ export class Service {
   /** Throws when it has ended by itself. */
   assertRunning(): void {
     if (this.#exited) throw new Error(`the service has ended: ${this.lastWords()}`);
+  }
+
+  async #endProfiles(): Promise<void> {
+    if (this.#profiles !== undefined) await endProfiles(this.pid, this.#profiles);
   }
 
   #readyLine(): ReadyLine | undefined {

@@ -32,7 +32,7 @@ export const sse: Bench<Sse> = {
     const metrics: Metric[] = [];
     const alone = await measure(service, 0, 0, connections, seconds);
     metrics.push({ name: 'accept_p99_ms_without_readers', value: alone.acceptP99Ms, unit: 'ms' });
-    const before = service.usage();
+    const endStretch = service.stretch();
     let jobs = 0;
     const heard: boolean[] = [];
     for (const [count, paused] of [
@@ -52,7 +52,7 @@ export const sse: Bench<Sse> = {
       jobs += accepted;
       heard.push(allHeard);
     }
-    const cost = costMetrics([{ before, after: service.usage() }], jobs);
+    const cost = costMetrics([endStretch()], jobs);
     await service.stop();
     return { metrics: [...metrics, ...cost], work: { readers: [one, some, many], neverRead, heard } };
   },

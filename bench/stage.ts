@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pluginRoot } from './project.ts';
 import { Service } from './service.ts';
+import type { Stretch } from './usage.ts';
 
 /** Threads of the plugin host: as many as gates that must be held. */
 export const workers = 2;
@@ -22,8 +23,11 @@ export type Setting = {
 export class Stage {
   readonly directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
   readonly #services: Service[] = [];
+  readonly #profiles: string | undefined;
 
-  constructor() {
+  /** `profiles`: where CPU profiles of the services are put. */
+  constructor(profiles?: string) {
+    this.#profiles = profiles;
     mkdirSync(this.#gates);
   }
 
@@ -49,7 +53,7 @@ export class Stage {
     // JSON is YAML.
     writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(config, null, 2));
     const logFile = join(this.directory, `service-${this.#services.length}.log`);
-    const service = new Service({ directory: this.directory, logFile, token });
+    const service = new Service({ directory: this.directory, logFile, token, profiles: this.#profiles });
     this.#services.push(service);
     return service;
   }
@@ -57,6 +61,11 @@ export class Stage {
   /** Starts the service and waits until it is ready. */
   start(setting: Setting = {}): Promise<Service> {
     return this.launch(setting).ready();
+  }
+
+  /** What has been measured on its services. */
+  get stretches(): readonly Stretch[] {
+    return this.#services.flatMap(({ stretches }) => stretches);
   }
 
   /** How many jobs hold a thread at the gate. */

@@ -12,7 +12,15 @@ export type Cost = {
 };
 
 /** The service's own process, and all that descend from it, added up. */
-export type Usage = { readonly service: Cost; readonly host: Cost };
+export type Usage = {
+  /** When: µs of the system's steady clock. */
+  readonly atUs: number;
+  readonly service: Cost;
+  readonly host: Cost;
+};
+
+/** What was used at both ends of a stretch of work. */
+export type Stretch = { readonly before: Usage; readonly after: Usage };
 
 /** Clock ticks of /proc: a constant of the kernel's interface. */
 const msPerTick = 10;
@@ -21,7 +29,7 @@ const none: Cost = { cpuMs: 0, rssMb: 0, rssPeakMb: 0, rssAnonymousMb: 0 };
 
 export function usageOf(pid: number): Usage {
   const host = descendantsOf(pid).map(costOf).reduce(add, none);
-  return { service: costOf(pid), host };
+  return { atUs: Number(process.hrtime.bigint() / 1000n), service: costOf(pid), host };
 }
 
 /** Descendants of a process, itself left out. */

@@ -1,5 +1,8 @@
 // Every bench with its smoke parameters, as a user runs it: it does the work it says, and prints the metrics it promises.
 import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -59,6 +62,25 @@ describe('npm run bench', () => {
     },
     120_000,
   );
+
+  test('profile measures every thread and process of a bench', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'headgate-profile-'));
+    const { stdout } = await run(process.execPath, [
+      command,
+      'profile',
+      'drain',
+      '--json',
+      '--smoke',
+      '--out',
+      directory,
+    ]);
+    const written = readdirSync(directory).map(name => name.replace(/-\d+-\d+\.cpuprofile$/, ''));
+    rmSync(directory, { recursive: true });
+    expect(written.sort()).toEqual(['host', 'indexer', 'ledger', 'main', 'plugins', 'plugins']);
+    for (const floor of ['ledger', 'storage'])
+      expect(stdout).toMatch(new RegExp(`"metric":"ledger-\\d+-1\\.${floor}"`));
+    expect(stdout).toContain(promised.drain.work);
+  });
 
   test('without a name it lists the benches', async () => {
     const { stdout } = await run(process.execPath, [command]);

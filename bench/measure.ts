@@ -1,0 +1,48 @@
+// Runs one bench within its time, on a stage of its own, and gives what is to be reported.
+import type { Bench, Parameters } from './bench.ts';
+import type { Report } from './report.ts';
+import { Stage } from './stage.ts';
+import type { Stretch } from './usage.ts';
+import { workHash } from './work-hash.ts';
+
+export type Measured = {
+  readonly report: Report;
+  /** Texts that the bench has made, such as plots, by their file names. */
+  readonly files: { readonly [name: string]: string };
+  readonly stretches: readonly Stretch[];
+};
+
+export type MeasureOptions = {
+  readonly size: 'smoke' | 'real';
+  /** Instead of the bench's own. */
+  readonly parameters: Parameters;
+  /** Where CPU profiles are put; none are made without it. */
+  readonly profiles?: string | undefined;
+};
+
+/** Throws when the bench fails or is not done within its limit. */
+export async function measure(bench: Bench, { size, parameters, profiles }: MeasureOptions): Promise<Measured> {
+  const { name, purpose, limitMs } = bench;
+  const params = { ...bench.parameters[size], ...parameters };
+  const stage = new Stage(profiles);
+  const interrupt = (): void => {
+    void stage.close().then(() => process.exit(1));
+  };
+  process.once('SIGINT', interrupt);
+  process.once('SIGTERM', interrupt);
+  let late: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    late = setTimeout(() => reject(new Error(`not done within ${limitMs[size]} ms`)), limitMs[size]);
+  });
+  try {
+    const { metrics, work, circumstances = {}, files = {} } = await Promise.race([bench.run(params, stage), limit]);
+    const hash = { name: 'work_hash', value: workHash(work), unit: 'sha256/64' };
+    const report = { bench: name, purpose, params: { size, ...params, ...circumstances }, metrics: [...metrics, hash] };
+    return { report, files, stretches: stage.stretches };
+  } finally {
+    clearTimeout(late);
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+    await stage.close();
+  }
+}

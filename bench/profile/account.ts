@@ -1,0 +1,74 @@
+// What a folder of profiles says, as a table for people or as metrics.
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Profiler } from 'node:inspector';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Metric } from '../bench.ts';
+import { projectRoot } from '../project.ts';
+import type { Stretch } from '../usage.ts';
+import { type Breakdown, breakDown } from './breakdown.ts';
+import { pendingSuffix, profileSuffix, roleOrder } from './files.ts';
+import { floors } from './floors.ts';
+
+const functionsShown = 6;
+
+type Thread = { readonly name: string; readonly breakdown: Breakdown };
+export type Account = {
+  /** By the file's name: `<role>-<process>-<thread>`. */
+  readonly threads: readonly Thread[];
+  /** Threads that were held by what they ran and have written nothing. */
+  readonly silent: readonly string[];
+};
+
+/** Reads all profiles of a folder. Only what lies in the stretches counts, or all when there are none. */
+export function readAccount(directory: string, stretches: readonly Stretch[]): Account {
+  const spans = stretches.map(({ before, after }) => ({ startUs: before.atUs, endUs: after.atUs }));
+  const root = `${pathToFileURL(projectRoot).href}/`;
+  const names = (suffix: string) => {
+    const found = readdirSync(directory).filter(name => name.endsWith(suffix));
+    return found
+      .map(name => name.slice(0, -suffix.length))
+      .sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b));
+  };
+  const threads = names(profileSuffix).map(name => {
+    const text = readFileSync(join(directory, name + profileSuffix), 'utf8');
+    return { name, breakdown: breakDown(JSON.parse(text) as Profiler.Profile, spans, root) };
+  });
+  // Threads of a service that ran outside of every stretch.
+  return { threads: threads.filter(({ breakdown }) => breakdown.wholeUs > 0), silent: names(pendingSuffix) };
+}
+
+function placeOf(name: string): number {
+  return roleOrder.indexOf(name.split('-')[0]!);
+}
+
+/** One metric for each thread and floor, in ms. */
+export function accountMetrics({ threads }: Account): Metric[] {
+  return threads.flatMap(({ name, breakdown: { floorsUs } }) =>
+    floors.map(floor => ({ name: `${name}.${floor}`, value: floorsUs[floor] / 1000, unit: 'ms' })),
+  );
+}
+
+/** Percent of each thread's time by floor, then the functions that take most of it. */
+export function accountTable({ threads, silent }: Account): string {
+  const wide = Math.max(...threads.map(({ name }) => name.length));
+  const head = ['thread'.padEnd(wide), 'ms'.padStart(8), ...floors.map(floor => floor.padStart(8))].join('');
+  const rows = threads.map(({ name, breakdown: { floorsUs, wholeUs } }) => {
+    const shares = floors.map(floor => shown((100 * floorsUs[floor]) / wholeUs).padStart(8));
+    return [name.padEnd(wide), (wholeUs / 1000).toFixed(0).padStart(8), ...shares].join('');
+  });
+  const silence = silent.map(name => `${name.padEnd(wide)}  held by what it ran: no profile`);
+  return [head, ...rows, ...silence, ...threads.flatMap(functionLines), ''].join('\n');
+}
+
+function functionLines({ name, breakdown: { functions, wholeUs } }: Thread): string[] {
+  const busy = functions.filter(({ floor }) => floor !== 'idle').slice(0, functionsShown);
+  const lines = busy.map(
+    each => `  ${shown((100 * each.us) / wholeUs).padStart(5)}  ${each.floor.padEnd(8)} ${each.name}`,
+  );
+  return ['', `${name}, percent of its time:`, ...lines];
+}
+
+function shown(percent: number): string {
+  return percent === 0 ? '·' : percent.toFixed(1);
+}

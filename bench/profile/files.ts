@@ -1,0 +1,23 @@
+// The files of a profile as they lie in their folder: `<role>-<process>-<thread>` and one of these endings.
+
+/** Asks the main thread of a process to end its profiles, and those of its threads and hosts. */
+export const signal = 'SIGUSR2';
+export const profileSuffix = '.cpuprofile';
+/** Of a thread whose profile is not written yet. */
+export const pendingSuffix = '.pending';
+
+const roles: readonly (readonly [ending: string, role: string])[] = [
+  ['/dist/cli/main.js', 'main'],
+  ['/dist/actors/ledger.js', 'ledger'],
+  ['/dist/actors/index/indexer.js', 'indexer'],
+  ['/dist/runtime/host/main.js', 'host'],
+  ['/piscina/dist/worker.js', 'plugins'],
+];
+
+/** The order of threads in a table. */
+export const roleOrder: readonly string[] = [...roles.map(([, role]) => role), 'other'];
+
+/** What a thread is for, by the file that it runs. */
+export function roleOf(script: string): string {
+  return roles.find(([ending]) => script.endsWith(ending))?.[1] ?? 'other';
+}

@@ -1,0 +1,51 @@
+// Which floor of the project a function belongs to, by where its code is.
+import type { Profiler } from 'node:inspector';
+
+/**
+ * `edge`: http/, cli/ and the sockets. `ledger`: actors/. `storage`: the store and LMDB. `host`: the plugin host and the way to
+ * it. `plugin`: code that is not the project's. `turns`: turns, and packets between threads. `node`: other JavaScript, called by
+ * none of these. `native`: outside of JavaScript and not called by it, as the event loop is. `idle`: waiting for events.
+ */
+export const floors = [
+  'edge',
+  'ledger',
+  'storage',
+  'host',
+  'plugin',
+  'turns',
+  'node',
+  'native',
+  'garbage',
+  'idle',
+] as const;
+export type Floor = (typeof floors)[number];
+export type CallFrame = Pick<Profiler.ProfileNode['callFrame'], 'functionName' | 'url'>;
+
+const ofState: { readonly [name: string]: Floor } = {
+  '(root)': 'native',
+  '(program)': 'native',
+  '(garbage collector)': 'garbage',
+  '(idle)': 'idle',
+};
+
+const ofPath: readonly (readonly [pattern: RegExp, floor: Floor])[] = [
+  [/^dist\/(http|cli)\//, 'edge'],
+  [/^node_modules\/uWebSockets\.js\//, 'edge'],
+  [/^dist\/actors\//, 'ledger'],
+  [/^dist\/runtime\/store\//, 'storage'],
+  [/^node_modules\/lmdb\//, 'storage'],
+  [/^dist\/runtime\/host\//, 'host'],
+  [/^node_modules\/piscina\//, 'host'],
+  [/^dist\/runtime\/(loop|turn|mailbox|link)\.js$/, 'turns'],
+  // What is left of the project and its packages serves whoever calls it.
+  [/^(?!dist\/|node_modules\/)/, 'plugin'],
+];
+
+/** `root`: the folder of the project as a URL that ends with a slash. */
+export function floorOf({ functionName, url }: CallFrame, caller: Floor, root: string): Floor {
+  const state = url === '' ? ofState[functionName] : undefined;
+  if (state !== undefined) return state;
+  const path = url.startsWith(root) ? url.slice(root.length) : url;
+  const own = url.startsWith('file:') ? ofPath.find(([pattern]) => pattern.test(path))?.[1] : undefined;
+  return own ?? (caller === 'native' ? 'node' : caller);
+}
