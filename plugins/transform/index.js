@@ -1,7 +1,7 @@
 // transform: evaluates a JSONata expression over the payload. The expression is the config's, never the payload's.
 import jsonata from 'jsonata';
 
-const timeoutMsDefault = 1_000;
+const timeoutMsDefault = 5_000;
 const timeoutMsMax = 60_000;
 /** Nested evaluations, and items of a sequence. */
 const stackMax = 500;

@@ -141,6 +141,7 @@ describe('a request', () => {
 
   test.each<[what: string, payload: JsonObject, config: JsonObject, error: RegExp]>([
     ['no URL', { url: 'nothing' }, {}, /is not a URL/],
+    ['an address with a zone', { url: 'http://[fe80::1%25eth0]/' }, {}, /is not a URL/],
     ['another protocol', { url: 'file:///etc/passwd' }, {}, /neither http nor https/],
     ['a user name in the URL', { url: 'http://127.0.0.1:1@example.org/' }, {}, /user name or password/],
     [
