@@ -72,6 +72,8 @@ function readSchema(
   }
   const wrong = schemaProblem(expanded.schema) ?? compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
+  // Runs unmodified: there a schema was a description, and what cannot be used restricts nothing.
+  if (dialect === 'ductile') return null;
   report({ place: node.place, path, message: `is not a JSON Schema that can be used: ${wrong}` });
   return null;
 }
