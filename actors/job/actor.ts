@@ -111,6 +111,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         desk.minutes.prune(turn.nowUs, turn.batch);
         if ([idempotency.prune(turn), retention.step(turn)].includes(true)) turn.after(() => self({ kind: 'prune' }));
         break;
+      // It only makes a turn come.
       case 'wake':
         break;
       case 'admit':
@@ -163,7 +164,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     },
     quiet(turn) {
       acceptance.seal(turn);
-      dispatcher.dispatch(turn);
+      if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));
       desk.close(turn);
       setAlarm(turn);
     },

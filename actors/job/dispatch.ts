@@ -6,14 +6,17 @@ import type { ClosedDelivery, Deliver } from '../vault/protocol.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
-import type { Lane } from './lane.ts';
 import type { OpenBlock } from './open.ts';
 import { failOrphans } from './orphans.ts';
 import { emptySlot, hasPlace, type Slot, type SlotName } from './slot.ts';
+import { LaneTurns } from './turns.ts';
 import { decide } from './verdict.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (name: SlotName, threads: number) => PluginHost;
+
+/** Jobs that end without having been run: so many of them in a turn, for the sake of all others. */
+export const endedUnrunMax = 1024;
 
 /** A job that a host holds. */
 export type Active = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
@@ -24,7 +27,10 @@ export class Dispatcher {
   readonly #deliver: Deliver;
   readonly #slots: Record<SlotName, Slot>;
   #frameIds = 0;
-  #turnOf = 0;
+  readonly #turns: LaneTurns;
+  /** The turn under way, and how many jobs have ended in it without having been run. */
+  #turn: Turn | null = null;
+  #endedUnrun = 0;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
   #held = false;
@@ -32,6 +38,7 @@ export class Dispatcher {
 
   constructor(desk: Desk, startHost: StartHost, threads: number, deliver: Deliver = () => null) {
     this.#desk = desk;
+    this.#turns = new LaneTurns(desk.lanes);
     this.#startHost = startHost;
     this.#deliver = deliver;
     this.#slots = { main: emptySlot('main', threads), quarantine: emptySlot('quarantine', 1) };
@@ -57,62 +64,40 @@ export class Dispatcher {
     this.#held = false;
   }
 
-  /** Fills the free places. Frames leave after the commit. */
-  dispatch(turn: Turn): void {
+  /** Fills the free places; frames leave after the commit. True: another turn must follow to go on. */
+  dispatch(turn: Turn): boolean {
+    if (this.#turn !== turn) {
+      this.#turn = turn;
+      this.#endedUnrun = 0;
+    }
     if (!this.#held) this.#fill(turn);
     const { frames, threads } = this.#slots.main;
     this.#busy.note(turn.nowUs, Math.min(frames.size, threads));
+    return this.#endedUnrun >= endedUnrunMax;
   }
 
   #fill(turn: Turn): void {
     this.#dispatchSuspect(turn);
     const main = this.#slots.main;
-    for (let lane = this.#nextLane(); lane; lane = this.#nextLane()) {
-      if (!lane.instance) {
-        failOrphans(this.#desk, turn, lane);
-        continue;
-      }
+    while (this.#endedUnrun < endedUnrunMax) {
+      const lane = this.#turns.next();
+      if (!lane) return;
       const name = nextCommand(lane)!;
-      const command = lane.command(name);
+      const command = lane.instance ? lane.command(name) : undefined;
       if (!command) {
-        failOrphans(this.#desk, turn, lane);
+        this.#turns.pass(lane);
+        this.#endedUnrun += failOrphans(this.#desk, turn, lane);
         continue;
       }
       // A lane that finds no place keeps its turn.
       if (!hasPlace(main, command.pace.fast)) return;
-      this.#passTurn(lane);
+      this.#turns.pass(lane);
       this.#send(
         turn,
         main,
         pickFrame(lane, command, ++this.#frameIds, open => this.#desk.load(open)),
       );
     }
-  }
-
-  /** The next lane, in turns, that has something waiting and may run it. */
-  #nextLane(): Lane | null {
-    const lanes = [...this.#desk.lanes.values()];
-    for (let step = 0; step < lanes.length; step++) {
-      const lane = lanes[(this.#turnOf + step) % lanes.length]!;
-      if (lane.waiting > 0 && !this.#isFull(lane)) return lane;
-    }
-    return null;
-  }
-
-  /** The lane has had its turn: the one after it is next. */
-  #passTurn(lane: Lane): void {
-    const lanes = [...this.#desk.lanes.values()];
-    this.#turnOf = (lanes.indexOf(lane) + 1) % lanes.length;
-  }
-
-  #isFull(lane: Lane): boolean {
-    if (lane.room <= 0) return true;
-    const manifest = lane.instance?.manifest;
-    if (!manifest || manifest.concurrencySafe) return false;
-    for (const other of this.#desk.lanes.values()) {
-      if (other.framesOut > 0 && other.instance?.manifest.name === manifest.name) return true;
-    }
-    return false;
   }
 
   #send(turn: Turn, slot: Slot, frame: JobFrame): void {
@@ -155,6 +140,7 @@ export class Dispatcher {
 
   /** The attempts fail here: no plugin code runs without the secrets that it should have. */
   #failClosed(turn: Turn, slot: Slot, frame: JobFrame, { reason, isPermanent: permanent }: ClosedDelivery): void {
+    this.#endedUnrun += frame.opens.length;
     const body = encodeBody({ error: Buffer.from(reason) });
     const failed = { verdict: 'error', permanent, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.opens.length; task++) {
@@ -327,7 +313,7 @@ export class Dispatcher {
         return;
       }
       // What bounds a plugin bounds it here too: its other jobs may be running in the main host.
-      const place = desk.suspects.findIndex(({ open }) => !this.#isFull(desk.lane(open.plugin)));
+      const place = desk.suspects.findIndex(({ open }) => !this.#turns.isFull(desk.lane(open.plugin)));
       const [again] = place < 0 ? [] : desk.suspects.splice(place, 1);
       if (!again) return;
       const lane = desk.lane(again.open.plugin);

@@ -4,17 +4,21 @@ import type { Turn } from '../../runtime/turn.ts';
 import type { Desk } from './desk.ts';
 import type { Lane } from './lane.ts';
 
-/** So many of them end in one turn. */
-const orphansPerTurnMax = 1024;
+/** So many of them end at once. */
+const orphansMax = 256;
 
-/** Ends the next of the lane's waiting jobs. */
-export function failOrphans(desk: Desk, turn: Turn, lane: Lane): void {
+/** Ends the next of the lane's waiting jobs; returns how many. */
+export function failOrphans(desk: Desk, turn: Turn, lane: Lane): number {
   const missing = lane.instance ? 'the command is no longer part of the plugin' : 'the plugin is no longer configured';
   const body = encodeBody({ error: Buffer.from(missing) });
   const orphaned = { from: 'queued', attempt: 0, status: 'failed', startedUs: null, body } as const;
-  for (let jobs = 0; jobs < orphansPerTurnMax && lane.waiting > 0; ) {
-    const again = lane.again.shift();
+  const isThere = (command: string) => lane.instance !== null && lane.command(command) !== undefined;
+  let jobs = 0;
+  while (jobs < orphansMax && lane.waiting > 0) {
+    const again = lane.again.peek();
     if (again) {
+      if (isThere(again.open.command)) break;
+      lane.again.shift();
       lane.waiting--;
       jobs++;
       again.open.back = again.open.back.filter(other => other !== again.index);
@@ -24,12 +28,13 @@ export function failOrphans(desk: Desk, turn: Turn, lane: Lane): void {
       continue;
     }
     const open = lane.fresh.peek()!;
-    if (lane.instance && lane.command(open.command)) break;
-    for (; jobs < orphansPerTurnMax && open.next < open.count; jobs++) {
+    if (isThere(open.command)) break;
+    for (; jobs < orphansMax && open.next < open.count; jobs++) {
       lane.waiting--;
       desk.end(turn, open, open.next++, orphaned);
     }
     if (open.next === open.count) lane.fresh.shift();
   }
   desk.sendSettled(turn);
+  return jobs;
 }

@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { decodeAttempt } from '../../actors/job/attempt.ts';
+import { endedUnrunMax } from '../../actors/job/dispatch.ts';
 import { journalEntryBytes } from '../../actors/job/journal.ts';
 import { findJob } from '../../actors/job/view.ts';
 import { parseId } from '../../runtime/ids.ts';
@@ -94,4 +95,18 @@ it('refuses new work past the queue depth and takes it again when there is room'
   world.submit('fast', 'handle', {});
   world.run();
   expect(world.accepted).toHaveLength(4);
+});
+
+it('ends jobs whose plugin is gone some at a time, and others are handed out in between', () => {
+  const world = new Simulation(config(plugins), calm, dice(1));
+  const count = 5000;
+  for (let job = 0; job < count; job++) world.submit('stubborn', 'handle', {});
+  world.submit('fast', 'handle', {});
+  world.tell({ kind: 'reconfigure', config: config(plugins.slice(0, 3)) });
+  const endedBefore: number[] = [];
+  while (world.step()) endedBefore.push(world.store.count('attempts'));
+  const ends = endedBefore.map((ended, i) => ended - (endedBefore[i - 1] ?? 0));
+  expect(Math.max(...ends)).toBeLessThanOrEqual(endedUnrunMax + 1);
+  expect(world.store.count('attempts')).toBe(count + 1);
+  expect(world.runs).toHaveLength(1);
 });

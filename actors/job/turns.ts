@@ -1,0 +1,39 @@
+// Lanes take turns: whose jobs are handed out next.
+import type { Lane } from './lane.ts';
+
+export class LaneTurns {
+  readonly #lanes: ReadonlyMap<string, Lane>;
+  /** The place, in the order of the lanes, of the one whose turn it is. */
+  #place = 0;
+
+  constructor(lanes: ReadonlyMap<string, Lane>) {
+    this.#lanes = lanes;
+  }
+
+  /** The next one that has something waiting and may run it. It keeps its turn until it is passed on. */
+  next(): Lane | null {
+    const lanes = [...this.#lanes.values()];
+    for (let step = 0; step < lanes.length; step++) {
+      const lane = lanes[(this.#place + step) % lanes.length]!;
+      if (lane.waiting > 0 && !this.isFull(lane)) return lane;
+    }
+    return null;
+  }
+
+  /** The lane has had its turn. */
+  pass(lane: Lane): void {
+    const lanes = [...this.#lanes.values()];
+    this.#place = (lanes.indexOf(lane) + 1) % lanes.length;
+  }
+
+  /** What bounds the plugin leaves no room for another of its jobs. */
+  isFull(lane: Lane): boolean {
+    if (lane.room <= 0) return true;
+    const manifest = lane.instance?.manifest;
+    if (!manifest || manifest.concurrencySafe) return false;
+    for (const other of this.#lanes.values()) {
+      if (other.framesOut > 0 && other.instance?.manifest.name === manifest.name) return true;
+    }
+    return false;
+  }
+}
