@@ -8,6 +8,7 @@ import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
 import { openapi } from './openapi.ts';
+import { plugins } from './plugins.ts';
 import { search } from './search.ts';
 import { sse } from './sse.ts';
 
@@ -22,4 +23,5 @@ export const benches: readonly Bench[] = [
   search,
   sse,
   openapi,
+  plugins,
 ];

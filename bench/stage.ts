@@ -81,6 +81,11 @@ export class Stage {
   /** Forgets the state, for a service that starts empty. */
   clear(): void {
     rmSync(join(this.directory, 'data'), { recursive: true, force: true });
+    this.renewGates();
+  }
+
+  /** After they were opened: they can be held again. */
+  renewGates(): void {
     rmSync(this.#gates, { recursive: true, force: true });
     mkdirSync(this.#gates);
   }

@@ -43,6 +43,16 @@ const promised = {
     work: '8f2090b1470a90f5',
     metrics: ['accept_p99_ms_without_readers', 'events_per_s_1', 'events_per_s_20', 'accept_p99_ms_20', ...costs],
   },
+  plugins: {
+    work: 'd0b6e9059bed3fef',
+    metrics: [
+      'worker_per_s',
+      'persistent_python_per_s',
+      'persistent_node_p50_us',
+      'each_sh_of_bare',
+      'bare_python_per_s',
+    ],
+  },
   backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
 

@@ -1,0 +1,126 @@
+// Bench: a command that does nothing, in every kind of plugin: how many a second, and how long one takes.
+import { join } from 'node:path';
+import { atLeast, type Bench, type Metric } from './bench.ts';
+import type { Caller, Job } from './caller.ts';
+import { closeGates } from './gate.ts';
+import { runLoad } from './load/run.ts';
+import { momentUs } from './moment.ts';
+import { until } from './pause.ts';
+import { percentile } from './percentile.ts';
+import { pluginRoot } from './project.ts';
+import type { Service } from './service.ts';
+import { spawnLoop } from './spawn-loop.ts';
+import { type Stage, workers } from './stage.ts';
+
+type Plugins = {
+  readonly workerJobs: number;
+  readonly persistentJobs: number;
+  readonly shJobs: number;
+  readonly pythonJobs: number;
+  /** One at a time. */
+  readonly singles: number;
+};
+
+/** Persistent processes and frames grow warm with this part of the jobs. */
+const warmupPart = 0.1;
+
+export const plugins: Bench<Plugins> = {
+  name: 'plugins',
+  purpose: 'a no-op in every kind of plugin, beside a bare loop that starts processes',
+  limitMs: { smoke: 60_000, real: 300_000 },
+  parameters: {
+    smoke: { workerJobs: 200, persistentJobs: 200, shJobs: 10, pythonJobs: 2, singles: 2 },
+    real: { workerJobs: 200_000, persistentJobs: 100_000, shJobs: 2_000, pythonJobs: 100, singles: 30 },
+  },
+
+  async run({ workerJobs, persistentJobs, shJobs, pythonJobs, singles }: Plugins, stage: Stage) {
+    const service = await stage.start();
+    const kinds = [
+      { plugin: 'noop', jobs: workerJobs, perSMin: 120_000 },
+      { plugin: 'persistent-python', jobs: persistentJobs, perSMin: 25_000 },
+      { plugin: 'persistent-node', jobs: persistentJobs, perSMin: 25_000 },
+      { plugin: 'each-sh', jobs: shJobs },
+      { plugin: 'each-python', jobs: pythonJobs },
+    ];
+    const metrics: Metric[] = [];
+    const work: unknown[] = [];
+    for (const { plugin, jobs, perSMin } of kinds) {
+      const name = (plugin === 'noop' ? 'worker' : plugin).replace('-', '_');
+      const { perS, last } = await drainOf(service, stage, plugin, jobs);
+      const target = perSMin === undefined ? {} : { target: atLeast(perSMin) };
+      metrics.push({ name: `${name}_per_s`, value: perS, unit: '1/s', ...target });
+      metrics.push({ name: `${name}_p50_us`, value: await singleUs(service.caller(), plugin, singles), unit: 'us' });
+      work.push([plugin, jobs, last]);
+    }
+    const perS = (name: string) => Number(metrics.find(metric => metric.name === name)!.value);
+    for (const [name, file, jobs] of [
+      ['sh', 'each-sh/main.sh', shJobs],
+      ['python', 'each-python/main.py', pythonJobs],
+    ] as const) {
+      const bare = await spawnLoop(join(pluginRoot, file), requestOf(1), jobs, workers);
+      const percent = (100 * perS(`each_${name}_per_s`)) / bare;
+      metrics.push({ name: `bare_${name}_per_s`, value: bare, unit: '1/s' });
+      metrics.push({ name: `each_${name}_of_bare`, value: percent, unit: '%', target: atLeast(85) });
+    }
+    await service.stop();
+    return { metrics, work };
+  },
+};
+
+/** All are queued while the gates are closed. */
+async function drainOf(service: Service, stage: Stage, plugin: string, jobs: number) {
+  const caller = service.caller();
+  await queue(service, plugin, Math.max(1, Math.round(jobs * warmupPart)));
+  await emptied(caller);
+  await closeGates(service, stage);
+  const { samples } = await queue(service, plugin, jobs);
+  const startMs = performance.now();
+  stage.openGates();
+  await emptied(caller);
+  const perS = (jobs * 1000) / (performance.now() - startMs);
+  stage.renewGates();
+  const last = samples.at(-1)!;
+  const { result } = await ended(caller, last.jobId);
+  return { perS, last: [last.n, result?.result] };
+}
+
+function queue(service: Service, plugin: string, count: number) {
+  return runLoad(service, {
+    path: `/plugin/${plugin}/run`,
+    connections: 128,
+    until: { kind: 'requests', count },
+    expect: { status: 202 },
+    sampleEvery: count,
+  });
+}
+
+/** From accepted to completed, as its record says; the median, in µs. */
+async function singleUs(caller: Caller, plugin: string, count: number): Promise<number> {
+  const timesUs: number[] = [];
+  for (let n = 0; n < count; n++) {
+    const job = await ended(caller, await caller.submit(`/plugin/${plugin}/run`, { n }));
+    timesUs.push(momentUs(job.completed_at) - momentUs(job.created_at));
+  }
+  return percentile(timesUs, 50);
+}
+
+function ended(caller: Caller, id: string): Promise<Job> {
+  const look = async () => {
+    const job = await caller.job(id);
+    if (job.status === 'queued' || job.status === 'running') return undefined;
+    if (job.status !== 'succeeded') throw new Error(`job ${id} is ${job.status}: ${job.last_error}`);
+    return job;
+  };
+  return until(look, { everyMs: 2, withinMs: 30_000, what: `end of job ${id}` });
+}
+
+function emptied(caller: Caller): Promise<true> {
+  const look = async () => ((await caller.queueDepth()) === 0 ? (true as const) : undefined);
+  return until(look, { everyMs: 5, withinMs: 120_000, what: 'an empty queue' });
+}
+
+/** About what the gateway asks. */
+function requestOf(n: number): string {
+  const asked = { protocol: 2, job_id: '00000000-0000-0000-0000-000000000000', attempt: 1, command: 'run', config: {} };
+  return JSON.stringify({ ...asked, state: {}, payload: { n }, context: { pipeline: null, step_id: null, depth: 0 } });
+}

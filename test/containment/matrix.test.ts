@@ -1,0 +1,110 @@
+// No plugin can hurt: each misbehaviour costs its own job what it must, and the service, its other jobs and the machine nothing.
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { until } from '../gateway/until.ts';
+import { shareVaultGateway } from '../vault/service.ts';
+import { nameOf, processRows, type Row, secret, workerRows } from './rows.ts';
+
+const rows = [...processRows.map(row => named(row, 'process_')), ...workerRows.map(row => named(row, 'worker_'))];
+const teller = ['process_', 'worker_'].map(prefix => `${prefix}says_its_secret_in_three_ways`);
+const held = {
+  code: `#!/bin/sh\nuntil [ -e ../../gate-held ]; do sleep 0.05; done; echo '{"status":"ok"}'\n`,
+  entrypoint: 'run',
+  commands: { handle: {} },
+};
+const good = `export const handle = ({ event }) => ({ result: event.payload });`;
+
+const vault = shareVaultGateway({
+  service: { max_workers: 4 },
+  plugins: { good, held, ...Object.fromEntries(rows.map(({ name, row }) => [name, row.plugin])) },
+  instances: Object.fromEntries(rows.map(({ name, row }) => [name, { retry: { max_attempts: 1 }, ...row.instance }])),
+});
+const { gateway } = vault;
+
+/** Memory of a process that its work may leave behind for its garbage collector. */
+const spareMb = 300;
+
+beforeAll(async () => {
+  for (const name of teller) await vault.do('principal', { name, kind: 'plugin' });
+  await vault.do('secret', { name: 'key', value: secret, authorized_principals: teller });
+});
+
+function named(row: Row, prefix: string) {
+  return { name: nameOf(row, prefix), row };
+}
+
+function hostPid(): number {
+  const up = gateway.log.filter(line => line.msg === 'the plugin host is up' && line['host'] === 'main');
+  return Number(up.at(-1)!['pid']);
+}
+
+function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+function memoryMbOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
+}
+
+/** Processes that run in a plugin's directory. */
+function plugged(): string[] {
+  return readdirSync('/proc').filter(pid => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(`${gateway.directory}/plugins/`);
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function submit({ name, row }: (typeof rows)[number]): Promise<string> {
+  return gateway.submit(`${name}/handle`, row.payload);
+}
+
+test('process plugins', async () => {
+  expect(await gateway.finished('good/handle', { n: 0 })).toMatchObject({ status: 'succeeded' });
+  await gateway.finished('process_exits_with_0/handle');
+  const [service, host] = [gateway.pid, hostPid()];
+  const before = [service, host].map(descriptorsOf);
+  const memoryBefore = [service, host].map(memoryMbOf);
+
+  const waiting = await gateway.submit('held/handle');
+  const all = rows.filter(({ name }) => name.startsWith('process_'));
+  const ids = await Promise.all(all.map(submit));
+  const others = await Promise.all(Array.from({ length: 20 }, (_, n) => gateway.submit('good/handle', { n })));
+  for (const [n, id] of others.entries())
+    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1, result: { result: { n } } });
+  // All of that was while this one, and for seconds two of the others, held their places.
+  expect((await gateway.job(waiting)).status).toBe('running');
+  gateway.open('held');
+  expect(await gateway.settled(waiting)).toMatchObject({ status: 'succeeded' });
+  for (const [i, { row }] of all.entries()) expect(await gateway.settled(ids[i]!), row.title).toMatchObject(row.ends);
+
+  await until('nothing of them is left', () => plugged().length === 0);
+  expect([gateway.pid, hostPid()]).toEqual([service, host]);
+  await until('all descriptors are closed', () => [service, host].every((pid, i) => descriptorsOf(pid) <= before[i]!));
+  for (const [i, pid] of [service, host].entries()) expect(memoryMbOf(pid)).toBeLessThan(memoryBefore[i]! + spareMb);
+  expect(existsSync(join(gateway.directory, 'plugins/process_exits_with_0/stolen'))).toBe(false);
+});
+
+test('worker plugins', async () => {
+  const before = descriptorsOf(gateway.pid);
+  for (const one of rows.filter(({ name }) => name.startsWith('worker_'))) {
+    const id = await submit(one);
+    const other = await gateway.submit('good/handle', { title: one.row.title });
+    expect(await gateway.settled(id), one.row.title).toMatchObject(one.row.ends);
+    const ended = await gateway.settled(other);
+    expect(ended, one.row.title).toMatchObject({ status: 'succeeded', attempt: 1 });
+  }
+  await until('all descriptors are closed', () => descriptorsOf(gateway.pid) <= before);
+});
+
+test('and afterwards', async () => {
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok', queue_depth: 0 });
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+  expect(gateway.stderr).not.toContain(secret);
+  // A line of the log is one line, whatever a plugin prints.
+  expect(gateway.stderr).not.toMatch(/^level=fatal/m);
+  expect(gateway.stderr).not.toContain('\u001b');
+});
