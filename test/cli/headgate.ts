@@ -2,6 +2,9 @@
 import { PassThrough, Readable } from 'node:stream';
 import type { Sink, Source } from '../../cli/io.ts';
 import { run } from '../../cli/run.ts';
+import { watch } from '../canary/canary.ts';
+import { watchEnvironment } from '../canary/environment.ts';
+import { sweepBytes } from '../canary/sweep.ts';
 
 export type Surroundings = {
   readonly env?: { readonly [name: string]: string };
@@ -36,7 +39,11 @@ export async function headgate(words: readonly string[], surroundings: Surroundi
     env,
     cwd,
   };
+  watchEnvironment(env);
+  if (words[0] === 'vault') watch('what a vault command read', stdin);
   const status = await run(words, io);
+  const found = [...sweepBytes('stdout', stdout.text()), ...sweepBytes('stderr', stderr.text())];
+  if (found.length > 0) throw new Error(`headgate ${words[0]} shows secrets:\n${found.join('\n')}`);
   return {
     status,
     stdout: stdout.text(),

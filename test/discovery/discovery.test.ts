@@ -1,5 +1,6 @@
 // Discovery over real HTTP (interface, 2.4, 2.5, 4.3 and 9; GET /plugin/{name} of 4.4).
 import { describe, expect, test } from 'vitest';
+import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 
 const sum = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
@@ -9,7 +10,7 @@ const gateway = shareGateway({
   api: {
     auth: {
       tokens: [
-        { name: 'test', token: 'test-token-for-everything', scopes: ['*'] },
+        { name: 'test', token: everythingToken, scopes: ['*'] },
         { name: 'ro', token: 'token-that-may-read', scopes: ['plugin:ro'] },
         { name: 'rw', token: 'token-that-may-write', scopes: ['plugin:rw'] },
         { name: 'jobs', token: 'token-for-jobs-only', scopes: ['jobs:rw'] },
@@ -222,7 +223,7 @@ describe('GET /plugin/{name}', () => {
     ['token-for-jobs-only', 403],
     ['token-that-may-read', 200],
     ['token-that-may-write', 200],
-    ['test-token-for-everything', 200],
+    [everythingToken, 200],
   ] as const)('for %s: %i', async (token, status) => {
     expect((await as(token)).status).toBe(status);
   });

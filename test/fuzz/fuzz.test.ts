@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { apiRoutes } from '../../http/routes/api.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { everythingToken } from '../gateway/configuration.ts';
 import { type Gateway, shareGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
 import { fc, testSeed } from '../seed.ts';
@@ -67,7 +68,7 @@ const gateway = shareGateway(
       max_body_size: bodyBytesMax,
       auth: {
         tokens: [
-          { name: 'test', token: 'test-token-for-everything', scopes: ['*'] },
+          { name: 'test', token: everythingToken, scopes: ['*'] },
           { name: 'fuzz', token: everything, scopes: ['*'] },
           { name: 'expired', token: expired, scopes: ['*'], expires_at: '2020-01-01T00:00:00Z' },
           ...scopeTokens,

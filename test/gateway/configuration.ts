@@ -1,6 +1,7 @@
 // A configuration for a test, written into a directory: plugins from their sources, everything else as data.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { canary, watch } from '../canary/canary.ts';
 
 type Data = { readonly [key: string]: unknown };
 
@@ -21,7 +22,7 @@ export type Settings = {
   readonly tokens?: readonly Data[];
 };
 
-export const everythingToken = 'test-token-for-everything';
+export const everythingToken = canary('token for everything');
 
 /** Replaces the configuration in the directory. JSON is YAML. */
 export function writeConfiguration(directory: string, settings: Settings): void {
@@ -36,6 +37,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     webhooks,
     tokens = [],
   } = settings;
+  watchSecrets(settings);
   const root = join(directory, 'plugins');
   mkdirSync(root, { recursive: true });
   for (const name of readdirSync(root))
@@ -52,6 +54,13 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     pipelines,
   };
   writeFileSync(join(directory, 'config.yaml'), JSON.stringify(document, null, 2));
+}
+
+/** No token and no key may be anywhere else. */
+function watchSecrets({ api, tokens = [] }: Settings): void {
+  const auth = api?.['auth'] as { readonly tokens?: readonly Data[] } | undefined;
+  for (const { name, token } of auth?.tokens ?? []) watch(`the API token ${name}`, String(token));
+  for (const { name, key } of tokens) watch(`the webhook key ${name}`, String(key));
 }
 
 function writePlugin(directory: string, name: string, source: PluginSource): void {

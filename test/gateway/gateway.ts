@@ -1,10 +1,12 @@
 // A real gateway for a test: the command itself, on port 0, in a directory of its own that is gone afterwards.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished } from 'vitest';
+import { childrenOf } from '../canary/processes.ts';
+import { Traces } from '../canary/traces.ts';
 import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';
 import { until } from './until.ts';
 
@@ -92,6 +94,7 @@ export class Gateway {
   readonly #settings: Settings;
   readonly #launch: Launch;
   #directory: string | null = null;
+  readonly #traces = new Traces();
 
   constructor(settings: Settings, launch: Launch = {}) {
     this.#settings = settings;
@@ -125,7 +128,7 @@ export class Gateway {
   async start(): Promise<void> {
     const { grace, environment } = this.#launch;
     const words = ['dist/cli/main.js', 'start', '--config', this.directory, ...(grace ? ['--grace', grace] : [])];
-    const stdio = ['ignore', 'ignore', 'pipe'] as const;
+    const stdio = ['ignore', 'pipe', 'pipe'] as const;
     const child = spawn(process.execPath, words, {
       cwd: root,
       stdio: [...stdio],
@@ -134,8 +137,10 @@ export class Gateway {
     this.#child = child;
     this.stderr = '';
     this.#url = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => this.#traces.said(text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
+      this.#traces.said(text);
     });
     this.ended = new Promise(resolve => {
       child.once('close', (status, signal) => resolve({ status, signal }));
@@ -234,6 +239,7 @@ export class Gateway {
     const matches = (note: Note) => note.what === what && (typeof wanted === 'number' || note.job === wanted);
     const count = typeof wanted === 'number' ? wanted : 1;
     await until(`a note "${what}" of ${wanted}`, () => this.journal().filter(matches).length >= count);
+    this.#traces.look(this.pid);
   }
 
   /** Lets plugins pass that wait at this gate. */
@@ -252,6 +258,7 @@ export class Gateway {
   }
 
   signal(signal: NodeJS.Signals): void {
+    if (this.#child) this.#traces.look(this.pid);
     this.#child?.kill(signal);
   }
 
@@ -271,24 +278,23 @@ export class Gateway {
     return this.ended;
   }
 
+  /** Ends it, and removes its directory; fails where a secret was left in what it leaves behind. */
   async discard(): Promise<void> {
+    const found = await this.end();
+    if (this.#directory) rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    if (found.length > 0) throw new Error(`secrets were left behind:\n${found.join('\n')}`);
+  }
+
+  /** Ends it; the places where it left secrets behind. */
+  async end(): Promise<string[]> {
     if (this.#child) {
       const hosts = childrenOf(this.pid);
       await this.kill9();
       // A host that was just starting would make its directory again.
       await until('its hosts are gone', () => !hosts.some(pid => existsSync(`/proc/${pid}/exe`)));
     }
-    if (this.#directory) rmSync(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    return this.#directory === null ? [] : this.#traces.sweep(this.#directory, this.#launch.environment ?? {});
   }
-}
-
-/** Processes that any thread of this one has started. */
-function childrenOf(pid: number): string[] {
-  const tasks = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
-  return tasks.flatMap(task => {
-    const path = `/proc/${pid}/task/${task}/children`;
-    return existsSync(path) ? readFileSync(path, 'utf8').split(' ').filter(Boolean) : [];
-  });
 }
 
 const terminalStatuses: readonly Status[] = ['succeeded', 'failed', 'timed_out', 'dead'];

@@ -1,5 +1,6 @@
 // GET /jobs and GET /job-logs (interface, 4.2): every filter, alias, bound and refusal, as a caller sees them.
 import { beforeAll, expect, test } from 'vitest';
+import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { echo, worker } from '../gateway/sources.ts';
 
@@ -21,7 +22,7 @@ const gateway = shareGateway({
   api: {
     auth: {
       tokens: [
-        { name: 'test', token: 'test-token-for-everything', scopes: ['*'] },
+        { name: 'test', token: everythingToken, scopes: ['*'] },
         { name: 'logs', token: 'token-of-logs-only', scopes: ['jobs:logs:ro'] },
         { name: 'both', token: 'token-of-logs-and-results', scopes: ['jobs:logs:ro', 'jobs:result:ro'] },
       ],

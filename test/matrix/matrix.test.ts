@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { scopes } from '../../config/section/scope.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
+import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
 import { VaultGateway } from '../vault/service.ts';
@@ -21,7 +22,7 @@ const gateway = shareGateway({
   ],
   api: {
     max_body_size: bodyBytesMax,
-    auth: { tokens: [...tokens, { name: 'test', token: 'test-token-for-everything', scopes: ['*'] }] },
+    auth: { tokens: [...tokens, { name: 'test', token: everythingToken, scopes: ['*'] }] },
   },
 });
 

@@ -1,5 +1,6 @@
 // The routes of the vault: every rule, status and code, against a real gateway (interface, 4.6; decisions, section 6).
 import { expect, test } from 'vitest';
+import { everythingToken } from '../gateway/configuration.ts';
 import { until } from '../gateway/until.ts';
 import { shareVaultGateway } from './service.ts';
 
@@ -135,7 +136,7 @@ test('calls without the admin token are counted in the audit', async () => {
       .filter(({ actor }) => actor === 'unknown')
       .reduce((sum, { count = 1 }) => sum + count, 0);
   const before = counted();
-  await Promise.all(Array.from({ length: 50 }, () => vault.said('secret', {}, 'test-token-for-everything')));
+  await Promise.all(Array.from({ length: 50 }, () => vault.said('secret', {}, everythingToken)));
   await until('all are in the trail', () => counted() >= before + 50);
   // Commits of them are at most one a second, each with a record for the operation: far fewer than calls.
   expect(vault.trail().filter(({ code }) => code === 'unauthorized').length).toBeLessThan(40);
@@ -143,7 +144,7 @@ test('calls without the admin token are counted in the audit', async () => {
 
 test('what changes is observed, never with a value', async () => {
   const url = `${gateway.url}/events?types=vault.changed`;
-  const stream = await fetch(url, { headers: { Authorization: 'Bearer test-token-for-everything' } });
+  const stream = await fetch(url, { headers: { Authorization: `Bearer ${everythingToken}` } });
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
   await vault.do('secret', { name: 'seen', value: 'the-value-of-seen' });
   let text = '';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type AuditLine, readAudit } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
 import type { VaultPlace } from '../../cli/vault/offline.ts';
+import { watch } from '../canary/canary.ts';
 import type { Settings } from '../gateway/configuration.ts';
 import { type Gateway, type Launch, shareGateway } from '../gateway/gateway.ts';
 
@@ -17,9 +18,12 @@ export class VaultGateway {
     this.gateway = gateway;
     this.place = placeIn(join(gateway.directory, 'data'));
     this.adminToken = initVault(this.place).adminToken;
+    watch('the admin token', this.adminToken);
   }
 
   async call(path: string, body: unknown, token: string | null = this.adminToken): Promise<Told> {
+    const { name, value } = Object(body) as { readonly [field: string]: unknown };
+    if (typeof value === 'string') watch(`the value of ${name}`, value);
     const { status, body: said } = await this.gateway.call('POST', `/vault/${path}`, body, { token });
     return { status, body: said };
   }

@@ -1,6 +1,7 @@
 // The webhook listener: what becomes a job, and every refusal with its status.
 import { expect, test } from 'vitest';
 import { openSource } from '../events/reader.ts';
+import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 import { exchange, statuses } from '../http/raw.ts';
@@ -116,7 +117,7 @@ test('two lengths, or a length and chunks, are 400 and the connection closes', a
 });
 
 test('what is not configured is 404, whoever asks and however', async () => {
-  const authorized = { Authorization: 'Bearer test-token-for-everything', ...signed(body) };
+  const authorized = { Authorization: `Bearer ${everythingToken}`, ...signed(body) };
   for (const path of [
     '/',
     '/webhook',

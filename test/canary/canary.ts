@@ -1,0 +1,63 @@
+// The secrets of the tests of this process, and the forms in which each would be recognised where it must not be.
+import { randomBytes } from 'node:crypto';
+
+export type Form = { readonly form: string; readonly bytes: Buffer };
+export type Secret = { readonly name: string; readonly forms: readonly Form[] };
+
+/** A secret is recognised by its beginning: one that was cut off is found too. In characters, or in bytes where it is bytes. */
+const headMax = 24;
+/** What is shorter, or has fewer different characters, could be anything. */
+const headMin = 10;
+const distinctMin = 6;
+
+const watched = new Map<string, Secret>();
+
+/** A secret value of visible ASCII that is new in each run, and says what it is wherever it turns up. */
+export function canary(name: string): string {
+  const value = `canary-${randomBytes(12).toString('hex')}-${name.replaceAll(/[^\w-]/g, '-')}`;
+  watch(name, value);
+  return value;
+}
+
+/** From now on the value is looked for by every sweep of this process. */
+export function watch(name: string, value: string | Uint8Array): void {
+  const head = typeof value === 'string' ? [...value].slice(0, headMax).join('') : Buffer.from(value.slice(0, headMax));
+  if (head.length < headMin || new Set<string | number>(head).size < distinctMin) return;
+  watched.set(Buffer.from(head).toString('hex'), { name, forms: formsOf(head) });
+}
+
+/** All that were made or named so far. */
+export function secrets(): readonly Secret[] {
+  return [...watched.values()];
+}
+
+function formsOf(head: string | Buffer): Form[] {
+  const bytes = Buffer.from(head as string);
+  const hex = bytes.toString('hex');
+  const coded = [0, 1, 2].map(shift => base64(bytes, shift));
+  const forms: [form: string, text: string | Buffer][] = [
+    ['plain', bytes],
+    ['hex', hex],
+    ['hex', hex.toUpperCase()],
+    ...coded.map((text): [string, string] => ['base64', text]),
+    ...coded.map((text): [string, string] => ['base64url', text.replaceAll('+', '-').replaceAll('/', '_')]),
+  ];
+  if (typeof head === 'string') {
+    forms.push(['JSON', JSON.stringify(head).slice(1, -1)]);
+    forms.push(['URL', encodeURIComponent(head)]);
+    forms.push(['URL', String(new URLSearchParams([['', head]])).slice(1)]);
+  } else forms.push(['numbers', head.join(',')]);
+  const distinct = new Map<string, Form>();
+  for (const [form, text] of forms) {
+    const bytes = Buffer.from(text as string);
+    const key = bytes.toString('latin1');
+    if (!distinct.has(key)) distinct.set(key, { form, bytes });
+  }
+  return [...distinct.values()];
+}
+
+/** The characters that these bytes alone decide, when they begin so many bytes behind a group of three. */
+function base64(bytes: Buffer, shift: number): string {
+  const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
+  return text.slice(Math.ceil((shift * 4) / 3), Math.floor(((shift + bytes.length) * 4) / 3));
+}

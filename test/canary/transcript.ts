@@ -1,0 +1,49 @@
+// All that the tests of this process are sent: what any of its sockets receives, answers and event streams alike, as it came.
+import diagnostics from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { overlapBytes, sweepBytes } from './sweep.ts';
+
+type Heard = { chunks: Buffer[]; swept: number; readonly socket: Socket };
+
+/** Past it, what was heard is swept at once. */
+const bytesMax = 64 * 1024 * 1024;
+const heard = new Set<Heard>();
+const findings: string[] = [];
+let bytes = 0;
+
+// Node has no event for what a socket was sent that does not change how the socket is read.
+diagnostics.subscribe('net.client.socket', message => {
+  const { socket } = message as { readonly socket: Socket };
+  const one: Heard = { chunks: [], swept: 0, socket };
+  heard.add(one);
+  const push = socket.push;
+  socket.push = (chunk: unknown, encoding) => {
+    if (chunk instanceof Uint8Array) take(one, Buffer.from(chunk));
+    return push.call(socket, chunk, encoding);
+  };
+});
+
+function take(one: Heard, chunk: Buffer): void {
+  one.chunks.push(chunk);
+  bytes += chunk.length;
+  if (bytes > bytesMax) sweepHeard();
+}
+
+/** What was found in all that was received since the last time. */
+export function sweepTranscripts(): string[] {
+  sweepHeard();
+  return findings.splice(0);
+}
+
+function sweepHeard(): void {
+  for (const one of heard) {
+    const all = Buffer.concat(one.chunks);
+    findings.push(...sweepBytes('received', all, one.swept));
+    // A secret may come in two pieces.
+    const rest = all.subarray(-overlapBytes);
+    one.swept += all.length - rest.length;
+    one.chunks = [Buffer.from(rest)];
+    if (one.socket.destroyed) heard.delete(one);
+  }
+  bytes = 0;
+}
