@@ -1,16 +1,30 @@
 // The processes that a process has started, and what everybody on the machine can read of them.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Started by any thread of this one. */
 export function childrenOf(pid: number): number[] {
-  const tasks = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
-  return tasks.flatMap(task => read(pid, `task/${task}/children`).toString().split(' ').filter(Boolean).map(Number));
+  return tasksOf(pid).flatMap(task => {
+    const children = read(pid, `task/${task}/children`).toString();
+    return children.split(' ').filter(Boolean).map(Number);
+  });
+}
+
+function tasksOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
 
 export type Shown = { readonly place: string; readonly bytes: Buffer };
 
-/** Command lines and environments of all that descend from this one. */
-export function shownByDescendants(pid: number): Shown[] {
+/** Its command line, and those of all that descend from it with their environments. Its own environment is its owner's. */
+export function shownBy(pid: number): Shown[] {
+  return [{ place: 'the command line of the service', bytes: read(pid, 'cmdline') }, ...shownByChildren(pid)];
+}
+
+function shownByChildren(pid: number): Shown[] {
   const own = read(pid, 'cmdline');
   return childrenOf(pid).flatMap(child => {
     const line = read(child, 'cmdline');
@@ -18,11 +32,11 @@ export function shownByDescendants(pid: number): Shown[] {
     const isProgram = line.length > 0 && !line.equals(own);
     const shown = isProgram
       ? [
-          { place: `the command line of a child`, bytes: line },
-          { place: `the environment of a child`, bytes: read(child, 'environ') },
+          { place: 'the command line of a child', bytes: line },
+          { place: 'the environment of a child', bytes: read(child, 'environ') },
         ]
       : [];
-    return [...shown, ...shownByDescendants(child)];
+    return [...shown, ...shownByChildren(child)];
   });
 }
 

@@ -1,5 +1,5 @@
 // What one gateway leaves behind, kept while it lives, and looked through for secrets when it has ended.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyVariable } from '../../actors/vault/unlock-key.ts';
 import { openVault } from '../../actors/vault/vault.ts';
@@ -7,7 +7,7 @@ import { openReader } from '../../runtime/store/lmdb.ts';
 import { watch } from './canary.ts';
 import { type Environment, watchEnvironment, watchFile, watchUnlockKey } from './environment.ts';
 import { mayHold } from './places.ts';
-import { type Shown, shownByDescendants } from './processes.ts';
+import { type Shown, shownBy } from './processes.ts';
 import { sweepBytes, sweepDirectory } from './sweep.ts';
 import { sweepTranscripts } from './transcript.ts';
 
@@ -20,11 +20,9 @@ export class Traces {
     this.#said.push(text);
   }
 
-  /** Notes what the children of the service show at this moment. The environment of the service itself is its owner's. */
+  /** Notes what the service and its children show to everybody at this moment. */
   look(pid: number): void {
-    const line = `/proc/${pid}/cmdline`;
-    const own = existsSync(line) ? [{ place: 'the command line of the service', bytes: readFileSync(line) }] : [];
-    for (const one of [...own, ...shownByDescendants(pid)]) this.#shown.set(`${one.place} ${one.bytes}`, one);
+    for (const one of shownBy(pid)) this.#shown.set(`${one.place} ${one.bytes}`, one);
   }
 
   /** For a service that has ended: what it left in its directory and elsewhere, and what was received from it. */
