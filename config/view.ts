@@ -14,6 +14,7 @@ const words: ReadonlySet<string> = new Set([
   'key',
   'credential',
   'auth',
+  'authorization',
   'private',
   'cookie',
   'session',

@@ -59,7 +59,19 @@ test('no token and no key of the configuration is in it', async () => {
 });
 
 test.each([
-  ...['secret', 'TOKEN', 'Password', 'passwd', 'key', 'credential', 'auth', 'private', 'cookie', 'session'],
+  ...[
+    'secret',
+    'TOKEN',
+    'Password',
+    'passwd',
+    'key',
+    'credential',
+    'auth',
+    'Authorization',
+    'private',
+    'cookie',
+    'session',
+  ],
   ...['api_key', 'apiKey', 'APIKey', 'API_KEY', 'api-keys', 'accessTokens', 'clientSecret', 'x.auth.y', 'keyId'],
   ...['sessions', 'credentials', 'tokenValue', 'token2', 'key_1', 'PRIVATE-data', 'KEYFile', 'Api Key'],
 ])('the key %s is redacted', key => expect(isTelling(key)).toBe(true));
