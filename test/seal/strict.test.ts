@@ -81,6 +81,16 @@ describe('where a strict lock was in force,', () => {
     expect(found).toMatchObject({ ok: false, strict: true });
     expect(found.findings.toSorted()).toEqual(findings);
   });
+
+  it('a record that was cut anywhere does not open it', () => {
+    const sealed = inForce();
+    const file = acceptanceFile(state(sealed));
+    const whole = readFileSync(file, 'utf8').trimEnd();
+    for (let length = 0; length < whole.length; length++) {
+      writeFileSync(file, whole.slice(0, length));
+      expect(load(sealed), `cut to ${length}`).toMatchObject({ ok: false, strict: true });
+    }
+  });
 });
 
 describe('a lock', () => {
