@@ -1,14 +1,14 @@
 // Bench: a million queued jobs: what they cost in memory and at the next start; and what an idle service costs.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
-import { memoryMetrics } from './cost.ts';
+import { memoryMetrics, rssMb } from './cost.ts';
 import { freePort } from './free-port.ts';
 import type { LoadSample } from './load/plan.ts';
 import { runLoad } from './load/run.ts';
 import { pause, until } from './pause.ts';
 import type { Service } from './service.ts';
 import { type Stage, workers } from './stage.ts';
-import { fineCpuUs, type Usage } from './usage.ts';
+import { fineCpuUs } from './usage.ts';
 
 type Backlog = {
   readonly jobs: number;
@@ -57,10 +57,6 @@ export const backlog: Bench<Backlog> = {
     };
   },
 };
-
-function rssMb({ service, host }: Usage): number {
-  return service.rssMb + host.rssMb;
-}
 
 /** The jobs themselves are gates: the first few hold all threads, also after a restart, and the others wait. */
 async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {

@@ -9,6 +9,11 @@ import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
 import { openapi } from './openapi.ts';
 import { plugins } from './plugins.ts';
+import { scaleFanout } from './scale/fanout.ts';
+import { scalePayload } from './scale/payload.ts';
+import { scalePlugins } from './scale/plugins.ts';
+import { scaleStored } from './scale/stored.ts';
+import { scaleThreads } from './scale/threads.ts';
 import { search } from './search.ts';
 import { sse } from './sse.ts';
 
@@ -24,4 +29,9 @@ export const benches: readonly Bench[] = [
   sse,
   openapi,
   plugins,
+  scaleStored,
+  scalePlugins,
+  scalePayload,
+  scaleThreads,
+  scaleFanout,
 ];

@@ -22,3 +22,8 @@ export function memoryMetrics({ service, host }: Usage): Metric[] {
     { name: 'rss_peak_host_mb', value: host.rssPeakMb, unit: 'MB' },
   ];
 }
+
+/** Of service and plugin hosts together. */
+export function rssMb({ service, host }: Usage): number {
+  return service.rssMb + host.rssMb;
+}

@@ -1,12 +1,7 @@
 // Bench: a queue of jobs of a command that does nothing, from the moment the plugin threads are let go until all have succeeded.
 import { atLeast, type Bench } from './bench.ts';
-import type { Caller, Job } from './caller.ts';
 import { costMetrics } from './cost.ts';
-import { closeGates } from './gate.ts';
-import type { LoadSample } from './load/plan.ts';
-import { runLoad } from './load/run.ts';
-import { until } from './pause.ts';
-import type { Service } from './service.ts';
+import { drainQueue, emptied, queueUp, succeeded } from './queue.ts';
 import type { Stage } from './stage.ts';
 
 type Drain = {
@@ -29,21 +24,13 @@ export const drain: Bench<Drain> = {
   async run({ jobs, warmup, connections, sampleEvery }: Drain, stage: Stage) {
     const service = await stage.start();
     const caller = service.caller();
-    await queue(service, warmup, connections, warmup);
+    const path = '/plugin/noop/run';
+    await queueUp(service, { path, jobs: warmup, connections, sampleEvery: warmup });
     await emptied(caller);
-    await closeGates(service, stage);
-    const samples = await queue(service, jobs, connections, sampleEvery);
-    const depth = await caller.queueDepth();
-    if (depth !== jobs) throw new Error(`${jobs} were accepted, and ${depth} are queued`);
-    const endStretch = service.stretch();
-    const startMs = performance.now();
-    stage.openGates();
-    await emptied(caller);
-    await succeeded(caller, samples.at(-1)!.jobId);
-    const elapsedMs = performance.now() - startMs;
-    const cost = costMetrics([endStretch()], jobs);
+    const { accepted, elapsedMs, stretch } = await drainQueue(service, stage, { path, jobs, connections, sampleEvery });
+    const cost = costMetrics([stretch], jobs);
     const results: unknown[] = [];
-    for (const { n, jobId } of samples) results.push([n, (await succeeded(caller, jobId)).result?.result]);
+    for (const { n, jobId } of accepted.samples) results.push([n, (await succeeded(caller, jobId)).result?.result]);
     await service.stop();
     return {
       metrics: [
@@ -55,32 +42,3 @@ export const drain: Bench<Drain> = {
     };
   },
 };
-
-async function queue(service: Service, count: number, connections: number, sampleEvery: number): Promise<LoadSample[]> {
-  const { samples } = await runLoad(service, {
-    path: '/plugin/noop/run',
-    connections,
-    until: { kind: 'requests', count },
-    expect: { status: 202 },
-    sampleEvery,
-  });
-  return [...samples];
-}
-
-async function emptied(caller: Caller): Promise<void> {
-  await until(async () => ((await caller.queueDepth()) === 0 ? true : undefined), {
-    everyMs: 5,
-    withinMs: 120_000,
-    what: 'an empty queue',
-  });
-}
-
-async function succeeded(caller: Caller, id: string): Promise<Job> {
-  return until(
-    async () => {
-      const job = await caller.job(id);
-      return job.status === 'succeeded' ? job : undefined;
-    },
-    { everyMs: 2, withinMs: 10_000, what: `success of job ${id}` },
-  );
-}

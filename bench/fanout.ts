@@ -2,10 +2,10 @@
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
 import { costMetrics } from './cost.ts';
+import { fanPipeline, runFan } from './fan-run.ts';
 import { Connection } from './load/connection.ts';
 import { requestBytes } from './load/request.ts';
 import { momentUs } from './moment.ts';
-import { until } from './pause.ts';
 import { percentile } from './percentile.ts';
 import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
@@ -19,18 +19,6 @@ type Fanout = {
   readonly smallRuns: number;
 };
 
-const pipeline = {
-  name: 'fan',
-  on: 'bench.fan',
-  execution_mode: 'synchronous',
-  timeout_secs: 300,
-  steps: [
-    { id: 'make', uses: 'fan.make' },
-    { id: 'work', uses: 'fan.work', foreach: 'payload.items' },
-    { id: 'sum', uses: 'fan.sum', join: 'all' },
-  ],
-};
-
 export const fanout: Bench<Fanout> = {
   name: 'fanout',
   purpose: 'a pipeline run with 100,000 children by foreach and a join; the same with 1,000',
@@ -41,7 +29,7 @@ export const fanout: Bench<Fanout> = {
   },
 
   async run({ children, runs, smallChildren, smallRuns }: Fanout, stage: Stage) {
-    const service = await stage.start({ pipelines: [pipeline] });
+    const service = await stage.start({ pipelines: [fanPipeline] });
     const caller = service.caller();
     const large: Run[] = [];
     for (let run = 0; run < runs; run++) large.push(await runOnce(service, caller, children));
@@ -87,13 +75,7 @@ type Run = {
 
 async function runOnce(service: Service, caller: Caller, children: number): Promise<Run> {
   const endStretch = service.stretch();
-  const id = await caller.submit('/pipeline/fan?async=true', { count: children });
-  const root = await until(async () => settled(await caller.job(id)), {
-    everyMs: 50,
-    withinMs: 120_000,
-    what: `a run with ${children} children`,
-  });
-  if (root.status !== 'succeeded') throw new Error(`the run is ${root.status}: ${root.last_error}`);
+  const { id, wholeUs, result } = await runFan(caller, children);
   const usage = endStretch();
   const tree = await caller.tree(id);
   const make = tree.find(({ command }) => command === 'make');
@@ -104,15 +86,11 @@ async function runOnce(service: Service, caller: Caller, children: number): Prom
   }
   const lastUs = works.reduce((last, job) => Math.max(last, momentUs(job.completed_at)), 0);
   return {
-    wholeUs: momentUs(root.completed_at) - momentUs(root.created_at),
+    wholeUs,
     childrenUs: lastUs - momentUs(make.completed_at),
     usage,
-    work: { result: root.result, results: works.map(({ result }) => JSON.stringify(result?.result)).sort() },
+    work: { result, results: works.map(({ result }) => JSON.stringify(result?.result)).sort() },
   };
-}
-
-function settled(job: Job): Job | undefined {
-  return job.status === 'queued' || job.status === 'running' ? undefined : job;
 }
 
 /** Synchronous calls, one at a time: what their caller waits, and what the record of the run says. */

@@ -3,9 +3,11 @@ import { until } from './pause.ts';
 import type { Service } from './service.ts';
 import { type Stage, workers } from './stage.ts';
 
-export async function closeGates(service: Service, stage: Stage): Promise<void> {
+/** `threads`: of the service's plugin host. They may have been closed and opened before. */
+export async function closeGates(service: Service, stage: Stage, threads = workers): Promise<void> {
   const caller = service.caller();
-  for (let held = 1; held <= workers; held++) {
+  stage.renewGates();
+  for (let held = 1; held <= threads; held++) {
     await caller.submit('/plugin/gate/hold', {});
     await until(() => (stage.heldCount() >= held ? true : undefined), {
       everyMs: 5,

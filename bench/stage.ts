@@ -10,6 +10,8 @@ import type { Stretch } from './usage.ts';
 export const workers = 2;
 /** Above all that any bench queues. */
 const queueDepthMax = 5_000_000;
+const storedJobsMax = 100_000_000;
+const bodyMax = '2MB';
 const token = 'bench-token-0123456789abcdef';
 
 export type Setting = {
@@ -18,6 +20,8 @@ export type Setting = {
   readonly instances?: { readonly [name: string]: object };
   /** Where to listen; 0 lets the system choose. */
   readonly port?: number;
+  /** Of the plugin host. */
+  readonly threads?: number;
 };
 
 export class Stage {
@@ -31,17 +35,26 @@ export class Stage {
     mkdirSync(this.#gates);
   }
 
+  /** Where the services keep their state. */
+  get state(): string {
+    return join(this.directory, 'data');
+  }
+
   get #gates(): string {
     return join(this.directory, 'gates');
   }
 
   /** Starts the service on the state that is there, without waiting for it. */
-  launch({ pipelines = [], instances = {}, port = 0 }: Setting = {}): Service {
+  launch({ pipelines = [], instances = {}, port = 0, threads = workers }: Setting = {}): Service {
     const config = {
-      service: { name: 'bench', max_workers: workers, max_queue_depth: queueDepthMax },
-      state: { path: join(this.directory, 'data') },
+      service: { name: 'bench', max_workers: threads, max_queue_depth: queueDepthMax },
+      state: { path: this.state, retention: { max_jobs: storedJobsMax } },
       webhooks: { listen: '127.0.0.1:0' },
-      api: { listen: `127.0.0.1:${port}`, auth: { tokens: [{ name: 'bench', token, scopes: ['*'] }] } },
+      api: {
+        listen: `127.0.0.1:${port}`,
+        max_body_size: bodyMax,
+        auth: { tokens: [{ name: 'bench', token, scopes: ['*'] }] },
+      },
       plugin_roots: [pluginRoot],
       plugins: {
         // Nothing may end a gate but its opening.
@@ -80,7 +93,7 @@ export class Stage {
 
   /** Forgets the state, for a service that starts empty. */
   clear(): void {
-    rmSync(join(this.directory, 'data'), { recursive: true, force: true });
+    rmSync(this.state, { recursive: true, force: true });
     this.renewGates();
   }
 

@@ -10,7 +10,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
     Array.from({ length: plan.connections }, () => Connection.open(hostname, Number(port))),
   );
   const run = new Run(plan);
-  const parts = { path: plan.path, host, token: plan.token };
+  const parts = { host, token: plan.token };
   await Promise.all(opened.map(connection => run.drive(connection, requestsOf(plan, parts))));
   for (const connection of opened) connection.close();
   return run.result();
@@ -19,13 +19,14 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
 /** The bytes of the request with a number. */
 type Requests = (n: number) => Buffer;
 
-function requestsOf({ read }: LoadPlan, parts: Omit<RequestParts, 'method' | 'body'>): Requests {
+function requestsOf({ path, padBytes, read }: LoadPlan, parts: Pick<RequestParts, 'host' | 'token'>): Requests {
+  const paths = typeof path === 'string' ? [path] : path;
   if (!read) {
-    const request = new NumberedRequest(parts);
-    return n => request.number(n);
+    const requests = paths.map(path => new NumberedRequest({ ...parts, path }, padBytes));
+    return n => requests[n % requests.length]!.number(n);
   }
-  const bytes = requestBytes({ ...parts, method: 'GET', headers: read.headers });
-  return () => bytes;
+  const reads = paths.map(path => requestBytes({ ...parts, path, method: 'GET', headers: read.headers }));
+  return n => reads[n % reads.length]!;
 }
 
 class Run {

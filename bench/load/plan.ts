@@ -2,7 +2,10 @@
 
 export type LoadPlan = {
   readonly url: string;
-  readonly path: string;
+  /** Several take turns by the number of the request. */
+  readonly path: string | readonly string[];
+  /** Bytes that are added to each payload. */
+  readonly padBytes?: number;
   readonly token: string;
   /** What is read, instead of numbered payloads that are posted; the headers are whole lines, each with its CRLF. */
   readonly read?: { readonly headers: string };

@@ -22,13 +22,14 @@ export function requestBytes({ method, path, host, token, headers = '', body }: 
 const digits = 9;
 const blank = 'n'.repeat(digits);
 
-/** A POST whose payload is `{n: "000000042"}`; the number is written into the bytes in place. */
+/** A POST whose payload is `{n: "000000042"}`, and `pad` where it shall be longer; the number is written into the bytes in place. */
 export class NumberedRequest {
   readonly bytes: Buffer;
   readonly #at: number;
 
-  constructor(parts: Omit<RequestParts, 'method' | 'body'>) {
-    this.bytes = requestBytes({ ...parts, method: 'POST', body: JSON.stringify({ payload: { n: blank } }) });
+  constructor(parts: Omit<RequestParts, 'method' | 'body'>, padBytes = 0) {
+    const payload = { ...(padBytes > 0 && { pad: 'x'.repeat(padBytes) }), n: blank };
+    this.bytes = requestBytes({ ...parts, method: 'POST', body: JSON.stringify({ payload }) });
     this.#at = this.bytes.lastIndexOf(blank);
   }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 
 type Line = {
   readonly bench: string;
@@ -36,7 +36,7 @@ const promised = {
   },
   search: { work: '289a32267b691c30', metrics: ['rare_p99_ms', 'common_p99_ms', 'index_behind_ms'] },
   openapi: {
-    work: '2afbabc9140f0281',
+    work: '25474970eb474d3b',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
   },
   sse: {
@@ -53,14 +53,22 @@ const promised = {
       'bare_python_per_s',
     ],
   },
+  'scale-payload': {
+    work: 'c3f4bf10b6b9928e',
+    metrics: ['drained_per_s_100', 'accept_p99_1000000', 'accepted_mb_per_s_1000000', 'files_per_job_10000'],
+  },
+  'scale-fanout': { work: 'fd0101f1ff049f3b', metrics: ['children_per_s_10', 'run_p99_100', 'rss_100'] },
   backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
+
+const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('npm run bench', () => {
   test.each(Object.entries(promised))(
     '%s does its work and prints its metrics',
     async (name, { work, metrics }) => {
-      const { stdout } = await run(process.execPath, [command, name, '--json', '--smoke']);
+      const { stdout } = await run(process.execPath, [command, name, '--json', '--smoke', '--out', directory]);
       const lines = stdout
         .trim()
         .split('\n')
@@ -74,7 +82,7 @@ describe('npm run bench', () => {
   );
 
   test('profile measures every thread and process of a bench', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'headgate-profile-'));
+    const profiles = join(directory, 'profiles');
     const { stdout } = await run(process.execPath, [
       command,
       'profile',
@@ -82,10 +90,9 @@ describe('npm run bench', () => {
       '--json',
       '--smoke',
       '--out',
-      directory,
+      profiles,
     ]);
-    const written = readdirSync(directory).map(name => name.replace(/-\d+-\d+\.cpuprofile$/, ''));
-    rmSync(directory, { recursive: true });
+    const written = readdirSync(profiles).map(name => name.replace(/-\d+-\d+\.cpuprofile$/, ''));
     expect(written.sort()).toEqual(['host', 'indexer', 'ledger', 'main', 'plugins', 'plugins']);
     for (const floor of ['ledger', 'storage'])
       expect(stdout).toMatch(new RegExp(`"metric":"ledger-\\d+-1\\.${floor}"`));

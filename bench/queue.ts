@@ -1,0 +1,62 @@
+// A queue of jobs that is built up behind closed gates, and run until none is left.
+import type { Caller, Job } from './caller.ts';
+import { closeGates } from './gate.ts';
+import type { LoadPlan, LoadResult } from './load/plan.ts';
+import { runLoad } from './load/run.ts';
+import { until } from './pause.ts';
+import type { Service } from './service.ts';
+import type { Stage } from './stage.ts';
+import type { Stretch } from './usage.ts';
+
+export type QueuePlan = Pick<LoadPlan, 'path' | 'padBytes' | 'connections' | 'sampleEvery'> & {
+  readonly jobs: number;
+  /** Of the plugin host, when they are not as many as usual. */
+  readonly threads?: number;
+};
+
+export type Drained = {
+  /** How the queue came in. */
+  readonly accepted: LoadResult;
+  /** From the opening of the gates until the queue is empty and the job that was accepted last has succeeded. */
+  readonly elapsedMs: number;
+  /** The same time. */
+  readonly stretch: Stretch;
+};
+
+/** Throws when not all was accepted, or does not succeed. */
+export async function drainQueue(service: Service, stage: Stage, { threads, ...plan }: QueuePlan): Promise<Drained> {
+  const caller = service.caller();
+  await closeGates(service, stage, threads);
+  const accepted = await queueUp(service, plan);
+  const depth = await caller.queueDepth();
+  if (depth !== plan.jobs) throw new Error(`${plan.jobs} were accepted, and ${depth} are queued`);
+  const endStretch = service.stretch();
+  const startMs = performance.now();
+  stage.openGates();
+  await emptied(caller);
+  await succeeded(caller, accepted.samples.at(-1)!.jobId);
+  const elapsedMs = performance.now() - startMs;
+  return { accepted, elapsedMs, stretch: endStretch() };
+}
+
+export function queueUp(service: Service, { jobs, ...plan }: Omit<QueuePlan, 'threads'>): Promise<LoadResult> {
+  return runLoad(service, { ...plan, until: { kind: 'requests', count: jobs }, expect: { status: 202 } });
+}
+
+export async function emptied(caller: Caller): Promise<void> {
+  await until(async () => ((await caller.queueDepth()) === 0 ? true : undefined), {
+    everyMs: 5,
+    withinMs: 120_000,
+    what: 'an empty queue',
+  });
+}
+
+export async function succeeded(caller: Caller, id: string): Promise<Job> {
+  return until(
+    async () => {
+      const job = await caller.job(id);
+      return job.status === 'succeeded' ? job : undefined;
+    },
+    { everyMs: 2, withinMs: 10_000, what: `success of job ${id}` },
+  );
+}

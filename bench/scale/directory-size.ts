@@ -1,0 +1,11 @@
+// How much of the disk a folder takes: blocks that are there, since the store's files have holes.
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const blockBytes = 512;
+
+/** In MB of 1,000,000 bytes. */
+export function sizeMb(directory: string): number {
+  const entries = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  return entries.reduce((sum, name) => sum + statSync(join(directory, name)).blocks * blockBytes, 0) / 1e6;
+}
