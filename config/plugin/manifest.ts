@@ -22,7 +22,8 @@ export type ReadManifest = {
   readonly problems: readonly Problem[];
 };
 
-export const workerSandboxMessage = 'is for process plugins; a worker plugin runs in a thread beside others';
+/** Of settings that a worker plugin cannot have. */
+export const workerMessage = 'is for process plugins; a worker plugin runs in a thread beside others';
 
 /** Reads manifests with one compiler and one disk. */
 export type ManifestReader = (file: string) => ReadManifest;
@@ -50,8 +51,11 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     const dialect = isDuctile ? 'ductile' : 'headgate';
     const commands = readCommands(root, dialect, compiler, report);
     const place = readEntrypoint(root, directory, dialect, disk, report);
-    if (place?.runtime === 'worker' && sandboxOf(root) !== 'none') {
-      report({ place: placesAt(root, ['sandbox']).value, path: ['sandbox'], message: workerSandboxMessage });
+    if (place?.runtime === 'worker') {
+      const refuse = (key: string) =>
+        report({ place: placesAt(root, [key]).value, path: [key], message: workerMessage });
+      if (sandboxOf(root) !== 'none') refuse('sandbox');
+      if (nodeAt(root, 'mode') !== undefined) refuse('mode');
     }
     if (problems.length > 0 || place === null) return { name, namePlace, manifest: null, problems };
     return { name, namePlace, manifest: compose(root, name, dialect, commands, place), problems };

@@ -4,7 +4,7 @@ import type { Problem } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { parseDuration, parseSize } from '../quantity.ts';
 import { nodeAt, numberOf, placesAt, type SourceNode, textOf } from '../source/tree.ts';
-import { sandboxOf, workerSandboxMessage } from './manifest.ts';
+import { sandboxOf, workerMessage } from './manifest.ts';
 
 /** The sandbox, or undefined for none. `node`: the value of `plugins.<name>`. */
 export function readSandbox(manifest: Manifest, node: SourceNode | undefined): Sandbox | undefined {
@@ -33,7 +33,7 @@ export function sandboxProblems(name: string, manifest: Manifest, node: SourceNo
   const kind = kindOf(manifest, node);
   const asked = manifest.sandbox ?? 'none';
   if (manifest.runtime === 'worker') {
-    if (kind !== 'none') refuse('sandbox', workerSandboxMessage);
+    if (kind !== 'none') refuse('sandbox', workerMessage);
   } else if (sandboxKinds.indexOf(kind) < sandboxKinds.indexOf(asked)) {
     refuse('sandbox', `is ${kind}; the plugin asks for ${asked}, which can be raised, not lowered`);
   }

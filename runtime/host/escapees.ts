@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Names the host that a process was started by, and behind a dot the start. Children inherit it. */
-export const originVariable = 'HEADGATE_ORIGIN';
+export const originVariable = 'LC_HEADGATE_ORIGIN';
 
 /** After a look nobody looks again for so many times as long as it took. */
 const restFactor = 4;
