@@ -19,6 +19,8 @@ export type Outcome = {
   readonly work: unknown;
   /** Circumstances that are printed with the parameters, such as the client that was used. */
   readonly circumstances?: { readonly [name: string]: string };
+  /** For people, instead of a line for each metric. */
+  readonly table?: string;
   /** Texts that are kept in a folder, such as plots, by their file names. */
   readonly files?: { readonly [name: string]: string };
 };

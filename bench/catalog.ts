@@ -2,6 +2,7 @@
 import { accept } from './accept.ts';
 import { backlog } from './backlog.ts';
 import type { Bench } from './bench.ts';
+import { peers } from './compare/peers.ts';
 import { drain } from './drain.ts';
 import { fanout } from './fanout.ts';
 import { flood } from './flood.ts';
@@ -29,6 +30,7 @@ export const benches: readonly Bench[] = [
   sse,
   openapi,
   plugins,
+  peers,
   scaleStored,
   scalePlugins,
   scalePayload,

@@ -19,6 +19,8 @@ export type FanRun = {
   readonly id: string;
   /** The run's record: from created to completed. */
   readonly wholeUs: number;
+  /** The end of that, in µs since the epoch. */
+  readonly completedUs: number;
   readonly result: Job['result'];
 };
 
@@ -31,7 +33,8 @@ export async function runFan(caller: Caller, children: number): Promise<FanRun> 
     what: `a run with ${children} children`,
   });
   if (root.status !== 'succeeded') throw new Error(`the run is ${root.status}: ${root.last_error}`);
-  return { id, wholeUs: momentUs(root.completed_at) - momentUs(root.created_at), result: root.result };
+  const completedUs = momentUs(root.completed_at);
+  return { id, wholeUs: completedUs - momentUs(root.created_at), completedUs, result: root.result };
 }
 
 function settled(job: Job): Job | undefined {

@@ -21,7 +21,7 @@ type Latency = {
   readonly seconds: number;
 };
 
-const pipeline = {
+export const threeSteps = {
   name: 'three',
   on: 'bench.three',
   execution_mode: 'synchronous',
@@ -31,7 +31,7 @@ const pipeline = {
     { id: 'third', uses: 'noop.pass' },
   ],
 };
-const done = '"status":"succeeded"';
+export const threeStepsDone = '"status":"succeeded"';
 
 export const latency: Bench<Latency> = {
   name: 'latency',
@@ -43,13 +43,13 @@ export const latency: Bench<Latency> = {
   },
 
   async run({ samples, pauseMs, runs, connections, seconds }: Latency, stage: Stage) {
-    const service = await stage.start({ pipelines: [pipeline] });
+    const service = await stage.start({ pipelines: [threeSteps] });
     const sync = await measureSync(Math.ceil(samples / 4), pauseMs);
     const single = await runJobs(service, samples, pauseMs);
     const alone = await runPipelines(service, runs);
     const endStretch = service.stretch();
     const until = { kind: 'time', ms: seconds * 1000 } as const;
-    const expect = { status: 200, text: done };
+    const expect = { status: 200, text: threeStepsDone };
     const many = await runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
     if (many.completed === 0) throw new Error('no run ended');
     const cost = costMetrics([endStretch()], many.completed);
@@ -76,12 +76,12 @@ export const latency: Bench<Latency> = {
   },
 };
 
-function nowUs(): number {
+export function nowUs(): number {
   return (performance.timeOrigin + performance.now()) * 1000;
 }
 
 /** One job at a time: request, answer, record. */
-async function runJobs(service: Service, samples: number, pauseMs: number) {
+export async function runJobs(service: Service, samples: number, pauseMs: number) {
   const { hostname, port, host } = service.url;
   const connection = await Connection.open(hostname, Number(port));
   const request = new NumberedRequest({ path: '/plugin/noop/run', host, token: service.token });
@@ -112,7 +112,7 @@ async function runJobs(service: Service, samples: number, pauseMs: number) {
 }
 
 /** Synchronous runs, one at a time, as their caller sees them. */
-async function runPipelines(service: Service, runs: number) {
+export async function runPipelines(service: Service, runs: number) {
   const { hostname, port, host } = service.url;
   const connection = await Connection.open(hostname, Number(port));
   const request = new NumberedRequest({ path: '/pipeline/three', host, token: service.token });
@@ -123,7 +123,7 @@ async function runPipelines(service: Service, runs: number) {
     const reply = await connection.ask(request.number(n));
     timesUs.add(nowUs() - startUs);
     const text = reply.body.toString();
-    const isDone = reply.status === 200 && text.includes(done) && text.includes(numberText(n));
+    const isDone = reply.status === 200 && text.includes(threeStepsDone) && text.includes(numberText(n));
     if (!isDone) throw new Error(`a run was answered ${reply.status} ${text}`);
     results.push((JSON.parse(text) as Job).result);
   }

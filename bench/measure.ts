@@ -35,9 +35,21 @@ export async function measure(bench: Bench, { size, parameters, profiles }: Meas
     late = setTimeout(() => reject(new Error(`not done within ${limitMs[size]} ms`)), limitMs[size]);
   });
   try {
-    const { metrics, work, circumstances = {}, files = {} } = await Promise.race([bench.run(params, stage), limit]);
+    const {
+      metrics,
+      work,
+      table,
+      circumstances = {},
+      files = {},
+    } = await Promise.race([bench.run(params, stage), limit]);
     const hash = { name: 'work_hash', value: workHash(work), unit: 'sha256/64' };
-    const report = { bench: name, purpose, params: { size, ...params, ...circumstances }, metrics: [...metrics, hash] };
+    const report = {
+      bench: name,
+      purpose,
+      params: { size, ...params, ...circumstances },
+      metrics: [...metrics, hash],
+      table,
+    };
     return { report, files, stretches: stage.stretches };
   } finally {
     clearTimeout(late);

@@ -9,6 +9,10 @@ export class Samples {
     return this.#count;
   }
 
+  values(): number[] {
+    return [...this.#values.subarray(0, this.#count)];
+  }
+
   add(value: number): void {
     if (this.#count === this.#values.length) {
       const larger = new Float64Array(2 * this.#count);

@@ -6,6 +6,8 @@ export type Report = {
   readonly purpose: string;
   readonly params: { readonly [name: string]: number | string };
   readonly metrics: readonly Metric[];
+  /** For people, instead of a line for each metric. */
+  readonly table?: string | undefined;
 };
 
 export function jsonLines({ bench, params, metrics }: Report): string {
@@ -14,20 +16,29 @@ export function jsonLines({ bench, params, metrics }: Report): string {
     .join('');
 }
 
-export function table({ bench, purpose, params, metrics }: Report): string {
+export function table({ bench, purpose, params, metrics, table: drawn }: Report): string {
+  const settings = Object.entries(params).map(([name, value]) => `${name} ${shown(value)}`);
+  return [
+    `${bench}: ${purpose}`,
+    `  ${settings.join(', ')}`,
+    drawn ?? metricLines(metrics, params['size'] === 'real'),
+    '',
+  ].join('\n');
+}
+
+function metricLines(metrics: readonly Metric[], isJudged: boolean): string {
   const rows = metrics.map(({ name, value, unit, target }) => [
     name,
     shown(value),
     unit,
-    shownTarget(value, target, params['size'] === 'real'),
+    shownTarget(value, target, isJudged),
   ]);
   const wide = (column: number) => Math.max(...rows.map(row => row[column]!.length));
   const [names, values, units] = [wide(0), wide(1), wide(2)];
   const lines = rows.map(([name, value, unit, target]) =>
     `  ${name!.padEnd(names)}  ${value!.padStart(values)} ${unit!.padEnd(units)}  ${target}`.trimEnd(),
   );
-  const settings = Object.entries(params).map(([name, value]) => `${name} ${shown(value)}`);
-  return [`${bench}: ${purpose}`, `  ${settings.join(', ')}`, ...lines, ''].join('\n');
+  return lines.join('\n');
 }
 
 /** Small runs are not held against the targets. */

@@ -1,0 +1,78 @@
+// What the bench "peers" prints: who was there and how, each kind of work, and how many times better headgate is.
+import type { Metric } from '../bench.ts';
+import { type Ratio, ratioOf, type Turns, typical, type Work } from './works.ts';
+
+export type Contest = {
+  readonly turns: Turns;
+  readonly works: readonly Work[];
+  /** Peers whose acknowledged jobs are on the disk: those that headgate is held against. */
+  readonly synced: readonly string[];
+  /** Peers that could not be measured, with the reason. */
+  readonly missing: { readonly [peer: string]: string };
+};
+
+const own = 'headgate';
+
+/** `<work>.<contestant>`, and for the ratios `<work>.ratio`, `.ratio_least`, `.ratio_most`. */
+export function contestMetrics(contest: Contest): Metric[] {
+  const { turns, works } = contest;
+  return works.flatMap(work => {
+    const figures = Object.keys(turns).flatMap((name): Metric[] => {
+      const value = typical(work, turns[name]!);
+      return value === null ? [] : [{ name: `${work.name}.${name}`, value, unit: work.unit }];
+    });
+    const ratio = ratioToBest(contest, work);
+    if (ratio === null) return figures;
+    const entries = { ratio: ratio.median, ratio_least: ratio.least, ratio_most: ratio.most };
+    const ratios = Object.entries(entries).map(([name, value]) => ({ name: `${work.name}.${name}`, value, unit: 'x' }));
+    return [...figures, ...ratios];
+  });
+}
+
+export function contestTable(contest: Contest): string {
+  const { turns, works, missing } = contest;
+  const names = Object.keys(turns);
+  const head = ['', '', ...names, 'times better', 'target'];
+  const rows = works.map(work => [
+    work.name,
+    work.unit,
+    ...names.map(name => shown(typical(work, turns[name]!))),
+    shownRatio(ratioToBest(contest, work)),
+    shownTarget(ratioToBest(contest, work), work.target),
+  ]);
+  const facts = names.map(name => {
+    const { versions, durability, handlers, records, join } = turns[name]!.find(figures => figures !== null)!.facts;
+    return `${name}: ${[versions, durability, `handlers ${handlers}`, `records ${records}`, `join ${join}`].join('; ')}`;
+  });
+  const absent = Object.entries(missing).map(([name, reason]) => `${name}: not measured: ${reason}`);
+  return [...columns([head, ...rows]), '', ...facts, ...absent, ''].map(line => `  ${line}`.trimEnd()).join('\n');
+}
+
+/** Against the best of the peers that sync, round by round. */
+function ratioToBest({ turns, synced }: Contest, work: Work): Ratio | null {
+  const others = synced.flatMap(name => (turns[name] ? [turns[name]] : []));
+  return ratioOf(work, turns[own] ?? [], others);
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)));
+  return rows.map(row =>
+    row.map((cell, n) => (n < 2 ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join('  '),
+  );
+}
+
+function shown(value: number | null): string {
+  if (value === null) return '–';
+  return value.toLocaleString('en', { maximumFractionDigits: value >= 100 ? 0 : 1 });
+}
+
+function shownRatio(ratio: Ratio | null): string {
+  if (ratio === null) return '–';
+  return `${ratio.median.toFixed(2)} (${ratio.least.toFixed(2)}–${ratio.most.toFixed(2)})`;
+}
+
+function shownTarget(ratio: Ratio | null, target: number | undefined): string {
+  if (target === undefined) return '';
+  const verdict = ratio === null ? '' : ratio.median >= target ? ' met' : ' MISSED';
+  return `≥ ${target.toFixed(2)}${verdict}`;
+}

@@ -1,0 +1,53 @@
+// The kinds of work that are compared, and how many times better one contestant is than another at each.
+import type { TurnFigures, TurnPlan } from '../peers/turn.ts';
+import { percentile } from '../percentile.ts';
+
+export type Work = {
+  readonly name: string;
+  readonly unit: '1/s' | 'us' | 'ms';
+  /** A rate is better when it is larger, a time when it is smaller. */
+  readonly value: (figures: TurnFigures) => number | null;
+  /** How many times better headgate shall be than the best peer. */
+  readonly target?: number;
+};
+
+/** What was measured of a contestant in its turns, by work. */
+export type Turns = { readonly [contestant: string]: readonly (TurnFigures | null)[] };
+export type Ratio = { readonly median: number; readonly least: number; readonly most: number };
+
+const fanoutTargets: { readonly [children: number]: number } = { 1000: 6, 100000: 12 };
+
+export function worksOf({ fanouts }: Pick<TurnPlan, 'fanouts'>): Work[] {
+  return [
+    { name: 'submit_one', unit: '1/s', value: ({ oneRate }) => oneRate },
+    { name: 'submit_in_flight', unit: '1/s', value: ({ flightRate }) => flightRate, target: 1.2 },
+    { name: 'submit_bulk', unit: '1/s', value: ({ bulkRate }) => bulkRate },
+    { name: 'drain', unit: '1/s', value: ({ drainRate }) => drainRate, target: 4 },
+    { name: 'start_p50', unit: 'us', value: ({ startUs }) => percentile(startUs, 50), target: 1 / 0.6 },
+    { name: 'steps_p50', unit: 'us', value: ({ runUs }) => percentile(runUs, 50), target: 2 },
+    { name: 'steps', unit: '1/s', value: ({ runRate }) => runRate, target: 2.5 },
+    ...fanouts.map((children, n): Work => {
+      const target = fanoutTargets[children];
+      const work: Work = { name: `fanout_${children}`, unit: 'ms', value: ({ fanoutUs }) => fanoutUs[n]! / 1000 };
+      return target === undefined ? work : { ...work, target };
+    }),
+  ];
+}
+
+/** In each round against the best of the others in that round; null when none of them did this work. */
+export function ratioOf(work: Work, own: Turns[string], others: readonly Turns[string][]): Ratio | null {
+  const ratios = own.flatMap((figures, round) => {
+    const mine = figures && work.value(figures);
+    const theirs = others.map(turns => turns[round] && work.value(turns[round])).filter(value => value != null);
+    if (mine == null || theirs.length === 0) return [];
+    return [work.unit === '1/s' ? mine / Math.max(...theirs) : Math.min(...theirs) / mine];
+  });
+  if (ratios.length === 0) return null;
+  return { median: percentile(ratios, 50), least: Math.min(...ratios), most: Math.max(...ratios) };
+}
+
+/** The median over its turns. */
+export function typical(work: Work, turns: Turns[string]): number | null {
+  const values = turns.map(figures => figures && work.value(figures)).filter(value => value != null);
+  return values.length === 0 ? null : percentile(values, 50);
+}

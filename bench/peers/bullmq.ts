@@ -1,0 +1,127 @@
+// BullMQ on Redis: concurrency in one worker, bulk adds and flows; steps by the pattern "process step jobs" of its guide.
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { FlowProducer, type Job, Queue, Worker } from 'bullmq';
+import { installed } from './installed.ts';
+import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
+import { Server } from './server.ts';
+
+const concurrency = 100;
+const bulkMax = 1_000;
+const stepCount = 3;
+
+type Steps = { step: number };
+
+export class BullMq implements Peer {
+  readonly facts: Facts;
+  readonly #appendfsync: string;
+  readonly #workers: Worker[] = [];
+  #server!: Server;
+  #connection!: { readonly path: string; readonly maxRetriesPerRequest: null };
+  #jobs!: Queue;
+  #steps!: Queue;
+  #flows!: FlowProducer;
+  #onRun!: OnRun;
+  #settled = 0;
+  readonly #waiting = new Map<string, () => void>();
+
+  constructor(appendfsync: 'always' | 'everysec') {
+    this.#appendfsync = appendfsync;
+    const redis = /v=([\d.]+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1];
+    this.facts = {
+      versions: `${installed('bullmq')}, Redis ${redis}`,
+      durability: appendfsync === 'always' ? 'synced before it is acknowledged' : 'written, synced once a second',
+      handlers: 'in process',
+      records: 'kept',
+      join: 'its own (flow)',
+    };
+  }
+
+  async start(directory: string, onRun: OnRun): Promise<void> {
+    this.#onRun = onRun;
+    const path = join(directory, 'redis.sock');
+    const options = { port: 0, unixsocket: path, dir: directory, appendonly: 'yes', appendfsync: this.#appendfsync };
+    const args = Object.entries({ ...options, save: '' }).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    this.#server = new Server('redis-server', args, directory);
+    this.#connection = { path, maxRetriesPerRequest: null };
+    const ping = ['-s', path, 'ping'];
+    await this.#server.ready(async () => execFileSync('redis-cli', ping, { stdio: 'ignore' }));
+    const { connection } = this.#options;
+    this.#jobs = new Queue('jobs', { connection });
+    this.#steps = new Queue('steps', { connection });
+    this.#flows = new FlowProducer({ connection });
+    await Promise.all([this.#jobs.waitUntilReady(), this.#steps.waitUntilReady(), this.#flows.waitUntilReady()]);
+  }
+
+  async submit(n: number): Promise<void> {
+    await this.#jobs.add('run', payloadOf(n));
+  }
+
+  async submitMany(count: number): Promise<void> {
+    for (let from = 0; from < count; from += bulkMax) {
+      const size = Math.min(bulkMax, count - from);
+      await this.#jobs.addBulk(Array.from({ length: size }, (_, k) => ({ name: 'run', data: payloadOf(from + k) })));
+    }
+  }
+
+  async work(): Promise<void> {
+    const jobs = this.#worker('jobs', async job => this.#onRun(Number(job.data.n)));
+    jobs.on('completed', () => {
+      this.#settled++;
+    });
+    const steps = this.#worker('steps', async (job: Job<Steps>) => {
+      for (let { step } = job.data; step < stepCount; step++) await job.updateData({ step });
+    });
+    this.#worker('children', async () => {});
+    const joins = this.#worker('joins', async () => {});
+    for (const worker of [steps, joins]) worker.on('completed', job => this.#waiting.get(job.id!)?.());
+    await Promise.all(this.#workers.map(worker => worker.waitUntilReady()));
+  }
+
+  settled(): number {
+    return this.#settled;
+  }
+
+  steps(): Promise<void> {
+    return this.#ended('steps', async jobId => {
+      await this.#steps.add('run', { step: 1 }, { jobId });
+    });
+  }
+
+  fanout(count: number): Promise<void> {
+    const children = Array.from({ length: count }, (_, n) => ({
+      name: 'c',
+      queueName: 'children',
+      data: payloadOf(n),
+    }));
+    return this.#ended('joins', async jobId => {
+      await this.#flows.add({ name: 'join', queueName: 'joins', data: {}, opts: { jobId }, children });
+    });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#workers.map(worker => worker.close()));
+    await Promise.all([this.#jobs?.close(), this.#steps?.close(), this.#flows?.close()]);
+    await this.#server?.stop('SIGKILL');
+  }
+
+  get #options() {
+    return { connection: this.#connection };
+  }
+
+  #worker(queue: string, handler: (job: Job) => Promise<void>): Worker {
+    const worker = new Worker(queue, handler, { ...this.#options, concurrency });
+    worker.on('error', () => {});
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  /** Listens before it adds, since the job may end at once. */
+  async #ended(kind: string, add: (jobId: string) => Promise<void>): Promise<void> {
+    const jobId = `${kind}-${performance.now()}-${this.#waiting.size}`;
+    const ended = new Promise<void>(resolve => this.#waiting.set(jobId, resolve));
+    await add(jobId);
+    await ended;
+    this.#waiting.delete(jobId);
+  }
+}

@@ -1,0 +1,8 @@
+// The version of a package of the peers, as it is installed.
+import { readFileSync } from 'node:fs';
+
+/** `dist/` lies beside `node_modules/`. */
+export function installed(name: string): string {
+  const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+  return `${name} ${(JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version}`;
+}

@@ -1,0 +1,27 @@
+// A peer's process: takes one turn in a folder of its own and prints its figures as JSON. Arguments: the peer's name, the plan.
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Peer } from './peer.ts';
+import { type TurnPlan, takeTurn } from './turn.ts';
+
+/** A peer's packages are only loaded when it is its turn. */
+const peers: { readonly [name: string]: () => Promise<Peer> } = {
+  'bullmq-always': async () => new (await import('./bullmq.ts')).BullMq('always'),
+  'bullmq-everysec': async () => new (await import('./bullmq.ts')).BullMq('everysec'),
+  'graphile-worker': async () => new (await import('./graphile-worker.ts')).GraphileWorker(),
+  'pg-boss': async () => new (await import('./pg-boss.ts')).Boss(),
+  'plainjob-full': async () => new (await import('./plainjob.ts')).PlainJob('full'),
+  'plainjob-normal': async () => new (await import('./plainjob.ts')).PlainJob('normal'),
+};
+
+const [name, plan] = process.argv.slice(2) as [string, string];
+const directory = mkdtempSync(join(tmpdir(), 'headgate-peer-'));
+// A database server may have to run as another user.
+chmodSync(directory, 0o755);
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(1));
+const peer = await peers[name]!();
+const figures = await takeTurn(peer, directory, JSON.parse(plan) as TurnPlan);
+await peer.stop();
+process.stdout.write(JSON.stringify(figures), () => process.exit(0));

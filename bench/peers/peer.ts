@@ -1,0 +1,40 @@
+// What every peer can do for the bench "peers"; one file each implements it as the peer's own documentation advises for speed.
+
+export type Facts = {
+  readonly versions: string;
+  /** Whether an acknowledged job is on the disk. */
+  readonly durability: string;
+  /** Where handlers run. */
+  readonly handlers: string;
+  /** What is left of a job that is done. */
+  readonly records: string;
+  /** Who sees that all children are done. */
+  readonly join: string;
+};
+
+/** Its handlers do nothing but call `onRun` with the number of their job. */
+export type OnRun = (n: number) => void;
+
+export interface Peer {
+  readonly facts: Facts;
+  /** Starts its server, if it has one, in the directory. Nothing is worked on yet. */
+  start(directory: string, onRun: OnRun): Promise<void>;
+  /** Resolves when the job is acknowledged. */
+  submit(n: number): Promise<void>;
+  /** Jobs with the numbers from 0 by its bulk call. */
+  submitMany(count: number): Promise<void>;
+  /** From now on jobs are worked on. */
+  work(): Promise<void>;
+  /** How many single jobs have been settled since the start. */
+  settled(): number | Promise<number>;
+  /** A run of three durable steps, one after the other. Resolves at its end. */
+  steps(): Promise<void>;
+  /** A run of so many children and one job after all of them. Resolves at its end. */
+  fanout(children: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The same payload as headgate's benches have. */
+export function payloadOf(n: number): { readonly n: string } {
+  return { n: String(n).padStart(9, '0') };
+}

@@ -1,0 +1,137 @@
+// pg-boss on PostgreSQL: batches by fetch, complete and insert, which its documentation names for throughput; woken at once, not polled.
+import PgBoss from 'pg-boss';
+import { installed } from './installed.ts';
+import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
+import { type Postgres, startPostgres } from './postgres.ts';
+import { Runs } from './runs.ts';
+
+const batchSize = 1_000;
+const bulkMax = 10_000;
+const queues = ['run', 'step1', 'step2', 'step3', 'child', 'join'] as const;
+type QueueName = (typeof queues)[number];
+type Data = { readonly n: string; readonly run: number };
+type Handler = (data: readonly Data[]) => unknown;
+
+export class Boss implements Peer {
+  #facts: Facts | null = null;
+  readonly #runs = new Runs();
+  readonly #wakers = new Map<QueueName, () => void>();
+  readonly #loops: Promise<void>[] = [];
+  #postgres!: Postgres;
+  #boss!: PgBoss;
+  #onRun!: OnRun;
+  #settled = 0;
+  #stopping = false;
+
+  get facts(): Facts {
+    return this.#facts!;
+  }
+
+  async start(directory: string, onRun: OnRun): Promise<void> {
+    this.#onRun = onRun;
+    this.#postgres = await startPostgres(directory);
+    this.#facts = {
+      versions: `${installed('pg-boss')}, PostgreSQL ${this.#postgres.version}`,
+      durability: 'synced before it is acknowledged',
+      handlers: 'in process',
+      records: 'kept',
+      join: 'none: children are counted in memory by the bench, the last job is added by it',
+    };
+    this.#boss = new PgBoss({ connectionString: this.#postgres.url, max: 25, supervise: false, schedule: false });
+    this.#boss.on('error', () => {});
+    await this.#boss.start();
+    for (const name of queues) await this.#boss.createQueue(name);
+  }
+
+  async submit(n: number): Promise<void> {
+    await this.#send('run', payloadOf(n));
+  }
+
+  async submitMany(count: number): Promise<void> {
+    await this.#insert('run', count);
+  }
+
+  async work(): Promise<void> {
+    this.#loop(
+      'run',
+      data => {
+        for (const { n } of data) this.#onRun(Number(n));
+      },
+      count => {
+        this.#settled += count;
+      },
+    );
+    const next =
+      (name: QueueName): Handler =>
+      data =>
+        Promise.all(data.map(({ run }) => this.#send(name, { run })));
+    const end: Handler = data => {
+      for (const { run } of data) this.#runs.end(run);
+    };
+    this.#loop('step1', next('step2'));
+    this.#loop('step2', next('step3'));
+    this.#loop('step3', end);
+    this.#loop(
+      'child',
+      () => {},
+      count => this.#runs.childEnded(count),
+    );
+    this.#loop('join', end);
+  }
+
+  settled(): number {
+    return this.#settled;
+  }
+
+  steps(): Promise<void> {
+    return this.#runs.run(run => this.#send('step1', { run }));
+  }
+
+  async fanout(children: number): Promise<void> {
+    await this.#runs.children(children, () => this.#insert('child', children));
+    await this.#runs.run(run => this.#send('join', { run }));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    for (const wake of this.#wakers.values()) wake();
+    await Promise.all(this.#loops);
+    await this.#boss?.stop({ graceful: false });
+    await this.#postgres?.stop();
+  }
+
+  async #send(name: QueueName, data: object): Promise<void> {
+    await this.#boss.send(name, data);
+    this.#wakers.get(name)?.();
+  }
+
+  async #insert(name: QueueName, count: number): Promise<void> {
+    for (let from = 0; from < count; from += bulkMax) {
+      const size = Math.min(bulkMax, count - from);
+      await this.#boss.insert(Array.from({ length: size }, (_, k) => ({ name, data: payloadOf(from + k) })));
+      this.#wakers.get(name)?.();
+    }
+  }
+
+  #loop(name: QueueName, handler: Handler, onSettled: (count: number) => void = () => {}): void {
+    this.#loops.push(this.#takeBatches(name, handler, onSettled));
+  }
+
+  async #takeBatches(name: QueueName, handler: Handler, onSettled: (count: number) => void): Promise<void> {
+    while (!this.#stopping) {
+      // Armed before it looks: what is sent meanwhile is not slept through.
+      const woken = new Promise<void>(resolve => this.#wakers.set(name, resolve));
+      const jobs = await this.#boss.fetch<Data>(name, { batchSize });
+      if (jobs.length === 0) {
+        await woken;
+        continue;
+      }
+      await handler(jobs.map(({ data }) => data));
+      await this.#boss.complete(
+        name,
+        jobs.map(({ id }) => id),
+      );
+      onSettled(jobs.length);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+// PostgreSQL for the peers that need it: a cluster of its own in a folder, every commit synced, no network.
+import { execFileSync } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { Server } from './server.ts';
+
+/** Where Debian puts it, outside of PATH. */
+const debianRoot = '/usr/lib/postgresql';
+/** Above the defaults, which are for the smallest machines; what a commit means is untouched. */
+const settings = ['shared_buffers=256MB', 'max_wal_size=4GB', 'max_connections=100', 'listen_addresses='];
+
+export type Postgres = { readonly url: string; readonly version: string; stop(): Promise<void> };
+
+export async function startPostgres(directory: string): Promise<Postgres> {
+  const user = serverUser();
+  const data = join(directory, 'data');
+  mkdirSync(data, { mode: 0o700 });
+  if (user !== null) for (const path of [directory, data]) chownSync(path, user.uid, user.gid);
+  const as = user ?? {};
+  execFileSync(program('initdb'), ['-D', data, '-U', 'bench', '--auth=trust', '--no-sync'], { ...as, stdio: 'ignore' });
+  const options = settings.flatMap(setting => ['-c', setting]);
+  const server = new Server(program('postgres'), ['-D', data, '-k', directory, ...options], directory, as);
+  const url = `postgres://bench@/postgres?host=${directory}`;
+  let version = '';
+  await server.ready(async () => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    version = (await client.query('show server_version')).rows[0].server_version.split(' ')[0];
+    await client.end();
+  });
+  return { url, version, stop: () => server.stop('SIGINT') };
+}
+
+function program(name: string): string {
+  const versions = existsSync(debianRoot) ? readdirSync(debianRoot).sort((a, b) => Number(b) - Number(a)) : [];
+  const found = versions.map(version => join(debianRoot, version, 'bin', name)).find(existsSync);
+  return found ?? name;
+}
+
+/** It refuses to run as root: then it runs as the user that its package has made. */
+function serverUser(): { readonly uid: number; readonly gid: number } | null {
+  if (process.getuid?.() !== 0) return null;
+  const idOf = (what: string) => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));
+  return { uid: idOf('-u'), gid: idOf('-g') };
+}

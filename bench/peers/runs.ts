@@ -1,0 +1,36 @@
+// Runs that wait for their end, for peers that have no steps or join of their own: counted in the memory of this process.
+
+export class Runs {
+  readonly #waiting = new Map<number, () => void>();
+  #count = 0;
+  #childrenLeft = 0;
+  #onChildren: () => void = () => {};
+
+  /** Begins a run under a number; resolves when that number ends. */
+  async run(begin: (run: number) => Promise<unknown>): Promise<void> {
+    const run = this.#count++;
+    const ended = new Promise<void>(resolve => this.#waiting.set(run, resolve));
+    await begin(run);
+    await ended;
+  }
+
+  end(run: number): void {
+    this.#waiting.get(run)?.();
+    this.#waiting.delete(run);
+  }
+
+  /** Adds children; resolves when as many have ended. */
+  async children(count: number, add: () => Promise<unknown>): Promise<void> {
+    this.#childrenLeft = count;
+    const ended = new Promise<void>(resolve => {
+      this.#onChildren = resolve;
+    });
+    await add();
+    await ended;
+  }
+
+  childEnded(count = 1): void {
+    this.#childrenLeft -= count;
+    if (this.#childrenLeft === 0) this.#onChildren();
+  }
+}
