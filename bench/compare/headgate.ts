@@ -27,6 +27,7 @@ const smallRuns = 5;
 export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFigures> {
   stage.clear();
   const service = await stage.start({ pipelines: [threeSteps, fanPipeline] });
+  await warmUp(service, plan.warmup);
   await closeGates(service, stage);
   const one = await submit(service, plan.one, 1);
   const flight = await submit(service, plan.flight, plan.inFlight);
@@ -59,6 +60,14 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
     runRate: (plan.runs * 1000) / runs.elapsedMs,
     fanoutUs,
   };
+}
+
+/** As the peers do. */
+async function warmUp(service: Service, jobs: number): Promise<void> {
+  await submit(service, jobs, 128);
+  await emptied(service.caller());
+  await runPipelines(service, jobs / 50);
+  for (let n = 0; n < 5; n++) await runFan(service.caller(), jobs / 5);
 }
 
 async function submit(service: Service, jobs: number, connections: number) {

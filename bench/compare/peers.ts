@@ -14,6 +14,7 @@ import { worksOf } from './works.ts';
 
 type Peers = {
   readonly rounds: number;
+  readonly warmup: number;
   readonly one: number;
   readonly flight: number;
   readonly bulk: number;
@@ -37,6 +38,7 @@ export const peers: Bench<Peers> = {
   parameters: {
     smoke: {
       rounds: 1,
+      warmup: 100,
       one: 20,
       flight: 200,
       bulk: 500,
@@ -48,6 +50,7 @@ export const peers: Bench<Peers> = {
     },
     real: {
       rounds: 3,
+      warmup: 10_000,
       one: 1_000,
       flight: 10_000,
       bulk: 40_000,
@@ -65,13 +68,16 @@ export const peers: Bench<Peers> = {
     const turns: { [name: string]: TurnFigures[] } = { headgate: [] };
     const missing: { [name: string]: string } = {};
     for (let round = 0; round < rounds; round++) {
+      process.stderr.write(`round ${round + 1} of ${rounds}: headgate`);
       turns['headgate']!.push(await headgateTurn(stage, plan));
       for (const name of [...synced, ...notSynced]) {
         if (missing[name] !== undefined) continue;
+        process.stderr.write(`, ${name}`);
         const figures = await peerTurn(name, plan);
         if (typeof figures === 'string') missing[name] = figures;
         else turns[name] = [...(turns[name] ?? []), figures];
       }
+      process.stderr.write('\n');
     }
     // Who failed later is left out as a whole.
     for (const name of Object.keys(missing)) delete turns[name];

@@ -65,17 +65,12 @@ export class BullMq implements Peer {
   }
 
   async work(): Promise<void> {
-    const jobs = this.#worker('jobs', async job => this.#onRun(Number(job.data.n)));
-    jobs.on('completed', () => {
-      this.#settled++;
-    });
-    const steps = this.#worker('steps', async (job: Job<Steps>) => {
-      for (let { step } = job.data; step < stepCount; step++) await job.updateData({ step });
-    });
-    this.#worker('children', async () => {});
-    const joins = this.#worker('joins', async () => {});
-    for (const worker of [steps, joins]) worker.on('completed', job => this.#waiting.get(job.id!)?.());
-    await Promise.all(this.#workers.map(worker => worker.waitUntilReady()));
+    if (this.#workers.length === 0) await this.#hire();
+    else for (const worker of this.#workers) worker.resume();
+  }
+
+  async rest(): Promise<void> {
+    await Promise.all(this.#workers.map(worker => worker.pause()));
   }
 
   settled(): number {
@@ -103,6 +98,20 @@ export class BullMq implements Peer {
     await Promise.all(this.#workers.map(worker => worker.close()));
     await Promise.all([this.#jobs?.close(), this.#steps?.close(), this.#flows?.close()]);
     await this.#server?.stop('SIGKILL');
+  }
+
+  async #hire(): Promise<void> {
+    const jobs = this.#worker('jobs', async job => this.#onRun(Number(job.data.n)));
+    jobs.on('completed', () => {
+      this.#settled++;
+    });
+    const steps = this.#worker('steps', async (job: Job<Steps>) => {
+      for (let { step } = job.data; step < stepCount; step++) await job.updateData({ step });
+    });
+    this.#worker('children', async () => {});
+    const joins = this.#worker('joins', async () => {});
+    for (const worker of [steps, joins]) worker.on('completed', job => this.#waiting.get(job.id!)?.());
+    await Promise.all(this.#workers.map(worker => worker.waitUntilReady()));
   }
 
   get #options() {

@@ -78,6 +78,11 @@ export class GraphileWorker implements Peer {
     });
   }
 
+  async rest(): Promise<void> {
+    await this.#runner?.stop();
+    this.#runner = null;
+  }
+
   async settled(): Promise<number> {
     const { rows } = await this.#pool.query('select count(*)::int as left from graphile_worker._private_jobs');
     return this.#submitted - rows[0].left;
@@ -93,7 +98,7 @@ export class GraphileWorker implements Peer {
   }
 
   async stop(): Promise<void> {
-    await this.#runner?.stop();
+    await this.rest();
     await this.#utils?.release();
     await this.#pool?.end();
     await this.#postgres?.stop();

@@ -25,6 +25,8 @@ export interface Peer {
   submitMany(count: number): Promise<void>;
   /** From now on jobs are worked on. */
   work(): Promise<void>;
+  /** From now on they are not, until `work` is called again. */
+  rest(): Promise<void>;
   /** How many single jobs have been settled since the start. */
   settled(): number | Promise<number>;
   /** A run of three durable steps, one after the other. Resolves at its end. */

@@ -52,6 +52,7 @@ export class Boss implements Peer {
   }
 
   async work(): Promise<void> {
+    this.#stopping = false;
     this.#loop(
       'run',
       data => {
@@ -79,6 +80,12 @@ export class Boss implements Peer {
     this.#loop('join', end);
   }
 
+  async rest(): Promise<void> {
+    this.#stopping = true;
+    for (const wake of this.#wakers.values()) wake();
+    await Promise.all(this.#loops.splice(0));
+  }
+
   settled(): number {
     return this.#settled;
   }
@@ -93,9 +100,7 @@ export class Boss implements Peer {
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
-    for (const wake of this.#wakers.values()) wake();
-    await Promise.all(this.#loops);
+    await this.rest();
     await this.#boss?.stop({ graceful: false });
     await this.#postgres?.stop();
   }

@@ -66,6 +66,10 @@ export class PlainJob implements Peer {
     this.#worker('join', ignore, ({ run }) => this.#runs.end(run));
   }
 
+  async rest(): Promise<void> {
+    await Promise.all(this.#workers.splice(0).map(worker => worker.stop()));
+  }
+
   settled(): number {
     return this.#settled;
   }
@@ -80,7 +84,7 @@ export class PlainJob implements Peer {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#workers.map(worker => worker.stop()));
+    await this.rest();
     this.#queue?.close();
   }
 

@@ -4,6 +4,8 @@ import type { Facts, Peer } from './peer.ts';
 
 /** How much of each kind of work; `fanouts` are numbers of children. */
 export type TurnPlan = {
+  /** Before anything is measured: so many jobs, a fiftieth as many runs, and fan-outs of as many children together. */
+  readonly warmup: number;
   readonly one: number;
   readonly flight: number;
   readonly bulk: number;
@@ -36,13 +38,14 @@ const smallRuns = 5;
 export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): Promise<TurnFigures> {
   let onRun: (n: number) => void = () => {};
   await peer.start(directory, n => onRun(n));
+  await warmUp(peer, plan.warmup);
   const oneRate = await rateOf(plan.one, () => inFlight(plan.one, 1, n => peer.submit(n)));
   const flightRate = await rateOf(plan.flight, () => inFlight(plan.flight, plan.inFlight, n => peer.submit(n)));
   const bulkRate = await rateOf(plan.bulk, () => peer.submitMany(plan.bulk));
   const queued = plan.one + plan.flight + plan.bulk;
   const drainRate = await rateOf(queued, async () => {
     await peer.work();
-    while ((await peer.settled()) < queued) await pause(2);
+    await settle(peer, plan.warmup + queued);
   });
   const startUs: number[] = [];
   for (let n = 0; n < plan.samples; n++) {
@@ -65,6 +68,20 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
     fanoutUs.push(times.sort((a, b) => a - b)[Math.floor(runs / 2)]!);
   }
   return { facts: peer.facts, oneRate, flightRate, bulkRate, drainRate, startUs, runUs, runRate, fanoutUs };
+}
+
+/** Code that is compiled, files that are there: as in a service that has run for a while. */
+async function warmUp(peer: Peer, jobs: number): Promise<void> {
+  await peer.submitMany(jobs);
+  await peer.work();
+  await settle(peer, jobs);
+  await inFlight(jobs / 50, 8, () => peer.steps());
+  for (let n = 0; n < 5; n++) await peer.fanout(jobs / 5);
+  await peer.rest();
+}
+
+async function settle(peer: Peer, jobs: number): Promise<void> {
+  while ((await peer.settled()) < jobs) await pause(2);
 }
 
 async function timeUs(work: () => Promise<unknown>): Promise<number> {
