@@ -262,9 +262,7 @@ describe('A worker plugin', () => {
     const env = (await stage.run('p')).result as Record<string, string>;
     expect(env).toMatchObject({ LC_STAGE: 'yes', STAGE_PASSED: 'through', PATH: process.env['PATH'] });
     expect(
-      Object.keys(env).filter(
-        name => !/^(PATH|HOME|TZ|LANG|LANGUAGE|TMPDIR|LC_.*|STAGE_PASSED)$/.test(name),
-      ),
+      Object.keys(env).filter(name => !/^(PATH|HOME|TZ|LANG|LANGUAGE|TMPDIR|LC_.*|STAGE_PASSED)$/.test(name)),
     ).toEqual([]);
   });
 });
