@@ -1,10 +1,11 @@
 // The threads that run worker plugins. The only file that knows piscina.
 import { totalmem } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { describe } from './response.ts';
-import type { LateOutcome, ThreadData } from './thread.ts';
+import type { LateOutcome, Loaded, ThreadData } from './thread.ts';
 
 /** A thread that outgrows it dies; Buffers are not counted. */
 export const threadHeapMbMax = 512;
@@ -18,7 +19,15 @@ export type PoolEvents = {
   onStuck(): void;
 };
 
-type Thread = { readonly worker: Worker; readonly exited: Promise<void>; reason: string | null };
+/** Node aborts the process when a thread is stopped while its first module is linked: closing waits so long for that. */
+const loadMsMax = 5_000;
+
+type Thread = {
+  readonly worker: Worker;
+  readonly exited: Promise<void>;
+  readonly loaded: Promise<void>;
+  reason: string | null;
+};
 
 export class ThreadPool {
   readonly #piscina: Piscina;
@@ -41,7 +50,9 @@ export class ThreadPool {
       resourceLimits: { maxOldGenerationSizeMb: heapMb(threads) },
     });
     this.#piscina.on('workerCreate', () => this.#watchThreads());
-    this.#piscina.on('message', (late: LateOutcome) => events.onLateOutcome(late));
+    this.#piscina.on('message', (message: LateOutcome | Loaded) => {
+      if (!('loaded' in message)) events.onLateOutcome(message);
+    });
     // A thread that dies idle; its exit is reported.
     this.#piscina.on('error', () => {});
   }
@@ -68,6 +79,8 @@ export class ThreadPool {
 
   async close(): Promise<void> {
     this.#closing = true;
+    const loaded = Promise.all([...this.#threads.values()].map(thread => Promise.race([thread.loaded, thread.exited])));
+    await Promise.race([loaded, sleep(loadMsMax, null, { ref: false })]);
     await this.#piscina.destroy();
   }
 
@@ -76,7 +89,12 @@ export class ThreadPool {
       const { threadId } = worker;
       if (threadId < 0 || this.#threads.has(threadId)) continue;
       const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
-      const thread: Thread = { worker, exited, reason: null };
+      const loaded = new Promise<void>(resolve => {
+        worker.on('message', message => {
+          if (typeof message === 'object' && message !== null && 'loaded' in message) resolve();
+        });
+      });
+      const thread: Thread = { worker, exited, loaded, reason: null };
       this.#threads.set(threadId, thread);
       worker.on('error', error => {
         thread.reason ??= reasonOf(error);

@@ -22,6 +22,8 @@ import { loadTypeScript } from './typescript.ts';
 
 /** What every thread of a pool is given. */
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+/** The thread has loaded its own code: from now on it can be stopped without harm to the process. */
+export type Loaded = { readonly loaded: number };
 /** An outcome that found no room in the frame's memory. */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
@@ -34,6 +36,8 @@ const checks = new PayloadChecks();
 const deadline = new Deadline();
 /** Wall time minus the thread's own steady clock. */
 let epochMs = Date.now() - performance.now();
+
+parentPort!.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** The task that piscina runs: one frame. */
 export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
