@@ -41,7 +41,7 @@ export const handle = ({ secrets, event }, { log, span, emit }) => {
 };`;
 const oddWays = [...teller.matchAll(/case '(.*?)'/g)].map(([, how]) => how);
 
-/** Has the secret on stdin, says it on both outputs, and waits at a gate meanwhile. */
+/** Has the secret on stdin, says it on both outputs, and waits at a gate meanwhile: a file that it looks for, being another process. */
 const program = `#!/usr/bin/env node
 const { appendFileSync, existsSync } = require('node:fs');
 require('node:readline').createInterface(process.stdin).on('line', line => {

@@ -43,6 +43,7 @@ export class Wire {
     if (socket === null) return closed;
     this.#received = Buffer.alloc(0);
     this.#isHead = isHead;
+    // A limit, not a wait: an answer ends it.
     const silence = setTimeout(() => this.#over({ kind: 'silent' }), silenceMsMax);
     const reply = await new Promise<Reply>(resolve => {
       this.#settle = resolve;

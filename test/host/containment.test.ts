@@ -12,6 +12,7 @@ describe('A worker plugin', () => {
       globalThis.runs = 0;
       export async function handle({ payload }, { signal }) {
         globalThis.runs++;
+        // Longer than any deadline here: only the signal ends it.
         if (payload.wait) await setTimeout(60_000, null, { signal });
         return { result: { runs: globalThis.runs } };
       }`;
