@@ -1,21 +1,28 @@
-// The command `npm run bench`: runs a bench by name, or all, or one under profile, and prints what was measured.
+// The command `npm run bench`: runs a bench by name, or all, or one under profile or against another build, and prints what was measured.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { keep } from './against/baseline.ts';
+import { changeRecords, changesOf, changeTable } from './against/change.ts';
+import { measureAgainst } from './against/turns.ts';
 import type { Bench, Parameters } from './bench.ts';
 import { benches } from './catalog.ts';
 import { measure } from './measure.ts';
 import { accountMetrics, accountTable, readAccount } from './profile/account.ts';
+import { projectRoot } from './project.ts';
 import { jsonLines, table } from './report.ts';
 
 const exitUsage = 2;
+const roundsDefault = '3';
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     json: { type: 'boolean', default: false },
     smoke: { type: 'boolean', default: false },
     out: { type: 'string' },
+    rounds: { type: 'string', default: roundsDefault },
+    keep: { type: 'string' },
     set: { type: 'string', multiple: true, default: [] },
   },
 });
@@ -25,6 +32,7 @@ function list(): string {
   const usage = [
     'npm run bench -- NAME [--json] [--smoke] [--set PARAMETER=NUMBER]… [--out DIRECTORY]',
     'npm run bench -- profile NAME …   the same with a CPU profile of every thread',
+    'npm run bench -- against DIRECTORY NAME [--rounds NUMBER] [--keep TEXT] …   in turns with the build in another checkout',
   ];
   const lines = benches.map(({ name, purpose }) => `  ${name.padEnd(13)} ${purpose}`);
   return [...usage, ...lines, '  all           all of them, one after the other', ''].join('\n');
@@ -75,12 +83,29 @@ async function run(bench: Bench, isProfiled: boolean): Promise<void> {
   process.stderr.write(`written: ${Object.keys(files).join(', ')} in ${directory}\n`);
 }
 
+/** In turns with the build in another checkout, which is what was before. */
+async function runAgainst(directory: string, bench: Bench): Promise<void> {
+  const rounds = Number(flags.rounds);
+  const contest = { directory, rounds, size, parameters: parametersOf(bench) } as const;
+  const outcome = await measureAgainst(bench, contest);
+  const { params: parameters } = outcome;
+  const changes = changesOf(outcome.rounds);
+  const lines = Object.entries(changeRecords(changes)).map(
+    ([metric, change]) => `${JSON.stringify({ bench: bench.name, metric, ...change, parameters })}\n`,
+  );
+  process.stdout.write(flags.json ? lines.join('') : `${bench.name}, ${rounds} rounds\n${changeTable(changes)}\n\n`);
+  if (flags.keep === undefined) return;
+  keep({ bench: bench.name, parameters, before: directory, after: projectRoot, change: flags.keep, rounds, changes });
+}
+
 if (positionals.length === 0) {
   process.stdout.write(list());
   process.exit(0);
 }
 const isProfiled = positionals[0] === 'profile';
-const name = positionals[isProfiled ? 1 : 0] ?? refuse('profile needs the name of a bench');
+const other = positionals[0] === 'against' ? (positionals[1] ?? refuse('against needs a checkout')) : undefined;
+const name = positionals[other !== undefined ? 2 : isProfiled ? 1 : 0] ?? refuse('the name of a bench is missing');
+if (!/^[1-9]\d*$/.test(flags.rounds)) refuse(`--rounds ${flags.rounds}: no number of rounds`);
 const chosen = chosenBy(name);
 if (chosen.length === 0) refuse(`there is no bench "${name}"`);
 for (const pair of flags.set) {
@@ -92,7 +117,7 @@ for (const pair of flags.set) {
 let failed = false;
 for (const bench of chosen) {
   try {
-    await run(bench, isProfiled);
+    await (other === undefined ? run(bench, isProfiled) : runAgainst(other, bench));
   } catch (error) {
     failed = true;
     process.stderr.write(`${bench.name} failed: ${(error as Error).message}\n`);

@@ -1,7 +1,7 @@
 // Runs one bench within its time, on a stage of its own, and gives what is to be reported.
 import type { Bench, Parameters } from './bench.ts';
 import type { Report } from './report.ts';
-import { Stage } from './stage.ts';
+import { Stage, type StageOptions } from './stage.ts';
 import type { Stretch } from './usage.ts';
 import { workHash } from './work-hash.ts';
 
@@ -12,19 +12,17 @@ export type Measured = {
   readonly stretches: readonly Stretch[];
 };
 
-export type MeasureOptions = {
+export type MeasureOptions = StageOptions & {
   readonly size: 'smoke' | 'real';
   /** Instead of the bench's own. */
   readonly parameters: Parameters;
-  /** Where CPU profiles are put; none are made without it. */
-  readonly profiles?: string | undefined;
 };
 
 /** Throws when the bench fails or is not done within its limit. */
-export async function measure(bench: Bench, { size, parameters, profiles }: MeasureOptions): Promise<Measured> {
+export async function measure(bench: Bench, { size, parameters, ...setting }: MeasureOptions): Promise<Measured> {
   const { name, purpose, limitMs } = bench;
   const params = { ...bench.parameters[size], ...parameters };
-  const stage = new Stage(profiles);
+  const stage = new Stage(setting);
   const interrupt = (): void => {
     void stage.close().then(() => process.exit(1));
   };

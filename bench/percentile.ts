@@ -29,6 +29,13 @@ export class Samples {
   }
 }
 
+/** The one in the middle, or the mean of the two in the middle; NaN without values. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.ceil(middle) - 1]! + sorted[Math.floor(middle)]!) / 2;
+}
+
 export function percentile(values: readonly number[], percent: number): number {
   const samples = new Samples();
   for (const value of values) samples.add(value);

@@ -5,13 +5,18 @@ import { fileURLToPath } from 'node:url';
 
 const root = findRoot(dirname(fileURLToPath(import.meta.url)));
 
-/** The command as users run it. */
-export const commandFile = join(root, 'dist/cli/main.js');
 export const loadFile = join(root, 'dist/bench/load/main.js');
 /** Code that the threads of a profiled service load first. */
 export const preloadFile = join(root, 'dist/bench/profile/preload.js');
 export const projectRoot = root;
 export const pluginRoot = join(root, 'bench/plugins');
+/** What was changed for speed, with figures before and after. */
+export const baselineFile = join(root, 'bench/baseline.jsonl');
+
+/** The command as users run it, of a checkout that is built. */
+export function commandIn(checkout: string): string {
+  return join(checkout, 'dist/cli/main.js');
+}
 
 function findRoot(directory: string): string {
   if (existsSync(join(directory, 'package.json'))) return directory;

@@ -12,7 +12,10 @@ export type Report = {
 
 export function jsonLines({ bench, params, metrics }: Report): string {
   return metrics
-    .map(({ name, value, unit }) => `${JSON.stringify({ bench, metric: name, value: rounded(value), unit, params })}\n`)
+    .map(({ name, value, unit }) => {
+      const figure = typeof value === 'string' ? value : rounded(value);
+      return `${JSON.stringify({ bench, metric: name, value: figure, unit, params })}\n`;
+    })
     .join('');
 }
 
@@ -24,6 +27,14 @@ export function table({ bench, purpose, params, metrics, table: drawn }: Report)
     drawn ?? metricLines(metrics, params['size'] === 'real'),
     '',
   ].join('\n');
+}
+
+/** Lines with cells of equal width: the first `names` columns to the left, figures to the right. */
+export function columns(rows: readonly (readonly string[])[], names: number): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)));
+  return rows.map(row =>
+    row.map((cell, n) => (n < names ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join('  '),
+  );
 }
 
 function metricLines(metrics: readonly Metric[], isJudged: boolean): string {
@@ -49,11 +60,12 @@ function shownTarget(value: number | string, target: Target | undefined, isJudge
   return `${sign} ${shown(target.value)}${isJudged ? verdict : ''}`;
 }
 
-function rounded(value: number | string): number | string {
-  return typeof value === 'string' ? value : Number(value.toPrecision(6));
+/** Figures are not better than six digits. */
+export function rounded(value: number): number {
+  return Number(value.toPrecision(6));
 }
 
-function shown(value: number | string): string {
+export function shown(value: number | string): string {
   if (typeof value === 'string') return value;
   return value.toLocaleString('en', { maximumFractionDigits: value >= 1000 ? 0 : value >= 10 ? 1 : 3 });
 }

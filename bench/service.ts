@@ -4,7 +4,6 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Caller } from './caller.ts';
 import { until } from './pause.ts';
 import { endProfiles, profilingOptions } from './profile/recording.ts';
-import { commandFile } from './project.ts';
 import { descendantsOf, type Stretch, type Usage, usageOf } from './usage.ts';
 
 const readyMsMax = 120_000;
@@ -15,6 +14,8 @@ export type Launch = {
   readonly directory: string;
   readonly logFile: string;
   readonly token: string;
+  /** The file that node runs. */
+  readonly command: string;
   /** Where CPU profiles of all its threads are put; none are made without it. */
   readonly profiles?: string | undefined;
 };
@@ -36,7 +37,7 @@ export class Service {
   /** From the start of the process to the line `ready`, as that line tells the time. */
   #readyMs = Number.NaN;
 
-  constructor({ directory, logFile, token, profiles }: Launch) {
+  constructor({ directory, logFile, token, command, profiles }: Launch) {
     this.token = token;
     this.#profiles = profiles;
     this.#logFile = logFile;
@@ -45,7 +46,7 @@ export class Service {
     const options = ['--config', directory, '--grace', '5s'];
     const nodeOptions = (process.env['HEADGATE_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(option => option !== '');
     if (profiles !== undefined) nodeOptions.push(...profilingOptions(profiles));
-    this.#child = spawn(process.execPath, [...nodeOptions, commandFile, 'start', ...options], {
+    this.#child = spawn(process.execPath, [...nodeOptions, command, 'start', ...options], {
       stdio: ['ignore', log, log],
     });
     closeSync(log);

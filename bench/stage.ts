@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pluginRoot } from './project.ts';
+import { commandIn, pluginRoot, projectRoot } from './project.ts';
 import { Service } from './service.ts';
 import type { Stretch } from './usage.ts';
 
@@ -24,14 +24,22 @@ export type Setting = {
   readonly threads?: number;
 };
 
+export type StageOptions = {
+  /** Where CPU profiles of the services are put. */
+  readonly profiles?: string | undefined;
+  /** The service's command, when it is not the one that is built here. */
+  readonly command?: string | undefined;
+};
+
 export class Stage {
   readonly directory = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
   readonly #services: Service[] = [];
   readonly #profiles: string | undefined;
+  readonly #command: string;
 
-  /** `profiles`: where CPU profiles of the services are put. */
-  constructor(profiles?: string) {
+  constructor({ profiles, command = commandIn(projectRoot) }: StageOptions) {
     this.#profiles = profiles;
+    this.#command = command;
     mkdirSync(this.#gates);
   }
 
@@ -66,7 +74,8 @@ export class Stage {
     // JSON is YAML.
     writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(config, null, 2));
     const logFile = join(this.directory, `service-${this.#services.length}.log`);
-    const service = new Service({ directory: this.directory, logFile, token, profiles: this.#profiles });
+    const [command, profiles] = [this.#command, this.#profiles];
+    const service = new Service({ directory: this.directory, logFile, token, command, profiles });
     this.#services.push(service);
     return service;
   }

@@ -1,6 +1,8 @@
 // What the bench "peers" prints: who was there and how, each kind of work, and how many times better headgate is.
 import type { Metric } from '../bench.ts';
-import { type Ratio, ratioOf, type Turns, typical, type Work } from './works.ts';
+import type { Ratio } from '../ratio.ts';
+import { columns } from '../report.ts';
+import { ratioOf, type Turns, typical, type Work } from './works.ts';
 
 export type Contest = {
   readonly turns: Turns;
@@ -45,20 +47,13 @@ export function contestTable(contest: Contest): string {
     return `${name}: ${[versions, durability, `handlers ${handlers}`, `records ${records}`, `join ${join}`].join('; ')}`;
   });
   const absent = Object.entries(missing).map(([name, reason]) => `${name}: not measured: ${reason}`);
-  return [...columns([head, ...rows]), '', ...facts, ...absent, ''].map(line => `  ${line}`.trimEnd()).join('\n');
+  return [...columns([head, ...rows], 2), '', ...facts, ...absent, ''].map(line => `  ${line}`.trimEnd()).join('\n');
 }
 
 /** Against the best of the peers that sync, round by round. */
 function ratioToBest({ turns, synced }: Contest, work: Work): Ratio | null {
   const others = synced.flatMap(name => (turns[name] ? [turns[name]] : []));
   return ratioOf(work, turns[own] ?? [], others);
-}
-
-function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)));
-  return rows.map(row =>
-    row.map((cell, n) => (n < 2 ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join('  '),
-  );
 }
 
 function shown(value: number | null): string {

@@ -1,6 +1,7 @@
 // The kinds of work that are compared, and how many times better one contestant is than another at each.
 import type { TurnFigures, TurnPlan } from '../peers/turn.ts';
-import { percentile } from '../percentile.ts';
+import { median, percentile } from '../percentile.ts';
+import { type Ratio, spreadOf } from '../ratio.ts';
 
 export type Work = {
   readonly name: string;
@@ -13,7 +14,6 @@ export type Work = {
 
 /** What was measured of a contestant in its turns, by work. */
 export type Turns = { readonly [contestant: string]: readonly (TurnFigures | null)[] };
-export type Ratio = { readonly median: number; readonly least: number; readonly most: number };
 
 const fanoutTargets: { readonly [children: number]: number } = { 1000: 6, 100000: 12 };
 
@@ -42,12 +42,11 @@ export function ratioOf(work: Work, own: Turns[string], others: readonly Turns[s
     if (mine == null || theirs.length === 0) return [];
     return [work.unit === '1/s' ? mine / Math.max(...theirs) : Math.min(...theirs) / mine];
   });
-  if (ratios.length === 0) return null;
-  return { median: percentile(ratios, 50), least: Math.min(...ratios), most: Math.max(...ratios) };
+  return spreadOf(ratios);
 }
 
 /** The median over its turns. */
 export function typical(work: Work, turns: Turns[string]): number | null {
   const values = turns.map(figures => figures && work.value(figures)).filter(value => value != null);
-  return values.length === 0 ? null : percentile(values, 50);
+  return values.length === 0 ? null : median(values);
 }

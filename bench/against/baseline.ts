@@ -1,0 +1,45 @@
+// The record of changes that were kept: one line of JSON each in bench/baseline.jsonl.
+import { execFileSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import type { Parameters } from '../bench.ts';
+import { baselineFile } from '../project.ts';
+import { type Change, changeRecords } from './change.ts';
+
+export type Source = {
+  /** Abbreviated; null where there is no repository. */
+  readonly commit: string | null;
+  /** Whether files differ from that commit, other than this record. */
+  readonly dirty: boolean;
+};
+
+export type Kept = {
+  readonly bench: string;
+  readonly parameters: Parameters;
+  /** The checkouts that were measured. */
+  readonly before: string;
+  readonly after: string;
+  /** What was changed, in a sentence. */
+  readonly change: string;
+  readonly rounds: number;
+  readonly changes: readonly Change[];
+};
+
+export function keep({ before, after, changes, ...rest }: Kept): void {
+  const date = new Date().toISOString().slice(0, 10);
+  const line = { date, ...rest, before: sourceOf(before), after: sourceOf(after), metrics: changeRecords(changes) };
+  appendFileSync(baselineFile, `${JSON.stringify(line)}\n`);
+}
+
+/** Of a checkout, as git tells; its build is not looked at. */
+function sourceOf(directory: string): Source {
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', directory, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  try {
+    return {
+      commit: git('rev-parse', '--short', 'HEAD'),
+      dirty: git('status', '--porcelain', '--', '.', ':(exclude)bench/baseline.jsonl') !== '',
+    };
+  } catch {
+    return { commit: null, dirty: false };
+  }
+}

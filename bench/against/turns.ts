@@ -1,0 +1,43 @@
+// Measures two builds of the service by one bench, in turns: the bench's own code is the same for both.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Bench, Metric, Parameters } from '../bench.ts';
+import { type MeasureOptions, measure } from '../measure.ts';
+import { commandIn, projectRoot } from '../project.ts';
+import type { Round } from './change.ts';
+
+export type Contest = Pick<MeasureOptions, 'size' | 'parameters'> & {
+  /** The checkout whose build is what was before. */
+  readonly directory: string;
+  readonly rounds: number;
+};
+
+export type Outcome = { readonly params: Parameters; readonly rounds: readonly Round[] };
+
+/** The other first in the first round, this one first in the second, and so on. Throws when the two do different work. */
+export async function measureAgainst(bench: Bench, { directory, rounds, ...options }: Contest): Promise<Outcome> {
+  const commands = { before: commandIn(resolve(directory)), after: commandIn(projectRoot) };
+  for (const command of Object.values(commands)) {
+    if (!existsSync(command)) throw new Error(`${command} is not there: npm run build`);
+  }
+  const done: Round[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    process.stderr.write(`round ${round} of ${rounds}:`);
+    const sides = round % 2 === 1 ? (['before', 'after'] as const) : (['after', 'before'] as const);
+    const measured: { before: readonly Metric[]; after: readonly Metric[] } = { before: [], after: [] };
+    for (const side of sides) {
+      process.stderr.write(` ${side}`);
+      const { report } = await measure(bench, { ...options, command: commands[side] });
+      measured[side] = report.metrics;
+    }
+    process.stderr.write('\n');
+    assertSameWork(measured);
+    done.push(measured);
+  }
+  return { params: { ...bench.parameters[options.size], ...options.parameters }, rounds: done };
+}
+
+function assertSameWork({ before, after }: Round): void {
+  const hash = (metrics: readonly Metric[]) => metrics.find(({ name }) => name === 'work_hash')?.value;
+  if (hash(before) !== hash(after)) throw new Error(`different work: ${hash(before)} before, ${hash(after)} after`);
+}

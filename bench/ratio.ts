@@ -1,0 +1,10 @@
+// Ratios that were taken round by round, and how far they lie apart.
+import { median } from './percentile.ts';
+
+export type Ratio = { readonly median: number; readonly least: number; readonly most: number };
+
+/** null without any. */
+export function spreadOf(ratios: readonly number[]): Ratio | null {
+  if (ratios.length === 0) return null;
+  return { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) };
+}
