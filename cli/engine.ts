@@ -3,8 +3,9 @@ import type { Hub } from '../actors/hub/actor.ts';
 import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
 import { BlockShelf } from '../actors/job/block-shelf.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
+import type { JobView } from '../actors/job/job-view.ts';
 import type { SubmitReply } from '../actors/job/protocol.ts';
-import { findJob, findTree, type JobView } from '../actors/job/view.ts';
+import { findJob, findTree } from '../actors/job/view.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
@@ -97,6 +98,8 @@ export function openEngine({
         for (const name of watchers.keys()) link.tell('pipeline', { kind: 'watch', id: parseId(name)! });
         return;
       }
+      // Trees are read when the whole packet has been handed on: all of its runs in one look at the store.
+      reader.refresh();
       const name = formatId(message.id);
       // Whoever has joined in since may have the reply that names the run in this same packet.
       settledEarly.add(name);
@@ -114,7 +117,6 @@ export function openEngine({
       return findJob(reader, id, blocks);
     },
     tree(id, limit) {
-      reader.refresh();
       const views = findTree(reader, id, blocks);
       return views && take(views[Symbol.iterator](), limit);
     },

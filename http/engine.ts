@@ -1,11 +1,11 @@
 // What the HTTP face needs of the rest: to hand in work, to look at it, and the configuration in force.
 
 import type { StopwatchReading, Window } from '../actors/index/stopwatch-view.ts';
+import type { JobView } from '../actors/job/job-view.ts';
 import type { Place } from '../actors/job/journal.ts';
 import type { JobFilter, JobPage } from '../actors/job/listing.ts';
 import type { LogFilter, LogView } from '../actors/job/log-view.ts';
 import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
-import type { JobView } from '../actors/job/view.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Administration } from './administration.ts';
@@ -60,7 +60,10 @@ export interface Engine {
   unwatch(id: JobId, onOver: OnOver): void;
   /** Undefined when there is no such job. Reads what is committed now. */
   job(id: JobId): JobView | undefined;
-  /** The job and all its descendants, parents before children; undefined when there is no such job. At most `limit`. */
+  /**
+   * A run that was waited for and all its descendants, parents before children, as they were when it was over, or later; undefined when
+   * there is no such job. At most `limit`.
+   */
   tree(id: JobId, limit: number): readonly JobView[] | undefined;
   /** As tree, in pages for streaming: each call gives the next jobs, an empty page at the end. */
   treePages(id: JobId): { next(): readonly JobView[] } | undefined;

@@ -1,8 +1,11 @@
 // Jobs as JSON: the fields that the interface gives for each place where a job is shown.
+import { errorOf } from '../actors/job/attempt.ts';
+import type { JobView } from '../actors/job/job-view.ts';
 import type { JobRow } from '../actors/job/listing.ts';
 import type { LogView } from '../actors/job/log-view.ts';
-import type { JobView } from '../actors/job/view.ts';
+import { type Body, bodyPart, hasPart, type Part } from '../runtime/host/outcome.ts';
 import { formatId } from '../runtime/ids.ts';
+import { unpack } from '../runtime/packing.ts';
 import { timestamp } from './timestamp.ts';
 
 /** GET /job/{job_id}. Results only for those who may read them. */
@@ -14,7 +17,7 @@ export function writeJob(job: JobView, withResult: boolean): string {
     `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}`;
   if (!withResult) return `${head}}`;
   const lastError = job.lastError === null ? '' : `,"last_error":${JSON.stringify(job.lastError)}`;
-  return `${head},"result":${JSON.stringify(job.output)}${lastError}}`;
+  return `${head},"result":${writeOutput(job)}${lastError}}`;
 }
 
 /** One job of GET /jobs. */
@@ -35,7 +38,7 @@ export function writeLog(log: LogView, detail: 'bare' | 'plain' | 'result'): str
     `"completed_at":${time(log.completedUs)}`;
   if (detail === 'bare') return `${head}}`;
   const told = `${head},"last_error":${JSON.stringify(log.lastError ?? '')},"stderr":${JSON.stringify(log.stderr ?? '')}`;
-  return detail === 'result' ? `${told},"result":${JSON.stringify(log.output())}}` : `${told}}`;
+  return detail === 'result' ? `${told},"result":${writeOutput(log)}}` : `${told}}`;
 }
 
 /** One job of GET /job/{job_id}/tree. */
@@ -44,15 +47,30 @@ export function writeTreeJob(job: JobView, withResult: boolean): string {
     `{"job_id":"${job.jobId}","parent_job_id":${text(job.parentJobId)},"plugin":${JSON.stringify(job.plugin)},` +
     `"command":${JSON.stringify(job.command)},"status":"${job.status}",` +
     `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}`;
-  return withResult ? `${head},"result":${JSON.stringify(job.output)}}` : `${head}}`;
+  return withResult ? `${head},"result":${writeOutput(job)}}` : `${head}}`;
 }
 
 /** One job of the tree in the answer of a synchronous call. */
 export function writeTreeEntry(job: JobView): string {
   return (
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
-    `"status":"${job.status}","result":${JSON.stringify(job.output)}}`
+    `"status":"${job.status}","result":${writeOutput(job)}}`
   );
+}
+
+/** The plugin output (interface, 2.2), with empty parts where the response had none; null before the job has ended. */
+export function writeOutput({ status, body }: Pick<JobView, 'status' | 'body'>): string {
+  if (body === null) return 'null';
+  const error = hasPart(body, 'error') ? `,"error":${JSON.stringify(errorOf(body))}` : '';
+  return (
+    `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":${part(body, 'result', 'null')}${error},` +
+    `"events":${part(body, 'events', '[]')},"state_updates":${part(body, 'state_updates', '{}')},` +
+    `"logs":${part(body, 'logs', '[]')}}`
+  );
+}
+
+function part(body: Body, name: Part, absent: string): string {
+  return hasPart(body, name) ? JSON.stringify(unpack(bodyPart(body, name)!)) : absent;
 }
 
 function text(value: string | null): string {

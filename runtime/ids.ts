@@ -55,29 +55,35 @@ const hex: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toS
 
 /** The text form, RFC 9562: `0198c0de-0000-7000-8000-000000000000`. */
 export function formatId(id: JobId): string {
+  return idPrefix(id) + indexText(indexOf(id));
+}
+
+/** What the text forms of all ids of a block begin with. */
+export function idPrefix(block: BlockKey | JobId): string {
   const h = hex;
   return (
-    h[id[0]!]! +
-    h[id[1]!]! +
-    h[id[2]!]! +
-    h[id[3]!]! +
+    h[block[0]!]! +
+    h[block[1]!]! +
+    h[block[2]!]! +
+    h[block[3]!]! +
     '-' +
-    h[id[4]!]! +
-    h[id[5]!]! +
+    h[block[4]!]! +
+    h[block[5]!]! +
     '-' +
-    h[id[6]!]! +
-    h[id[7]!]! +
+    h[block[6]!]! +
+    h[block[7]!]! +
     '-' +
-    h[id[8]!]! +
-    h[id[9]!]! +
+    h[block[8]!]! +
+    h[block[9]!]! +
     '-' +
-    h[id[10]!]! +
-    h[id[11]!]! +
-    h[id[12]!]! +
-    h[id[13]!]! +
-    h[id[14]!]! +
-    h[id[15]!]!
+    h[block[10]!]! +
+    h[block[11]!]!
   );
+}
+
+/** What they end with: the place in the block. */
+export function indexText(index: number): string {
+  return hex[index >>> 24]! + hex[(index >>> 16) & 0xff]! + hex[(index >>> 8) & 0xff]! + hex[index & 0xff]!;
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;

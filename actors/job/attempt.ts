@@ -37,22 +37,22 @@ export function encodeAttempt(attempt: Attempt): Buffer {
   return bytes;
 }
 
-export function decodeAttempt(bytes: Uint8Array): Attempt {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+export function decodeAttempt(value: Uint8Array): Attempt {
+  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return {
     status: statuses[bytes[0]!] as TerminalStatus,
     final: bytes[1] === 1,
-    startedUs: view.getFloat64(2, true),
-    completedUs: view.getFloat64(10, true),
+    startedUs: bytes.readDoubleLE(2),
+    completedUs: bytes.readDoubleLE(10),
     body: bytes.subarray(headBytes),
   };
 }
 
-/** The latest attempt of a job that has ended, with its number. */
-export function latestAttempt(
-  reader: Reader,
-  id: JobId,
-): { readonly number: number; readonly attempt: Attempt } | undefined {
+/** An attempt and its number. */
+export type Ending = { readonly number: number; readonly attempt: Attempt };
+
+/** The latest attempt of a job that has ended. */
+export function latestAttempt(reader: Reader, id: JobId): Ending | undefined {
   // Most jobs end with their first one.
   const value = reader.get('attempts', attemptKey(id, 1));
   const first = value && decodeAttempt(value);

@@ -2,14 +2,15 @@
 import { blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { attemptKey, decodeAttempt } from './attempt.ts';
+import { attemptKey, decodeAttempt, type Ending } from './attempt.ts';
 import { type Block, decodeBlock } from './block.ts';
 import { readCounts } from './counts.ts';
+import { openOf } from './job-view.ts';
 import type { Names } from './names.ts';
 import { keyText, OpenBlock } from './open.ts';
 import { type Status, statuses } from './record.ts';
 import { decodeRetry } from './retries.ts';
-import { type Ending, endingsOf, findJob, openOf } from './view.ts';
+import { endingsOf, findJob } from './view.ts';
 
 export type JobFilter = {
   readonly plugin: string | null;

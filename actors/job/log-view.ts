@@ -1,7 +1,6 @@
 // The list of logs, newest first (interface, 4.2): one for each attempt that ended, found in the journal by time of completion.
 import { bodyPart } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
-import type { Json } from '../../runtime/packing.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type Attempt, attemptKey, decodeAttempt, errorOf } from './attempt.ts';
@@ -21,7 +20,6 @@ import {
 } from './journal.ts';
 import type { Names } from './names.ts';
 import { type Status, statuses, type TerminalStatus, terminalStatuses } from './record.ts';
-import { outputOf } from './view.ts';
 
 /** Null: any. Times are those of completion, in µs, both inclusive. */
 export type LogFilter = {
@@ -48,8 +46,6 @@ export type LogView = Place & {
   readonly completedUs: number;
   readonly lastError: string | null;
   readonly stderr: string | null;
-  /** The plugin output (2.2). */
-  output(): { readonly [key: string]: Json };
   readonly body: Attempt['body'];
 };
 
@@ -193,7 +189,6 @@ function viewOf(
     completedUs: attempt.completedUs,
     lastError: errorOf(attempt.body),
     stderr: stderr ? Buffer.from(stderr).toString() : null,
-    output: () => outputOf(attempt),
     body: attempt.body,
   };
 }

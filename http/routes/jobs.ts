@@ -1,7 +1,7 @@
 // Jobs (interface, 4.2): one job, and the tree below it.
 
+import type { JobView } from '../../actors/job/job-view.ts';
 import { statuses } from '../../actors/job/record.ts';
-import type { JobView } from '../../actors/job/view.ts';
 import type { Scope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';

@@ -2,7 +2,7 @@
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Engine, RunSubmission } from '../engine.ts';
-import { writeTreeEntry } from '../job-json.ts';
+import { writeOutput, writeTreeEntry } from '../job-json.ts';
 import { problem } from '../problem.ts';
 import { type Answer, type Call, json } from '../route.ts';
 
@@ -50,7 +50,7 @@ function settled(engine: Engine, id: JobId): Answer {
   return json(
     200,
     `{"job_id":"${run.jobId}","status":"${run.status}","duration_ms":${durationMs},` +
-      `"result":${JSON.stringify(run.output)},"tree":[${entries}]${isCut ? ',"tree_truncated":true' : ''}}`,
+      `"result":${writeOutput(run)},"tree":[${entries}]${isCut ? ',"tree_truncated":true' : ''}}`,
   );
 }
 

@@ -59,9 +59,8 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
     get: (table, key) => of[table].getBinary(key) as Uint8Array | undefined,
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     count: table => (of[table].getStats() as { entryCount: number }).entryCount,
-    refresh() {
-      for (const table of Object.keys(of) as T[]) of[table].resetReadTxn();
-    },
+    // All databases of the environment share its read transaction.
+    refresh: () => env.resetReadTxn(),
     close() {
       void env.close();
     },

@@ -80,16 +80,17 @@ describe('POST /pipeline/{pipeline}', () => {
         settled();
       };
       const { status, body } = await post('/pipeline/now', { payload: {} });
-      const result = { status: 'ok', result: { n: 1 } };
+      const result = { status: 'ok', result: { n: 1 }, events: [], state_updates: {}, logs: [] };
+      const ofRun = { ...result, status: end === 'succeeded' ? 'ok' : 'error' };
       expect([status, body]).toEqual([
         200,
         {
           job_id: anyId,
           status: end,
           duration_ms: 1001,
-          result,
+          result: ofRun,
           tree: [
-            { job_id: body['job_id'], plugin: 'pipeline', command: 'now', status: end, result },
+            { job_id: body['job_id'], plugin: 'pipeline', command: 'now', status: end, result: ofRun },
             { job_id: anyId, plugin: 'echo', command: 'handle', status: 'succeeded', result },
           ],
         },

@@ -2,10 +2,10 @@
 
 import { startHub } from '../../actors/hub/actor.ts';
 import { StopwatchReading, type Window } from '../../actors/index/stopwatch-view.ts';
+import type { JobView } from '../../actors/job/job-view.ts';
 import type { JobPage } from '../../actors/job/listing.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/record.ts';
-import type { JobView } from '../../actors/job/view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { Administration } from '../../http/administration.ts';
@@ -18,8 +18,9 @@ import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { type Server, serve } from '../../http/server.ts';
 import type { VaultDoor } from '../../http/vault-door.ts';
+import { encodeBody } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
-import type { JsonObject } from '../../runtime/packing.ts';
+import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
 
 export const bodyBytesMax = 100_000;
@@ -238,7 +239,7 @@ export class MemoryEngine implements Engine {
       createdUs: 1_700_000_000_000_001,
       startedUs: 1_700_000_000_500_000,
       completedUs: 1_700_000_001_000_999,
-      output: { status: 'ok', result: { n: 1 } },
+      body: encodeBody({ result: pack({ n: 1 }) }),
       lastError: status === 'succeeded' ? null : 'it broke',
       ...more,
     };

@@ -2,7 +2,9 @@
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JobView } from '../../actors/job/view.ts';
+import type { JobView } from '../../actors/job/job-view.ts';
+import { encodeBody } from '../../runtime/host/outcome.ts';
+import { pack } from '../../runtime/packing.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 let gateway: Gateway;
@@ -10,6 +12,9 @@ beforeAll(async () => {
   gateway = await startGateway();
 });
 afterAll(() => gateway.server.close());
+
+/** The parts of a plugin output that the response did not have. */
+const empty = { events: [], state_updates: {}, logs: [] };
 
 const headers = { Authorization: 'Bearer root-token' };
 async function get(path: string): Promise<unknown> {
@@ -32,7 +37,7 @@ describe('GET /job/{job_id}', () => {
       created_at: '2023-11-14T22:13:20.000001Z',
       started_at: '2023-11-14T22:13:20.500000Z',
       completed_at: '2023-11-14T22:13:21.000999Z',
-      result: { status: 'ok', result: { n: 1 } },
+      result: { status: 'ok', result: { n: 1 }, ...empty },
     });
     expect(await get(`/job/${jobId.toUpperCase()}`)).toMatchObject({ job_id: jobId });
   });
@@ -41,7 +46,7 @@ describe('GET /job/{job_id}', () => {
     const queued = gateway.engine.addJob('queued', {
       startedUs: null,
       completedUs: null,
-      output: null,
+      body: null,
       lastError: null,
     });
     expect(await get(`/job/${queued.jobId}`)).toMatchObject({ started_at: null, completed_at: null, result: null });
@@ -65,7 +70,7 @@ describe('GET /job/{job_id}/tree', () => {
       status: 'failed',
       started_at: '2023-11-14T22:13:20.500000Z',
       completed_at: '2023-11-14T22:13:21.000999Z',
-      result: { status: 'ok', result: { n: 1 } },
+      result: { status: 'error', result: { n: 1 }, ...empty },
     });
   });
 
@@ -78,7 +83,7 @@ describe('GET /job/{job_id}/tree', () => {
   const jobsTotal = 100_000;
   const pageJobs = 100;
   function largeTree(): { pagesGiven(): number; next(): readonly JobView[] } {
-    const job = gateway.engine.addJob('succeeded', { output: { status: 'ok', result: { text: 'x'.repeat(200) } } });
+    const job = gateway.engine.addJob('succeeded', { body: encodeBody({ result: pack({ text: 'x'.repeat(200) }) }) });
     const page = Array.from({ length: pageJobs }, () => job);
     let given = 0;
     return { pagesGiven: () => given, next: () => (given++ < jobsTotal / pageJobs ? page : []) };
