@@ -19,7 +19,7 @@ import { type InnerMessage, startJobActor } from './job/actor.ts';
 import { Gauges } from './job/gauges.ts';
 import { Idempotency } from './job/idempotency.ts';
 import type { Refusal, SubmitReply } from './job/protocol.ts';
-import type { SlotName } from './job/slot.ts';
+import { runtimesOf, type SlotName } from './job/slot.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
 import type { Begun } from './pipeline/protocol.ts';
 import { startVaultActor, type VaultActor } from './vault/actor.ts';
@@ -213,6 +213,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     const host = startHost({
       name,
       threads,
+      runtimes: runtimesOf[name],
       clock,
       runDirectory: `${config.state.path}/run`,
       envPassthrough: config.service.pluginEnvPassthrough,

@@ -72,7 +72,7 @@ async function drainOf(service: Service, stage: Stage, plugin: string, jobs: num
   const caller = service.caller();
   await queue(service, plugin, Math.max(1, Math.round(jobs * warmupPart)));
   await emptied(caller);
-  await closeGates(service, stage);
+  await closeGates(service, stage, workers, plugin === 'noop' ? 'gate' : 'program-gate');
   const { samples } = await queue(service, plugin, jobs);
   const startMs = performance.now();
   stage.openGates();

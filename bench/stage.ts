@@ -6,7 +6,7 @@ import { commandIn, pluginRoot, projectRoot } from './project.ts';
 import { Service } from './service.ts';
 import type { Stretch } from './usage.ts';
 
-/** Threads of the plugin host: as many as gates that must be held. */
+/** Threads, and programs at once: as many as gates that must be held. */
 export const workers = 2;
 /** Above all that any bench queues. */
 const queueDepthMax = 5_000_000;
@@ -67,6 +67,7 @@ export class Stage {
       plugins: {
         // Nothing may end a gate but its opening.
         gate: { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
+        'program-gate': { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
         ...instances,
       },
       pipelines,

@@ -1,5 +1,5 @@
 // Handing jobs to the hosts: lanes take turns, frames fill the free places, and what comes back is settled.
-import { bodyPart, encodeBody, hasPart } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { ClosedDelivery, Deliver } from '../vault/protocol.ts';
@@ -8,9 +8,9 @@ import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
 import type { OpenBlock } from './open.ts';
 import { failOrphans } from './orphans.ts';
-import { emptySlot, hasPlace, type Slot, type SlotName } from './slot.ts';
+import { settleTask } from './settle.ts';
+import { emptySlot, hasPlace, isShort, runtimesOf, type Slot, type SlotName, slotOf } from './slot.ts';
 import { LaneTurns } from './turns.ts';
-import { decide } from './verdict.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (name: SlotName, threads: number) => PluginHost;
@@ -27,7 +27,8 @@ export class Dispatcher {
   readonly #deliver: Deliver;
   readonly #slots: Record<SlotName, Slot>;
   #frameIds = 0;
-  readonly #turns: LaneTurns;
+  /** Of the lanes that run in either. */
+  readonly #turns: { readonly main: LaneTurns; readonly programs: LaneTurns };
   /** The turn under way, and how many jobs have ended in it without having been run. */
   #turn: Turn | null = null;
   #endedUnrun = 0;
@@ -38,19 +39,33 @@ export class Dispatcher {
 
   constructor(desk: Desk, startHost: StartHost, threads: number, deliver: Deliver = () => null) {
     this.#desk = desk;
-    this.#turns = new LaneTurns(desk.lanes);
+    this.#turns = {
+      main: new LaneTurns(desk.lanes, lane => slotOf(lane) === 'main'),
+      programs: new LaneTurns(desk.lanes, lane => slotOf(lane) === 'programs'),
+    };
     this.#startHost = startHost;
     this.#deliver = deliver;
-    this.#slots = { main: emptySlot('main', threads), quarantine: emptySlot('quarantine', 1) };
+    this.#slots = {
+      main: emptySlot('main', threads),
+      programs: emptySlot('programs', threads),
+      quarantine: emptySlot('quarantine', 1),
+    };
   }
 
   configure(plugins: readonly HostedPlugin[]): void {
     this.#generation++;
     this.#plugins = plugins;
-    for (const slot of Object.values(this.#slots)) slot.host?.configure(this.#generation, plugins);
+    for (const slot of Object.values(this.#slots)) this.#configure(slot);
   }
 
-  /** Starts the main host early, so that the first job does not wait for it. */
+  #configure({ name, host }: Slot): void {
+    host?.configure(
+      this.#generation,
+      this.#plugins.filter(({ runtime }) => runtimesOf[name].includes(runtime)),
+    );
+  }
+
+  /** Starts the main host early, so that the first job does not wait for it. The others start when they are needed. */
   warm(): void {
     this.#hostOf(this.#slots.main);
   }
@@ -71,33 +86,38 @@ export class Dispatcher {
       this.#endedUnrun = 0;
     }
     if (!this.#held) this.#fill(turn);
-    const { frames, threads } = this.#slots.main;
-    this.#busy.note(turn.nowUs, Math.min(frames.size, threads));
+    const { main, programs } = this.#slots;
+    this.#busy.note(turn.nowUs, Math.min(Math.max(main.frames.size, programs.frames.size), this.threads));
     return this.#endedUnrun >= endedUnrunMax;
   }
 
   #fill(turn: Turn): void {
     this.#dispatchSuspect(turn);
-    const main = this.#slots.main;
-    while (this.#endedUnrun < endedUnrunMax) {
-      const lane = this.#turns.next();
-      if (!lane) return;
-      const name = nextCommand(lane)!;
-      const command = lane.instance ? lane.command(name) : undefined;
-      if (!command) {
-        this.#turns.pass(lane);
-        this.#endedUnrun += failOrphans(this.#desk, turn, lane);
-        continue;
-      }
-      // A lane that finds no place keeps its turn.
-      if (!hasPlace(main, command.pace.fast)) return;
-      this.#turns.pass(lane);
-      this.#send(
-        turn,
-        main,
-        pickFrame(lane, command, ++this.#frameIds, open => this.#desk.load(open)),
-      );
+    let open: ('main' | 'programs')[] = ['main', 'programs'];
+    while (open.length > 0 && this.#endedUnrun < endedUnrunMax) open = open.filter(name => this.#handOut(turn, name));
+  }
+
+  /** The next lane has its turn. False: none can, or the slot has no place for it. */
+  #handOut(turn: Turn, name: 'main' | 'programs'): boolean {
+    const turns = this.#turns[name];
+    const slot = this.#slots[name];
+    const lane = turns.next();
+    if (!lane) return false;
+    const command = lane.instance ? lane.command(nextCommand(lane)!) : undefined;
+    if (!command) {
+      turns.pass(lane);
+      this.#endedUnrun += failOrphans(this.#desk, turn, lane);
+      return true;
     }
+    // A lane that finds no place keeps its turn.
+    if (!hasPlace(slot, command)) return false;
+    turns.pass(lane);
+    this.#send(
+      turn,
+      slot,
+      pickFrame(lane, command, ++this.#frameIds, open => this.#desk.load(open)),
+    );
+    return true;
   }
 
   #send(turn: Turn, slot: Slot, frame: JobFrame): void {
@@ -126,7 +146,7 @@ export class Dispatcher {
     desk.running += opens.length;
     slot.frames.set(frame.id, frame);
     frame.sentUs = turn.nowUs;
-    frame.slow = !command.pace.fast;
+    frame.slow = !isShort(slot, command);
     if (frame.slow) slot.slow++;
     desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
     const delivery = this.#deliver(turn, lane.name, frame.ids);
@@ -145,7 +165,7 @@ export class Dispatcher {
     const failed = { verdict: 'error', permanent, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.opens.length; task++) {
       this.#hear(frame, task);
-      this.#settleOne(turn, slot, frame, { task, ...failed });
+      settleTask(this.#desk, turn, slot.name, frame, { task, ...failed });
     }
     this.#desk.sendSettled(turn);
     this.#closeIfOver(slot, frame);
@@ -154,7 +174,7 @@ export class Dispatcher {
   #hostOf(slot: Slot): PluginHost {
     if (!slot.host) {
       slot.host = this.#startHost(slot.name, slot.threads);
-      slot.host.configure(this.#generation, this.#plugins);
+      this.#configure(slot);
     }
     return slot.host;
   }
@@ -172,60 +192,11 @@ export class Dispatcher {
       this.#hear(frame, outcome.task);
       ranUs += outcome.runUs;
       heard++;
-      this.#settleOne(turn, slot, frame, outcome);
+      settleTask(this.#desk, turn, slotName, frame, outcome);
     }
     frame.command.pace.measured(heard, ranUs);
     this.#desk.sendSettled(turn);
     this.#closeIfOver(slot, frame);
-  }
-
-  #settleOne(turn: Turn, slot: Slot, frame: JobFrame, outcome: Outcome): void {
-    const desk = this.#desk;
-    const { task } = outcome;
-    const open = frame.opens[task]!;
-    const index = frame.indexes[task]!;
-    const kept = frame.kept[task]!;
-    const attempt = frame.attempts[task]!;
-    let { verdict, permanent, body } = outcome;
-    if (verdict === 'ok') {
-      if (hasPart(body, 'state_updates')) {
-        const updates = bodyPart(body, 'state_updates')!;
-        const refusal = desk.books.updateState(frame.lane.name, updates, frame.command.replacesState);
-        if (refusal) {
-          verdict = 'error';
-          permanent = true;
-          body = encodeBody({ error: Buffer.from(refusal) });
-        }
-      }
-      if (verdict === 'ok') {
-        if (kept) desk.dropRetry(turn, open, index);
-        desk.end(turn, open, index, {
-          from: 'running',
-          attempt,
-          status: 'succeeded',
-          startedUs: outcome.startedUs,
-          body,
-        });
-        return;
-      }
-    }
-    const policy = desk.policyOf(open.plugin);
-    const decision = decide({ verdict, permanent, attempt, policy, retrySafe: frame.command.retrySafe }, desk.random);
-    if (decision.kind === 'end') {
-      if (kept) desk.dropRetry(turn, open, index);
-      desk.end(turn, open, index, {
-        from: 'running',
-        attempt,
-        status: decision.status,
-        startedUs: outcome.startedUs,
-        body,
-      });
-      return;
-    }
-    desk.logRetried(turn, open, index, attempt, decision.status, outcome.startedUs, body);
-    const dueUs = turn.nowUs + decision.delayMs * 1000;
-    const culprit = slot.name === 'quarantine' && kept;
-    desk.retry(turn, open, index, { attempt: attempt + 1, dueUs, stage: 'waiting', culprit }, kept);
   }
 
   /** Tasks came back unstarted: they wait again, before all others of their lane. */
@@ -312,8 +283,8 @@ export class Dispatcher {
         this.#closeQuarantine(turn, slot);
         return;
       }
-      // What bounds a plugin bounds it here too: its other jobs may be running in the main host.
-      const place = desk.suspects.findIndex(({ open }) => !this.#turns.isFull(desk.lane(open.plugin)));
+      // What bounds a plugin bounds it here too: its other jobs may be running in its own host.
+      const place = desk.suspects.findIndex(({ open }) => !this.#turns.main.isFull(desk.lane(open.plugin)));
       const [again] = place < 0 ? [] : desk.suspects.splice(place, 1);
       if (!again) return;
       const lane = desk.lane(again.open.plugin);
@@ -368,11 +339,12 @@ export class Dispatcher {
     }
   }
 
+  /** Threads, and programs at once. */
   get threads(): number {
     return this.#slots.main.threads;
   }
 
-  /** The part of the last minute that the workers were busy, 0 to 1. */
+  /** The part of the last minute that the workers of the busier kind, threads or programs, were busy, 0 to 1. */
   utilization(nowUs: number): number {
     return this.#busy.busyUs(nowUs) / (this.#slots.main.threads * busyWindowUs);
   }

@@ -16,9 +16,9 @@ export class Pace {
     return this.#size;
   }
 
-  /** Whether jobs of the command are so short that frames of them may wait for each other. */
-  get fast(): boolean {
-    return this.#taskUs * this.#size <= frameUsTarget;
+  /** What the next frame is thought to take. */
+  get frameUs(): number {
+    return this.#taskUs * this.#size;
   }
 
   /** What tasks of a frame took, together. */

@@ -3,11 +3,14 @@ import type { Lane } from './lane.ts';
 
 export class LaneTurns {
   readonly #lanes: ReadonlyMap<string, Lane>;
+  readonly #isOurs: (lane: Lane) => boolean;
   /** The place, in the order of the lanes, of the one whose turn it is. */
   #place = 0;
 
-  constructor(lanes: ReadonlyMap<string, Lane>) {
+  /** `isOurs`: which of the lanes take turns here. */
+  constructor(lanes: ReadonlyMap<string, Lane>, isOurs: (lane: Lane) => boolean) {
     this.#lanes = lanes;
+    this.#isOurs = isOurs;
   }
 
   /** The next one that has something waiting and may run it. It keeps its turn until it is passed on. */
@@ -15,7 +18,7 @@ export class LaneTurns {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
       const lane = lanes[(this.#place + step) % lanes.length]!;
-      if (lane.waiting > 0 && !this.isFull(lane)) return lane;
+      if (lane.waiting > 0 && this.#isOurs(lane) && !this.isFull(lane)) return lane;
     }
     return null;
   }

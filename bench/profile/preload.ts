@@ -39,7 +39,7 @@ if (isMainThread) {
 function followHosts(): void {
   const spawn = childProcess.spawn as Spawn;
   const spawnFollowed: Spawn = (program, args, options) => {
-    if (roleOf(args[0] ?? '') !== 'host') return spawn(program, args, options);
+    if (roleOf(args.find(arg => !arg.startsWith('--')) ?? '') !== 'host') return spawn(program, args, options);
     const host = spawn(program, ['--import', import.meta.url, ...args], options);
     hosts.add(host);
     host.once('exit', () => hosts.delete(host));

@@ -37,6 +37,7 @@ export class Stand {
     this.#host = startHost({
       name: 'plugin-test',
       threads: 1,
+      runtimes: ['worker', 'process'],
       runDirectory: this.#directory,
       envPassthrough: [],
       clock: systemClock(),

@@ -12,6 +12,8 @@ import { FrameState } from './state.ts';
 
 /** When a task runs longer, those behind it in the frame go back. */
 const slowMs = 5;
+/** A frame that gets no place waits so long before it goes back. */
+const patienceMs = 50;
 
 export class Flight {
   readonly frame: Frame;
@@ -36,7 +38,14 @@ export class Flight {
     this.#end = this.frame.head.count;
   }
 
+  /** All places are taken. */
+  wait(): void {
+    this.#slow = setTimeout(() => this.takeBack(), patienceMs);
+  }
+
   async begin(checks: PayloadChecks): Promise<void> {
+    this.over();
+    this.hasBegun = true;
     const schema = this.plugin.commands[this.frame.command]?.inputSchema;
     if (schema) this.#check = await checks.of(schema);
   }
@@ -66,6 +75,7 @@ export class Flight {
 
   over(): void {
     if (this.#slow !== null) clearTimeout(this.#slow);
+    this.#slow = null;
   }
 
   /** What the task is asked; or how it ends, when its payload is wrong. */

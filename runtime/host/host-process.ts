@@ -16,6 +16,9 @@ import { type MessageKind, MessageReader } from './wire.ts';
 /** For what the host wrote before it died. */
 const lastWordsMs = 500;
 
+/** Of node, for a host that does nothing but start programs: half of its memory would be room for short-lived objects. */
+const smallOptions = ['--max-semi-space-size=1'];
+
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
@@ -27,10 +30,11 @@ export class HostProcess {
 
   /** `hide` takes secrets out of what the host said last. */
   constructor(options: HostOptions, marks: Marks, take: HostMessage, hide: (text: string) => string) {
-    const { name, threads, runDirectory, envPassthrough } = options;
-    const setup: HostSetup = { name, threads, runDirectory, marksId: marks.id };
+    const { name, threads, runtimes, runDirectory, envPassthrough } = options;
+    const setup: HostSetup = { name, threads, runtimes, runDirectory, marksId: marks.id };
     const main = fileURLToPath(new URL('./main.js', import.meta.url));
-    this.#child = spawn(process.execPath, [main, JSON.stringify(setup)], {
+    const nodeOptions = runtimes.includes('worker') ? [] : smallOptions;
+    this.#child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       // A group of its own: what its threads start can be killed with it.

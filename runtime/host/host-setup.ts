@@ -1,5 +1,5 @@
 // What a plugin host's process is started with, and what it is told over its pipe.
-import type { HostedPlugin } from './port.ts';
+import type { HostedPlugin, Runtime } from './port.ts';
 
 /** The pipe's place among the streams of the process. */
 export const pipeFd = 3;
@@ -8,6 +8,7 @@ export const pipeFd = 3;
 export type HostSetup = {
   readonly name: string;
   readonly threads: number;
+  readonly runtimes: readonly Runtime[];
   readonly runDirectory: string;
   /** Of the host's marks. */
   readonly marksId: string;

@@ -11,12 +11,14 @@ import type { HostedPlugin } from './port.ts';
 import { ProcessFrames } from './process-frames.ts';
 import { Reports } from './reports.ts';
 import { MessageReader } from './wire.ts';
-import { WorkerFrames } from './worker-frames.ts';
+import type { WorkerFrames } from './worker-frames.ts';
 
-type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: WorkerFrames };
+type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: WorkerFrames | null };
 
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 process.title = `headgate plugins ${setup.name}`;
+// Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
+const ofThreads = setup.runtimes.includes('worker') ? await import('./worker-frames.ts') : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 const reports = new Reports(pipe);
 const learned = new LearnedMask();
@@ -36,10 +38,12 @@ function die(): void {
 
 function configure({ generation, plugins }: Configure): void {
   if (generations.has(generation)) return;
-  const workers = new WorkerFrames(setup.threads, generation, plugins, reports, learned, () => {
-    writeSync(2, 'a plugin thread cannot be stopped\n');
-    die();
-  });
+  const workers =
+    ofThreads &&
+    new ofThreads.WorkerFrames(setup.threads, generation, plugins, reports, learned, () => {
+      writeSync(2, 'a plugin thread cannot be stopped\n');
+      die();
+    });
   generations.set(generation, { plugins, workers });
   current = generation;
   processes.retire(plugins);
@@ -51,9 +55,9 @@ function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {
     if (number === current) continue;
-    if (workers.idle) {
+    if (workers === null || workers.idle) {
       generations.delete(number);
-      void workers.close();
+      void workers?.close();
     } else {
       waits = true;
     }
@@ -71,13 +75,13 @@ function submit(frame: Buffer): void {
   if (head.secrets !== null) learned.learn(head.secrets);
   const plugin = generation.plugins[head.plugin]!;
   if (plugin.runtime === 'process') processes.submit(frame, plugin);
-  else generation.workers.submit(head, frame);
+  else generation.workers!.submit(head, frame);
 }
 
 function stop({ graceMs }: Stop): void {
   stopping = true;
   const endMs = performance.now() + graceMs;
-  const all = [processes, ...[...generations.values()].map(({ workers }) => workers)];
+  const all = [processes, ...[...generations.values()].flatMap(({ workers }) => workers ?? [])];
   for (const frames of all) frames.returnUnstarted();
   const look = () => {
     if (all.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);

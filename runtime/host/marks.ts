@@ -1,6 +1,6 @@
 // Marks of living plugin processes on disk, by which those that outlive their service are found and killed.
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, type ProcessIdentity } from '../process.ts';
@@ -14,7 +14,7 @@ const pollMs = 5;
 /** Hosts of this thread that look after their processes themselves. */
 const living = new Set<string>();
 
-/** The marks of one host: its own process, and each process plugin that it runs. All of them lead a group. */
+/** The marks of one host: its own process, and each process plugin that it runs. All of them lead a group. A directory is one service's. */
 export class Marks {
   /** Tells this host from one of the same name that is just ending, or was of a service before. */
   readonly id: string;
@@ -28,7 +28,7 @@ export class Marks {
     mkdirSync(directory, { recursive: true });
   }
 
-  /** From now on, until `release`, others of the name leave these marks alone. */
+  /** From now on, until `release`, other hosts leave these marks alone. */
   claim(): void {
     living.add(this.id);
   }
@@ -62,9 +62,10 @@ export class Marks {
     const origins = new Set<string>();
     const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
-      const [host, id] = name.split('.');
-      if (host !== this.#name || (id !== this.id && living.has(id!))) continue;
-      origins.add(id!);
+      const [, id, pid] = name.split('.');
+      // What programs write in their sandboxes lies beside them.
+      if (id === undefined || pid === undefined || (id !== this.id && living.has(id))) continue;
+      origins.add(id);
       const path = join(this.#directory, name);
       const mark = readMark(path);
       members ??= groupMembers();
@@ -89,9 +90,9 @@ export class Marks {
 /** A mark that cannot be removed is harmless: it names a process that is gone. */
 function removeFile(path: string): void {
   try {
-    rmSync(path, { force: true });
+    unlinkSync(path);
   } catch {
-    // The next start tries again.
+    // Gone already, or the next start tries again.
   }
 }
 
@@ -146,10 +147,16 @@ function readMark(path: string): Mark | null {
   }
 }
 
+let knownNamespace: string | null | undefined;
+
+/** Read once: a process keeps its namespace. */
 function pidNamespace(): string | null {
-  try {
-    return readlinkSync('/proc/self/ns/pid');
-  } catch {
-    return null;
+  if (knownNamespace === undefined) {
+    try {
+      knownNamespace = readlinkSync('/proc/self/ns/pid');
+    } catch {
+      knownNamespace = null;
+    }
   }
+  return knownNamespace;
 }

@@ -21,13 +21,16 @@ export type PersistentMode = {
   readonly pipelined: boolean;
 };
 
+/** Code that threads load, or programs. */
+export type Runtime = 'worker' | 'process';
+
 /** A plugin instance as a host needs it; plain data. */
 export type HostedPlugin = {
   readonly instance: string;
   /** The manifest's name, its dialect, and where its code is. */
   readonly plugin: string;
   readonly dialect: 'headgate' | 'ductile';
-  readonly runtime: 'worker' | 'process';
+  readonly runtime: Runtime;
   readonly directory: string;
   readonly entrypoint: string;
   /** What is loaded or started from the directory must be this; left out: anything may be. */
@@ -106,9 +109,12 @@ export type HostListener = {
 };
 
 export type HostOptions = {
-  /** `main` or `quarantine`: shows in logs and in the process title. */
+  /** Shows in logs and in the process title. */
   readonly name: string;
+  /** Threads, and programs at once. */
   readonly threads: number;
+  /** Of the plugins that it is given. One without `worker` has no threads, and is a third of the size. */
+  readonly runtimes: readonly Runtime[];
   /** For the marks of living plugin processes, by which survivors are found after a crash; and what sandboxed plugins write. */
   readonly runDirectory: string;
   /** Names of environment variables that plugins may see, besides the fixed allowlist. */
@@ -118,7 +124,7 @@ export type HostOptions = {
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;
 };
 
-/** A running plugin host: a process of its own with a pool of threads. */
+/** A running plugin host: a process of its own. */
 export interface PluginHost {
   /** The plugins it may run; frames submitted from now on see them (code is loaded anew when the generation changes). */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;

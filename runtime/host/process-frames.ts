@@ -35,8 +35,10 @@ export class ProcessFrames {
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
-    this.#flights.add(new Flight(bytes, plugin, this.#reports));
+    const flight = new Flight(bytes, plugin, this.#reports);
+    this.#flights.add(flight);
     this.#launch();
+    if (!flight.hasBegun) flight.wait();
   }
 
   /** Gives back what has not begun, and lets go the processes that stay. */
@@ -72,7 +74,6 @@ export class ProcessFrames {
 
   async #run(flight: Flight): Promise<void> {
     this.#running++;
-    flight.hasBegun = true;
     await flight.begin(this.#checks);
     if (flight.plugin.persistent === undefined) await this.#runAttempts(flight);
     else await this.#converse(flight, this.#fleetOf(flight.plugin));

@@ -34,9 +34,11 @@ function named(row: Row, prefix: string) {
   return { name: nameOf(row, prefix), row };
 }
 
-function hostPid(): number {
-  const up = gateway.log.filter(line => line.msg === 'the plugin host is up' && line['host'] === 'main');
-  return Number(up.at(-1)!['pid']);
+function hostPids(): number[] {
+  return ['main', 'programs'].map(host => {
+    const up = gateway.log.filter(line => line.msg === 'the plugin host is up' && line['host'] === host);
+    return Number(up.at(-1)!['pid']);
+  });
 }
 
 function descriptorsOf(pid: number): number {
@@ -65,9 +67,9 @@ async function submit({ name, row }: (typeof rows)[number]): Promise<string> {
 test('process plugins', async () => {
   expect(await gateway.finished('good/handle', { n: 0 })).toMatchObject({ status: 'succeeded' });
   await gateway.finished('process_exits_with_0/handle');
-  const [service, host] = [gateway.pid, hostPid()];
-  const before = [service, host].map(descriptorsOf);
-  const memoryBefore = [service, host].map(memoryMbOf);
+  const ours = [gateway.pid, ...hostPids()];
+  const before = ours.map(descriptorsOf);
+  const memoryBefore = ours.map(memoryMbOf);
 
   const waiting = await gateway.submit('held/handle');
   const all = rows.filter(({ name }) => name.startsWith('process_'));
@@ -82,9 +84,9 @@ test('process plugins', async () => {
   for (const [i, { row }] of all.entries()) expect(await gateway.settled(ids[i]!), row.title).toMatchObject(row.ends);
 
   await until('nothing of them is left', () => plugged().length === 0);
-  expect([gateway.pid, hostPid()]).toEqual([service, host]);
-  await until('all descriptors are closed', () => [service, host].every((pid, i) => descriptorsOf(pid) <= before[i]!));
-  for (const [i, pid] of [service, host].entries()) expect(memoryMbOf(pid)).toBeLessThan(memoryBefore[i]! + spareMb);
+  expect([gateway.pid, ...hostPids()]).toEqual(ours);
+  await until('all descriptors are closed', () => ours.every((pid, i) => descriptorsOf(pid) <= before[i]!));
+  for (const [i, pid] of ours.entries()) expect(memoryMbOf(pid)).toBeLessThan(memoryBefore[i]! + spareMb);
   expect(existsSync(join(gateway.directory, 'plugins/process_exits_with_0/stolen'))).toBe(false);
 });
 

@@ -38,7 +38,7 @@ const service = `
   const log = (level, message, fields) => {
     if (fields.line?.startsWith('pids ')) pids.push(...fields.line.split(' ').slice(1).map(Number));
   };
-  const host = startHost({ clock: systemClock(), name: 'test', threads: 2, runDirectory: directory + '/run', envPassthrough: [], listener, log });
+  const host = startHost({ clock: systemClock(), name: 'test', threads: 2, runtimes: ['worker', 'process'], runDirectory: directory + '/run', envPassthrough: [], listener, log });
   host.configure(1, [
     { ...base, instance: 'w', runtime: 'worker', directory, entrypoint: 'worker.mjs' },
     { ...base, instance: 'p', runtime: 'process', directory, entrypoint: 'executable' },
@@ -96,8 +96,10 @@ describe('When the service is killed', () => {
     const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
     const next = startHost({
       clock: systemClock(),
-      name: 'test',
+      // Whatever its kind: the one whose programs they were may not be started at all.
+      name: 'other',
       threads: 1,
+      runtimes: ['worker'],
       runDirectory: join(directory, 'run'),
       envPassthrough: [],
       listener,

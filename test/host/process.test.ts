@@ -218,7 +218,7 @@ describe('A process plugin', () => {
     else await until('it is gone', () => identify(child).startTicks === null);
   });
 
-  it('runs at most as many times at once as there are threads; the others wait in order', async () => {
+  it('runs at most as many times at once as there are threads; the others wait, or go back', async () => {
     const code = answering(`const fs = require('fs'), path = 'log';
       fs.appendFileSync(path, '+');
       // The first waits for the second: two do run at once.

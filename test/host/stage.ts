@@ -57,6 +57,7 @@ export class Stage {
       clock: systemClock(),
       name: 'test',
       threads,
+      runtimes: ['worker', 'process'],
       runDirectory: this.runDirectory,
       envPassthrough: passthrough,
       listener: {
@@ -154,10 +155,10 @@ export class Stage {
 
   lastJobId = '';
 
-  /** Sends one job and waits for its outcome. */
+  /** Sends one job, again when it is sent back, and waits for its outcome. */
   async run(instance: string, job: Job = {}): Promise<Ended> {
-    const { outcomes, lost } = await this.frame(instance, job);
-    if (outcomes.length !== 1) throw new Error(`no outcome: ${lost ?? 'returned'}`);
+    const { outcomes, lost } = await this.frameUntil(instance, job, ({ returned }) => returned.length === 0);
+    if (lost !== null) throw new Error(`no outcome: ${lost}`);
     return outcomes[0]!;
   }
 

@@ -14,6 +14,7 @@ const plugins = [
   plugin('fast'),
   plugin('careful', {}, [command('handle', { retrySafe: false })]),
   plugin('single', { parallelism: 1 }),
+  plugin('program', { manifest: { ...plugin('program').manifest, runtime: 'process' } }),
   plugin('stubborn', { retry: { attemptsMax: 1, backoffBaseMs: 1, backoffMaxMs: 1 } }),
 ];
 
@@ -102,7 +103,7 @@ it('ends jobs whose plugin is gone some at a time, and others are handed out in 
   const count = 5000;
   for (let job = 0; job < count; job++) world.submit('stubborn', 'handle', {});
   world.submit('fast', 'handle', {});
-  world.tell({ kind: 'reconfigure', config: config(plugins.slice(0, 3)) });
+  world.tell({ kind: 'reconfigure', config: config(plugins.slice(0, -1)) });
   const endedBefore: number[] = [];
   while (world.step()) endedBefore.push(world.store.count('attempts'));
   const ends = endedBefore.map((ended, i) => ended - (endedBefore[i - 1] ?? 0));

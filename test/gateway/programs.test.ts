@@ -1,0 +1,62 @@
+// Threads and programs run side by side: each has places of its own, and programs a host that starts with the first.
+import { expect, test } from 'vitest';
+import { shareGateway } from './gateway.ts';
+import { worker } from './sources.ts';
+import { until } from './until.ts';
+
+const program = `#!/usr/bin/env node
+const { appendFileSync, existsSync, readFileSync } = require('node:fs');
+const { job_id: job, attempt, event } = JSON.parse(readFileSync(0));
+const note = what => appendFileSync('../../journal', JSON.stringify({ job, attempt, what }) + '\\n');
+const end = () => {
+  if (event.payload.gate && !existsSync('../../gate-' + event.payload.gate)) return setTimeout(end, 2);
+  note('end');
+  console.log(JSON.stringify({ status: 'ok', result: event.payload }));
+};
+note('start');
+end();
+`;
+const code = { code: program, entrypoint: 'main.cjs', runtime: 'process', commands: { handle: {} } };
+const gateway = shareGateway({ service: { max_workers: 2 }, plugins: { worker, program: code } });
+
+/** Those that have come up, in order. */
+function hosts(): { readonly host: unknown; readonly pid: number }[] {
+  const up = gateway.log.filter(line => line.msg === 'the plugin host is up');
+  return up.map(line => ({ host: line['host'], pid: Number(line['pid']) }));
+}
+
+test('without a program to run there is one host', async () => {
+  await gateway.finished('worker/handle');
+  expect(hosts().map(({ host }) => host)).toEqual(['main']);
+});
+
+test.each([
+  ['threads', 'worker', 'program'],
+  ['programs', 'program', 'worker'],
+])('when all %s are held, the others run', async (_, slow, other) => {
+  const gate = `slow-${slow}`;
+  const held = await Promise.all([1, 2].map(() => gateway.submit(`${slow}/handle`, { gate })));
+  for (const id of held) await gateway.noted('start', id);
+  const behind = await gateway.submit(`${slow}/handle`, { gate });
+  for (const n of [1, 2, 3]) expect(await gateway.finished(`${other}/handle`, { n })).toMatchObject({ attempt: 1 });
+  expect(gateway.notesOf(behind)).toEqual([]);
+  gateway.open(gate);
+  for (const id of [...held, behind]) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
+});
+
+test('when the host of the programs is killed, they run again alone, uncharged, and no thread notices', async () => {
+  const thread = await gateway.submit('worker/handle', { gate: 'thread' });
+  const programs = await Promise.all([1, 2].map(() => gateway.submit('program/handle', { gate: 'killed' })));
+  for (const id of [thread, ...programs]) await gateway.noted('start', id);
+  process.kill(hosts().findLast(({ host }) => host === 'programs')!.pid, 'SIGKILL');
+  await until('one of them runs again', () => programs.some(id => gateway.notesOf(id).length === 2));
+  gateway.open('killed');
+  for (const id of programs) {
+    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(gateway.notesOf(id).map(({ what }) => what)).toEqual(['start', 'start', 'end']);
+  }
+  expect(hosts().map(({ host }) => host)).toContain('quarantine');
+  gateway.open('thread');
+  expect(await gateway.settled(thread)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect(gateway.notesOf(thread)).toHaveLength(2);
+});
