@@ -32,8 +32,10 @@ export interface Bench<P extends Parameters = Parameters> {
   /** Past it the bench is broken off and counts as failed. */
   readonly limitMs: { readonly smoke: number; readonly real: number };
   readonly parameters: { readonly smoke: P; readonly real: P };
-  /** Throws when the service does not do what is measured. */
-  run(parameters: P, stage: Stage): Promise<Outcome>;
+  /** What can be measured without the rest, by name. */
+  readonly parts?: readonly string[];
+  /** Of its parts, only those that are named are run. Throws when the service does not do what is measured. */
+  run(parameters: P, stage: Stage, parts: readonly string[]): Promise<Outcome>;
 }
 
 export function atLeast(value: number): Target {

@@ -48,6 +48,12 @@ export class Caller {
     return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
   }
 
+  /** Jobs that are queued, run, or wait for their next attempt. */
+  async unsettled(): Promise<number> {
+    const queue = (await this.#get('/analytics/queue')) as { [name: string]: number };
+    return queue['queue_depth']! + queue['running_count']! + queue['delayed_count']!;
+  }
+
   async #get(path: string): Promise<unknown> {
     const response = await this.#fetch(path, {});
     if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);

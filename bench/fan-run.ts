@@ -1,7 +1,10 @@
 // One run of the fan-out's pipeline: made items, a job for each, and one that adds them up.
 import type { Caller, Job } from './caller.ts';
-import { momentUs } from './moment.ts';
+import type { Connection } from './load/connection.ts';
+import { requestBytes } from './load/request.ts';
+import { momentUs, nowUs } from './moment.ts';
 import { until } from './pause.ts';
+import type { Service } from './service.ts';
 
 export const fanPipeline = {
   name: 'fan',
@@ -35,6 +38,31 @@ export async function runFan(caller: Caller, children: number): Promise<FanRun> 
   if (root.status !== 'succeeded') throw new Error(`the run is ${root.status}: ${root.last_error}`);
   const completedUs = momentUs(root.completed_at);
   return { id, wholeUs: completedUs - momentUs(root.created_at), completedUs, result: root.result };
+}
+
+export type FanCall = {
+  /** Moments as the caller sees them, µs since the epoch: just before the request, and when all of the answer was there. */
+  readonly sentUs: number;
+  readonly answeredUs: number;
+  /** The run's record, µs since the epoch. */
+  readonly createdUs: number;
+  readonly completedUs: number;
+  readonly result: Job['result'];
+};
+
+/** A synchronous run: nobody asks while it runs, and the tree for its answer is read when its record has been completed. */
+export async function callFan(service: Service, connection: Connection, children: number): Promise<FanCall> {
+  const body = JSON.stringify({ payload: { count: children } });
+  const parts = { host: service.url.host, token: service.token };
+  const request = requestBytes({ ...parts, method: 'POST', path: '/pipeline/fan', body });
+  const sentUs = nowUs();
+  const reply = await connection.ask(request);
+  const answeredUs = nowUs();
+  const { job_id, status, result } = JSON.parse(reply.body.toString()) as Job;
+  if (reply.status !== 200 || status !== 'succeeded') throw new Error(`a run was answered ${reply.status} ${status}`);
+  const job = await service.caller().job(job_id);
+  const [createdUs, completedUs] = [momentUs(job.created_at), momentUs(job.completed_at)];
+  return { sentUs, answeredUs, createdUs, completedUs, result };
 }
 
 function settled(job: Job): Job | undefined {

@@ -1,10 +1,8 @@
 // Bench: one pipeline run with very many children by foreach, then a join; and a small one as its caller sees it.
 import { atLeast, atMost, type Bench } from './bench.ts';
-import type { Caller, Job } from './caller.ts';
+import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
-import { fanPipeline, runFan } from './fan-run.ts';
-import { Connection } from './load/connection.ts';
-import { requestBytes } from './load/request.ts';
+import { callFan, fanPipeline, runFan } from './fan-run.ts';
 import { momentUs } from './moment.ts';
 import { percentile } from './percentile.ts';
 import type { Service } from './service.ts';
@@ -95,23 +93,15 @@ async function runOnce(service: Service, caller: Caller, children: number): Prom
 
 /** Synchronous calls, one at a time: what their caller waits, and what the record of the run says. */
 async function callOften(service: Service, count: number, runs: number) {
-  const caller = service.caller();
-  const { hostname, port, host } = service.url;
-  const connection = await Connection.open(hostname, Number(port));
-  const body = JSON.stringify({ payload: { count } });
-  const request = requestBytes({ method: 'POST', path: '/pipeline/fan', host, token: service.token, body });
+  const connection = await service.connect();
   const timesMs: number[] = [];
   const recordedMs: number[] = [];
   const results: unknown[] = [];
   for (let run = 0; run < runs; run++) {
-    const startMs = performance.now();
-    const reply = await connection.ask(request);
-    timesMs.push(performance.now() - startMs);
-    const { job_id, status, result } = JSON.parse(reply.body.toString()) as Job;
-    if (reply.status !== 200 || status !== 'succeeded') throw new Error(`a run was answered ${reply.status} ${status}`);
-    const job = await caller.job(job_id);
-    recordedMs.push((momentUs(job.completed_at) - momentUs(job.created_at)) / 1000);
-    results.push(result);
+    const call = await callFan(service, connection, count);
+    timesMs.push((call.answeredUs - call.sentUs) / 1000);
+    recordedMs.push((call.completedUs - call.createdUs) / 1000);
+    results.push(call.result);
   }
   connection.close();
   return { timesMs, recordedMs, results };

@@ -2,10 +2,9 @@
 import { atLeast, atMost, type Bench } from './bench.ts';
 import type { Job } from './caller.ts';
 import { costMetrics } from './cost.ts';
-import { Connection } from './load/connection.ts';
 import { NumberedRequest, numberText, requestBytes } from './load/request.ts';
 import { runLoad } from './load/run.ts';
-import { momentUs } from './moment.ts';
+import { momentUs, nowUs } from './moment.ts';
 import { pause, until } from './pause.ts';
 import { Samples } from './percentile.ts';
 import type { Service } from './service.ts';
@@ -76,14 +75,10 @@ export const latency: Bench<Latency> = {
   },
 };
 
-export function nowUs(): number {
-  return (performance.timeOrigin + performance.now()) * 1000;
-}
-
 /** One job at a time: request, answer, record. */
 export async function runJobs(service: Service, samples: number, pauseMs: number) {
-  const { hostname, port, host } = service.url;
-  const connection = await Connection.open(hostname, Number(port));
+  const { host } = service.url;
+  const connection = await service.connect();
   const request = new NumberedRequest({ path: '/plugin/noop/run', host, token: service.token });
   const [waitUs, requestUs, answerUs] = [new Samples(), new Samples(), new Samples()];
   const results: unknown[] = [];
@@ -113,8 +108,8 @@ export async function runJobs(service: Service, samples: number, pauseMs: number
 
 /** Synchronous runs, one at a time, as their caller sees them. */
 export async function runPipelines(service: Service, runs: number) {
-  const { hostname, port, host } = service.url;
-  const connection = await Connection.open(hostname, Number(port));
+  const { host } = service.url;
+  const connection = await service.connect();
   const request = new NumberedRequest({ path: '/pipeline/three', host, token: service.token });
   const timesUs = new Samples();
   const results: unknown[] = [];

@@ -23,14 +23,16 @@ const { values: flags, positionals } = parseArgs({
     out: { type: 'string' },
     rounds: { type: 'string', default: roundsDefault },
     keep: { type: 'string' },
+    only: { type: 'string' },
     set: { type: 'string', multiple: true, default: [] },
   },
 });
 const size = flags.smoke ? 'smoke' : 'real';
+const only = flags.only?.split(',');
 
 function list(): string {
   const usage = [
-    'npm run bench -- NAME [--json] [--smoke] [--set PARAMETER=NUMBER]… [--out DIRECTORY]',
+    'npm run bench -- NAME [--json] [--smoke] [--set PARAMETER=NUMBER]… [--only PART,…] [--out DIRECTORY]',
     'npm run bench -- profile NAME …   the same with a CPU profile of every thread',
     'npm run bench -- against DIRECTORY NAME [--rounds NUMBER] [--keep TEXT] …   in turns with the build in another checkout',
   ];
@@ -66,7 +68,7 @@ function outputDirectory(): string {
 
 async function run(bench: Bench, isProfiled: boolean): Promise<void> {
   const profiles = isProfiled ? outputDirectory() : undefined;
-  const { report, files, stretches } = await measure(bench, { size, parameters: parametersOf(bench), profiles });
+  const { report, files, stretches } = await measure(bench, { size, parameters: parametersOf(bench), only, profiles });
   process.stdout.write(flags.json ? jsonLines(report) : `${table(report)}\n`);
   if (profiles !== undefined) {
     const account = readAccount(profiles, stretches);
@@ -86,7 +88,7 @@ async function run(bench: Bench, isProfiled: boolean): Promise<void> {
 /** In turns with the build in another checkout, which is what was before. */
 async function runAgainst(directory: string, bench: Bench): Promise<void> {
   const rounds = Number(flags.rounds);
-  const contest = { directory, rounds, size, parameters: parametersOf(bench) } as const;
+  const contest = { directory, rounds, size, parameters: parametersOf(bench), only } as const;
   const outcome = await measureAgainst(bench, contest);
   const { params: parameters } = outcome;
   const changes = changesOf(outcome.rounds);
@@ -113,6 +115,9 @@ for (const pair of flags.set) {
   const isKnown = chosen.some(({ parameters }) => parameter! in parameters.real);
   if (!isKnown || !Number.isFinite(Number(value || Number.NaN)))
     refuse(`--set ${pair}: no such parameter, or no number`);
+}
+for (const part of only ?? []) {
+  if (!chosen.some(({ parts }) => parts?.includes(part))) refuse(`--only ${part}: no such part`);
 }
 let failed = false;
 for (const bench of chosen) {

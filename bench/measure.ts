@@ -16,10 +16,12 @@ export type MeasureOptions = StageOptions & {
   readonly size: 'smoke' | 'real';
   /** Instead of the bench's own. */
   readonly parameters: Parameters;
+  /** Parts of the bench, when not all of it is run. */
+  readonly only?: readonly string[] | undefined;
 };
 
 /** Throws when the bench fails or is not done within its limit. */
-export async function measure(bench: Bench, { size, parameters, ...setting }: MeasureOptions): Promise<Measured> {
+export async function measure(bench: Bench, { size, parameters, only, ...setting }: MeasureOptions): Promise<Measured> {
   const { name, purpose, limitMs } = bench;
   const params = { ...bench.parameters[size], ...parameters };
   const stage = new Stage(setting);
@@ -39,7 +41,7 @@ export async function measure(bench: Bench, { size, parameters, ...setting }: Me
       table,
       circumstances = {},
       files = {},
-    } = await Promise.race([bench.run(params, stage), limit]);
+    } = await Promise.race([bench.run(params, stage, only ?? bench.parts ?? []), limit]);
     const hash = { name: 'work_hash', value: workHash(work), unit: 'sha256/64' };
     const report = {
       bench: name,

@@ -1,4 +1,4 @@
-// Moments of job records: RFC 3339 with microseconds, which Date would cut to milliseconds.
+// Moments: of job records, RFC 3339 with microseconds, which Date would cut to milliseconds; and now.
 
 /** µs since the epoch. */
 export function momentUs(text: string | null): number {
@@ -6,4 +6,9 @@ export function momentUs(text: string | null): number {
   const fraction = /\.(\d+)/.exec(text)?.[1] ?? '';
   const wholeUs = Date.parse(text.replace(/\.\d+/, '')) * 1000;
   return wholeUs + Number(fraction.padEnd(6, '0').slice(0, 6));
+}
+
+/** µs since the epoch. */
+export function nowUs(): number {
+  return (performance.timeOrigin + performance.now()) * 1000;
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { Caller } from './caller.ts';
+import { Connection } from './load/connection.ts';
 import { until } from './pause.ts';
 import { endProfiles, profilingOptions } from './profile/recording.ts';
 import { descendantsOf, type Stretch, type Usage, usageOf } from './usage.ts';
@@ -86,6 +87,11 @@ export class Service {
 
   caller(): Caller {
     return new Caller(this.url, this.token);
+  }
+
+  /** For requests that are measured one by one. */
+  connect(): Promise<Connection> {
+    return Connection.open(this.url.hostname, Number(this.url.port));
   }
 
   usage(): Usage {

@@ -6,7 +6,7 @@ import { type MeasureOptions, measure } from '../measure.ts';
 import { commandIn, projectRoot } from '../project.ts';
 import type { Round } from './change.ts';
 
-export type Contest = Pick<MeasureOptions, 'size' | 'parameters'> & {
+export type Contest = Pick<MeasureOptions, 'size' | 'parameters' | 'only'> & {
   /** The checkout whose build is what was before. */
   readonly directory: string;
   readonly rounds: number;

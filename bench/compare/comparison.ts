@@ -43,8 +43,11 @@ export function contestTable(contest: Contest): string {
     shownTarget(ratioToBest(contest, work), work.target),
   ]);
   const facts = names.map(name => {
-    const { versions, durability, handlers, records, join } = turns[name]!.find(figures => figures !== null)!.facts;
-    return `${name}: ${[versions, durability, `handlers ${handlers}`, `records ${records}`, `join ${join}`].join('; ')}`;
+    const { facts, shortfall, drained } = turns[name]!.find(figures => figures !== null)!;
+    const { versions, durability, handlers, records, join } = facts;
+    const size = `drain of ${drained.toLocaleString('en')}`;
+    const parts = [versions, durability, `handlers ${handlers}`, `records ${records}`, `join ${join}`, size];
+    return `${name}: ${[...parts, ...(shortfall === null ? [] : [shortfall])].join('; ')}`;
   });
   const absent = Object.entries(missing).map(([name, reason]) => `${name}: not measured: ${reason}`);
   return [...columns([head, ...rows], 2), '', ...facts, ...absent, ''].map(line => `  ${line}`.trimEnd()).join('\n');

@@ -1,48 +1,37 @@
 // headgate's turn in the bench "peers": the work of the peers, over HTTP, with plugin code in the plugin host.
 
-import { fanPipeline, runFan } from '../fan-run.ts';
+import { callFan, fanPipeline, runFan } from '../fan-run.ts';
 import { closeGates } from '../gate.ts';
-import { nowUs, runJobs, runPipelines, threeSteps, threeStepsDone } from '../latency.ts';
+import { runJobs, runPipelines, threeSteps, threeStepsDone } from '../latency.ts';
 import { runLoad } from '../load/run.ts';
+import { hasWrk, runWrk } from '../load/wrk.ts';
 import type { Facts } from '../peers/peer.ts';
-import type { TurnFigures, TurnPlan } from '../peers/turn.ts';
-import { percentile } from '../percentile.ts';
-import { emptied, queueUp, succeeded } from '../queue.ts';
+import { fanoutRuns, type TurnFigures, type TurnPlan } from '../peers/turn.ts';
+import { median } from '../percentile.ts';
+import { drainQueue, idle, queueUp } from '../queue.ts';
 import type { Service } from '../service.ts';
 import type { Stage } from '../stage.ts';
 
-const facts: Facts = {
-  versions: 'headgate, over HTTP',
-  durability: 'synced before it is acknowledged',
-  handlers: 'isolated: threads of a process of their own',
-  records: 'kept, with logs and search index',
-  join: 'its own',
-};
 const path = '/plugin/noop/run';
-/** As for the peers: small fan-outs are repeated, and the median counts. */
-const smallChildren = 10_000;
-const smallRuns = 5;
 
 /** There is no bulk call: what the peers add in bulk comes in like the rest, and counts for draining only. */
 export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFigures> {
   stage.clear();
   const service = await stage.start({ pipelines: [threeSteps, fanPipeline] });
-  await warmUp(service, plan.warmup);
+  await warmUp(service, plan);
   await closeGates(service, stage);
-  const one = await submit(service, plan.one, 1);
-  const flight = await submit(service, plan.flight, plan.inFlight);
-  const bulk = await submit(service, plan.bulk, plan.inFlight);
-  const startMs = performance.now();
+  const oneRate = await submitRate(service, plan.one, 1);
+  const flightRate = await flightRateOf(service, stage, plan);
   stage.openGates();
-  await emptied(service.caller());
-  await succeeded(service.caller(), bulk.lastId);
-  const drainRate = ((plan.one + plan.flight + plan.bulk) * 1000) / (performance.now() - startMs);
+  await idle(service.caller());
+  const { jobs, inFlight: connections } = plan;
+  const drained = await drainQueue(service, stage, { path, jobs, connections, sampleEvery: jobs - 1 });
   const { requestUs } = await runJobs(service, plan.samples, plan.pauseMs);
   const { timesUs } = await runPipelines(service, plan.runs);
   const runs = await runLoad(service, {
     path: '/pipeline/three',
     connections: plan.runsAtOnce,
-    until: { kind: 'requests', count: plan.runs },
+    until: { kind: 'time', ms: plan.seconds * 1000 },
     expect: { status: 200, text: threeStepsDone },
     sampleEvery: 0,
   });
@@ -50,37 +39,68 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
   for (const children of plan.fanouts) fanoutUs.push(await fanOut(service, children));
   await service.stop();
   return {
-    facts,
-    oneRate: one.rate,
-    flightRate: flight.rate,
+    facts: facts(),
+    oneRate,
+    flightRate,
     bulkRate: null,
-    drainRate,
+    drainRate: (jobs * 1000) / drained.elapsedMs,
+    drained: jobs,
     startUs: requestUs.values(),
     runUs: timesUs.values(),
-    runRate: (plan.runs * 1000) / runs.elapsedMs,
+    runRate: (runs.completed * 1000) / runs.elapsedMs,
     fanoutUs,
+    shortfall: null,
+  };
+}
+
+function facts(): Facts {
+  return {
+    versions: `headgate, over HTTP${hasWrk() ? ' (wrk for submit_in_flight)' : ''}`,
+    durability: 'synced before it is acknowledged',
+    handlers: 'isolated: threads of a process of their own',
+    records: 'kept, with logs and search index',
+    join: 'its own',
   };
 }
 
 /** As the peers do. */
-async function warmUp(service: Service, jobs: number): Promise<void> {
-  await submit(service, jobs, 128);
-  await emptied(service.caller());
-  await runPipelines(service, jobs / 50);
-  for (let n = 0; n < 5; n++) await runFan(service.caller(), jobs / 5);
+async function warmUp(service: Service, { warmup, inFlight }: TurnPlan): Promise<void> {
+  await submitRate(service, warmup, inFlight);
+  await idle(service.caller());
+  await runPipelines(service, warmup / 50);
+  for (let n = 0; n < 5; n++) await runFan(service.caller(), warmup / 5);
 }
 
-async function submit(service: Service, jobs: number, connections: number) {
-  const { samples, elapsedMs } = await queueUp(service, { path, jobs, connections, sampleEvery: jobs - 1 });
-  return { rate: (jobs * 1000) / elapsedMs, lastId: samples.at(-1)!.jobId };
+async function submitRate(service: Service, jobs: number, connections: number): Promise<number> {
+  const { elapsedMs } = await queueUp(service, { path, jobs, connections, sampleEvery: 0 });
+  return (jobs * 1000) / elapsedMs;
+}
+
+/** Throws when fewer are queued than were answered. */
+async function flightRateOf(service: Service, stage: Stage, { inFlight, seconds }: TurnPlan): Promise<number> {
+  const before = await service.caller().queueDepth();
+  const { completed, perS } = hasWrk()
+    ? await runWrk(service, { path, connections: inFlight, seconds, directory: stage.directory })
+    : await runBundled(service, inFlight, seconds);
+  const came = (await service.caller().queueDepth()) - before;
+  if (came < completed) throw new Error(`${completed} were answered 202, and ${came} are queued`);
+  return perS;
+}
+
+async function runBundled(service: Service, connections: number, seconds: number) {
+  const until = { kind: 'time', ms: seconds * 1000 } as const;
+  const result = await runLoad(service, { path, connections, until, expect: { status: 202 }, sampleEvery: 0 });
+  return { completed: result.completed, perS: (result.completed * 1000) / result.elapsedMs };
 }
 
 /** From just before the request to the end of the join: the median in µs. */
 async function fanOut(service: Service, children: number): Promise<number> {
+  const connection = await service.connect();
   const times: number[] = [];
-  for (let n = 0; n < (children < smallChildren ? smallRuns : 1); n++) {
-    const sentUs = nowUs();
-    times.push((await runFan(service.caller(), children)).completedUs - sentUs);
+  for (let n = 0; n < fanoutRuns(children); n++) {
+    const { sentUs, completedUs } = await callFan(service, connection, children);
+    times.push(completedUs - sentUs);
   }
-  return percentile(times, 50);
+  connection.close();
+  return median(times);
 }

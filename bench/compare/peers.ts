@@ -12,68 +12,60 @@ import { contestMetrics, contestTable } from './comparison.ts';
 import { headgateTurn } from './headgate.ts';
 import { worksOf } from './works.ts';
 
-type Peers = {
+type Peers = Pick<TurnPlan, 'warmup' | 'one' | 'seconds' | 'jobs' | 'samples' | 'runs'> & {
   readonly rounds: number;
-  readonly warmup: number;
-  readonly one: number;
-  readonly flight: number;
-  readonly bulk: number;
-  readonly samples: number;
-  readonly runs: number;
-  readonly smallFanout: number;
-  readonly fanout: number;
-  readonly largeFanout: number;
+  /** Fan-outs have a hundred children, then ten times as many, and so on up to this. */
+  readonly children: number;
 };
 
-const synced = ['bullmq-always', 'graphile-worker', 'pg-boss', 'plainjob-full'];
-const notSynced = ['bullmq-everysec', 'plainjob-normal'];
+const own = 'headgate';
+/** Their acknowledged jobs are on the disk. */
+const synced = ['bullmq-always', 'graphile-worker', 'pg-boss', 'plainjob-full', 'restate'];
+/** No ratio is against them: they take a turn in the first round only. */
+const beside = ['bullmq-sandboxed', 'bullmq-everysec', 'plainjob-normal'];
+/** With all of the work these would need minutes. */
+const slow: { readonly [peer: string]: { readonly share: number; readonly childrenMax: number } } = {
+  restate: { share: 0.1, childrenMax: 10_000 },
+  'bullmq-sandboxed': { share: 0.2, childrenMax: 10_000 },
+};
+const childrenMin = 100;
 const turnMsMax = 300_000;
 const peerFile = join(projectRoot, 'bench/peers/dist/main.js');
 const run = promisify(execFile);
 
 export const peers: Bench<Peers> = {
   name: 'peers',
-  purpose: 'headgate beside BullMQ, graphile-worker, pg-boss and plainjob, in turns (npm install in bench/peers first)',
-  limitMs: { smoke: 120_000, real: 3_600_000 },
+  purpose:
+    'headgate beside BullMQ, graphile-worker, pg-boss, plainjob and Restate, in turns (npm install in bench/peers)',
+  limitMs: { smoke: 180_000, real: 3_600_000 },
   parameters: {
-    smoke: {
-      rounds: 1,
-      warmup: 100,
-      one: 20,
-      flight: 200,
-      bulk: 500,
-      samples: 10,
-      runs: 20,
-      smallFanout: 10,
-      fanout: 50,
-      largeFanout: 500,
-    },
+    smoke: { rounds: 1, warmup: 100, one: 20, seconds: 0.25, jobs: 1_000, samples: 10, runs: 20, children: 100 },
     real: {
-      rounds: 3,
+      rounds: 2,
       warmup: 10_000,
-      one: 1_000,
-      flight: 10_000,
-      bulk: 40_000,
-      samples: 300,
-      runs: 500,
-      smallFanout: 100,
-      fanout: 1_000,
-      largeFanout: 100_000,
+      one: 500,
+      seconds: 2,
+      jobs: 100_000,
+      samples: 200,
+      runs: 300,
+      children: 100_000,
     },
   },
+  parts: [own, ...synced, ...beside],
 
-  async run({ rounds, smallFanout, fanout, largeFanout, ...counts }: Peers, stage: Stage) {
-    const fanouts = [smallFanout, fanout, largeFanout];
-    const plan: TurnPlan = { ...counts, inFlight: 128, runsAtOnce: 32, pauseMs: 5, fanouts };
-    const turns: { [name: string]: TurnFigures[] } = { headgate: [] };
+  async run({ rounds, children, ...counts }: Peers, stage: Stage, parts: readonly string[]) {
+    const fanouts: number[] = [];
+    for (let size = childrenMin; size <= children; size *= 10) fanouts.push(size);
+    const plan: TurnPlan = { ...counts, inFlight: 128, runsAtOnce: 32, pauseMs: 5, fanouts, fanoutMsMax: 60_000 };
+    const turns: { [name: string]: TurnFigures[] } = {};
     const missing: { [name: string]: string } = {};
     for (let round = 0; round < rounds; round++) {
-      process.stderr.write(`round ${round + 1} of ${rounds}: headgate`);
-      turns['headgate']!.push(await headgateTurn(stage, plan));
-      for (const name of [...synced, ...notSynced]) {
-        if (missing[name] !== undefined) continue;
-        process.stderr.write(`, ${name}`);
-        const figures = await peerTurn(name, plan);
+      process.stderr.write(`round ${round + 1} of ${rounds}:`);
+      const contestants = round === 0 ? [own, ...synced, ...beside] : [own, ...synced];
+      for (const name of contestants) {
+        if (!parts.includes(name) || missing[name] !== undefined) continue;
+        process.stderr.write(` ${name}`);
+        const figures = name === own ? await headgateTurn(stage, plan) : await peerTurn(name, planOf(name, plan));
         if (typeof figures === 'string') missing[name] = figures;
         else turns[name] = [...(turns[name] ?? []), figures];
       }
@@ -90,6 +82,12 @@ export const peers: Bench<Peers> = {
     };
   },
 };
+
+function planOf(name: string, plan: TurnPlan): TurnPlan {
+  const { share, childrenMax } = slow[name] ?? { share: 1, childrenMax: Number.POSITIVE_INFINITY };
+  const [warmup, jobs] = [plan.warmup * share, plan.jobs * share];
+  return { ...plan, warmup, jobs, fanouts: plan.fanouts.filter(children => children <= childrenMax) };
+}
 
 /** In a process of its own, with a server of its own. Its figures, or why there are none. */
 async function peerTurn(name: string, plan: TurnPlan): Promise<TurnFigures | string> {

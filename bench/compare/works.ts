@@ -28,10 +28,15 @@ export function worksOf({ fanouts }: Pick<TurnPlan, 'fanouts'>): Work[] {
     { name: 'steps', unit: '1/s', value: ({ runRate }) => runRate, target: 2.5 },
     ...fanouts.map((children, n): Work => {
       const target = fanoutTargets[children];
-      const work: Work = { name: `fanout_${children}`, unit: 'ms', value: ({ fanoutUs }) => fanoutUs[n]! / 1000 };
+      const work: Work = { name: `fanout_${children}`, unit: 'ms', value: ({ fanoutUs }) => ms(fanoutUs[n]) };
       return target === undefined ? work : { ...work, target };
     }),
   ];
+}
+
+/** A contestant may have done fewer than were planned. */
+function ms(us: number | null | undefined): number | null {
+  return us == null ? null : us / 1000;
 }
 
 /** In each round against the best of the others in that round; null when none of them did this work. */

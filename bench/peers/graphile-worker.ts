@@ -2,7 +2,7 @@
 import { Logger, makeWorkerUtils, type Runner, run, type WorkerUtils } from 'graphile-worker';
 import pg from 'pg';
 import { installed } from './installed.ts';
-import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
+import { type Facts, nowMs, type OnRun, type Peer, payloadOf } from './peer.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 import { Runs } from './runs.ts';
 
@@ -22,12 +22,14 @@ type Step = { readonly run: number };
 export class GraphileWorker implements Peer {
   #facts: Facts | null = null;
   readonly #runs = new Runs();
+  readonly hasBulk = true;
   #postgres!: Postgres;
   #pool!: pg.Pool;
   #utils!: WorkerUtils;
   #runner: Runner | null = null;
   #onRun!: OnRun;
   #submitted = 0;
+  #handled = 0;
 
   get facts(): Facts {
     return this.#facts!;
@@ -68,7 +70,10 @@ export class GraphileWorker implements Peer {
       logger: silent,
       noHandleSignals: true,
       taskList: {
-        run: async payload => this.#onRun(Number((payload as Payload).n)),
+        run: async payload => {
+          this.#onRun(Number((payload as Payload).n), nowMs());
+          this.#handled++;
+        },
         step1: async payload => void (await add('step2', payload as Step)),
         step2: async payload => void (await add('step3', payload as Step)),
         step3: async payload => this.#runs.end((payload as Step).run),
@@ -83,7 +88,9 @@ export class GraphileWorker implements Peer {
     this.#runner = null;
   }
 
+  /** It is asked only when all have run, since counting its table costs. */
   async settled(): Promise<number> {
+    if (this.#handled < this.#submitted) return this.#handled;
     const { rows } = await this.#pool.query('select count(*)::int as left from graphile_worker._private_jobs');
     return this.#submitted - rows[0].left;
   }

@@ -12,16 +12,18 @@ export type Facts = {
   readonly join: string;
 };
 
-/** Its handlers do nothing but call `onRun` with the number of their job. */
-export type OnRun = (n: number) => void;
+/** The handler of a job with this number began at this moment: ms since the epoch, by `nowMs`. */
+export type OnRun = (n: number, atMs: number) => void;
 
 export interface Peer {
   readonly facts: Facts;
-  /** Starts its server, if it has one, in the directory. Nothing is worked on yet. */
+  /** Starts its server, if it has one, in the directory. Nothing is worked on yet. Its handlers do nothing but see to `onRun`. */
   start(directory: string, onRun: OnRun): Promise<void>;
   /** Resolves when the job is acknowledged. */
   submit(n: number): Promise<void>;
-  /** Jobs with the numbers from 0 by its bulk call. */
+  /** Whether it takes many jobs in a call. */
+  readonly hasBulk: boolean;
+  /** Jobs with the numbers from 0, in the fastest way it has. Resolves when all are acknowledged. */
   submitMany(count: number): Promise<void>;
   /** From now on jobs are worked on. */
   work(): Promise<void>;
@@ -34,6 +36,11 @@ export interface Peer {
   /** A run of so many children and one job after all of them. Resolves at its end. */
   fanout(children: number): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** With fractions, and the same in every thread and process. */
+export function nowMs(): number {
+  return performance.timeOrigin + performance.now();
 }
 
 /** The same payload as headgate's benches have. */

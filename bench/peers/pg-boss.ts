@@ -1,7 +1,7 @@
 // pg-boss on PostgreSQL: batches by fetch, complete and insert, which its documentation names for throughput; woken at once, not polled.
 import PgBoss from 'pg-boss';
 import { installed } from './installed.ts';
-import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
+import { type Facts, nowMs, type OnRun, type Peer, payloadOf } from './peer.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 import { Runs } from './runs.ts';
 
@@ -17,6 +17,7 @@ export class Boss implements Peer {
   readonly #runs = new Runs();
   readonly #wakers = new Map<QueueName, () => void>();
   readonly #loops: Promise<void>[] = [];
+  readonly hasBulk = true;
   #postgres!: Postgres;
   #boss!: PgBoss;
   #onRun!: OnRun;
@@ -56,7 +57,7 @@ export class Boss implements Peer {
     this.#loop(
       'run',
       data => {
-        for (const { n } of data) this.#onRun(Number(n));
+        for (const { n } of data) this.#onRun(Number(n), nowMs());
       },
       count => {
         this.#settled += count;

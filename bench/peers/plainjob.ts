@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { better, defineQueue, defineWorker, type Queue, type Worker } from 'plainjob';
 import { installed } from './installed.ts';
-import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
+import { type Facts, nowMs, type OnRun, type Peer, payloadOf } from './peer.ts';
 import { Runs } from './runs.ts';
 
 const pollIntervall = 1;
@@ -15,6 +15,7 @@ type Data = { readonly n: string; readonly run: number };
 
 export class PlainJob implements Peer {
   readonly facts: Facts;
+  readonly hasBulk = true;
   readonly #synchronous: 'normal' | 'full';
   readonly #runs = new Runs();
   readonly #workers: Worker[] = [];
@@ -56,7 +57,7 @@ export class PlainJob implements Peer {
         void this.#queue.add(next, { run });
     this.#worker(
       'run',
-      payload => this.#onRun(Number(payload.n)),
+      payload => this.#onRun(Number(payload.n), nowMs()),
       () => this.#settled++,
     );
     this.#worker('step1', chain('step2'));

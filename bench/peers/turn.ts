@@ -1,20 +1,25 @@
 // One peer's turn: all the work of the bench "peers", one kind after the other, on a fresh server.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Facts, Peer } from './peer.ts';
+import { type Facts, nowMs, type Peer } from './peer.ts';
 
-/** How much of each kind of work; `fanouts` are numbers of children. */
+/** How much of each kind of work; `fanouts` are numbers of children, the small ones first. */
 export type TurnPlan = {
   /** Before anything is measured: so many jobs, a fiftieth as many runs, and fan-outs of as many children together. */
   readonly warmup: number;
+  /** Submitted one at a time. */
   readonly one: number;
-  readonly flight: number;
-  readonly bulk: number;
+  /** For which jobs are submitted in flight, and runs are run at once. */
+  readonly seconds: number;
   readonly inFlight: number;
+  /** Submitted in bulk, and then drained. */
+  readonly jobs: number;
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
   readonly runsAtOnce: number;
   readonly fanouts: readonly number[];
+  /** A fan-out that takes longer is broken off, and larger ones are not tried. */
+  readonly fanoutMsMax: number;
 };
 
 /** Rates by second, times in µs; `fanouts` in the order of the plan. */
@@ -25,49 +30,61 @@ export type TurnFigures = {
   /** null where there is no bulk call. */
   readonly bulkRate: number | null;
   readonly drainRate: number;
+  /** Jobs that were drained. */
+  readonly drained: number;
   readonly startUs: readonly number[];
   readonly runUs: readonly number[];
   readonly runRate: number;
-  readonly fanoutUs: readonly number[];
+  /** null where it was not done. */
+  readonly fanoutUs: readonly (number | null)[];
+  /** Why a fan-out was not done. */
+  readonly shortfall: string | null;
 };
 
-/** Small fan-outs are repeated; the median counts. */
-const smallChildren = 10_000;
-const smallRuns = 5;
-
 export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): Promise<TurnFigures> {
-  let onRun: (n: number) => void = () => {};
-  await peer.start(directory, n => onRun(n));
+  let onRun: (n: number, atMs: number) => void = () => {};
+  await peer.start(directory, (n, atMs) => onRun(n, atMs));
   await warmUp(peer, plan.warmup);
-  const oneRate = await rateOf(plan.one, () => inFlight(plan.one, 1, n => peer.submit(n)));
-  const flightRate = await rateOf(plan.flight, () => inFlight(plan.flight, plan.inFlight, n => peer.submit(n)));
-  const bulkRate = await rateOf(plan.bulk, () => peer.submitMany(plan.bulk));
-  const queued = plan.one + plan.flight + plan.bulk;
-  const drainRate = await rateOf(queued, async () => {
+  const oneRate = await rateOf(() => inFlight(1, untilCount(plan.one), n => peer.submit(n)));
+  let submitted = 0;
+  const flightRate = await rateOf(async () => {
+    submitted = await inFlight(plan.inFlight, untilTime(plan.seconds), n => peer.submit(n));
+    return submitted;
+  });
+  // What came in by time is as much as each could take: it is not what is drained in the end.
+  const before = plan.warmup + plan.one + submitted;
+  await peer.work();
+  await settle(peer, before);
+  await peer.rest();
+  const bulkRate = await rateOf(async () => {
+    await peer.submitMany(plan.jobs);
+    return plan.jobs;
+  });
+  const drainRate = await rateOf(async () => {
     await peer.work();
-    await settle(peer, plan.warmup + queued);
+    await settle(peer, before + plan.jobs);
+    return plan.jobs;
   });
   const startUs: number[] = [];
   for (let n = 0; n < plan.samples; n++) {
     await pause(plan.pauseMs);
     const started = new Promise<number>(resolve => {
-      onRun = () => resolve(performance.now());
+      onRun = (_, atMs) => resolve(atMs);
     });
-    const sentMs = performance.now();
+    const sentMs = nowMs();
     await Promise.all([started, peer.submit(n)]);
     startUs.push(((await started) - sentMs) * 1000);
   }
   const runUs: number[] = [];
   for (let n = 0; n < plan.runs; n++) runUs.push(await timeUs(() => peer.steps()));
-  const runRate = await rateOf(plan.runs, () => inFlight(plan.runs, plan.runsAtOnce, () => peer.steps()));
-  const fanoutUs: number[] = [];
-  for (const children of plan.fanouts) {
-    const times: number[] = [];
-    const runs = children < smallChildren ? smallRuns : 1;
-    for (let n = 0; n < runs; n++) times.push(await timeUs(() => peer.fanout(children)));
-    fanoutUs.push(times.sort((a, b) => a - b)[Math.floor(runs / 2)]!);
-  }
-  return { facts: peer.facts, oneRate, flightRate, bulkRate, drainRate, startUs, runUs, runRate, fanoutUs };
+  const runRate = await rateOf(() => inFlight(plan.runsAtOnce, untilTime(plan.seconds), () => peer.steps()));
+  const rates = { oneRate, flightRate, bulkRate: peer.hasBulk ? bulkRate : null, drainRate, runRate };
+  return { facts: peer.facts, ...rates, drained: plan.jobs, startUs, runUs, ...(await fanOut(peer, plan)) };
+}
+
+/** Small ones are repeated, and the median counts. */
+export function fanoutRuns(children: number): number {
+  return children < 10_000 ? 5 : children < 100_000 ? 3 : 1;
 }
 
 /** Code that is compiled, files that are there: as in a service that has run for a while. */
@@ -75,9 +92,28 @@ async function warmUp(peer: Peer, jobs: number): Promise<void> {
   await peer.submitMany(jobs);
   await peer.work();
   await settle(peer, jobs);
-  await inFlight(jobs / 50, 8, () => peer.steps());
+  await inFlight(8, untilCount(jobs / 50), () => peer.steps());
   for (let n = 0; n < 5; n++) await peer.fanout(jobs / 5);
   await peer.rest();
+}
+
+async function fanOut(peer: Peer, { fanouts, fanoutMsMax }: TurnPlan) {
+  const fanoutUs: (number | null)[] = fanouts.map(() => null);
+  try {
+    for (const [k, children] of fanouts.entries()) {
+      const times: number[] = [];
+      for (let n = 0; n < fanoutRuns(children); n++) {
+        const late = pause(fanoutMsMax, undefined, { ref: false }).then(() => {
+          throw new Error(`a fan-out of ${children} is not done within ${fanoutMsMax} ms`);
+        });
+        times.push(await timeUs(() => Promise.race([peer.fanout(children), late])));
+      }
+      fanoutUs[k] = times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!;
+    }
+  } catch (error) {
+    return { fanoutUs, shortfall: (error as Error).message };
+  }
+  return { fanoutUs, shortfall: null };
 }
 
 async function settle(peer: Peer, jobs: number): Promise<void> {
@@ -90,15 +126,32 @@ async function timeUs(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - startMs) * 1000;
 }
 
-async function rateOf(count: number, work: () => Promise<unknown>): Promise<number> {
-  return (count * 1e6) / (await timeUs(work));
+/** By second, of as many as the work says it has done. */
+async function rateOf(work: () => Promise<number>): Promise<number> {
+  const startMs = performance.now();
+  const count = await work();
+  return (count * 1000) / (performance.now() - startMs);
 }
 
-/** So many calls, always so many of them waiting for their answer. */
-async function inFlight(count: number, width: number, call: (n: number) => Promise<unknown>): Promise<void> {
+function untilCount(count: number): (next: number) => boolean {
+  return next => next < count;
+}
+
+function untilTime(seconds: number): () => boolean {
+  const endMs = performance.now() + seconds * 1000;
+  return () => performance.now() < endMs;
+}
+
+/** Calls on and on, always so many of them waiting for their answer. Resolves to how many there were. */
+async function inFlight(
+  width: number,
+  goesOn: (next: number) => boolean,
+  call: (n: number) => Promise<unknown>,
+): Promise<number> {
   let next = 0;
   const callOn = async () => {
-    while (next < count) await call(next++);
+    while (goesOn(next)) await call(next++);
   };
   await Promise.all(Array.from({ length: width }, callOn));
+  return next;
 }

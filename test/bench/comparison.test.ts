@@ -8,7 +8,7 @@ const facts = { versions: 'x 1', durability: 'synced', handlers: 'in process', r
 
 function turn(drainRate: number, startUs: number, bulkRate: number | null = null): TurnFigures {
   const rates = { oneRate: 1, flightRate: 1, bulkRate, drainRate, runRate: 1 };
-  return { facts, ...rates, startUs: [startUs], runUs: [1], fanoutUs: [5_000] };
+  return { facts, ...rates, startUs: [startUs], runUs: [1], fanoutUs: [5_000], drained: 9, shortfall: null };
 }
 
 const works = worksOf({ fanouts: [1_000] });
@@ -43,4 +43,11 @@ test('the table names what is missing with its reason, and judges only by peers 
   const metrics = Object.fromEntries(contestMetrics(contest).map(({ name, value }) => [name, value]));
   expect(metrics).toMatchObject({ 'drain.b-lazily': 4_000, 'drain.ratio': 4, 'fanout_1000.headgate': 5 });
   expect(metrics).not.toHaveProperty('submit_bulk.headgate');
+});
+
+test('a fan-out that a peer did not do in time is a gap, and the table says why', () => {
+  const short = { ...turn(100, 1), fanoutUs: [null], shortfall: 'a fan-out of 1000 is not done within 60000 ms' };
+  const contest = { turns: { headgate: [turn(400, 1)], a: [short] }, works, synced: ['a'], missing: {} };
+  expect(contestMetrics(contest).map(({ name }) => name)).not.toContain('fanout_1000.a');
+  expect(contestTable(contest)).toMatch(/a: x 1.*; a fan-out of 1000 is not done within 60000 ms/);
 });
