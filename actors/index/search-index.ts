@@ -1,6 +1,6 @@
 // Keeps the search index: takes the words of each log that says something, and forgets logs that were pruned.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { attemptOf, entryAt, type JournalEntry, usKey } from '../job/journal.ts';
+import { AttemptShelf, entryAt, type JournalEntry, usKey } from '../job/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { facetsOf } from './facets.ts';
 import { chunkLogs, extended, LogSet } from './log-set.ts';
@@ -18,6 +18,7 @@ export const searchName = 'search';
 export class SearchIndex implements JournalConsumer {
   readonly name = searchName;
   readonly #shelf: Shelf;
+  readonly #attempts: AttemptShelf;
   readonly #records: Records;
   /** The number of the next log. */
   #next: number;
@@ -31,6 +32,7 @@ export class SearchIndex implements JournalConsumer {
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf;
+    this.#attempts = new AttemptShelf(shelf.ledger);
     this.#records = new Records(shelf.index);
     this.#next = this.#records.bounds.end;
   }
@@ -49,7 +51,7 @@ export class SearchIndex implements JournalConsumer {
   }
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
-    const attempt = attemptOf(this.#shelf.ledger, entry);
+    const attempt = this.#attempts.find(entry);
     // It was pruned meanwhile.
     if (!attempt) return;
     const number = this.#next % chunkLogs;

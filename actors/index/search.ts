@@ -1,7 +1,7 @@
 // Searching, on any thread: chunk by chunk from the newest, so that a long search can be put off between two of them.
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { attemptOf, type EntryFilter, entryAt, isBefore, type Place, usKey } from '../job/journal.ts';
+import { AttemptShelf, type EntryFilter, entryAt, isBefore, type Place, usKey } from '../job/journal.ts';
 import { wantedFacets } from './facets.ts';
 import { chunkLogs, LogSet } from './log-set.ts';
 import { positionOf } from './position.ts';
@@ -144,11 +144,12 @@ function* keepPhrases(
   phrases: readonly Phrase[],
 ): Sliced<void> {
   const numbers = [...found.down()];
+  const attempts = new AttemptShelf(ledger);
   for (const [i, number] of numbers.entries()) {
     const { atUs, place } = records.placeOf(first + number);
     const commit = ledger.get('journal', usKey(atUs));
     const entry = commit && entryAt(atUs, place, commit);
-    const attempt = entry && attemptOf(ledger, entry);
+    const attempt = entry && attempts.find(entry);
     if (!attempt || !matchesBody(phrases, attempt.body)) found.remove(number);
     if (i % logsPerStep === logsPerStep - 1) yield;
   }

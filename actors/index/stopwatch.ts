@@ -2,7 +2,7 @@
 import { bodyPart } from '../../runtime/host/outcome.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { attemptOf, type JournalEntry } from '../job/journal.ts';
+import { AttemptShelf, type JournalEntry } from '../job/journal.ts';
 import { Names } from '../job/names.ts';
 import { pipelinePlugin } from '../job/protocol.ts';
 import { Steps } from '../job/view.ts';
@@ -21,6 +21,7 @@ type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: 
 
 class Stopwatch {
   readonly #shelf: Shelf;
+  readonly #attempts: AttemptShelf;
   readonly #names: Names;
   readonly #steps: Steps;
   /** Pages of the newest minutes, by their keys. */
@@ -29,6 +30,7 @@ class Stopwatch {
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf;
+    this.#attempts = new AttemptShelf(shelf.ledger);
     this.#names = new Names(shelf.ledger);
     this.#steps = new Steps(shelf.ledger);
   }
@@ -70,7 +72,7 @@ class Stopwatch {
   }
 
   #spansOf(entry: JournalEntry): readonly { readonly name: string; readonly dur_ns: number }[] {
-    const attempt = attemptOf(this.#shelf.ledger, entry);
+    const attempt = this.#attempts.find(entry);
     const spans = attempt && bodyPart(attempt.body, 'spans');
     return spans ? unpack(spans) : [];
   }

@@ -1,7 +1,7 @@
 // The logs that the index has not taken yet: read from the journal itself, so that what is listed is found at once.
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { attemptOf, type EntryFilter, entriesOf, type Place, readUs, usKey } from '../job/journal.ts';
+import { AttemptShelf, type EntryFilter, entriesOf, type Place, readUs, usKey } from '../job/journal.ts';
 import type { Position } from './position.ts';
 import { matchesBody, type Phrase } from './words.ts';
 
@@ -22,6 +22,7 @@ export function* searchTail(
   logsMax = tailLogsMax,
 ): Sliced<TailFound> {
   const places: Place[] = [];
+  const attempts = new AttemptShelf(ledger);
   let looked = 0;
   let unsearched = 0;
   const fromUs = Math.max(from.atUs, wanted.fromUs);
@@ -37,7 +38,7 @@ export function* searchTail(
           continue;
         }
         looked++;
-        const attempt = attemptOf(ledger, entry);
+        const attempt = attempts.find(entry);
         if (attempt && matchesBody(phrases, attempt.body)) places.push({ atUs, place: entry.place });
         if (looked % logsPerStep === 0) yield;
       }

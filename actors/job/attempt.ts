@@ -2,8 +2,6 @@
 //
 //   status (1) | final (1) | started (8, µs) | completed (8, µs) | body
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
-import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
-import type { Reader } from '../../runtime/store/store.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
 const headBytes = 18;
@@ -17,24 +15,19 @@ export type Attempt = {
   readonly body: Body;
 };
 
-/** Job id, then the attempt's number: attempts of a job lie side by side, in order. */
-export function attemptKey(id: Uint8Array, attempt: number): Buffer {
-  const key = Buffer.allocUnsafe(jobIdBytes + 2);
-  key.set(id, 0);
-  key.writeUInt16BE(attempt, jobIdBytes);
-  return key;
-}
-
 const codes = new Map<string, number>(statuses.map((status, code) => [status, code]));
 
-export function encodeAttempt(attempt: Attempt): Buffer {
-  const bytes = Buffer.allocUnsafe(headBytes + attempt.body.length);
-  bytes[0] = codes.get(attempt.status)!;
-  bytes[1] = attempt.final ? 1 : 0;
-  bytes.writeDoubleLE(attempt.startedUs, 2);
-  bytes.writeDoubleLE(attempt.completedUs, 10);
-  bytes.set(attempt.body, headBytes);
-  return bytes;
+/** How long its record is. */
+export function attemptBytes({ body }: Attempt): number {
+  return headBytes + body.length;
+}
+
+export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void {
+  bytes[at] = codes.get(attempt.status)!;
+  bytes[at + 1] = attempt.final ? 1 : 0;
+  bytes.writeDoubleLE(attempt.startedUs, at + 2);
+  bytes.writeDoubleLE(attempt.completedUs, at + 10);
+  bytes.set(attempt.body, at + headBytes);
 }
 
 export function decodeAttempt(value: Uint8Array): Attempt {
@@ -46,22 +39,6 @@ export function decodeAttempt(value: Uint8Array): Attempt {
     completedUs: bytes.readDoubleLE(10),
     body: bytes.subarray(headBytes),
   };
-}
-
-/** An attempt and its number. */
-export type Ending = { readonly number: number; readonly attempt: Attempt };
-
-/** The latest attempt of a job that has ended. */
-export function latestAttempt(reader: Reader, id: JobId): Ending | undefined {
-  // Most jobs end with their first one.
-  const value = reader.get('attempts', attemptKey(id, 1));
-  const first = value && decodeAttempt(value);
-  if (first?.final) return { number: 1, attempt: first };
-  const range = { from: attemptKey(id, 0), to: attemptKey(id, 0xffff), reverse: true, limit: 1 };
-  for (const { key, value } of reader.scan('attempts', range)) {
-    return { number: (key[16]! << 8) | key[17]!, attempt: decodeAttempt(value) };
-  }
-  return undefined;
 }
 
 /** What went wrong, in words, or null. */

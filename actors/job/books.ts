@@ -2,7 +2,8 @@
 import type { Json } from '../../runtime/packing.ts';
 import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { type Attempt, attemptKey, encodeAttempt } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
+import { AttemptWriter } from './attempts.ts';
 import { type Counts, countsKey, emptyCounts, readCounts, settledOf } from './counts.ts';
 import { JournalPage, readUs, usKey } from './journal.ts';
 import { NameBook } from './names.ts';
@@ -34,6 +35,7 @@ export class Books {
   settledKept = 0;
   readonly #dirty = new Set<Account>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
+  readonly #attempts = new AttemptWriter();
   readonly #page = new JournalPage();
   /** The newest time in the journal. */
   journalUs = 0;
@@ -69,7 +71,7 @@ export class Books {
   attempt(batch: Batch, owner: Owner, id: Uint8Array, number: number, attempt: Attempt): void {
     const { status } = attempt;
     this.journalUs = attempt.completedUs;
-    batch.put('attempts', attemptKey(id, number), encodeAttempt(attempt));
+    this.#attempts.add(batch, id, number, attempt);
     const account = this.#change(owner.plugin, owner.command);
     if (attempt.final) {
       account.counts[status]++;
@@ -121,6 +123,7 @@ export class Books {
 
   /** Puts what gathered in this turn into its commit. */
   close(batch: Batch): void {
+    this.#attempts.close(batch);
     if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());
     this.#names.close(batch);
     for (const account of this.#dirty) {

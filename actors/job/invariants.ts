@@ -10,11 +10,12 @@ import {
   jobIdBytes,
 } from '../../runtime/ids.ts';
 import type { Reader, Table } from '../../runtime/store/store.ts';
-import { type Attempt, attemptKey, decodeAttempt, latestAttempt } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
+import { attemptsOf as attemptsIn, latestAttempt } from './attempts.ts';
 import { type Block, decodeBlock, findBlock } from './block.ts';
 import { byCommandKey, unsuccessfulKey } from './books.ts';
 import { decodeEntry, endKey } from './idempotency.ts';
-import { entriesOf, readPruned, readUs, usKey } from './journal.ts';
+import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from './journal.ts';
 import type { Names } from './names.ts';
 import { keyText, OpenBlock } from './open.ts';
 import { pipelinePlugin } from './protocol.ts';
@@ -208,12 +209,13 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     const atUs = readUs(key);
     // Entries side by side are often of the same block.
     let block: { readonly key: Uint8Array; readonly count: number } | null = null;
-    for (const { id, attempt: number, status, final } of entriesOf(atUs, value)) {
-      const bytes = reader.get('attempts', attemptKey(id, number));
+    const shelf = new AttemptShelf(reader);
+    for (const entry of entriesOf(atUs, value)) {
+      const { id, attempt: number, status, final } = entry;
+      const attempt = shelf.find(entry);
       if (!block || Buffer.compare(block.key, blockOf(id)) !== 0) block = { key: blockOf(id), count: countOf(id) };
-      if (!bytes || indexOf(id) >= block.count)
+      if (!attempt || indexOf(id) >= block.count)
         return `the journal names the attempt ${formatId(id)}-${number}, which does not exist`;
-      const attempt = decodeAttempt(bytes);
       if (attempt.status !== status || attempt.final !== final || attempt.completedUs !== atUs)
         return `the journal tells another end of the attempt ${formatId(id)}-${number} than its record`;
     }
@@ -272,11 +274,9 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   function attemptsOf(key: Uint8Array, count: number): readonly Known[] {
     if (known?.key === key) return known.attempts;
     const attempts: Known[] = [];
-    for (const entry of reader.scan('attempts', attemptRange(Buffer.from(key), count))) {
-      const id: JobId = Buffer.from(entry.key.subarray(0, jobIdBytes));
-      const number = (entry.key[jobIdBytes]! << 8) | entry.key[jobIdBytes + 1]!;
-      const { status, final, completedUs } = decodeAttempt(entry.value);
-      attempts.push([id, number, { status, final, completedUs }]);
+    for (const { index, number, attempt } of attemptsIn(reader, Buffer.from(key), 0, count)) {
+      const { status, final, completedUs } = attempt;
+      attempts.push([jobId(Buffer.from(key), index), number, { status, final, completedUs }]);
     }
     known = { key, attempts };
     return attempts;
@@ -307,10 +307,6 @@ function rangesIn(block: Block, root: JobId): number[] {
 
 function rangeOf(key: BlockKey, count: number) {
   return { from: jobId(key, 0), to: jobId(key, count) };
-}
-
-function attemptRange(key: BlockKey, count: number) {
-  return { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, count), 0) };
 }
 
 /** Of an attempt, for sets. */

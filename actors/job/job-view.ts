@@ -2,7 +2,8 @@
 import type { Body } from '../../runtime/host/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { type Ending, errorOf } from './attempt.ts';
+import { errorOf } from './attempt.ts';
+import type { Ending } from './attempts.ts';
 import { type Block, groupOf } from './block.ts';
 import { keyText, OpenBlock } from './open.ts';
 import type { Status } from './record.ts';

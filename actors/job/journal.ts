@@ -5,9 +5,11 @@
 
 import type { Body } from '../../runtime/host/outcome.ts';
 import { bodyPart, hasPart, parts } from '../../runtime/host/outcome.ts';
+import { blockOf, indexOf } from '../../runtime/ids.ts';
 import { isNil } from '../../runtime/splice.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { type Attempt, attemptKey, decodeAttempt } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
+import { type Stretch, stretchWith } from './attempts.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
 export const journalEntryBytes = 44;
@@ -154,10 +156,24 @@ export function isBefore(a: Place, b: Place): boolean {
   return a.atUs < b.atUs || (a.atUs === b.atUs && a.place < b.place);
 }
 
-/** The attempt behind an entry. */
-export function attemptOf(reader: Reader, entry: Pick<JournalEntry, 'id' | 'attempt'>): Attempt | undefined {
-  const bytes = reader.get('attempts', attemptKey(entry.id, entry.attempt));
-  return bytes && decodeAttempt(bytes);
+/** Finds the attempts behind entries. It keeps the last stretch of them: entries side by side are often of one. */
+export class AttemptShelf {
+  readonly #reader: Reader;
+  #last: Stretch | undefined;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Undefined when it is not kept any more. */
+  find({ id, attempt: number }: Pick<JournalEntry, 'id' | 'attempt'>): Attempt | undefined {
+    const known = this.#last;
+    const isNear = known?.number === number && Buffer.compare(known.block, blockOf(id)) === 0;
+    const attempt = isNear ? known.attempt(indexOf(id)) : undefined;
+    if (attempt) return attempt;
+    this.#last = stretchWith(this.#reader, id, number);
+    return this.#last?.attempt(indexOf(id));
+  }
 }
 
 /** What the job of an attempt is to the journal: when it was accepted, and whether it is of a step of a pipeline. */

@@ -1,8 +1,8 @@
 // The list of jobs, newest first (interface, 4.2): pages by index, totals by counters. Nothing here looks at every job.
-import { blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { attemptKey, decodeAttempt, type Ending } from './attempt.ts';
+import { attemptKey, type Ending, Stretch } from './attempts.ts';
 import { type Block, decodeBlock } from './block.ts';
 import { readCounts } from './counts.ts';
 import { openOf } from './job-view.ts';
@@ -137,9 +137,9 @@ class Listing {
       for (const { key, value } of this.#reader.scan('attempts', { to, reverse: true, limit: pageSize })) {
         to = Buffer.from(key);
         seen++;
-        const attempt = decodeAttempt(value);
-        if (!attempt.final || attempt.status !== 'succeeded') continue;
-        this.#takeOne(Buffer.from(key.subarray(0, jobIdBytes)), { number: to.readUInt16BE(jobIdBytes), attempt });
+        const stretch = new Stretch(to, value);
+        const block = this.#blockOf(stretch.block);
+        if (block) this.#takeStretch(stretch, block);
         if (this.#full) return;
       }
       if (seen < pageSize) return;
@@ -224,29 +224,35 @@ class Listing {
   #takeSucceeded(key: Uint8Array, block: Block, end: number): void {
     const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, end), 0), reverse: true };
     for (const entry of this.#reader.scan('attempts', range)) {
-      const attempt = decodeAttempt(entry.value);
-      if (!attempt.final || attempt.status !== 'succeeded') continue;
-      const id = Buffer.from(entry.key.subarray(0, jobIdBytes));
-      const number = (entry.key[16]! << 8) | entry.key[17]!;
-      this.rows.push(this.#rowOf(block, id, { number, attempt }, 'succeeded'));
+      this.#takeStretch(new Stretch(entry.key, entry.value), block);
       if (this.#full) return;
     }
   }
 
+  /** Those of it that succeeded. */
+  #takeStretch(stretch: Stretch, block: Block): void {
+    const { number, first, count } = stretch;
+    for (let index = this.#endIn(stretch.block, first + count) - 1; index >= first && !this.#full; index--) {
+      const attempt = stretch.attempt(index)!;
+      if (!attempt.final || attempt.status !== 'succeeded') continue;
+      this.rows.push(this.#rowOf(block, jobId(stretch.block, index), { number, attempt }, 'succeeded'));
+    }
+  }
+
   #takeOne(id: JobId, ending: Ending): void {
-    const value = this.#blockOf(id);
+    const value = this.#blockOf(blockOf(id));
     if (value) this.rows.push(this.#rowOf(value, id, ending, ending.attempt.status));
   }
 
-  #lastBlock: { readonly key: string; readonly block: Block } | null = null;
+  #lastBlock: { readonly name: string; readonly block: Block } | null = null;
 
-  /** The block of a job; neighbours share it. */
-  #blockOf(id: JobId): Block | undefined {
-    const key = keyText(blockOf(id));
-    if (this.#lastBlock?.key === key) return this.#lastBlock.block;
-    const value = this.#reader.get('blocks', blockOf(id));
+  /** Neighbours share it. */
+  #blockOf(key: BlockKey): Block | undefined {
+    const name = keyText(key);
+    if (this.#lastBlock?.name === name) return this.#lastBlock.block;
+    const value = this.#reader.get('blocks', key);
     if (!value) return undefined;
-    this.#lastBlock = { key, block: decodeBlock(value) };
+    this.#lastBlock = { name, block: decodeBlock(value) };
     return this.#lastBlock.block;
   }
 

@@ -1,14 +1,15 @@
 // The list of logs, newest first (interface, 4.2): one for each attempt that ended, found in the journal by time of completion.
 import { bodyPart } from '../../runtime/host/outcome.ts';
-import { formatId, type JobId } from '../../runtime/ids.ts';
+import { blockOf, formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { type Attempt, attemptKey, decodeAttempt, errorOf } from './attempt.ts';
+import { type Attempt, errorOf } from './attempt.ts';
+import { attemptsOf } from './attempts.ts';
 import { findBlock, groupOf } from './block.ts';
 import { logsOf, readCounts } from './counts.ts';
 import {
+  AttemptShelf,
   asBuffer,
-  attemptOf,
   type EntryFilter,
   entryAt,
   isBefore,
@@ -129,6 +130,7 @@ function countedTotal(reader: Reader, filter: LogFilter): number | null {
 /** The logs that stand there; those that were pruned meanwhile are left out. */
 export function logsAt(reader: Reader, names: Names, places: readonly Place[]): LogView[] {
   const views: LogView[] = [];
+  const attempts = new AttemptShelf(reader);
   let pageUs = -1;
   let page: Uint8Array | undefined;
   for (const { atUs, place } of places) {
@@ -136,7 +138,7 @@ export function logsAt(reader: Reader, names: Names, places: readonly Place[]): 
     if (pageUs !== atUs) page = reader.get('journal', usKey(atUs));
     pageUs = atUs;
     const entry = page && entryAt(atUs, place, page);
-    const attempt = entry && attemptOf(reader, entry);
+    const attempt = entry && attempts.find(entry);
     if (!attempt) continue;
     const { plugin = '', command = '' } = names.commands[entry.commandNumber] ?? {};
     const submittedBy = names.submitters[entry.submitterNumber] ?? '';
@@ -150,13 +152,13 @@ export function logsAt(reader: Reader, names: Names, places: readonly Place[]): 
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);
   if (!block) return [];
-  const { submittedBy } = groupOf(block, Buffer.from(id).readUInt32BE(12)).group;
+  const { submittedBy } = groupOf(block, indexOf(id)).group;
   const { plugin, command, createdUs } = block;
-  const range = { from: attemptKey(id, 0), to: attemptKey(id, 0xffff), reverse: true };
-  return Array.from(reader.scan('attempts', range), ({ key, value }) => {
-    const number = asBuffer(key).readUInt16BE(16);
-    return viewOf(0, id, number, decodeAttempt(value), { plugin, command, submittedBy, createdUs });
-  });
+  const index = indexOf(id);
+  const endings = attemptsOf(reader, blockOf(id), index, index + 1);
+  return Array.from(endings, ({ number, attempt }) =>
+    viewOf(0, id, number, attempt, { plugin, command, submittedBy, createdUs }),
+  ).reverse();
 }
 
 /** Whether a log matches by its own words. */

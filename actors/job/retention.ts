@@ -1,7 +1,7 @@
 // Pruning: the oldest settled jobs go, with their logs and index entries, a block at a time, in idle turns.
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { attemptKey, decodeAttempt } from './attempt.ts';
+import { attemptsOf, stretchesOf } from './attempts.ts';
 import { type Block, decodeBlock } from './block.ts';
 import type { Desk } from './desk.ts';
 import { asBuffer, journalEntryBytes, prunedRecord, prunedStatus, readPruned, statusAt, usKey } from './journal.ts';
@@ -53,22 +53,22 @@ export class Retention {
   /** When the last of its jobs ended. */
   #endedUs(key: Uint8Array, block: Block): number {
     let latest = 0;
-    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.count), 0) };
-    for (const { value } of this.#desk.reader.scan('attempts', range)) {
-      latest = Math.max(latest, decodeAttempt(value).completedUs);
+    for (const { attempt } of attemptsOf(this.#desk.reader, key, 0, block.count)) {
+      latest = Math.max(latest, attempt.completedUs);
     }
     return latest;
   }
 
   #prune(turn: Turn, key: Uint8Array, block: Block, commits: Commits): void {
     const { reader, books } = this.#desk;
-    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, block.count), 0) };
     const timesUs = new Set<number>();
-    for (const entry of reader.scan('attempts', range)) {
-      turn.batch.remove('attempts', Buffer.from(entry.key));
-      const attempt = decodeAttempt(entry.value);
-      books.pruned(turn.batch, block.plugin, block.command, entry.key.subarray(0, 16), attempt);
-      timesUs.add(attempt.completedUs);
+    for (const stretch of stretchesOf(reader, key, 0, block.count)) {
+      turn.batch.remove('attempts', Buffer.from(stretch.key));
+      for (let index = stretch.first; index < stretch.first + stretch.count; index++) {
+        const attempt = stretch.attempt(index)!;
+        books.pruned(turn.batch, block.plugin, block.command, jobId(key, index), attempt);
+        timesUs.add(attempt.completedUs);
+      }
     }
     for (const us of timesUs) this.#strike(key, us, commits);
     for (const place of block.starts.keys()) {

@@ -10,7 +10,7 @@ import {
   jobIdBytes,
 } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { attemptKey, decodeAttempt, type Ending, latestAttempt } from './attempt.ts';
+import { attemptsOf, type Ending, latestAttempt } from './attempts.ts';
 import { type Block, groupOf } from './block.ts';
 import { BlockShelf } from './block-shelf.ts';
 import { type JobView, Members } from './job-view.ts';
@@ -91,11 +91,7 @@ export function endingsOf(reader: Reader, key: BlockKey, from: number, to: numbe
     }
     return endings;
   }
-  const range = { from: attemptKey(jobId(key, from), 0), to: attemptKey(jobId(key, to), 0) };
-  for (const entry of reader.scan('attempts', range)) {
-    const number = (entry.key[16]! << 8) | entry.key[17]!;
-    endings.set(indexOf(entry.key), { number, attempt: decodeAttempt(entry.value) });
-  }
+  for (const ending of attemptsOf(reader, key, from, to)) endings.set(ending.index, ending);
   return endings;
 }
 

@@ -25,11 +25,12 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
     get: (table, key) => sheets.get(table)!.values.get(text(key)),
     *scan(table, range: Range) {
       const sheet = sheets.get(table)!;
-      const from = range.from && text(range.from);
-      const to = range.to && text(range.to);
-      const wanted = keysOf(sheet).filter(key => (from === undefined || key >= from) && (to === undefined || key < to));
-      if (range.reverse) wanted.reverse();
-      for (const key of wanted.slice(0, range.limit ?? wanted.length)) {
+      const keys = keysOf(sheet);
+      const from = range.from ? placeOf(keys, text(range.from)) : 0;
+      const to = Math.max(from, range.to ? placeOf(keys, text(range.to)) : keys.length);
+      const count = Math.min(to - from, range.limit ?? Number.POSITIVE_INFINITY);
+      const wanted = range.reverse ? keys.slice(to - count, to).reverse() : keys.slice(from, from + count);
+      for (const key of wanted) {
         const value = sheet.values.get(key);
         if (value) yield { key: Buffer.from(key, 'latin1'), value };
       }
@@ -51,6 +52,17 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
       }
     },
   };
+}
+
+/** How many of the sorted keys are below this one. */
+function placeOf(keys: readonly string[], key: string): number {
+  let low = 0;
+  for (let high = keys.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (keys[middle]! < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function text(key: Key): string {

@@ -2,7 +2,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { attemptKey, decodeAttempt, encodeAttempt } from '../../actors/job/attempt.ts';
+import { AttemptWriter, attemptKey, latestAttempt } from '../../actors/job/attempts.ts';
 import { keyText, OpenBlock } from '../../actors/job/open.ts';
 import { encodeRetry } from '../../actors/job/retries.ts';
 import { type AskIdle, selfcheck } from '../../actors/job/selfcheck.ts';
@@ -100,8 +100,10 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     retries_are_open: (batch, _, { ok }) =>
       batch.put('retries', ok, encodeRetry({ attempt: 2, dueUs: 0, stage: 'waiting', culprit: false })),
     final_states_are_last: (batch, reader, { ok }) => {
-      const first = decodeAttempt(reader.get('attempts', attemptKey(ok, 1))!);
-      batch.put('attempts', attemptKey(ok, 2), encodeAttempt({ ...first, status: 'failed' }));
+      const { attempt } = latestAttempt(reader, ok)!;
+      const writer = new AttemptWriter();
+      writer.add(batch, ok, 2, { ...attempt, status: 'failed' });
+      writer.close(batch);
     },
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),

@@ -1,6 +1,6 @@
 // Section 7 of the interface: errors.
 import { expect, test } from 'vitest';
-import { attemptKey } from '../../actors/job/attempt.ts';
+import { attemptKey } from '../../actors/job/attempts.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { tamper } from '../gateway/tamper.ts';

@@ -1,5 +1,4 @@
 // A ledger in memory for lists and search: jobs are written by the books as the job actor writes them, and pruned as it prunes.
-import { decodeAttempt, encodeAttempt } from '../../actors/job/attempt.ts';
 import { BlockBuilder } from '../../actors/job/block.ts';
 import { Books } from '../../actors/job/books.ts';
 import { Desk } from '../../actors/job/desk.ts';
@@ -124,7 +123,7 @@ export class Ledger {
         const final = end === 'over' && round === attempts.length - 1;
         const record = { status, final, startedUs: completedUs - 1, completedUs, body };
         const owner = { plugin, command, submittedBy, createdUs, inStep: false };
-        this.#books.attempt(batch, owner, id, round + 1, decodeAttempt(encodeAttempt(record)));
+        this.#books.attempt(batch, owner, id, round + 1, record);
         const jobName = formatId(id);
         const log = { ...attempt, logId: `${jobName}-${round + 1}`, jobId: jobName, plugin, command, submittedBy };
         this.logs.push({ ...log, atUs: completedUs, block });
