@@ -88,6 +88,10 @@ export class GraphileWorker implements Peer {
     this.#runner = null;
   }
 
+  tidy(): Promise<void> {
+    return this.#postgres.vacuum();
+  }
+
   /** It is asked only when all have run, since counting its table costs. */
   async settled(): Promise<number> {
     if (this.#handled < this.#submitted) return this.#handled;

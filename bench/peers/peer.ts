@@ -29,6 +29,8 @@ export interface Peer {
   work(): Promise<void>;
   /** From now on they are not, until `work` is called again. */
   rest(): Promise<void>;
+  /** What its server would do by itself in an idle minute, after much work. */
+  tidy?(): Promise<void>;
   /** How many single jobs have been settled since the start. */
   settled(): number | Promise<number>;
   /** A run of three durable steps, one after the other. Resolves at its end. */

@@ -87,6 +87,10 @@ export class Boss implements Peer {
     await Promise.all(this.#loops.splice(0));
   }
 
+  tidy(): Promise<void> {
+    return this.#postgres.vacuum();
+  }
+
   settled(): number {
     return this.#settled;
   }

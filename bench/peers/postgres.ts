@@ -10,7 +10,13 @@ const debianRoot = '/usr/lib/postgresql';
 /** Above the defaults, which are for the smallest machines; what a commit means is untouched. */
 const settings = ['shared_buffers=256MB', 'max_wal_size=4GB', 'max_connections=100', 'listen_addresses='];
 
-export type Postgres = { readonly url: string; readonly version: string; stop(): Promise<void> };
+export type Postgres = {
+  readonly url: string;
+  readonly version: string;
+  /** What its autovacuum does, which looks once a minute. */
+  vacuum(): Promise<void>;
+  stop(): Promise<void>;
+};
 
 export async function startPostgres(directory: string): Promise<Postgres> {
   const user = serverUser();
@@ -22,14 +28,19 @@ export async function startPostgres(directory: string): Promise<Postgres> {
   const options = settings.flatMap(setting => ['-c', setting]);
   const server = new Server(program('postgres'), ['-D', data, '-k', directory, ...options], directory, as);
   const url = `postgres://bench@/postgres?host=${directory}`;
-  let version = '';
-  await server.ready(async () => {
+  const ask = async (query: string) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    version = (await client.query('show server_version')).rows[0].server_version.split(' ')[0];
+    const { rows } = await client.query(query);
     await client.end();
+    return rows;
+  };
+  let version = '';
+  await server.ready(async () => {
+    version = (await ask('show server_version'))[0].server_version.split(' ')[0];
   });
-  return { url, version, stop: () => server.stop('SIGINT') };
+  const vacuum = async () => void (await ask('vacuum (analyze)'));
+  return { url, version, vacuum, stop: () => server.stop('SIGINT') };
 }
 
 function program(name: string): string {

@@ -56,6 +56,7 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
   await peer.work();
   await settle(peer, before);
   await peer.rest();
+  await peer.tidy?.();
   const bulkRate = await rateOf(async () => {
     await peer.submitMany(plan.jobs);
     return plan.jobs;
@@ -65,6 +66,7 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
     await settle(peer, before + plan.jobs);
     return plan.jobs;
   });
+  await peer.tidy?.();
   const startUs: number[] = [];
   for (let n = 0; n < plan.samples; n++) {
     await pause(plan.pauseMs);
