@@ -1,4 +1,5 @@
 // Closing the gates: from then on jobs queue up and none runs.
+import type { Caller } from './caller.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
 import { type Stage, workers } from './stage.ts';
@@ -6,7 +7,10 @@ import { type Stage, workers } from './stage.ts';
 /** Threads and programs have places of their own. */
 export type Gate = 'gate' | 'program-gate';
 
-/** `threads`: how many places there are. They may have been closed and opened before. */
+/**
+ * `threads`: how many places there are. They may have been closed and opened before. Waits until nothing runs: a job that
+ * still did would come back from behind a gate, and be counted with those that queue up.
+ */
 export async function closeGates(
   service: Service,
   stage: Stage,
@@ -14,6 +18,7 @@ export async function closeGates(
   gate: Gate = 'gate',
 ): Promise<void> {
   const caller = service.caller();
+  await idle(caller);
   stage.renewGates();
   for (let held = 1; held <= threads; held++) {
     await caller.submit(`/plugin/${gate}/hold`, {});
@@ -23,4 +28,13 @@ export async function closeGates(
       what: `gate ${held} held`,
     });
   }
+}
+
+/** Resolves when nothing is queued and nothing runs. */
+export async function idle(caller: Caller): Promise<void> {
+  await until(async () => ((await caller.unsettled()) === 0 ? true : undefined), {
+    everyMs: 5,
+    withinMs: 120_000,
+    what: 'an idle service',
+  });
 }

@@ -73,7 +73,6 @@ export const plugins: Bench<Plugins> = {
 async function drainOf(service: Service, stage: Stage, plugin: string, jobs: number) {
   const caller = service.caller();
   await queue(service, plugin, Math.max(1, Math.round(jobs * warmupPart)));
-  await emptied(caller);
   await closeGates(service, stage, workers, plugin === 'noop' ? 'gate' : 'program-gate');
   const { samples } = await queue(service, plugin, jobs);
   const startMs = performance.now();

@@ -51,15 +51,6 @@ export async function emptied(caller: Caller): Promise<void> {
   });
 }
 
-/** Nothing is queued, and nothing runs: whoever closes the gates now finds no job of before behind them. */
-export async function idle(caller: Caller): Promise<void> {
-  await until(async () => ((await caller.unsettled()) === 0 ? true : undefined), {
-    everyMs: 5,
-    withinMs: 120_000,
-    what: 'an idle service',
-  });
-}
-
 export async function succeeded(caller: Caller, id: string): Promise<Job> {
   return until(
     async () => {

@@ -1,14 +1,14 @@
 // headgate's turn in the bench "peers": the work of the peers, over HTTP, with plugin code in the plugin host.
 
 import { callFan, fanPipeline, runFan } from '../fan-run.ts';
-import { closeGates } from '../gate.ts';
+import { closeGates, idle } from '../gate.ts';
 import { runJobs, runPipelines, threeSteps, threeStepsDone } from '../latency.ts';
 import { runLoad } from '../load/run.ts';
 import { hasWrk, runWrk } from '../load/wrk.ts';
 import type { Facts } from '../peers/peer.ts';
 import { fanoutRuns, type TurnFigures, type TurnPlan } from '../peers/turn.ts';
 import { median } from '../percentile.ts';
-import { drainQueue, idle, queueUp } from '../queue.ts';
+import { drainQueue, queueUp } from '../queue.ts';
 import type { Service } from '../service.ts';
 import type { Stage } from '../stage.ts';
 
@@ -23,7 +23,6 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
   const oneRate = await submitRate(service, plan.one, 1);
   const flightRate = await flightRateOf(service, stage, plan);
   stage.openGates();
-  await idle(service.caller());
   const { jobs, inFlight: connections } = plan;
   const drained = await drainQueue(service, stage, { path, jobs, connections, sampleEvery: jobs - 1 });
   const { requestUs } = await runJobs(service, plan.samples, plan.pauseMs);
