@@ -2,14 +2,13 @@
 import { atLeast, atMost, type Bench, type Metric } from './bench.ts';
 import { costMetrics } from './cost.ts';
 import { closeGates } from './gate.ts';
-import { runLoad } from './load/run.ts';
-import { hasWrk, runWrk } from './load/wrk.ts';
+import { runAccepting } from './load/accepting.ts';
+import { hasWrk, type WrkResult } from './load/wrk.ts';
 import { until } from './pause.ts';
 import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
 
 type Accept = { readonly connections: number; readonly seconds: number; readonly warmupSeconds: number };
-type Load = { readonly completed: number; readonly perS: number; readonly p50Us: number; readonly p99Us: number };
 
 const path = '/plugin/noop/run';
 
@@ -41,7 +40,7 @@ export const accept: Bench<Accept> = {
   },
 };
 
-type Phase = { readonly load: Load; readonly cost: readonly Metric[]; readonly work: unknown };
+type Phase = { readonly load: WrkResult; readonly cost: readonly Metric[]; readonly work: unknown };
 
 /** The plugin threads are held: what is measured is accepting. */
 async function acceptOnly(parameters: Accept, stage: Stage): Promise<Phase> {
@@ -79,22 +78,10 @@ async function acceptAndRun(parameters: Accept, stage: Stage): Promise<Phase> {
 }
 
 async function measure(service: Service, { connections, seconds, warmupSeconds }: Accept, stage: Stage) {
-  if (warmupSeconds > 0) await runClient(service, connections, warmupSeconds, stage);
+  const plan = { path, connections, directory: stage.directory };
+  if (warmupSeconds > 0) await runAccepting(service, { ...plan, seconds: warmupSeconds });
   const depth = await service.caller().queueDepth();
   const endStretch = service.stretch();
-  const load = await runClient(service, connections, seconds, stage);
-  if (load.completed === 0) throw new Error('nothing was accepted');
+  const load = await runAccepting(service, { ...plan, seconds });
   return { load: { ...load, before: depth }, cost: costMetrics([endStretch()], load.completed) };
-}
-
-async function runClient(service: Service, connections: number, seconds: number, stage: Stage): Promise<Load> {
-  if (hasWrk()) return runWrk(service, { path, connections, seconds, directory: stage.directory });
-  const result = await runLoad(service, {
-    path,
-    connections,
-    until: { kind: 'time', ms: seconds * 1000 },
-    expect: { status: 202, text: '"status":"queued"' },
-    sampleEvery: 0,
-  });
-  return { ...result, perS: (result.completed * 1000) / result.elapsedMs };
 }

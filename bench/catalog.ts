@@ -1,6 +1,7 @@
 // All benches, in the order in which they are listed and run.
 import { accept } from './accept.ts';
 import { backlog } from './backlog.ts';
+import { bare } from './bare.ts';
 import type { Bench } from './bench.ts';
 import { peers } from './compare/peers.ts';
 import { drain } from './drain.ts';
@@ -30,6 +31,7 @@ export const benches: readonly Bench[] = [
   sse,
   openapi,
   plugins,
+  bare,
   peers,
   scaleStored,
   scalePlugins,

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 const root = findRoot(dirname(fileURLToPath(import.meta.url)));
 
 export const loadFile = join(root, 'dist/bench/load/main.js');
+export const bareGatewayFile = join(root, 'dist/bench/bare/gateway.js');
 /** Code that the threads of a profiled service load first. */
 export const preloadFile = join(root, 'dist/bench/profile/preload.js');
 export const projectRoot = root;

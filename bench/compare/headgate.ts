@@ -3,8 +3,9 @@
 import { callFan, fanPipeline, runFan } from '../fan-run.ts';
 import { closeGates, idle } from '../gate.ts';
 import { runJobs, runPipelines, threeSteps, threeStepsDone } from '../latency.ts';
+import { runAccepting } from '../load/accepting.ts';
 import { runLoad } from '../load/run.ts';
-import { hasWrk, runWrk } from '../load/wrk.ts';
+import { hasWrk } from '../load/wrk.ts';
 import type { Facts } from '../peers/peer.ts';
 import { fanoutRuns, type TurnFigures, type TurnPlan } from '../peers/turn.ts';
 import { median } from '../percentile.ts';
@@ -78,18 +79,11 @@ async function submitRate(service: Service, jobs: number, connections: number): 
 /** Throws when fewer are queued than were answered. */
 async function flightRateOf(service: Service, stage: Stage, { inFlight, seconds }: TurnPlan): Promise<number> {
   const before = await service.caller().queueDepth();
-  const { completed, perS } = hasWrk()
-    ? await runWrk(service, { path, connections: inFlight, seconds, directory: stage.directory })
-    : await runBundled(service, inFlight, seconds);
+  const { directory } = stage;
+  const { completed, perS } = await runAccepting(service, { path, connections: inFlight, seconds, directory });
   const came = (await service.caller().queueDepth()) - before;
   if (came < completed) throw new Error(`${completed} were answered 202, and ${came} are queued`);
   return perS;
-}
-
-async function runBundled(service: Service, connections: number, seconds: number) {
-  const until = { kind: 'time', ms: seconds * 1000 } as const;
-  const result = await runLoad(service, { path, connections, until, expect: { status: 202 }, sampleEvery: 0 });
-  return { completed: result.completed, perS: (result.completed * 1000) / result.elapsedMs };
 }
 
 /** From just before the request to the end of the join: the median in µs. */

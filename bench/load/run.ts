@@ -1,11 +1,13 @@
 // Runs the load client in a process of its own, so that it shares no thread with what measures.
 import { spawn } from 'node:child_process';
 import { loadFile } from '../project.ts';
-import type { Service } from '../service.ts';
 import type { LoadPlan, LoadResult } from './plan.ts';
 
+/** Where load is sent to. */
+export type Loaded = { readonly url: URL; readonly token: string };
+
 /** Throws when a response was not as expected. */
-export async function runLoad(service: Service, plan: Omit<LoadPlan, 'url' | 'token'>): Promise<LoadResult> {
+export async function runLoad(service: Loaded, plan: Omit<LoadPlan, 'url' | 'token'>): Promise<LoadResult> {
   const whole: LoadPlan = { ...plan, url: service.url.href, token: service.token };
   const result = JSON.parse(await outputOf(process.execPath, [loadFile, JSON.stringify(whole)])) as LoadResult;
   if (Object.keys(result.refused).length > 0) {

@@ -2,9 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Service } from '../service.ts';
 import { numberText } from './request.ts';
-import { outputOf } from './run.ts';
+import { type Loaded, outputOf } from './run.ts';
 
 export type WrkPlan = {
   readonly path: string;
@@ -28,7 +27,7 @@ export function hasWrk(): boolean {
 }
 
 /** Throws when any response was not 2xx or 3xx, or a connection broke. */
-export async function runWrk(service: Service, plan: WrkPlan): Promise<WrkResult> {
+export async function runWrk(service: Loaded, plan: WrkPlan): Promise<WrkResult> {
   const script = join(plan.directory, 'wrk.lua');
   const body = JSON.stringify({ payload: { n: numberText(0) } });
   const asked = plan.read

@@ -53,6 +53,10 @@ const promised = {
       'bare_python_per_s',
     ],
   },
+  bare: {
+    work: '174368c08040381f',
+    metrics: ['bare_start_p50_us', 'run_p50_us_of_bare', 'runs_per_s', 'bare_accepted_per_s'],
+  },
   'scale-payload': {
     work: 'c3f4bf10b6b9928e',
     metrics: ['drained_per_s_100', 'accept_p99_1000000', 'accepted_mb_per_s_1000000', 'files_per_job_10000'],

@@ -1,0 +1,117 @@
+// Bench: the least gateway that could be made of the same parts, beside headgate: what socket, disk, process and threads leave to be gained.
+import { join } from 'node:path';
+import { BareGateway } from './bare/bare-gateway.ts';
+import type { Bench, Metric } from './bench.ts';
+import { closeGates, idle } from './gate.ts';
+import { runJobs, runPipelines, threeSteps, threeStepsDone } from './latency.ts';
+import { runAccepting } from './load/accepting.ts';
+import type { LoadPlan } from './load/plan.ts';
+import { type Loaded, runLoad } from './load/run.ts';
+import { hasWrk } from './load/wrk.ts';
+import { median } from './percentile.ts';
+import type { Service } from './service.ts';
+import type { Stage } from './stage.ts';
+
+type Bare = {
+  readonly rounds: number;
+  /** Jobs that warm up each of the two. */
+  readonly warmup: number;
+  readonly samples: number;
+  readonly pauseMs: number;
+  readonly runs: number;
+  /** That accept; a quarter as many run. */
+  readonly connections: number;
+  readonly seconds: number;
+};
+
+/** Times in µs, rates by second. */
+type Figures = { readonly start: number; readonly run: number; readonly runs: number; readonly accepted: number };
+type Round = { readonly least: Figures; readonly own: Figures & { readonly results: readonly unknown[] } };
+
+const path = '/plugin/noop/run';
+const names = {
+  start: { metric: 'start_p50_us', unit: 'us' },
+  run: { metric: 'run_p50_us', unit: 'us' },
+  runs: { metric: 'runs_per_s', unit: '1/s' },
+  accepted: { metric: 'accepted_per_s', unit: '1/s' },
+} as const;
+
+export const bare: Bench<Bare> = {
+  name: 'bare',
+  purpose: 'the least gateway of the same parts beside headgate: what the machine leaves to be gained',
+  limitMs: { smoke: 30_000, real: 180_000 },
+  parameters: {
+    smoke: { rounds: 1, warmup: 20, samples: 10, pauseMs: 1, runs: 10, connections: 8, seconds: 0.25 },
+    real: { rounds: 5, warmup: 10_000, samples: 300, pauseMs: 5, runs: 300, connections: 128, seconds: 3 },
+  },
+
+  async run(parameters: Bare, stage: Stage) {
+    const service = await stage.start({ pipelines: [threeSteps] });
+    const least = await BareGateway.start(join(stage.directory, 'bare'), service.token);
+    try {
+      await load(least, '/start', { until: { kind: 'requests', count: parameters.warmup }, status: 202 });
+      await load(service, path, { until: { kind: 'requests', count: parameters.warmup }, status: 202 });
+      const rounds: Round[] = [];
+      for (let round = 0; round < parameters.rounds; round++) {
+        rounds.push({
+          least: await leastFigures(least, parameters, stage),
+          own: await figures(service, parameters, stage),
+        });
+      }
+      await service.stop();
+      const metrics = Object.keys(names).flatMap(name => metricsOf(name as keyof Figures, rounds));
+      const work = rounds.map(({ own }) => own.results);
+      return { metrics, work, circumstances: { client: hasWrk() ? 'wrk' : 'bundled' } };
+    } finally {
+      await least.stop();
+    }
+  },
+};
+
+async function leastFigures(least: BareGateway, plan: Bare, { directory }: Stage): Promise<Figures> {
+  const { startUs } = await least.times('/start', plan.samples, 2 * plan.pauseMs);
+  const { answerUs } = await least.times('/steps', plan.runs, 0);
+  const runs = await load(least, '/steps', { ...atOnce(plan), status: 202 });
+  const { perS } = await runAccepting(least, { path: '/accept', ...plan, directory });
+  return { start: startUs.percentile(50), run: answerUs.percentile(50), runs, accepted: perS };
+}
+
+async function figures(service: Service, plan: Bare, stage: Stage): Promise<Round['own']> {
+  const { requestUs, results: single } = await runJobs(service, plan.samples, plan.pauseMs);
+  const { timesUs, results: alone } = await runPipelines(service, plan.runs);
+  const runs = await load(service, '/pipeline/three', { ...atOnce(plan), status: 200, text: threeStepsDone });
+  await closeGates(service, stage);
+  const { perS } = await runAccepting(service, { path, ...plan, directory: stage.directory });
+  stage.openGates();
+  await idle(service.caller());
+  const results = [single, alone];
+  return { start: requestUs.percentile(50), run: timesUs.percentile(50), runs, accepted: perS, results };
+}
+
+function atOnce({ connections, seconds }: Bare) {
+  return { connections: connections / 4, until: { kind: 'time', ms: seconds * 1000 } } as const;
+}
+
+type Load = Pick<LoadPlan, 'until'> & {
+  readonly connections?: number;
+  readonly status: number;
+  readonly text?: string;
+};
+
+/** How many were answered a second. */
+async function load(service: Loaded, at: string, { until, connections = 32, ...expect }: Load): Promise<number> {
+  const { completed, elapsedMs } = await runLoad(service, { path: at, connections, until, expect, sampleEvery: 0 });
+  return (completed * 1000) / elapsedMs;
+}
+
+/** Medians of the rounds; `of_bare` is 100 % where nothing is left to be gained. */
+function metricsOf(name: keyof Figures, rounds: readonly Round[]): Metric[] {
+  const { metric, unit } = names[name];
+  const isTime = unit === 'us';
+  const parts = rounds.map(({ least, own }) => (isTime ? least[name] / own[name] : own[name] / least[name]));
+  return [
+    { name: `bare_${metric}`, value: median(rounds.map(({ least }) => least[name])), unit },
+    { name: metric, value: median(rounds.map(({ own }) => own[name])), unit },
+    { name: `${metric}_of_bare`, value: 100 * median(parts), unit: '%' },
+  ];
+}

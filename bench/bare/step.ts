@@ -1,0 +1,7 @@
+// What a thread of the bare gateway's host runs: it notes the moment, and is done.
+import { nowUs } from '../moment.ts';
+import type { Begun, Steps } from './protocol.ts';
+
+export function runSteps(steps: Steps): Begun {
+  return steps.map(id => [id, nowUs()] as const);
+}

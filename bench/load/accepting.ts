@@ -1,0 +1,16 @@
+// Requests of one body from many connections for a time, each acknowledged: by wrk when it is installed, else by the client here.
+import { type Loaded, runLoad } from './run.ts';
+import { hasWrk, runWrk, type WrkPlan, type WrkResult } from './wrk.ts';
+
+/** Throws when any was answered otherwise, or none. */
+export async function runAccepting(service: Loaded, plan: Omit<WrkPlan, 'read'>): Promise<WrkResult> {
+  const result = hasWrk() ? await runWrk(service, plan) : await runBundled(service, plan);
+  if (result.completed === 0) throw new Error('nothing was accepted');
+  return result;
+}
+
+async function runBundled(service: Loaded, { path, connections, seconds }: Omit<WrkPlan, 'read'>): Promise<WrkResult> {
+  const until = { kind: 'time', ms: seconds * 1000 } as const;
+  const result = await runLoad(service, { path, connections, until, expect: { status: 202 }, sampleEvery: 0 });
+  return { ...result, perS: (result.completed * 1000) / result.elapsedMs };
+}
