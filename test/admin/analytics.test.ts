@@ -1,7 +1,7 @@
 // GET /analytics/queue and /analytics/summary: what waits and runs now, and the last day in figures.
 import { expect, test } from 'vitest';
 import { BusyMeter, busyWindowUs } from '../../actors/job/busy.ts';
-import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { type Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo, failing, step, worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 
@@ -54,26 +54,26 @@ test('what runs, waits, is delayed and dead is counted, and running jobs are nam
   gateway.open('all');
 });
 
-test('at most 100 running jobs are named', async () => {
-  const gateway = await startGateway({ plugins: { worker, echo } });
-  for (let i = 0; i < 3; i++) await gateway.finished('worker/handle');
-  await Promise.all(Array.from({ length: 300 }, () => gateway.submit('worker/handle', { gate: 'all' })));
-  const { active_jobs: active, running_count: running } = await queue(gateway);
-  expect((active as readonly object[]).length).toBe(Math.min(100, Number(running)));
-  gateway.open('all');
-});
+const busy = shareGateway({ plugins: { worker, echo } });
 
 test('utilization grows while a worker is busy', async () => {
-  const gateway = await startGateway({ plugins: { worker } });
-  await gateway.submit('worker/handle', { gate: 'all' });
-  await gateway.noted('start');
-  const before = Number((await queue(gateway))['utilization']);
+  const id = await busy.submit('worker/handle', { gate: 'one' });
+  await busy.noted('start', id);
+  const before = Number((await queue(busy))['utilization']);
   const after = await until('it has grown', async () => {
-    const now = Number((await queue(gateway))['utilization']);
+    const now = Number((await queue(busy))['utilization']);
     return now > before && now;
   });
   expect(after).toBeLessThan(0.5);
-  gateway.open('all');
+  busy.open('one');
+});
+
+test('at most 100 running jobs are named', async () => {
+  for (let i = 0; i < 3; i++) await busy.finished('worker/handle');
+  await Promise.all(Array.from({ length: 300 }, () => busy.submit('worker/handle', { gate: 'all' })));
+  const { active_jobs: active, running_count: running } = await queue(busy);
+  expect((active as readonly object[]).length).toBe(Math.min(100, Number(running)));
+  busy.open('all');
 });
 
 test('the summary has all six statuses, runs too, and outlives a kill', async () => {

@@ -1,6 +1,6 @@
 // Plugin code that misbehaves: the service stays up, each such job gets its outcome, and all others finish.
 import { expect, test } from 'vitest';
-import { type LogLine, startGateway } from './gateway.ts';
+import { type LogLine, shareGateway, startGateway } from './gateway.ts';
 import { journal, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -39,40 +39,39 @@ export async function handle(request) {
 `;
 const commands = ['loop', 'exit', 'kill', 'kill_service', 'abort', 'stray', 'fill'] as const;
 
-const settings = (attempts: number) => ({
+const timeouts = Object.fromEntries(commands.map(name => [name, name === 'fill' ? '20s' : '500ms']));
+const retry = (attempts: number) => ({ max_attempts: attempts, backoff_base: '1ms' });
+/** One service lives through all of it. */
+const shared = shareGateway({
   plugins: { evil, good },
   instances: {
-    evil: {
-      timeouts: Object.fromEntries(commands.map(name => [name, name === 'fill' ? '20s' : '500ms'])),
-      retry: { max_attempts: attempts, backoff_base: '1ms' },
-    },
-    good: { retry: { max_attempts: 2, backoff_base: '1ms' } },
+    evil: { timeouts, retry: retry(2) },
+    evil_once: { uses: 'evil', retry: retry(1) },
+    good: { retry: retry(2) },
   },
 });
 
 test.each(commands)('code that does %s costs its own job, and nobody else an attempt', async command => {
-  const gateway = await startGateway(settings(2));
-  const before = await Promise.all([1, 2, 3, 4, 5, 6].map(n => gateway.submit('good/handle', { n })));
-  const bad = await gateway.submit(`evil/${command}`);
-  const after = await Promise.all([7, 8, 9].map(n => gateway.submit('good/handle', { n })));
-  expect(await gateway.settled(bad)).toMatchObject({ status: 'dead', attempt: 2, last_error: expect.any(String) });
+  const before = await Promise.all([1, 2, 3, 4, 5, 6].map(n => shared.submit('good/handle', { n })));
+  const bad = await shared.submit(`evil/${command}`);
+  const after = await Promise.all([7, 8, 9].map(n => shared.submit('good/handle', { n })));
+  expect(await shared.settled(bad)).toMatchObject({ status: 'dead', attempt: 2, last_error: expect.any(String) });
   for (const id of [...before, ...after]) {
-    expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await shared.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   }
-  expect(await gateway.finished('good/handle')).toMatchObject({ status: 'succeeded', attempt: 1 });
-  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok', queue_depth: 0 });
+  expect(await shared.finished('good/handle')).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect((await shared.call('GET', '/healthz')).body).toMatchObject({ status: 'ok', queue_depth: 0 });
 });
 
 test('many that take the host down at once each get their outcome, and all others finish', async () => {
-  const gateway = await startGateway(settings(1));
   const all = await Promise.all(
     Array.from({ length: 60 }, async (_, i) => {
       const isBad = i % 12 === 5;
-      return { id: await gateway.submit(isBad ? 'evil/kill' : 'good/handle'), isBad };
+      return { id: await shared.submit(isBad ? 'evil_once/kill' : 'good/handle'), isBad };
     }),
   );
   for (const { id, isBad } of all) {
-    expect(await gateway.settled(id)).toMatchObject({ status: isBad ? 'failed' : 'succeeded', attempt: 1 });
+    expect(await shared.settled(id)).toMatchObject({ status: isBad ? 'failed' : 'succeeded', attempt: 1 });
   }
 });
 
@@ -120,6 +119,8 @@ function mainHosts(log: readonly LogLine[]): number[] {
 }
 
 test('memory within reason is no offence', async () => {
-  const gateway = await startGateway(settings(1));
-  expect(await gateway.finished('evil/buffers')).toMatchObject({ status: 'succeeded', result: { result: { mb: 64 } } });
+  expect(await shared.finished('evil_once/buffers')).toMatchObject({
+    status: 'succeeded',
+    result: { result: { mb: 64 } },
+  });
 });

@@ -1,6 +1,6 @@
 // Who runs beside whom: parallelism, plugins that are not safe beside themselves, and fair turns between plugins.
 import { expect, test } from 'vitest';
-import { type Note, startGateway } from './gateway.ts';
+import { type Note, shareGateway, startGateway } from './gateway.ts';
 import { echo, journal, worker } from './sources.ts';
 import { until } from './until.ts';
 
@@ -24,40 +24,56 @@ export async function handle(request) {
 `;
 const thirty = Array.from({ length: 30 }, (_, i) => i);
 
+const shared = shareGateway({
+  service: { max_workers: 3 },
+  plugins: { worker, alone: { code: brief, concurrency_safe: false } },
+  instances: {
+    bounded: { uses: 'worker', parallelism: 2 },
+    flood: { uses: 'worker' },
+    other: { uses: 'alone' },
+    third: { uses: 'alone' },
+  },
+});
+
+/** What these jobs have noted, once all of them have ended. */
+async function notesOf(ids: readonly string[]): Promise<Note[]> {
+  await Promise.all(ids.map(id => shared.settled(id)));
+  return shared.journal().filter(({ job }) => ids.includes(job));
+}
+
 test('parallelism bounds how many jobs of a plugin run at once', async () => {
-  const gateway = await startGateway({
-    service: { max_workers: 4 },
-    plugins: { worker },
-    instances: { worker: { parallelism: 2 } },
-  });
-  const ids = await Promise.all(thirty.map(() => gateway.submit('worker/handle', { gate: 'all' })));
-  await gateway.noted('start', 2);
-  gateway.open('all');
-  await Promise.all(ids.map(id => gateway.settled(id)));
-  expect(gateway.journal()).toHaveLength(60);
-  expect(mostAtOnce(gateway.journal())).toBe(2);
+  const ids = await Promise.all(thirty.map(() => shared.submit('bounded/handle', { gate: 'bounded' })));
+  await until('two run', () => shared.journal().filter(({ job }) => ids.includes(job)).length >= 2);
+  shared.open('bounded');
+  const notes = await notesOf(ids);
+  expect(notes).toHaveLength(60);
+  expect(mostAtOnce(notes)).toBe(2);
 });
 
 test('without parallelism a plugin may use every worker', async () => {
-  const gateway = await startGateway({ service: { max_workers: 3 }, plugins: { worker } });
-  const ids = await Promise.all(thirty.slice(0, 5).map(() => gateway.submit('worker/handle', { gate: 'all' })));
-  await gateway.noted('start', 3);
-  gateway.open('all');
-  await Promise.all(ids.map(id => gateway.settled(id)));
-  expect(mostAtOnce(gateway.journal())).toBe(3);
+  const ids = await Promise.all(thirty.slice(0, 5).map(() => shared.submit('worker/handle', { gate: 'free' })));
+  await until('three run', () => shared.journal().filter(({ job }) => ids.includes(job)).length >= 3);
+  shared.open('free');
+  expect(mostAtOnce(await notesOf(ids))).toBe(3);
 });
 
 test('never two jobs at once of a plugin that is not concurrency_safe, over all its instances', async () => {
-  const gateway = await startGateway({
-    service: { max_workers: 3 },
-    plugins: { alone: { code: brief, concurrency_safe: false } },
-    instances: { other: { uses: 'alone' }, third: { uses: 'alone' } },
-  });
   const instances = ['alone', 'other', 'third'];
-  const ids = await Promise.all(thirty.map(i => gateway.submit(`${instances[i % 3]}/handle`)));
-  await Promise.all(ids.map(id => gateway.settled(id)));
-  expect(gateway.journal()).toHaveLength(60);
-  expect(mostAtOnce(gateway.journal())).toBe(1);
+  const notes = await notesOf(await Promise.all(thirty.map(i => shared.submit(`${instances[i % 3]}/handle`))));
+  expect(notes).toHaveLength(60);
+  expect(mostAtOnce(notes)).toBe(1);
+});
+
+test('a flood of one plugin does not delay the job of another', async () => {
+  const held = await Promise.all([1, 2, 3].map(() => shared.submit('flood/handle', { gate: 'start' })));
+  for (const id of held) await shared.noted('start', id);
+  const flood = await Promise.all(Array.from({ length: 600 }, () => shared.submit('flood/handle', { gate: 'flood' })));
+  const single = await shared.submit('worker/handle');
+  shared.open('start');
+  // Behind what the three threads hold: it ends although nothing of the flood that waits before it can.
+  expect(await shared.settled(single)).toMatchObject({ status: 'succeeded' });
+  shared.open('flood');
+  await Promise.all([...held, ...flood].map(id => shared.settled(id)));
 });
 
 test('never two at once either when a neighbour takes the host down', async () => {
@@ -115,16 +131,3 @@ function overlaps(notes: readonly Note[]): Note[] {
   }
   return found;
 }
-
-test('a flood of one plugin does not delay the job of another', async () => {
-  const gateway = await startGateway({ service: { max_workers: 2 }, plugins: { worker, flood: worker } });
-  const held = await Promise.all([1, 2].map(() => gateway.submit('flood/handle', { gate: 'start' })));
-  await gateway.noted('start', 2);
-  const flood = await Promise.all(Array.from({ length: 600 }, () => gateway.submit('flood/handle', { gate: 'flood' })));
-  const single = await gateway.submit('worker/handle');
-  gateway.open('start');
-  // Behind what the two threads hold: it ends although nothing of the flood that waits before it can.
-  expect(await gateway.settled(single)).toMatchObject({ status: 'succeeded' });
-  gateway.open('flood');
-  await Promise.all([...held, ...flood].map(id => gateway.settled(id)));
-});

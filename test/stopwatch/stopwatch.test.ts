@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { percentileErrorMax } from '../../actors/index/histogram.ts';
 import { everythingToken } from '../gateway/configuration.ts';
-import { type Gateway, type Job, startGateway } from '../gateway/gateway.ts';
+import { type Job, shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 
 const plugins = {
@@ -16,7 +16,25 @@ export async function handle({ event }, { span }) {
 export const quick = () => ({});
 export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
 };
-const pipelines = [{ name: 'line', on: 'go', steps: [{ id: 'first', uses: 'waiter' }, { uses: 'waiter.quick' }] }];
+const tests = ['timed', 'stepped', 'spanned', 'kept', 'bounded'];
+const line = (name: string) => ({ name, on: name, steps: [{ id: 'first', uses: name }, { uses: `${name}.quick` }] });
+const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
+const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `token-${name}`, scopes });
+/** Each test has an instance of its own, and a pipeline over it, by the same name: nothing else counts there. */
+const gateway = shareGateway({
+  plugins,
+  instances: Object.fromEntries(tests.map(name => [name, { uses: 'waiter' }])),
+  pipelines: tests.map(line),
+  api: {
+    auth: {
+      tokens: [
+        { name: 'test', token: everythingToken, scopes: ['*'] },
+        scoped('seeing', ['jobs:status:ro', 'jobs:result:ro']),
+        ...scopes.map(scope => scoped(scope, [scope])),
+      ],
+    },
+  },
+});
 
 type Figures = { readonly sample_count: number; readonly [figure: string]: number };
 type Shown = Figures & {
@@ -26,8 +44,8 @@ type Shown = Figures & {
 };
 type Watch = { readonly steps: readonly Shown[]; readonly [field: string]: unknown };
 
-async function stopwatch(gateway: Gateway, query = '', token = everythingToken): Promise<Watch> {
-  const { status, body } = await gateway.call('GET', `/stopwatch/waiter${query}`, undefined, { token });
+async function stopwatch(path: string, token = everythingToken): Promise<Watch> {
+  const { status, body } = await gateway.call('GET', `/stopwatch/${path}`, undefined, { token });
   expect(status).toBe(200);
   return body as unknown as Watch;
 }
@@ -37,9 +55,9 @@ function stepOf(watch: Watch, step: string): Shown {
 }
 
 /** The figures once so many runs of the step are counted. */
-function counted(gateway: Gateway, step: string, count: number, query = ''): Promise<Watch> {
+function counted(path: string, step: string, count: number): Promise<Watch> {
   return until(`${count} samples of ${step}`, async () => {
-    const watch = await stopwatch(gateway, query);
+    const watch = await stopwatch(path);
     return stepOf(watch, step).sample_count >= count ? watch : null;
   });
 }
@@ -68,11 +86,10 @@ function expectExact(shown: Shown, values: readonly number[]): void {
 }
 
 test('queue, run and total of a command are those of the job records, within the error of the buckets', async () => {
-  const gateway = await startGateway({ plugins });
   const ids: string[] = [];
-  for (let n = 0; n < 60; n++) ids.push(await gateway.submit('waiter/handle', { ms: n % 7 }));
+  for (let n = 0; n < 60; n++) ids.push(await gateway.submit('timed/handle', { ms: n % 7 }));
   const jobs: Job[] = await Promise.all(ids.map(id => gateway.settled(id)));
-  const watch = await counted(gateway, 'handle.run', jobs.length);
+  const watch = await counted('timed', 'handle.run', jobs.length);
   const times = jobs.map(job => [us(job.created_at), us(job.started_at), us(job.completed_at)] as const);
   expectExact(
     stepOf(watch, 'handle.queue'),
@@ -89,20 +106,19 @@ test('queue, run and total of a command are those of the job records, within the
 });
 
 test('every command and pipeline step is a step; the trend has 24 buckets; failures count too', async () => {
-  const gateway = await startGateway({ plugins, pipelines });
-  await gateway.ran('line', { ms: 3 });
-  await gateway.finished('waiter/fail');
-  const watch = await counted(gateway, 'fail.run', 1);
-  expect(watch).toMatchObject({ plugin: 'waiter', window: '24h' });
+  await gateway.ran('stepped', { ms: 3 });
+  await gateway.finished('stepped/fail');
+  const watch = await counted('stepped', 'fail.run', 1);
+  expect(watch).toMatchObject({ plugin: 'stepped', window: '24h' });
   expect(Date.parse(String(watch['captured_at']))).toBeGreaterThan(Date.now() - 60_000);
   const counts = Object.fromEntries(watch.steps.map(({ step, sample_count }) => [step, sample_count]));
   const of = (command: string, count: number) => ['queue', 'run', 'total'].map(what => [`${command}.${what}`, count]);
   expect(counts).toEqual({
     ...Object.fromEntries([...of('handle', 1), ...of('quick', 1), ...of('fail', 1)]),
-    'line/first': 1,
-    'line/2': 1,
+    'stepped/first': 1,
+    'stepped/2': 1,
   });
-  const first = stepOf(watch, 'line/first');
+  const first = stepOf(watch, 'stepped/first');
   expect(first.trend_p95_ms).toHaveLength(24);
   expect(first.trend_p95_ms.slice(0, 23)).toEqual(Array(23).fill(0));
   expect(first.trend_p95_ms[23]).toBe(first['p95_ms']);
@@ -110,53 +126,41 @@ test('every command and pipeline step is a step; the trend has 24 buckets; failu
 });
 
 test('spans stand in their steps, for those who may see results', async () => {
-  const scopes = ['jobs:status:ro'];
-  const tokens = [
-    { name: 'test', token: everythingToken, scopes: ['*'] },
-    { name: 'blind', token: 'token-blind', scopes },
-    { name: 'seeing', token: 'token-seeing', scopes: [...scopes, 'jobs:result:ro'] },
-  ];
-  const gateway = await startGateway({ plugins, pipelines, api: { auth: { tokens } } });
-  await gateway.ran('line', { ms: 5 });
-  const watch = await counted(gateway, 'quick.run', 1, '?include_subs=true');
-  for (const step of ['handle.run', 'line/first']) {
+  await gateway.ran('spanned', { ms: 5 });
+  const watch = await counted('spanned?include_subs=true', 'quick.run', 1);
+  for (const step of ['handle.run', 'spanned/first']) {
     expect(stepOf(watch, step).subs).toMatchObject([{ name: 'nap', sample_count: 1 }]);
     expect(stepOf(watch, step).subs![0]!['p50_us']).toBeGreaterThan(4_000);
   }
   expect(stepOf(watch, 'quick.run').subs).toEqual([]);
-  const blind = await stopwatch(gateway, '?include_subs=true', 'token-blind');
+  const blind = await stopwatch('spanned?include_subs=true', 'token-jobs:status:ro');
   expect(blind['subs_unavailable']).toBe('insufficient_scope');
   expect(JSON.stringify(blind)).not.toContain('nap');
-  expect(stepOf(await stopwatch(gateway, '?include_subs=true', 'token-seeing'), 'handle.run').subs).toHaveLength(1);
-  expect(stepOf(await stopwatch(gateway), 'handle.run')).not.toHaveProperty('subs');
+  expect(stepOf(await stopwatch('spanned?include_subs=true', 'token-seeing'), 'handle.run').subs).toHaveLength(1);
+  expect(stepOf(await stopwatch('spanned'), 'handle.run')).not.toHaveProperty('subs');
 });
 
 test('what was measured is kept over restarts, and counted once', async () => {
-  const gateway = await startGateway({ plugins });
-  for (let n = 0; n < 5; n++) await gateway.finished('waiter/quick');
-  const before = await counted(gateway, 'quick.run', 5);
+  for (let n = 0; n < 5; n++) await gateway.finished('kept/quick');
+  const before = await counted('kept', 'quick.run', 5);
   await gateway.restart();
-  expect(stepOf(await counted(gateway, 'quick.run', 5), 'quick.run')).toEqual(stepOf(before, 'quick.run'));
-  await gateway.finished('waiter/quick');
-  expect(stepOf(await counted(gateway, 'quick.run', 6), 'quick.run').sample_count).toBe(6);
+  expect(stepOf(await counted('kept', 'quick.run', 5), 'quick.run')).toEqual(stepOf(before, 'quick.run'));
+  await gateway.finished('kept/quick');
+  expect(stepOf(await counted('kept', 'quick.run', 6), 'quick.run').sample_count).toBe(6);
 });
 
 test('since bounds the window, to the minute', async () => {
-  const gateway = await startGateway({ plugins });
-  await gateway.finished('waiter/quick');
-  await counted(gateway, 'quick.run', 1);
+  await gateway.finished('bounded/quick');
+  await counted('bounded', 'quick.run', 1);
   const later = new Date(Date.now() + 120_000).toISOString();
   const old = new Date(Date.now() - 90 * 60_000).toISOString();
-  expect(await stopwatch(gateway, `?since=${old}`)).toMatchObject({ window: '90m' });
-  expect(stepOf(await stopwatch(gateway, `?since=${later}`), 'quick.run').sample_count).toBe(0);
-  const { status, body } = await gateway.call('GET', '/stopwatch/waiter?since=yesterday');
+  expect(await stopwatch(`bounded?since=${old}`)).toMatchObject({ window: '90m' });
+  expect(stepOf(await stopwatch(`bounded?since=${later}`), 'quick.run').sample_count).toBe(0);
+  const { status, body } = await gateway.call('GET', '/stopwatch/bounded?since=yesterday');
   expect([status, body['detail']]).toEqual([400, expect.stringContaining('"since"')]);
 });
 
 test('404 for an unknown plugin; needs jobs:status:ro, jobs:rw or *', async () => {
-  const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
-  const tokens = scopes.map(scope => ({ name: scope, token: `token-${scope}`, scopes: [scope] }));
-  const gateway = await startGateway({ plugins, api: { auth: { tokens } } });
   const status = async (scope: string, plugin: string) =>
     (await gateway.call('GET', `/stopwatch/${plugin}`, undefined, { token: `token-${scope}` })).status;
   expect(await Promise.all(scopes.map(scope => status(scope, 'waiter')))).toEqual([200, 200, 403, 403]);

@@ -1,6 +1,6 @@
 // GET /topology: outputs from manifests, inputs from pipelines and webhooks, signals between them.
 import { expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { shareGateway } from '../gateway/gateway.ts';
 
 const handle = 'export const handle = () => ({});';
 
@@ -15,14 +15,17 @@ type Shown = {
   readonly signals: readonly { name: string; producers: object[]; consumers: object[] }[];
 };
 
-async function topology(gateway: Gateway): Promise<Shown> {
+/** Each test loads the configuration that it speaks of. */
+const gateway = shareGateway({ plugins: {} });
+
+async function topology(): Promise<Shown> {
   const { status, body } = await gateway.call('GET', '/topology');
   expect(status).toBe(200);
   return body as unknown as Shown;
 }
 
 test('outputs are what manifests declare, inputs are the trigger or the upstream event of a step', async () => {
-  const gateway = await startGateway({
+  await gateway.reload({
     plugins: { finder: plugin(['packages.found', 'packages.none']), inspector: plugin(), reporter: plugin() },
     pipelines: [
       {
@@ -32,7 +35,7 @@ test('outputs are what manifests declare, inputs are the trigger or the upstream
       },
     ],
   });
-  const { captured_at, plugins, signals } = await topology(gateway);
+  const { captured_at, plugins, signals } = await topology();
   expect(Date.parse(captured_at)).toBeGreaterThan(Date.now() - 60_000);
   const command = 'handle';
   expect(plugins).toEqual([
@@ -64,7 +67,7 @@ test('outputs are what manifests declare, inputs are the trigger or the upstream
 });
 
 test('follows splits, joins, conditions, calls and hooks', async () => {
-  const gateway = await startGateway({
+  await gateway.reload({
     plugins: { a: plugin(['a.done']), b: plugin(), c: plugin(), d: plugin(), e: plugin() },
     pipelines: [
       {
@@ -81,7 +84,7 @@ test('follows splits, joins, conditions, calls and hooks', async () => {
       { name: 'alarm', on_hook: 'job.failed', steps: [{ uses: 'e' }] },
     ],
   });
-  const { plugins } = await topology(gateway);
+  const { plugins } = await topology();
   const inputs = Object.fromEntries(
     plugins.map(({ name, inputs }) => [name, inputs.map(wire => (wire as { signal: string }).signal)]),
   );
@@ -97,7 +100,7 @@ test('follows splits, joins, conditions, calls and hooks', async () => {
 test('needs plugin:catalog:ro, plugin:rw or *', async () => {
   const scopes = ['plugin:catalog:ro', 'plugin:rw', 'plugin:ro', 'jobs:rw', 'events:rw'];
   const tokens = scopes.map(scope => ({ name: scope, token: `token-${scope}`, scopes: [scope] }));
-  const gateway = await startGateway({ plugins: { a: plugin() }, api: { auth: { tokens } } });
+  await gateway.reload({ plugins: { a: plugin() }, api: { auth: { tokens } } });
   const statuses = scopes.map(
     async scope => (await gateway.call('GET', '/topology', undefined, { token: `token-${scope}` })).status,
   );
@@ -106,7 +109,7 @@ test('needs plugin:catalog:ro, plugin:rw or *', async () => {
 });
 
 test('a reload shows at once', async () => {
-  const gateway = await startGateway({ plugins: { a: plugin() } });
+  await gateway.reload({ plugins: { a: plugin() } });
   await gateway.reload({ plugins: { a: plugin(), b: plugin(['b.done']) } });
-  expect((await topology(gateway)).plugins.map(({ name }) => name)).toEqual(['a', 'b']);
+  expect((await topology()).plugins.map(({ name }) => name)).toEqual(['a', 'b']);
 });
