@@ -19,7 +19,7 @@ import { type InnerMessage, startJobActor } from './job/actor.ts';
 import { Gauges } from './job/gauges.ts';
 import { Idempotency } from './job/idempotency.ts';
 import type { Refusal, SubmitReply } from './job/protocol.ts';
-import { runtimesOf, type SlotName } from './job/slot.ts';
+import type { Slot } from './job/slot.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
 import type { Begun } from './pipeline/protocol.ts';
 import { startVaultActor, type VaultActor } from './vault/actor.ts';
@@ -163,7 +163,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       nowMs: Math.floor(clock.nowUs() / 1000),
       self: toSelf,
       deliver: vault.deliver,
-      startHost: (name, threads) => openHost(name, threads, toSelf),
+      startHost: slot => openHost(slot, toSelf),
       alarm(atUs) {
         clearTimeout(alarm);
         if (atUs === null) return;
@@ -209,11 +209,11 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     });
   }
 
-  function openHost(name: SlotName, threads: number, toSelf: (message: InnerMessage) => void): PluginHost {
+  function openHost({ name, threads, runtimes }: Slot, toSelf: (message: InnerMessage) => void): PluginHost {
     const host = startHost({
       name,
       threads,
-      runtimes: runtimesOf[name],
+      runtimes,
       clock,
       runDirectory: `${config.state.path}/run`,
       envPassthrough: config.service.pluginEnvPassthrough,

@@ -4,8 +4,8 @@ import { until } from './pause.ts';
 import type { Service } from './service.ts';
 import { type Stage, workers } from './stage.ts';
 
-/** Threads and programs have places of their own. */
-export type Gate = 'gate' | 'program-gate';
+/** Threads, programs and persistent processes have places of their own. */
+export type Gate = 'gate' | 'program-gate' | 'persistent-gate';
 
 /**
  * `threads`: how many places there are. They may have been closed and opened before. Waits until nothing runs: a job that

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { atLeast, type Bench, type Metric } from './bench.ts';
 import type { Caller, Job } from './caller.ts';
-import { closeGates } from './gate.ts';
+import { closeGates, type Gate } from './gate.ts';
 import { runLoad } from './load/run.ts';
 import { momentUs } from './moment.ts';
 import { until } from './pause.ts';
@@ -38,18 +38,18 @@ export const plugins: Bench<Plugins> = {
   async run({ workerJobs, persistentJobs, shJobs, pythonJobs, singles }: Plugins, stage: Stage) {
     const service = await stage.start();
     const kinds = [
-      { plugin: 'noop', jobs: workerJobs, perSMin: 120_000 },
-      { plugin: 'persistent-python', jobs: persistentJobs, perSMin: 25_000 },
-      { plugin: 'persistent-node', jobs: persistentJobs, perSMin: 25_000 },
-      { plugin: 'each-sh', jobs: shJobs },
-      { plugin: 'each-python', jobs: pythonJobs },
-    ];
+      { plugin: 'noop', gate: 'gate', jobs: workerJobs, perSMin: 120_000 },
+      { plugin: 'persistent-python', gate: 'persistent-gate', jobs: persistentJobs, perSMin: 25_000 },
+      { plugin: 'persistent-node', gate: 'persistent-gate', jobs: persistentJobs, perSMin: 25_000 },
+      { plugin: 'each-sh', gate: 'program-gate', jobs: shJobs },
+      { plugin: 'each-python', gate: 'program-gate', jobs: pythonJobs },
+    ] as const;
     const metrics: Metric[] = [];
     const work: unknown[] = [];
-    for (const { plugin, jobs, perSMin } of kinds) {
+    for (const { plugin, gate, jobs, ...aim } of kinds) {
       const name = (plugin === 'noop' ? 'worker' : plugin).replace('-', '_');
-      const { perS, last } = await drainOf(service, stage, plugin, jobs);
-      const target = perSMin === undefined ? {} : { target: atLeast(perSMin) };
+      const { perS, last } = await drainOf(service, stage, plugin, gate, jobs);
+      const target = 'perSMin' in aim ? { target: atLeast(aim.perSMin) } : {};
       metrics.push({ name: `${name}_per_s`, value: perS, unit: '1/s', ...target });
       metrics.push({ name: `${name}_p50_us`, value: await singleUs(service.caller(), plugin, singles), unit: 'us' });
       work.push([plugin, jobs, last]);
@@ -59,7 +59,8 @@ export const plugins: Bench<Plugins> = {
       ['sh', 'each-sh/main.sh', shJobs],
       ['python', 'each-python/main.py', pythonJobs],
     ] as const) {
-      const bare = await spawnLoop(join(pluginRoot, file), requestOf(1), jobs, workers);
+      const program = join(pluginRoot, file);
+      const bare = await spawnLoop({ program, request: requestOf(1), count: jobs, atOnce: workers });
       const percent = (100 * perS(`each_${name}_per_s`)) / bare;
       metrics.push({ name: `bare_${name}_per_s`, value: bare, unit: '1/s' });
       metrics.push({ name: `each_${name}_of_bare`, value: percent, unit: '%', target: atLeast(85) });
@@ -70,10 +71,10 @@ export const plugins: Bench<Plugins> = {
 };
 
 /** All are queued while the gates are closed. */
-async function drainOf(service: Service, stage: Stage, plugin: string, jobs: number) {
+async function drainOf(service: Service, stage: Stage, plugin: string, gate: Gate, jobs: number) {
   const caller = service.caller();
   await queue(service, plugin, Math.max(1, Math.round(jobs * warmupPart)));
-  await closeGates(service, stage, workers, plugin === 'noop' ? 'gate' : 'program-gate');
+  await closeGates(service, stage, workers, gate);
   const { samples } = await queue(service, plugin, jobs);
   const startMs = performance.now();
   stage.openGates();

@@ -68,6 +68,7 @@ export class Stage {
         // Nothing may end a gate but its opening.
         gate: { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
         'program-gate': { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
+        'persistent-gate': { config: { directory: this.#gates }, timeouts: { hold: '24h' } },
         ...instances,
       },
       pipelines,

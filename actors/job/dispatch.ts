@@ -6,14 +6,28 @@ import type { ClosedDelivery, Deliver } from '../vault/protocol.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
+import type { Lane } from './lane.ts';
 import type { OpenBlock } from './open.ts';
 import { failOrphans } from './orphans.ts';
 import { settleTask } from './settle.ts';
-import { emptySlot, hasPlace, isShort, runtimesOf, type Slot, type SlotName, slotOf } from './slot.ts';
-import { LaneTurns } from './turns.ts';
+import {
+  framesIn,
+  isShort,
+  mainSlot,
+  persistentSlot,
+  placeFor,
+  programSlots,
+  quarantineSlot,
+  type Slot,
+  type SlotName,
+} from './slot.ts';
+import { isFull, LaneTurns } from './turns.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
-export type StartHost = (name: SlotName, threads: number) => PluginHost;
+export type StartHost = (slot: Slot) => PluginHost;
+
+/** What takes turns for the same places, and the slots that have them. */
+type Kind = { readonly turns: LaneTurns; readonly slots: readonly Slot[] };
 
 /** Jobs that end without having been run: so many of them in a turn, for the sake of all others. */
 export const endedUnrunMax = 1024;
@@ -25,10 +39,11 @@ export class Dispatcher {
   readonly #desk: Desk;
   readonly #startHost: StartHost;
   readonly #deliver: Deliver;
-  readonly #slots: Record<SlotName, Slot>;
+  readonly #kinds: readonly Kind[];
+  readonly #main: Slot;
+  readonly #quarantine = quarantineSlot();
+  readonly #slots: ReadonlyMap<SlotName, Slot>;
   #frameIds = 0;
-  /** Of the lanes that run in either. */
-  readonly #turns: { readonly main: LaneTurns; readonly programs: LaneTurns };
   /** The turn under way, and how many jobs have ended in it without having been run. */
   #turn: Turn | null = null;
   #endedUnrun = 0;
@@ -39,35 +54,33 @@ export class Dispatcher {
 
   constructor(desk: Desk, startHost: StartHost, threads: number, deliver: Deliver = () => null) {
     this.#desk = desk;
-    this.#turns = {
-      main: new LaneTurns(desk.lanes, lane => slotOf(lane) === 'main'),
-      programs: new LaneTurns(desk.lanes, lane => slotOf(lane) === 'programs'),
-    };
     this.#startHost = startHost;
     this.#deliver = deliver;
-    this.#slots = {
-      main: emptySlot('main', threads),
-      programs: emptySlot('programs', threads),
-      quarantine: emptySlot('quarantine', 1),
-    };
+    this.#main = mainSlot(threads);
+    const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
+    this.#kinds = Object.entries(slotsOf).map(([kind, slots]) => {
+      return { turns: new LaneTurns(desk.lanes, lane => kindOf(lane) === kind), slots };
+    });
+    const slots = [...Object.values(slotsOf).flat(), this.#quarantine];
+    this.#slots = new Map(slots.map(slot => [slot.name, slot]));
   }
 
   configure(plugins: readonly HostedPlugin[]): void {
     this.#generation++;
     this.#plugins = plugins;
-    for (const slot of Object.values(this.#slots)) this.#configure(slot);
+    for (const slot of this.#slots.values()) this.#configure(slot);
   }
 
-  #configure({ name, host }: Slot): void {
+  #configure({ runtimes, host }: Slot): void {
     host?.configure(
       this.#generation,
-      this.#plugins.filter(({ runtime }) => runtimesOf[name].includes(runtime)),
+      this.#plugins.filter(({ runtime }) => runtimes.includes(runtime)),
     );
   }
 
   /** Starts the main host early, so that the first job does not wait for it. The others start when they are needed. */
   warm(): void {
-    this.#hostOf(this.#slots.main);
+    this.#hostOf(this.#main);
   }
 
   /** From now on nothing is handed out. */
@@ -86,21 +99,19 @@ export class Dispatcher {
       this.#endedUnrun = 0;
     }
     if (!this.#held) this.#fill(turn);
-    const { main, programs } = this.#slots;
-    this.#busy.note(turn.nowUs, Math.min(Math.max(main.frames.size, programs.frames.size), this.threads));
+    const out = Math.max(...this.#kinds.map(({ slots }) => framesIn(slots)));
+    this.#busy.note(turn.nowUs, Math.min(out, this.threads));
     return this.#endedUnrun >= endedUnrunMax;
   }
 
   #fill(turn: Turn): void {
     this.#dispatchSuspect(turn);
-    let open: ('main' | 'programs')[] = ['main', 'programs'];
-    while (open.length > 0 && this.#endedUnrun < endedUnrunMax) open = open.filter(name => this.#handOut(turn, name));
+    let open = this.#kinds;
+    while (open.length > 0 && this.#endedUnrun < endedUnrunMax) open = open.filter(kind => this.#handOut(turn, kind));
   }
 
-  /** The next lane has its turn. False: none can, or the slot has no place for it. */
-  #handOut(turn: Turn, name: 'main' | 'programs'): boolean {
-    const turns = this.#turns[name];
-    const slot = this.#slots[name];
+  /** The next lane has its turn. False: none can, or no slot has a place for it. */
+  #handOut(turn: Turn, { turns, slots }: Kind): boolean {
     const lane = turns.next();
     if (!lane) return false;
     const command = lane.instance ? lane.command(nextCommand(lane)!) : undefined;
@@ -110,7 +121,8 @@ export class Dispatcher {
       return true;
     }
     // A lane that finds no place keeps its turn.
-    if (!hasPlace(slot, command)) return false;
+    const slot = placeFor(slots, command);
+    if (!slot) return false;
     turns.pass(lane);
     this.#send(
       turn,
@@ -173,7 +185,7 @@ export class Dispatcher {
 
   #hostOf(slot: Slot): PluginHost {
     if (!slot.host) {
-      slot.host = this.#startHost(slot.name, slot.threads);
+      slot.host = this.#startHost(slot);
       this.#configure(slot);
     }
     return slot.host;
@@ -181,7 +193,7 @@ export class Dispatcher {
 
   /** Tasks of a frame ended. */
   settle(turn: Turn, slotName: SlotName, frameId: number, outcomes: readonly Outcome[]): void {
-    const slot = this.#slots[slotName];
+    const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
     if (!frame) return;
     slot.congested = false;
@@ -201,7 +213,7 @@ export class Dispatcher {
 
   /** Tasks came back unstarted: they wait again, before all others of their lane. */
   returned(turn: Turn, slotName: SlotName, frameId: number, tasks: readonly number[]): void {
-    const slot = this.#slots[slotName];
+    const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
     if (!frame) return;
     frame.command.pace.tooLarge();
@@ -217,7 +229,7 @@ export class Dispatcher {
   /** A host died with all it held. Who may have done it runs again in the quarantine; who surely did is charged. */
   hostLost(turn: Turn, slotName: SlotName, reason: string): void {
     const desk = this.#desk;
-    const slot = this.#slots[slotName];
+    const slot = this.#slots.get(slotName)!;
     const held = [...slot.frames.values()];
     const culpritKnown = held.reduce((tasks, frame) => tasks + frame.left, 0) === 1;
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
@@ -242,12 +254,12 @@ export class Dispatcher {
   /** Ends the hosts; resolves when no plugin code runs any more. */
   async stop(graceMs: number): Promise<void> {
     this.hold();
-    await Promise.all(Object.values(this.#slots).map(slot => slot.host?.stop(graceMs)));
+    await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
   /** After `stop`: what was still running is queued again and not charged. */
   requeueAll(turn: Turn): void {
-    for (const slot of Object.values(this.#slots)) {
+    for (const slot of this.#slots.values()) {
       for (const frame of [...slot.frames.values()]) {
         for (let task = 0; task < frame.opens.length; task++) {
           if (frame.heard[task] !== 0) continue;
@@ -277,14 +289,14 @@ export class Dispatcher {
   /** One suspect at a time, with a host to itself. */
   #dispatchSuspect(turn: Turn): void {
     const desk = this.#desk;
-    const slot = this.#slots.quarantine;
+    const slot = this.#quarantine;
     while (slot.frames.size === 0) {
       if (desk.suspects.length === 0) {
         this.#closeQuarantine(turn, slot);
         return;
       }
       // What bounds a plugin bounds it here too: its other jobs may be running in its own host.
-      const place = desk.suspects.findIndex(({ open }) => !this.#turns.main.isFull(desk.lane(open.plugin)));
+      const place = desk.suspects.findIndex(({ open }) => !isFull(desk.lane(open.plugin), desk.lanes));
       const [again] = place < 0 ? [] : desk.suspects.splice(place, 1);
       if (!again) return;
       const lane = desk.lane(again.open.plugin);
@@ -330,7 +342,7 @@ export class Dispatcher {
 
   /** For views of what runs now. */
   *active(): Iterable<Active> {
-    for (const slot of Object.values(this.#slots)) {
+    for (const slot of this.#slots.values()) {
       for (const frame of slot.frames.values()) {
         for (let task = 0; task < frame.opens.length; task++) {
           if (frame.heard[task] === 0) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
@@ -339,15 +351,21 @@ export class Dispatcher {
     }
   }
 
-  /** Threads, and programs at once. */
+  /** Threads, persistent processes that have a frame, and programs for an attempt each, at once. */
   get threads(): number {
-    return this.#slots.main.threads;
+    return this.#main.threads;
   }
 
-  /** The part of the last minute that the workers of the busier kind, threads or programs, were busy, 0 to 1. */
+  /** The part of the last minute that the workers of the busiest kind were busy, 0 to 1. */
   utilization(nowUs: number): number {
-    return this.#busy.busyUs(nowUs) / (this.#slots.main.threads * busyWindowUs);
+    return this.#busy.busyUs(nowUs) / (this.threads * busyWindowUs);
   }
+}
+
+/** Each kind has as many places as there are workers, so that none holds another back. */
+function kindOf({ instance }: Lane): 'threads' | 'persistent' | 'attempts' {
+  if (instance?.manifest.runtime !== 'process') return 'threads';
+  return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
 }
 
 /** The outcome of a job that must not be run twice and whose end nobody saw. */

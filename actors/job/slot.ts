@@ -1,34 +1,25 @@
 // A host and the frames it holds, as the dispatcher sees them.
 import type { PluginHost, Runtime } from '../../runtime/host/port.ts';
 import type { JobFrame } from './frame.ts';
-import type { CommandLane, Lane } from './lane.ts';
+import type { CommandLane } from './lane.ts';
 import { frameUsTarget } from './pace.ts';
 
-export type SlotName = 'main' | 'programs' | 'quarantine';
+/** So many hosts start programs, at most. Who starts one is blocked most of that time: several start side by side. */
+export const startersMax = 4;
 
-/** What runs where. Programs have a host of their own, which is small: a start costs what the process weighs that starts. */
-export const runtimesOf: { readonly [Name in SlotName]: readonly Runtime[] } = {
-  main: ['worker'],
-  programs: ['process'],
-  quarantine: ['worker', 'process'],
-};
+/** A program must have ended before the next can begin. */
+const programUs = 10 * frameUsTarget;
 
-/** What a frame may take for another to wait behind it: a program must have ended before the next can begin. */
-const shortUs: { readonly [Name in SlotName]: number } = {
-  main: frameUsTarget,
-  programs: 10 * frameUsTarget,
-  quarantine: 0,
-};
-
-/** Where the jobs of the lane run, unless they are suspect. */
-export function slotOf({ instance }: Lane): 'main' | 'programs' {
-  return instance?.manifest.runtime === 'process' ? 'programs' : 'main';
-}
+export type SlotName = 'main' | 'persistent' | `programs-${number}` | 'quarantine';
 
 export type Slot = {
   readonly name: SlotName;
+  /** What runs there. Programs have hosts of their own, which are small: a start costs what the process weighs that starts. */
+  readonly runtimes: readonly Runtime[];
   /** Threads, or programs at once. */
   readonly threads: number;
+  /** What a frame may take for another to wait behind it. */
+  readonly shortUs: number;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
   /** Frames whose jobs are not short: nothing may wait behind them. */
@@ -37,18 +28,58 @@ export type Slot = {
   congested: boolean;
 };
 
-export function emptySlot(name: SlotName, threads: number): Slot {
-  return { name, threads, host: null, frames: new Map(), slow: 0, congested: false };
+type Kind = Pick<Slot, 'name' | 'runtimes' | 'threads' | 'shortUs'>;
+
+export function mainSlot(threads: number): Slot {
+  return emptySlot({ name: 'main', runtimes: ['worker'], threads, shortUs: frameUsTarget });
+}
+
+/** Processes that stay: two hosts would run them slower than one, which knows all that are idle and all that have crashed. */
+export function persistentSlot(places: number): Slot {
+  return emptySlot({ name: 'persistent', runtimes: ['process'], threads: places, shortUs: programUs });
+}
+
+/** Programs for an attempt each: the places divided among starters, the larger ones first. */
+export function programSlots(places: number): readonly Slot[] {
+  const count = Math.min(places, startersMax);
+  return Array.from({ length: count }, (_, i) => {
+    const threads = Math.ceil((places - i) / count);
+    return emptySlot({ name: `programs-${i + 1}`, runtimes: ['process'], threads, shortUs: programUs });
+  });
+}
+
+export function quarantineSlot(): Slot {
+  return emptySlot({ name: 'quarantine', runtimes: ['worker', 'process'], threads: 1, shortUs: 0 });
+}
+
+function emptySlot(kind: Kind): Slot {
+  return { ...kind, host: null, frames: new Map(), slow: 0, congested: false };
+}
+
+/**
+ * Of those with a place for the command the one with the fewest frames, and of these the first, where processes are warm:
+ * so no frame waits where another has a free place. Undefined: none has a place.
+ */
+export function placeFor(slots: readonly Slot[], command: CommandLane): Slot | undefined {
+  let best: Slot | undefined;
+  for (const slot of slots) {
+    if (hasPlace(slot, command) && (best === undefined || slot.frames.size < best.frames.size)) best = slot;
+  }
+  return best;
 }
 
 /** A thread each; and one more frame each while all of them are short. */
-export function hasPlace(slot: Slot, command: CommandLane): boolean {
+function hasPlace(slot: Slot, command: CommandLane): boolean {
   const out = slot.frames.size;
   if (out < slot.threads) return true;
   return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < 2 * slot.threads;
 }
 
 /** Whether frames of the command may wait for each other. */
-export function isShort({ name }: Slot, { pace }: CommandLane): boolean {
-  return pace.frameUs <= shortUs[name];
+export function isShort({ shortUs }: Slot, { pace }: CommandLane): boolean {
+  return pace.frameUs <= shortUs;
+}
+
+export function framesIn(slots: readonly Slot[]): number {
+  return slots.reduce((sum, { frames }) => sum + frames.size, 0);
 }

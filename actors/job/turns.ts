@@ -18,7 +18,7 @@ export class LaneTurns {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
       const lane = lanes[(this.#place + step) % lanes.length]!;
-      if (lane.waiting > 0 && this.#isOurs(lane) && !this.isFull(lane)) return lane;
+      if (lane.waiting > 0 && this.#isOurs(lane) && !isFull(lane, this.#lanes)) return lane;
     }
     return null;
   }
@@ -28,15 +28,15 @@ export class LaneTurns {
     const lanes = [...this.#lanes.values()];
     this.#place = (lanes.indexOf(lane) + 1) % lanes.length;
   }
+}
 
-  /** What bounds the plugin leaves no room for another of its jobs. */
-  isFull(lane: Lane): boolean {
-    if (lane.room <= 0) return true;
-    const manifest = lane.instance?.manifest;
-    if (!manifest || manifest.concurrencySafe) return false;
-    for (const other of this.#lanes.values()) {
-      if (other.framesOut > 0 && other.instance?.manifest.name === manifest.name) return true;
-    }
-    return false;
+/** What bounds the plugin leaves no room for another of its jobs. `lanes`: all there are. */
+export function isFull(lane: Lane, lanes: ReadonlyMap<string, Lane>): boolean {
+  if (lane.room <= 0) return true;
+  const manifest = lane.instance?.manifest;
+  if (!manifest || manifest.concurrencySafe) return false;
+  for (const other of lanes.values()) {
+    if (other.framesOut > 0 && other.instance?.manifest.name === manifest.name) return true;
   }
+  return false;
 }

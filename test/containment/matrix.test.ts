@@ -8,16 +8,23 @@ import { nameOf, processRows, type Row, secret, workerRows } from './rows.ts';
 
 const rows = [...processRows.map(row => named(row, 'process_')), ...workerRows.map(row => named(row, 'worker_'))];
 const teller = ['process_', 'worker_'].map(prefix => `${prefix}says_its_secret_in_three_ways`);
-const held = {
-  code: `#!/bin/sh\nuntil [ -e ../../gate-held ]; do sleep 0.05; done; echo '{"status":"ok"}'\n`,
+/** As many as there are hosts that start programs. */
+const places = 4;
+const heldAt = (gate: string) => ({
+  code: `#!/bin/sh\nuntil [ -e ../../gate-${gate} ]; do sleep 0.05; done; echo '{"status":"ok"}'\n`,
   entrypoint: 'run',
   commands: { handle: {} },
-};
+});
 const good = `export const handle = ({ event }) => ({ result: event.payload });`;
 
 const vault = shareVaultGateway({
-  service: { max_workers: 4 },
-  plugins: { good, held, ...Object.fromEntries(rows.map(({ name, row }) => [name, row.plugin])) },
+  service: { max_workers: places },
+  plugins: {
+    good,
+    early: heldAt('early'),
+    held: heldAt('held'),
+    ...Object.fromEntries(rows.map(({ name, row }) => [name, row.plugin])),
+  },
   instances: Object.fromEntries(rows.map(({ name, row }) => [name, { retry: { max_attempts: 1 }, ...row.instance }])),
 });
 const { gateway } = vault;
@@ -34,11 +41,10 @@ function named(row: Row, prefix: string) {
   return { name: nameOf(row, prefix), row };
 }
 
+/** The newest of each name. */
 function hostPids(): number[] {
-  return ['main', 'programs'].map(host => {
-    const up = gateway.log.filter(line => line.msg === 'the plugin host is up' && line['host'] === host);
-    return Number(up.at(-1)!['pid']);
-  });
+  const up = gateway.log.filter(line => line.msg === 'the plugin host is up');
+  return [...new Map(up.map(line => [line['host'], Number(line['pid'])])).values()];
 }
 
 function descriptorsOf(pid: number): number {
@@ -66,7 +72,10 @@ async function submit({ name, row }: (typeof rows)[number]): Promise<string> {
 
 test('process plugins', async () => {
   expect(await gateway.finished('good/handle', { n: 0 })).toMatchObject({ status: 'succeeded' });
-  await gateway.finished('process_exits_with_0/handle');
+  const first = await Promise.all(Array.from({ length: places }, () => gateway.submit('early/handle')));
+  await until('all hosts are up', () => hostPids().length === 1 + places);
+  gateway.open('early');
+  for (const id of first) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
   const ours = [gateway.pid, ...hostPids()];
   const before = ours.map(descriptorsOf);
   const memoryBefore = ours.map(memoryMbOf);

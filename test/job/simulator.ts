@@ -125,7 +125,7 @@ export class Simulation {
       alarm: atUs => {
         this.alarmUs = atUs;
       },
-      startHost: name => this.#host(name),
+      startHost: ({ name }) => this.#host(name),
     });
     this.#loop.setActors({ job, pipeline: { receive() {} } });
     toSelf({ kind: 'load' });

@@ -1,0 +1,50 @@
+// Where frames of programs go: their places are divided among a few hosts.
+import { expect, it, test } from 'vitest';
+import { framesIn, placeFor, programSlots } from '../../actors/job/slot.ts';
+import { calm, config, dice, plugin, Simulation } from './simulator.ts';
+
+const program = plugin('program', { manifest: { ...plugin('program').manifest, runtime: 'process' } });
+const slow = { pace: { frameUs: Number.POSITIVE_INFINITY } } as Parameters<typeof placeFor>[1];
+
+test.each([
+  { places: 1, hosts: [1] },
+  { places: 2, hosts: [1, 1] },
+  { places: 4, hosts: [1, 1, 1, 1] },
+  { places: 6, hosts: [2, 2, 1, 1] },
+  { places: 64, hosts: [16, 16, 16, 16] },
+])('$places places are those of hosts with $hosts, and all are filled before a frame finds none', row => {
+  const slots = programSlots(row.places);
+  expect(slots.map(({ threads }) => threads)).toEqual(row.hosts);
+  for (let frame = 0; frame < row.places; frame++) placeFor(slots, slow)!.frames.set(frame, null as never);
+  expect(placeFor(slots, slow)).toBeUndefined();
+  expect(framesIn(slots)).toBe(row.places);
+});
+
+it('keeps persistent processes in one host, with places of their own', () => {
+  const persistent = { jobsMax: null, ageMs: null };
+  const staying = plugin('staying', { manifest: { ...program.manifest, name: 'staying', persistent } });
+  const world = new Simulation(config([program, staying]), calm, dice(1));
+  for (const name of ['program', 'program', 'staying', 'staying', 'staying']) world.submit(name, 'handle', {});
+  world.turn();
+  const places = world.held.map(({ frame, slot }) => [frame.instance, slot]);
+  expect(places.sort()).toEqual([
+    ['program', 'programs-1'],
+    ['program', 'programs-2'],
+    ['staying', 'persistent'],
+    ['staying', 'persistent'],
+  ]);
+});
+
+it('starts another host only for what runs beside the first', () => {
+  const world = new Simulation(config([program]), calm, dice(1));
+  for (let round = 0; round < 2; round++) {
+    world.submit('program', 'handle', {});
+    world.turn();
+    expect(world.held.map(({ slot }) => slot)).toEqual(['programs-1']);
+    world.run();
+  }
+  const fresh = new Simulation(config([program]), calm, dice(1));
+  for (let n = 0; n < 2; n++) fresh.submit('program', 'handle', {});
+  fresh.turn();
+  expect(fresh.held.map(({ slot }) => slot)).toEqual(['programs-1', 'programs-2']);
+});
