@@ -16,7 +16,12 @@ const queueSchema = Type.Object({
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
   dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still kept.' }),
   max_workers: count,
-  utilization: Type.Number({ minimum: 0, maximum: 1, description: 'How busy the workers were in the last minute.' }),
+  utilization: Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description:
+      'How busy the workers were in the last minute: threads, persistent processes or programs, whichever were busiest.',
+  }),
   active_jobs: Type.Array(
     Type.Object({
       job_id: Type.String({ format: 'uuid' }),
