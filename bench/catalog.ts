@@ -9,6 +9,7 @@ import { fanout } from './fanout.ts';
 import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
+import { misbehaviour } from './misbehaviour.ts';
 import { openapi } from './openapi.ts';
 import { plugins } from './plugins.ts';
 import { scaleFanout } from './scale/fanout.ts';
@@ -32,6 +33,7 @@ export const benches: readonly Bench[] = [
   openapi,
   plugins,
   bare,
+  misbehaviour,
   peers,
   scaleStored,
   scalePlugins,

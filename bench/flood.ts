@@ -1,10 +1,9 @@
 // Bench: how long a single job of one plugin takes while another plugin's flood runs: a fan-out over a million elements.
 import { atMost, type Bench } from './bench.ts';
-import type { Caller } from './caller.ts';
 import { costMetrics } from './cost.ts';
 import { momentUs } from './moment.ts';
-import { pause, until } from './pause.ts';
 import { percentile } from './percentile.ts';
+import { isOver, type Single, singles } from './singles.ts';
 import type { Stage } from './stage.ts';
 
 type Flood = {
@@ -36,10 +35,11 @@ export const flood: Bench<Flood> = {
   async run({ children, pauseMs, idleSamples }: Flood, stage: Stage) {
     const service = await stage.start({ pipelines: [pipeline] });
     const caller = service.caller();
-    const idle = await singles(caller, pauseMs, async count => count >= idleSamples);
+    const idle = timesMs(await singles(caller, pauseMs, count => count >= idleSamples));
     const endStretch = service.stretch();
     const run = await caller.submit('/pipeline/flood?async=true', { count: children });
-    const during = await singles(caller, pauseMs, async () => isOver((await caller.job(run)).status));
+    const isJoined = async () => isOver((await caller.job(run)).status);
+    const during = timesMs(await singles(caller, pauseMs, isJoined));
     const cost = costMetrics([endStretch()], children);
     const root = await caller.job(run);
     if (root.status !== 'succeeded') throw new Error(`the flood is ${root.status}: ${root.last_error}`);
@@ -61,30 +61,7 @@ export const flood: Bench<Flood> = {
   },
 };
 
-function isOver(status: string): boolean {
-  return status !== 'queued' && status !== 'running';
-}
-
-/** Single jobs, one after the other, until it is enough: from the request to the end that its record tells, in ms. */
-async function singles(
-  caller: Caller,
-  pauseMs: number,
-  isEnough: (count: number) => Promise<boolean>,
-): Promise<number[]> {
-  const timesMs: number[] = [];
-  do {
-    const sentUs = (performance.timeOrigin + performance.now()) * 1000;
-    const id = await caller.submit('/plugin/noop/run', { n: timesMs.length });
-    const job = await until(
-      async () => {
-        const seen = await caller.job(id);
-        return isOver(seen.status) ? seen : undefined;
-      },
-      { everyMs: pauseMs, withinMs: 30_000, what: 'end of a single job' },
-    );
-    if (job.status !== 'succeeded') throw new Error(`a single job is ${job.status}: ${job.last_error}`);
-    timesMs.push((momentUs(job.completed_at) - sentUs) / 1000);
-    await pause(pauseMs);
-  } while (!(await isEnough(timesMs.length)));
-  return timesMs;
+/** From the request to the end that the record tells, in ms. */
+function timesMs(done: readonly Single[]): number[] {
+  return done.map(({ sentUs, job }) => (momentUs(job.completed_at) - sentUs) / 1000);
 }

@@ -57,6 +57,10 @@ const promised = {
     work: '174368c08040381f',
     metrics: ['bare_start_p50_us', 'run_p50_us_of_bare', 'runs_per_s', 'bare_accepted_per_s'],
   },
+  misbehaviour: {
+    work: '9c189ba2b6467939',
+    metrics: ['program_stdout_idle_p99_us', 'program_loop_p50_us', 'program_crash_p99_ratio', 'worker_exit_p99_ratio'],
+  },
   'scale-payload': {
     work: 'c3f4bf10b6b9928e',
     metrics: ['drained_per_s_100', 'accept_p99_1000000', 'accepted_mb_per_s_1000000', 'files_per_job_10000'],

@@ -1,0 +1,106 @@
+// Bench: how long jobs of one plugin take while another misbehaves, again and again, in each way that takes much.
+import { atMost, type Bench, type Metric } from './bench.ts';
+import type { Caller, Job } from './caller.ts';
+import { idle } from './gate.ts';
+import { momentUs } from './moment.ts';
+import { percentile } from './percentile.ts';
+import { ended, type Single, singles } from './singles.ts';
+import type { Stage } from './stage.ts';
+
+type Misbehaviour = {
+  /** Of the jobs that are measured, for each way, idle and meanwhile. */
+  readonly samples: number;
+  /** Between one of them and the next. */
+  readonly pauseMs: number;
+  /** Of the jobs that misbehave. */
+  readonly deadlineMs: number;
+  readonly stdoutMb: number;
+  readonly memoryMb: number;
+  readonly events: number;
+  /** So long SIGTERM is ignored; 5 s after it comes SIGKILL. */
+  readonly staysS: number;
+};
+
+type Way = { readonly plugin: 'wild-program' | 'wild-worker'; readonly command: string; readonly amount?: number };
+
+export const misbehaviour: Bench<Misbehaviour> = {
+  name: 'misbehaviour',
+  purpose: 'jobs of one plugin, idle and while another misbehaves, way by way',
+  limitMs: { smoke: 30_000, real: 400_000 },
+  parameters: {
+    smoke: { samples: 2, pauseMs: 2, deadlineMs: 50, stdoutMb: 12, memoryMb: 8, events: 1000, staysS: 0.2 },
+    real: { samples: 300, pauseMs: 5, deadlineMs: 1000, stdoutMb: 1000, memoryMb: 2000, events: 100_000, staysS: 60 },
+  },
+
+  async run({ samples, pauseMs, deadlineMs, stdoutMb, memoryMb, events, staysS }: Misbehaviour, stage: Stage) {
+    const ways: readonly Way[] = [
+      { plugin: 'wild-program', command: 'stdout', amount: stdoutMb },
+      { plugin: 'wild-program', command: 'stderr' },
+      { plugin: 'wild-program', command: 'loop' },
+      { plugin: 'wild-program', command: 'stays', amount: staysS },
+      { plugin: 'wild-program', command: 'memory', amount: memoryMb },
+      { plugin: 'wild-program', command: 'forks' },
+      { plugin: 'wild-program', command: 'crash' },
+      { plugin: 'wild-worker', command: 'loop' },
+      { plugin: 'wild-worker', command: 'memory', amount: memoryMb },
+      { plugin: 'wild-worker', command: 'events', amount: events },
+      { plugin: 'wild-worker', command: 'exit' },
+    ];
+    const [late, retry] = [`${deadlineMs}ms`, { max_attempts: 1 }];
+    const service = await stage.start({
+      instances: {
+        'wild-program': { retry, timeouts: { stderr: late, loop: late, stays: late } },
+        'wild-worker': { retry, timeouts: { loop: late } },
+      },
+    });
+    const caller = service.caller();
+    const enough = (count: number) => count >= samples;
+    await singles(caller, pauseMs, enough);
+    const metrics: Metric[] = [];
+    const work: unknown[] = [];
+    for (const way of ways) {
+      const before = timesUs(await singles(caller, pauseMs, enough));
+      const wild = misbehave(caller, way);
+      const during = timesUs(await singles(caller, pauseMs, enough));
+      const { status, last_error: error } = await wild.end();
+      await idle(caller);
+      const name = `${way.plugin.replace('wild-', '')}_${way.command}`;
+      metrics.push(...metricsOf(name, before, during));
+      work.push([name, status, error]);
+    }
+    await service.stop();
+    return { metrics, work };
+  },
+};
+
+/** One job after another, until the end is asked for; resolves with the last one. */
+function misbehave(caller: Caller, { plugin, command, amount = 0 }: Way): { readonly end: () => Promise<Job> } {
+  let mayEnd = false;
+  const again = async (): Promise<Job> => {
+    const job = await ended(caller, await caller.submit(`/plugin/${plugin}/${command}`, { amount }), 20);
+    return mayEnd ? job : again();
+  };
+  const over = again();
+  return {
+    end: () => {
+      mayEnd = true;
+      return over;
+    },
+  };
+}
+
+/** From accepted to completed. */
+function timesUs(done: readonly Single[]): number[] {
+  return done.map(({ job }) => momentUs(job.completed_at) - momentUs(job.created_at));
+}
+
+function metricsOf(name: string, idle: readonly number[], during: readonly number[]): Metric[] {
+  const [before, meanwhile] = [percentile(idle, 99), percentile(during, 99)];
+  return [
+    { name: `${name}_idle_p50_us`, value: percentile(idle, 50), unit: 'us' },
+    { name: `${name}_p50_us`, value: percentile(during, 50), unit: 'us' },
+    { name: `${name}_idle_p99_us`, value: before, unit: 'us' },
+    { name: `${name}_p99_us`, value: meanwhile, unit: 'us' },
+    { name: `${name}_p99_ratio`, value: meanwhile / before, unit: '', target: atMost(2) },
+  ];
+}
