@@ -41,10 +41,14 @@ function named(row: Row, prefix: string) {
   return { name: nameOf(row, prefix), row };
 }
 
+function hostsUp(): { readonly host: unknown; readonly pid: number }[] {
+  const up = gateway.log.filter(line => line.msg === 'the plugin host is up');
+  return up.map(line => ({ host: line['host'], pid: Number(line['pid']) }));
+}
+
 /** The newest of each name. */
 function hostPids(): number[] {
-  const up = gateway.log.filter(line => line.msg === 'the plugin host is up');
-  return [...new Map(up.map(line => [line['host'], Number(line['pid'])])).values()];
+  return [...new Map(hostsUp().map(({ host, pid }) => [host, pid])).values()];
 }
 
 function descriptorsOf(pid: number): number {
@@ -55,13 +59,15 @@ function memoryMbOf(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
-/** Processes that run in a plugin's directory. */
+/** The plugins in whose directories processes run. */
 function plugged(): string[] {
-  return readdirSync('/proc').filter(pid => {
+  const directory = `${gateway.directory}/plugins/`;
+  return readdirSync('/proc').flatMap(pid => {
     try {
-      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(`${gateway.directory}/plugins/`);
+      const at = readlinkSync(`/proc/${pid}/cwd`);
+      return at.startsWith(directory) ? [at.slice(directory.length)] : [];
     } catch {
-      return false;
+      return [];
     }
   });
 }
@@ -90,8 +96,12 @@ test('process plugins', async () => {
   expect((await gateway.job(waiting)).status).toBe('running');
   gateway.open('held');
   expect(await gateway.settled(waiting)).toMatchObject({ status: 'succeeded' });
-  for (const [i, { row }] of all.entries()) expect(await gateway.settled(ids[i]!), row.title).toMatchObject(row.ends);
-
+  for (const [i, { name, row }] of all.entries()) {
+    expect(await gateway.settled(ids[i]!), row.title).toMatchObject(row.ends);
+    // Told 5 s after its deadline at most, and then nothing of it runs: it could meet its next attempt.
+    if (row.ends.status !== 'succeeded')
+      await until(`nothing is left of what ${row.title}`, () => !plugged().includes(name), 1000);
+  }
   await until('nothing of them is left', () => plugged().length === 0);
   expect([gateway.pid, ...hostPids()]).toEqual(ours);
   await until('all descriptors are closed', () => ours.every((pid, i) => descriptorsOf(pid) <= before[i]!));
@@ -101,6 +111,7 @@ test('process plugins', async () => {
 
 test('worker plugins', async () => {
   const before = descriptorsOf(gateway.pid);
+  const memoryBefore = memoryMbOf(gateway.pid);
   for (const one of rows.filter(({ name }) => name.startsWith('worker_'))) {
     const id = await submit(one);
     const other = await gateway.submit('good/handle', { title: one.row.title });
@@ -109,6 +120,10 @@ test('worker plugins', async () => {
     expect(ended, one.row.title).toMatchObject({ status: 'succeeded', attempt: 1 });
   }
   await until('all descriptors are closed', () => descriptorsOf(gateway.pid) <= before);
+  expect(memoryMbOf(gateway.pid)).toBeLessThan(memoryBefore + spareMb);
+  const newest = hostPids();
+  const lost = hostsUp().filter(({ pid }) => !newest.includes(pid));
+  await until('lost hosts are gone', () => !lost.some(({ pid }) => existsSync(`/proc/${pid}`)));
 });
 
 test('and afterwards', async () => {

@@ -124,6 +124,7 @@ export const processRows: readonly Row[] = [
 export const workerRows: readonly Row[] = [
   js('loops for ever', 'for (;;);', late, { instance: soon }),
   js('never ends', 'await new Promise(() => {})', late, { instance: soon }),
+  js('prints without end', `for (;;) console.error('x'.repeat(1000))`, late, { instance: soon }),
   js('exits', 'process.exit(3)', failed('the plugin ended its thread: process.exit(3)')),
   js(
     'leaves a promise rejected',
