@@ -36,7 +36,7 @@ const promised = {
   },
   search: { work: '289a32267b691c30', metrics: ['rare_p99_ms', 'common_p99_ms', 'index_behind_ms'] },
   openapi: {
-    work: 'aaf0c50631e7f834',
+    work: '0f52907659e20e83',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
   },
   sse: {
