@@ -19,6 +19,8 @@ export type PoolEvents = {
   onStuck(): void;
 };
 
+/** Above those that are asked at once: ready to take over from one that died, while another is started in its place. */
+const spareThreads = 1;
 /** Node aborts the process when a thread is stopped while its first module is linked: closing waits so long for that. */
 const loadMsMax = 5_000;
 
@@ -40,8 +42,8 @@ export class ThreadPool {
     this.#piscina = new Piscina({
       filename: fileURLToPath(new URL('./thread.js', import.meta.url)),
       name: 'runFrame',
-      minThreads: threads,
-      maxThreads: threads,
+      minThreads: threads + spareThreads,
+      maxThreads: threads + spareThreads,
       concurrentTasksPerWorker: 1,
       // Measured: waiting by atomics is no faster here, and would hold up timers and sockets of plugins between frames.
       atomics: 'disabled',

@@ -101,7 +101,7 @@ describe('npm run bench', () => {
       profiles,
     ]);
     const written = readdirSync(profiles).map(name => name.replace(/-\d+-\d+\.cpuprofile$/, ''));
-    expect(written.sort()).toEqual(['host', 'indexer', 'ledger', 'main', 'plugins', 'plugins']);
+    expect(written.sort()).toEqual(['host', 'indexer', 'ledger', 'main', 'plugins', 'plugins', 'plugins']);
     for (const floor of ['ledger', 'storage'])
       expect(stdout).toMatch(new RegExp(`"metric":"ledger-\\d+-1\\.${floor}"`));
     expect(stdout).toContain(promised.drain.work);
