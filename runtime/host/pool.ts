@@ -13,6 +13,8 @@ export const threadHeapMbMax = 512;
 export const terminateMsMax = 2_000;
 
 export type PoolEvents = {
+  /** As many threads have started as there should be. */
+  onWhole(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
   /** A thread holds out against being stopped. */
@@ -24,26 +26,38 @@ const spareThreads = 1;
 /** Node aborts the process when a thread is stopped while its first module is linked: closing waits so long for that. */
 const loadMsMax = 5_000;
 
+type PoolThread = Parameters<
+  NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>
+>[1][number];
+
 type Thread = {
   readonly worker: Worker;
   readonly exited: Promise<void>;
   readonly loaded: Promise<void>;
+  /** By number: those whose code it has. */
+  readonly plugins: Set<number>;
   reason: string | null;
+  isReady: boolean;
 };
 
 export class ThreadPool {
   readonly #piscina: Piscina;
   readonly #events: PoolEvents;
   readonly #threads = new Map<number, Thread>();
+  readonly #size: number;
+  /** Whose frame was last given to the pool. One that waits there may get a thread that has not its code: it is loaded. */
+  #plugin = -1;
   #closing = false;
 
   constructor(threads: number, data: ThreadData, events: PoolEvents) {
     this.#events = events;
+    this.#size = threads + spareThreads;
     this.#piscina = new Piscina({
       filename: fileURLToPath(new URL('./thread.js', import.meta.url)),
       name: 'runFrame',
-      minThreads: threads + spareThreads,
-      maxThreads: threads + spareThreads,
+      minThreads: this.#size,
+      maxThreads: this.#size,
+      loadBalancer: (_, workers) => this.#choose(workers),
       concurrentTasksPerWorker: 1,
       // Measured: waiting by atomics is no faster here, and would hold up timers and sockets of plugins between frames.
       atomics: 'disabled',
@@ -51,7 +65,7 @@ export class ThreadPool {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: heapMb(threads) },
     });
-    this.#piscina.on('workerCreate', () => this.#watchThreads());
+    this.#piscina.on('workerCreate', ({ id }: PoolThread) => this.#started(id));
     this.#piscina.on('message', (message: LateOutcome | Loaded) => {
       if (!('loaded' in message)) events.onLateOutcome(message);
     });
@@ -60,8 +74,23 @@ export class ThreadPool {
   }
 
   /** Resolves when the frame's tasks are done; rejects when its thread died. */
-  run(shared: SharedArrayBuffer): Promise<void> {
+  run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
+    this.#plugin = plugin;
     return this.#piscina.run(shared);
+  }
+
+  /** A thread that has the plugin's code; else the one with the least code, so that a plugin which costs threads costs others no warm one. */
+  #choose(workers: readonly PoolThread[]): PoolThread | null {
+    let best: PoolThread | null = null;
+    let codeMin = Number.POSITIVE_INFINITY;
+    for (const worker of workers) {
+      const code = this.#threads.get(worker.id)?.plugins;
+      if (worker.currentUsage > 0 || code === undefined) continue;
+      const size = code.has(this.#plugin) ? -1 : code.size;
+      if (size < codeMin) [best, codeMin] = [worker, size];
+    }
+    if (best !== null) this.#threads.get(best.id)!.plugins.add(this.#plugin);
+    return best;
   }
 
   /** Stops a thread, whatever it does; `reason` goes into the report. */
@@ -86,6 +115,16 @@ export class ThreadPool {
     await this.#piscina.destroy();
   }
 
+  /** A thread may be given frames once this event is over. */
+  #started(threadId: number): void {
+    this.#watchThreads();
+    const thread = this.#threads.get(threadId);
+    if (thread !== undefined) thread.isReady = true;
+    let ready = 0;
+    for (const { isReady } of this.#threads.values()) if (isReady) ready++;
+    if (ready === this.#size) setImmediate(() => this.#events.onWhole());
+  }
+
   #watchThreads(): void {
     for (const worker of this.#piscina.threads) {
       const { threadId } = worker;
@@ -96,7 +135,7 @@ export class ThreadPool {
           if (typeof message === 'object' && message !== null && 'loaded' in message) resolve();
         });
       });
-      const thread: Thread = { worker, exited, loaded, reason: null };
+      const thread: Thread = { worker, exited, loaded, plugins: new Set(), reason: null, isReady: false };
       this.#threads.set(threadId, thread);
       worker.on('error', error => {
         thread.reason ??= reasonOf(error);

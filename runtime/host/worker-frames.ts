@@ -15,6 +15,8 @@ const patienceMs = 20;
 /** A plugin's code may take so long to load before what waits behind goes back, and before its thread is replaced. */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
+/** A plugin whose thread has died waits so long at most for another to start. */
+const heldMsMax = 1_000;
 /** How long after its deadline a handler may take to heed the signal. */
 export const graceMs = 100;
 /** The clock's step, at which outcomes of frames that go on are told, and its step while nothing but slow tasks runs. */
@@ -46,6 +48,8 @@ export class WorkerFrames {
   readonly #flights = new Set<Flight>();
   #waiting: Flight[] = [];
   #running = 0;
+  /** Plugins, by number, that have cost a thread: until another has started, nothing of theirs runs that could cost the next. */
+  readonly #held = new Map<number, NodeJS.Timeout>();
   #clock: NodeJS.Timeout | null = null;
   #clockMs = 0;
 
@@ -64,6 +68,7 @@ export class WorkerFrames {
       threads,
       { generation, plugins },
       {
+        onWhole: () => this.#release([...this.#held.keys()]),
         onLateOutcome: late => reports.written(late.frameId, late.written),
         onThreadReplaced: reason => reports.replaced(learned.text(reason)),
         onStuck,
@@ -102,6 +107,7 @@ export class WorkerFrames {
   /** Stops the threads; what they run is not answered. */
   async close(): Promise<void> {
     if (this.#clock !== null) clearTimeout(this.#clock);
+    for (const timer of this.#held.values()) clearTimeout(timer);
     this.#waiting = [];
     this.#flights.clear();
     await this.#pool.close();
@@ -109,10 +115,11 @@ export class WorkerFrames {
 
   #launch(): void {
     while (this.#running < this.#threads) {
-      const flight = this.#waiting.shift();
-      if (flight === undefined) return;
+      const place = this.#waiting.findIndex(({ head }) => !this.#held.has(head.plugin));
+      if (place < 0) return;
+      const [flight] = this.#waiting.splice(place, 1) as [Flight];
       this.#running++;
-      this.#pool.run(flight.slot.shared).then(
+      this.#pool.run(flight.slot.shared, flight.head.plugin).then(
         () => this.#land(flight),
         error => this.#crash(flight, error),
       );
@@ -134,6 +141,7 @@ export class WorkerFrames {
   /** The thread died: who was with it goes back, the task that ran bears it. */
   async #crash(flight: Flight, error: unknown): Promise<void> {
     this.#takeBack(flight);
+    this.#hold(flight.head.plugin);
     await this.#pool.exitOf(flight.slot.thread);
     this.#running--;
     this.#launch();
@@ -149,6 +157,22 @@ export class WorkerFrames {
       { task, verdict, permanent, startedUs, runUs: Math.round(runMs * 1000) },
       body,
     );
+  }
+
+  #hold(plugin: number): void {
+    clearTimeout(this.#held.get(plugin));
+    this.#held.set(
+      plugin,
+      setTimeout(() => this.#release([plugin]), heldMsMax),
+    );
+  }
+
+  #release(plugins: readonly number[]): void {
+    for (const plugin of plugins) {
+      clearTimeout(this.#held.get(plugin));
+      this.#held.delete(plugin);
+    }
+    this.#launch();
   }
 
   #tell(flight: Flight): void {

@@ -55,6 +55,17 @@ describe('A worker plugin', () => {
     ['() => { Promise.reject(new Error("alone")); return new Promise(() => {}) }', 'uncaught error: alone'],
   ] as const;
 
+  it('that costs thread after thread leaves others the one that has their code', async () => {
+    const threadOf = `import { threadId } from 'node:worker_threads'; export const handle = () => ({ result: { threadId } })`;
+    const stage = new Stage(2).plugin('bad', 'export const handle = () => process.exit(3)').plugin('good', threadOf);
+    const { result } = await stage.run('good');
+    for (let time = 0; time < 5; time++) {
+      const [bad, good] = await Promise.all([stage.run('bad'), stage.run('good')]);
+      expect(bad).toMatchObject({ verdict: 'error', error: 'the plugin ended its thread: process.exit(3)' });
+      expect(good.result).toEqual(result);
+    }
+  });
+
   it.each(killed)('whose thread dies of %s has failed, and its neighbours run', async (handler, error) => {
     const code = `const bad = ${handler}; export const handle = ({ payload }) => payload === 'bad' ? bad() : { result: payload }`;
     const stage = new Stage(1).plugin('p', code);
