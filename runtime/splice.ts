@@ -106,14 +106,13 @@ function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
   return true;
 }
 
-/** The value under a key of the map at `at`; null when there is none. */
-export function entryAt(bytes: Uint8Array, at: number, key: string): Span | null {
-  const wanted = Buffer.from(key);
+/** The value under a key (UTF-8) of the map at `at`; null when there is none. */
+export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | null {
   let here = contentsOf(bytes, at);
   for (let left = mapCount(bytes, at); left > 0; left--) {
     const value = skipValue(bytes, here);
     const end = skipValue(bytes, value);
-    if (isText(bytes, here, wanted)) return { from: value, to: end };
+    if (isText(bytes, here, key)) return { from: value, to: end };
     here = end;
   }
   return null;
@@ -127,7 +126,7 @@ export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null 
   for (const key of keys) {
     const at: number = span.from;
     const count = listCount(bytes, at);
-    if (count < 0) span = entryAt(bytes, at, key);
+    if (count < 0) span = entryAt(bytes, at, Buffer.from(key));
     else if (!place.test(key) || Number(key) >= count) return null;
     else {
       let from = contentsOf(bytes, at);

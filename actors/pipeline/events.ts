@@ -2,6 +2,11 @@
 import { contentsOf, entryAt, listCount, mapCount, skipValue, textAt } from '../../runtime/splice.ts';
 import { asPayload } from './chain.ts';
 
+/** The fields of an event. */
+const typeKey = Buffer.from('type');
+const payloadKey = Buffer.from('payload');
+const dedupeKey = Buffer.from('dedupe_key');
+
 export type Emitted = { readonly type: string; readonly payload: Uint8Array; readonly dedupeKey: string | null };
 
 /** Of the part `events` of a body. What is no event is passed over. */
@@ -19,17 +24,17 @@ export function readEvents(packed: Uint8Array): Emitted[] {
 /** The event that stands at a place of the list; null when it is none. */
 export function readEvent(packed: Uint8Array, at: number): Emitted | null {
   if (mapCount(packed, at) < 0) return null;
-  const type = textOf(packed, at, 'type');
+  const type = textOf(packed, at, typeKey);
   if (type === null) return null;
-  const payload = entryAt(packed, at, 'payload');
+  const payload = entryAt(packed, at, payloadKey);
   return {
     type,
     payload: asPayload(payload ? packed.subarray(payload.from, payload.to) : undefined),
-    dedupeKey: textOf(packed, at, 'dedupe_key'),
+    dedupeKey: textOf(packed, at, dedupeKey),
   };
 }
 
-function textOf(packed: Uint8Array, at: number, key: string): string | null {
+function textOf(packed: Uint8Array, at: number, key: Uint8Array): string | null {
   const span = entryAt(packed, at, key);
   return span && textAt(packed, span.from);
 }
