@@ -17,7 +17,7 @@ import { type MessageKind, MessageReader } from './wire.ts';
 const lastWordsMs = 500;
 
 /** Of node, for a host that does nothing but start programs: half of its memory would be room for short-lived objects. */
-const smallOptions = ['--max-semi-space-size=1', '--single-threaded'];
+const smallOptions = ['--max-semi-space-size=1'];
 
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
