@@ -1,13 +1,16 @@
 // Bench: the least gateway that could be made of the same parts, beside headgate: what socket, disk, process and threads leave to be gained.
 import { join } from 'node:path';
 import { BareGateway } from './bare/bare-gateway.ts';
+import { children } from './bare/protocol.ts';
 import type { Bench, Metric } from './bench.ts';
+import { callFan, fanPipeline } from './fan-run.ts';
 import { closeGates, idle } from './gate.ts';
 import { runJobs, runPipelines, threeSteps, threeStepsDone } from './latency.ts';
 import { runAccepting } from './load/accepting.ts';
 import type { LoadPlan } from './load/plan.ts';
 import { type Loaded, runLoad } from './load/run.ts';
 import { hasWrk } from './load/wrk.ts';
+import { pause } from './pause.ts';
 import { median } from './percentile.ts';
 import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
@@ -19,19 +22,27 @@ type Bare = {
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
+  readonly fans: number;
   /** That accept; a quarter as many run. */
   readonly connections: number;
   readonly seconds: number;
 };
 
 /** Times in µs, rates by second. */
-type Figures = { readonly start: number; readonly run: number; readonly runs: number; readonly accepted: number };
+type Figures = {
+  readonly start: number;
+  readonly run: number;
+  readonly fan: number;
+  readonly runs: number;
+  readonly accepted: number;
+};
 type Round = { readonly least: Figures; readonly own: Figures & { readonly results: readonly unknown[] } };
 
 const path = '/plugin/noop/run';
 const names = {
   start: { metric: 'start_p50_us', unit: 'us' },
   run: { metric: 'run_p50_us', unit: 'us' },
+  fan: { metric: `fanout_${children}_us`, unit: 'us' },
   runs: { metric: 'runs_per_s', unit: '1/s' },
   accepted: { metric: 'accepted_per_s', unit: '1/s' },
 } as const;
@@ -41,12 +52,12 @@ export const bare: Bench<Bare> = {
   purpose: 'the least gateway of the same parts beside headgate: what the machine leaves to be gained',
   limitMs: { smoke: 30_000, real: 180_000 },
   parameters: {
-    smoke: { rounds: 1, warmup: 20, samples: 10, pauseMs: 1, runs: 10, connections: 8, seconds: 0.25 },
-    real: { rounds: 5, warmup: 10_000, samples: 300, pauseMs: 5, runs: 300, connections: 128, seconds: 3 },
+    smoke: { rounds: 1, warmup: 20, samples: 10, pauseMs: 1, runs: 10, fans: 2, connections: 8, seconds: 0.25 },
+    real: { rounds: 5, warmup: 10_000, samples: 300, pauseMs: 5, runs: 300, fans: 30, connections: 128, seconds: 3 },
   },
 
   async run(parameters: Bare, stage: Stage) {
-    const service = await stage.start({ pipelines: [threeSteps] });
+    const service = await stage.start({ pipelines: [threeSteps, fanPipeline] });
     const least = await BareGateway.start(join(stage.directory, 'bare'), service.token);
     try {
       await load(least, '/start', { until: { kind: 'requests', count: parameters.warmup }, status: 202 });
@@ -71,21 +82,42 @@ export const bare: Bench<Bare> = {
 async function leastFigures(least: BareGateway, plan: Bare, { directory }: Stage): Promise<Figures> {
   const { startUs } = await least.times('/start', plan.samples, 2 * plan.pauseMs);
   const { answerUs } = await least.times('/steps', plan.runs, 0);
+  const fans = await least.times('/fan', plan.fans, plan.pauseMs);
   const runs = await load(least, '/steps', { ...atOnce(plan), status: 202 });
   const { perS } = await runAccepting(least, { path: '/accept', ...plan, directory });
-  return { start: startUs.percentile(50), run: answerUs.percentile(50), runs, accepted: perS };
+  return {
+    start: startUs.percentile(50),
+    run: answerUs.percentile(50),
+    fan: fans.answerUs.percentile(50),
+    runs,
+    accepted: perS,
+  };
 }
 
 async function figures(service: Service, plan: Bare, stage: Stage): Promise<Round['own']> {
   const { requestUs, results: single } = await runJobs(service, plan.samples, plan.pauseMs);
   const { timesUs, results: alone } = await runPipelines(service, plan.runs);
+  const fan = await fanUs(service, plan);
   const runs = await load(service, '/pipeline/three', { ...atOnce(plan), status: 200, text: threeStepsDone });
   await closeGates(service, stage);
   const { perS } = await runAccepting(service, { path, ...plan, directory: stage.directory });
   stage.openGates();
   await idle(service.caller());
   const results = [single, alone];
-  return { start: requestUs.percentile(50), run: timesUs.percentile(50), runs, accepted: perS, results };
+  return { start: requestUs.percentile(50), run: timesUs.percentile(50), fan, runs, accepted: perS, results };
+}
+
+/** From just before the request to the end of the run; the median. */
+async function fanUs(service: Service, { fans, pauseMs }: Bare): Promise<number> {
+  const connection = await service.connect();
+  const timesUs: number[] = [];
+  for (let n = 0; n < fans; n++) {
+    const { sentUs, completedUs } = await callFan(service, connection, children);
+    timesUs.push(completedUs - sentUs);
+    await pause(pauseMs);
+  }
+  connection.close();
+  return median(timesUs);
 }
 
 function atOnce({ connections, seconds }: Bare) {

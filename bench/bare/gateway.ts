@@ -2,7 +2,7 @@
 
 import uws, { type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { Worker } from 'node:worker_threads';
-import { type Answer, type Call, stepsOf } from './protocol.ts';
+import { type Answer, type Call, stagesOf } from './protocol.ts';
 
 const [directory] = process.argv.slice(2);
 const ledger = new Worker(new URL('./ledger.js', import.meta.url), { workerData: directory });
@@ -16,9 +16,9 @@ function send(): void {
   calls = [];
 }
 
-function take(response: HttpResponse, id: number, steps: number, body: Uint8Array): void {
+function take(response: HttpResponse, id: number, stages: readonly number[], body: Uint8Array): void {
   waiting.set(id, response);
-  if (calls.push({ id, steps, body }) === 1) setImmediate(send);
+  if (calls.push({ id, stages, body }) === 1) setImmediate(send);
 }
 
 ledger.on('message', (answers: Answer[]) => {
@@ -37,13 +37,13 @@ ledger.on('error', error => {
 uws
   .App()
   .post('/*', (response, request) => {
-    const steps = stepsOf[request.getUrl()]!;
+    const stages = stagesOf[request.getUrl()]!;
     const id = ++count;
     let body: Buffer = Buffer.alloc(0);
     response.onAborted(() => void waiting.delete(id));
     response.onData((chunk, isLast) => {
       body = Buffer.concat([body, Buffer.from(chunk)]);
-      if (isLast) take(response, id, steps, body);
+      if (isLast) take(response, id, stages, body);
     });
   })
   .listen('127.0.0.1', 0, (socket: us_listen_socket | false) => {

@@ -6,6 +6,9 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { open } from 'lmdb';
 import type { Answer, Begun, Call, Steps } from './protocol.ts';
 
+/** As many as a frame of the product has at most. */
+const frameStepsMax = 512;
+
 const store = open<Uint8Array, number>({
   path: workerData as string,
   overlappingSync: false,
@@ -14,7 +17,8 @@ const store = open<Uint8Array, number>({
 });
 const program = fileURLToPath(new URL('./host.js', import.meta.url));
 const host = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] });
-const left = new Map<number, number>();
+/** What is left of each call: steps of the stage under way, and the stages after it. */
+const left = new Map<number, { open: number; readonly stages: readonly number[] }>();
 let calls: Call[] = [];
 let begun: Begun[number][] = [];
 let turns = 0;
@@ -22,22 +26,27 @@ let turns = 0;
 function turn(): void {
   const [taken, ended] = [calls, begun];
   [calls, begun] = [[], []];
-  const record = Buffer.concat([...taken.map(({ body }) => body), Buffer.from(JSON.stringify(ended))]);
-  store.transactionSync(() => void store.put(++turns, record));
   const answers: Answer[] = [];
   const steps: number[] = [];
-  const goOn = (id: number, more: number, startedUs: number) => {
-    if (more > 0) {
-      left.set(id, more - 1);
-      steps.push(id);
-    } else {
+  const goOn = (id: number, [open, ...stages]: readonly number[], startedUs: number) => {
+    if (open === undefined) {
       left.delete(id);
       answers.push({ id, startedUs });
+      return;
     }
+    left.set(id, { open, stages });
+    for (let step = 0; step < open; step++) steps.push(id);
   };
-  for (const { id, steps: asked } of taken) goOn(id, asked, 0);
-  for (const [id, startedUs] of ended) goOn(id, left.get(id)!, startedUs);
-  if (steps.length > 0) host.stdin.write(`${JSON.stringify(steps satisfies Steps)}\n`);
+  for (const { id, stages } of taken) goOn(id, stages, 0);
+  for (const [id, startedUs] of ended) {
+    const call = left.get(id)!;
+    if (--call.open === 0) goOn(id, call.stages, startedUs);
+  }
+  const record = Buffer.concat([...taken.map(({ body }) => body), Buffer.from(JSON.stringify([ended, steps]))]);
+  store.transactionSync(() => void store.put(++turns, record));
+  for (let at = 0; at < steps.length; at += frameStepsMax) {
+    host.stdin.write(`${JSON.stringify(steps.slice(at, at + frameStepsMax) satisfies Steps)}\n`);
+  }
   if (answers.length > 0) parentPort!.postMessage(answers);
 }
 
