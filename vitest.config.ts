@@ -55,7 +55,7 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     projects: [
       { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: light } },
-      { extends: true, test: { name: 'light', include: light, isolate: false } },
+      { extends: true, test: { name: 'light', include: light, isolate: false, env: { TEST_SHARES_PROCESS: 'yes' } } },
     ],
   },
 });
