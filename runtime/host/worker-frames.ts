@@ -16,7 +16,7 @@ const patienceMs = 20;
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
 /** A plugin whose thread has died waits so long at most for another to start. */
-const heldMsMax = 1_000;
+const heldMsMax = 5_000;
 /** How long after its deadline a handler may take to heed the signal. */
 export const graceMs = 100;
 /** The clock's step, at which outcomes of frames that go on are told, and its step while nothing but slow tasks runs. */

@@ -30,7 +30,7 @@ export const handle = ({ secrets, event }, { log, span, emit }) => {
     case 'throws': throw Object.assign(new Error(said, { cause: one }), { name: one });
     case 'throws a text': throw said;
     case 'rejects': Promise.reject(new Error(said)); return new Promise(() => {});
-    case 'crashes': setTimeout(() => { throw new Error(said); }); return new Promise(() => {});
+    case 'crashes': setImmediate(() => { throw new Error(said); }); return new Promise(() => {});
     case 'has a wrong status': return { status: one };
     case 'has wrong events': return { events: [{ type: 1, [one]: one }] };
     case 'has an odd level': return { logs: [{ level: one, message: one }] };

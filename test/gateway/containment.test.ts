@@ -13,9 +13,9 @@ export const kill_service = request => { note(request, 'start'); process.kill(pr
 export const abort = request => { note(request, 'start'); process.abort(); };
 export const stray = request => {
   note(request, 'start');
-  // Nothing waits for it: the error shall come while the handler is under way.
-  setTimeout(() => { throw new Error('stray'); }, 1);
-  return pause(200).then(() => ({}));
+  // The error comes while the handler is under way.
+  setImmediate(() => { throw new Error('stray'); });
+  return new Promise(() => {});
 };
 export const fill = request => {
   note(request, 'start');

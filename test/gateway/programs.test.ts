@@ -8,6 +8,7 @@ const program = `#!/usr/bin/env node
 const { appendFileSync, existsSync, readFileSync } = require('node:fs');
 const { job_id: job, attempt, event } = JSON.parse(readFileSync(0));
 const note = what => appendFileSync('../../journal', JSON.stringify({ job, attempt, what }) + '\\n');
+// It waits at a gate: a file that it looks for, being another process.
 const end = () => {
   if (event.payload.gate && !existsSync('../../gate-' + event.payload.gate)) return setTimeout(end, 2);
   note('end');

@@ -44,7 +44,7 @@ const aliases = new Map(
 );
 
 /**
- * @param {{ [key: string]: any }} json
+ * @param {{ [key: string]: unknown }} json
  * @returns {Claim}
  */
 export function readClaim(json) {

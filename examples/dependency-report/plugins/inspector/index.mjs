@@ -9,7 +9,7 @@ import { compare } from './verdict.mjs';
 
 /** @typedef {import('../../../../runtime/host/plugin-api.ts').Request} Request */
 /** @typedef {import('../../../../runtime/host/plugin-api.ts').Response} Response */
-/** @typedef {{ [key: string]: any }} PackageJson what package.json says, unchecked */
+/** @typedef {{ [key: string]: unknown }} PackageJson what package.json says, unchecked */
 
 /**
  * What is known of a package. `path` is relative to the root.
@@ -204,7 +204,7 @@ function textOr(value, fallback) {
 
 /**
  * @param {unknown} value
- * @returns {value is { [key: string]: any }}
+ * @returns {value is { [key: string]: unknown }}
  */
 function isMap(value) {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
