@@ -16,6 +16,7 @@ import { formatId, parseId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
 import { openLists } from './lists.ts';
+import { Submissions } from './submissions.ts';
 
 /** Jobs of one page of a streamed tree. */
 const treePageJobs = 256;
@@ -56,6 +57,7 @@ export function openEngine({
   version,
 }: EngineParts): GatewayEngine {
   const blocks = new BlockShelf(reader);
+  const submissions = new Submissions(link);
   let opened: Reader<IndexTable> | null = null;
   const index = (): Reader<IndexTable> => {
     opened ??= openIndex();
@@ -76,7 +78,7 @@ export function openEngine({
     queueDepth: () => gauges.get('queued'),
     stopwatch: (plugin, window) => new StopwatchReading(index(), plugin, window),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
-    submit: submission => link.ask<SubmitReply>('job', { kind: 'submit', ...submission }),
+    submit: submission => submissions.submit(submission),
     async startRun(submission, onOver) {
       const watch = onOver !== undefined;
       const reply = await link.ask<SubmitReply>('pipeline', { kind: 'start_run', ...submission, watch });

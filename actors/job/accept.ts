@@ -8,7 +8,15 @@ import { errorOf } from './attempt.ts';
 import { BlockBuilder, findBlock, groupOf } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
-import type { CreateJobs, CreateRun, Refusal, Remembrance, SettleRun, Submit, SubmitReply } from './protocol.ts';
+import type {
+  CreateJobs,
+  CreateRun,
+  Refusal,
+  Remembrance,
+  SettleRun,
+  SubmitJobs,
+  SubmitJobsReply,
+} from './protocol.ts';
 import { pipelinePlugin } from './protocol.ts';
 import type { JobGroup } from './record.ts';
 
@@ -29,11 +37,24 @@ export class Acceptance {
     this.#desk = desk;
   }
 
-  submit(turn: Turn, message: Submit): void {
-    const { idempotency } = message;
-    const reply =
-      (idempotency && this.#remembrance.answer(idempotency, turn)) ?? this.#admit(message) ?? this.#add(turn, message);
-    turn.reply(message.replyTo, reply);
+  submit(turn: Turn, message: SubmitJobs): void {
+    turn.reply(message.replyTo, this.#remembered(turn, message) ?? this.#take(turn, message));
+  }
+
+  #remembered(turn: Turn, { idempotency }: SubmitJobs): SubmitJobsReply | null {
+    const reply = idempotency ? this.#remembrance.answer(idempotency, turn) : null;
+    return reply?.kind === 'accepted' ? { kind: 'accepted', ids: reply.id } : reply;
+  }
+
+  #take(turn: Turn, message: SubmitJobs): SubmitJobsReply {
+    const refusal = this.#unknown(message) ?? this.refusal();
+    if (refusal) return { kind: 'refused', refusal };
+    const ids: JobId[] = [];
+    for (const payload of message.payloads) {
+      if (this.refusal()) break;
+      ids.push(this.#add(turn, message, payload));
+    }
+    return { kind: 'accepted', ids: Buffer.concat(ids) };
   }
 
   /** Why no new work is taken at the moment, direct call or run; null: it is. */
@@ -42,16 +63,13 @@ export class Acceptance {
     return this.closed ?? (unsettled >= config.service.queueDepthMax ? 'queue_full' : null);
   }
 
-  #admit({ plugin, command }: Submit): SubmitReply | null {
-    const desk = this.#desk;
-    const lane = desk.lanes.get(plugin);
-    if (!lane?.instance) return { kind: 'refused', refusal: 'unknown_plugin' };
-    if (!lane.command(command)) return { kind: 'refused', refusal: 'unknown_command' };
-    const refusal = this.refusal();
-    return refusal && { kind: 'refused', refusal };
+  #unknown({ plugin, command }: SubmitJobs): Refusal | null {
+    const lane = this.#desk.lanes.get(plugin);
+    if (!lane?.instance) return 'unknown_plugin';
+    return lane.command(command) ? null : 'unknown_command';
   }
 
-  #add(turn: Turn, { plugin, command, payload, submittedBy, event, idempotency }: Submit): SubmitReply {
+  #add(turn: Turn, { plugin, command, submittedBy, event, idempotency }: SubmitJobs, payload: Uint8Array): JobId {
     const { builder } = this.#builderFor(turn, plugin, command);
     const last = builder.groups.at(-1);
     const alike =
@@ -64,7 +82,7 @@ export class Acceptance {
     this.#desk.unsettled++;
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#remembrance.remember(idempotency, id, turn);
-    return { kind: 'accepted', id };
+    return id;
   }
 
   create(turn: Turn, { plugin, command, group, payloads, stillborn }: CreateJobs): void {
@@ -196,7 +214,7 @@ export class Acceptance {
   }
 }
 
-function directGroup(submittedBy: string, event: Submit['event']): Omit<JobGroup, 'count'> {
+function directGroup(submittedBy: string, event: SubmitJobs['event']): Omit<JobGroup, 'count'> {
   return {
     submittedBy,
     parent: null,

@@ -18,17 +18,18 @@ export interface Remembrance {
   remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
 }
 
-/** From the edge: one job of a direct call or a webhook. Asked; answered with a SubmitReply. */
-export type Submit = {
+/** From the edge: jobs of direct calls or a webhook that have all of this in common. Asked; answered with a SubmitJobsReply. */
+export type SubmitJobs = {
   readonly kind: 'submit';
   readonly replyTo: ReplyTo;
   readonly plugin: string;
   readonly command: string;
-  /** Packed. */
-  readonly payload: Uint8Array;
+  /** Packed, one a job. */
+  readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
   readonly event: { readonly type: string; readonly source: string } | null;
+  /** Of a job that comes alone. */
   readonly idempotency?: IdempotencyKey;
 };
 
@@ -45,8 +46,14 @@ export const refusals = [
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
+/** What becomes of one job or run. */
 export type SubmitReply =
   | { readonly kind: 'accepted'; readonly id: JobId }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** `ids` has 16 bytes a job, in their order; where it ends before they do, the queue was full for the others. */
+export type SubmitJobsReply =
+  | { readonly kind: 'accepted'; readonly ids: Uint8Array }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /** From the pipeline actor: jobs of one plugin and command, side by side in one block. Always taken: their run was accepted. */
@@ -128,4 +135,4 @@ export type QueueReply = {
   }[];
 };
 
-export type JobMessage = AskIdle | AskQueue | Submit | CreateJobs | CreateRun | SettleRun;
+export type JobMessage = AskIdle | AskQueue | SubmitJobs | CreateJobs | CreateRun | SettleRun;

@@ -1,7 +1,7 @@
 // The job actor in a world made of values: its own clock, dice, store and hosts, each fault a named probability.
 import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
-import type { SubmitReply } from '../../actors/job/protocol.ts';
+import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
 import type { SlotName } from '../../actors/job/slot.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import { encodeBody } from '../../runtime/host/outcome.ts';
@@ -108,7 +108,7 @@ export class Simulation {
         this.#due = true;
       },
       send: () => {},
-      reply: (_, value) => this.#replied(value as SubmitReply),
+      reply: (_, value) => this.#replied(value as SubmitJobsReply),
       onFailure: error => {
         throw error;
       },
@@ -140,7 +140,7 @@ export class Simulation {
     const message = {
       plugin: pluginName,
       command: commandName,
-      payload: pack(payload),
+      payloads: [pack(payload)],
       submittedBy: 'test',
       event: null,
     };
@@ -180,8 +180,8 @@ export class Simulation {
     while (this.step());
   }
 
-  #replied(reply: SubmitReply): void {
-    if (reply.kind === 'accepted') this.accepted.push(formatId(reply.id as JobId));
+  #replied(reply: SubmitJobsReply): void {
+    if (reply.kind === 'accepted') this.accepted.push(formatId(reply.ids as JobId));
     else if (reply.kind === 'refused') this.refused.push(reply.refusal);
   }
 
