@@ -5,7 +5,7 @@ import { packedEmpty } from '../../runtime/packing.ts';
 import type { Batch } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { errorOf } from './attempt.ts';
-import { BlockBuilder, findBlock, groupOf } from './block.ts';
+import { BlockBuilder, findBlock, groupEnd, groupOf } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
 import type {
@@ -78,7 +78,7 @@ export class Acceptance {
       last.submittedBy === submittedBy &&
       last.event?.type === event?.type &&
       last.event?.source === event?.source;
-    const group: Omit<JobGroup, 'count'> = alike ? last : directGroup(submittedBy, event);
+    const group: JobGroup = alike ? last : directGroup(submittedBy, event);
     this.#desk.unsettled++;
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#remembrance.remember(idempotency, id, turn);
@@ -117,7 +117,7 @@ export class Acceptance {
     open.next = 1;
     open.outUs = turn.nowUs;
     turn.batch.put('open', key, open.encode());
-    writeTree(turn.batch, key, builder.groups);
+    writeTree(turn.batch, key, builder);
     desk.books.accepted(turn.batch, key, pipelinePlugin, pipeline, 1);
     this.#submitters.set(keyText(key), group.submittedBy);
     desk.watch.job('job.enqueued', pipelinePlugin, pipeline, id);
@@ -172,7 +172,7 @@ export class Acceptance {
     const { plugin, command, key } = builder;
     const count = builder.payloads.length;
     turn.batch.put('blocks', key, builder.encode());
-    writeTree(turn.batch, key, builder.groups);
+    writeTree(turn.batch, key, builder);
     desk.books.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.block = builder;
@@ -214,7 +214,7 @@ export class Acceptance {
   }
 }
 
-function directGroup(submittedBy: string, event: SubmitJobs['event']): Omit<JobGroup, 'count'> {
+function directGroup(submittedBy: string, event: SubmitJobs['event']): JobGroup {
   return {
     submittedBy,
     parent: null,
@@ -230,18 +230,17 @@ function directGroup(submittedBy: string, event: SubmitJobs['event']): Omit<JobG
 }
 
 /** Which jobs of the block belong to which root: `from, to` pairs of four bytes. */
-function writeTree(batch: Batch, key: Uint8Array, groups: readonly JobGroup[]): void {
+function writeTree(batch: Batch, key: Uint8Array, block: BlockBuilder): void {
   const ranges = new Map<string, number[]>();
-  let start = 0;
-  for (const { root, count } of groups) {
-    if (root) {
-      const name = Buffer.from(root).toString('latin1');
-      const known = ranges.get(name);
-      if (!known) ranges.set(name, [start, start + count]);
-      else if (known.at(-1) === start) known[known.length - 1] = start + count;
-      else known.push(start, start + count);
-    }
-    start += count;
+  for (const [place, { root }] of block.groups.entries()) {
+    if (!root) continue;
+    const start = block.starts[place]!;
+    const end = groupEnd(block, place);
+    const name = keyText(root);
+    const known = ranges.get(name);
+    if (!known) ranges.set(name, [start, end]);
+    else if (known.at(-1) === start) known[known.length - 1] = end;
+    else known.push(start, end);
   }
   for (const [root, numbers] of ranges) {
     batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), Buffer.from(Uint32Array.from(numbers).buffer));

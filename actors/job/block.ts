@@ -23,10 +23,15 @@ export interface Block {
   group(place: number): JobGroup;
 }
 
+/** The jobs of a group: from this place of the block up to, but not with, the next group's. */
+export function groupEnd({ starts, count }: Block, place: number): number {
+  return starts[place + 1] ?? count;
+}
+
 /** A block that is being filled in this turn. */
 export class BlockBuilder implements Block {
   readonly starts: number[] = [];
-  readonly groups: (JobGroup & { count: number })[] = [];
+  readonly groups: JobGroup[] = [];
   readonly payloads: Uint8Array[] = [];
   bytes = 0;
   readonly key: BlockKey;
@@ -50,12 +55,10 @@ export class BlockBuilder implements Block {
   }
 
   /** Adds one job; `alike` says that it belongs to the group before it. */
-  add(payload: Uint8Array, group: Omit<JobGroup, 'count'>, alike: boolean): JobId {
-    const last = this.groups.at(-1);
-    if (alike && last) last.count++;
-    else {
+  add(payload: Uint8Array, group: JobGroup, alike: boolean): JobId {
+    if (!alike) {
       this.starts.push(this.payloads.length);
-      this.groups.push({ ...group, count: 1 });
+      this.groups.push(group);
     }
     this.payloads.push(payload);
     this.bytes += payload.length;
@@ -141,7 +144,6 @@ export function decodeBlock(bytes: Uint8Array): Block {
 type PackedPosition = [run: Uint8Array, node: number, scope: number, path: number[], first: number | null];
 type PackedEvent = [type: string, source: string, eventId: string | null, dedupeKey: string | null];
 type PackedGroup = [
-  count: number,
   submittedBy: string,
   parent: Uint8Array | null,
   root: Uint8Array | null,
@@ -157,7 +159,6 @@ type PackedGroup = [
 function packGroup(group: JobGroup): PackedGroup {
   const { event, run } = group;
   return [
-    group.count,
     group.submittedBy,
     group.parent,
     group.root,
@@ -172,9 +173,8 @@ function packGroup(group: JobGroup): PackedGroup {
 }
 
 function unpackGroup(packed: PackedGroup): JobGroup {
-  const [count, submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked] = packed;
+  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked] = packed;
   return {
-    count,
     submittedBy,
     parent,
     root,
@@ -192,8 +192,11 @@ function unpackPosition([run, node, scope, path, first]: PackedPosition): RunPos
   return { run, node, scope, path, first };
 }
 
-/** The group a job of the block belongs to, and its place in it. */
-export function groupOf(block: Block, index: number): { readonly group: JobGroup; readonly offset: number } {
+/** The group a job of the block belongs to, its place in it, and how many jobs of the group there are from it on. */
+export function groupOf(
+  block: Block,
+  index: number,
+): { readonly group: JobGroup; readonly offset: number; readonly left: number } {
   const { starts } = block;
   let low = 0;
   let high = starts.length - 1;
@@ -202,7 +205,7 @@ export function groupOf(block: Block, index: number): { readonly group: JobGroup
     if (starts[middle]! <= index) low = middle;
     else high = middle - 1;
   }
-  return { group: block.group(low), offset: index - starts[low]! };
+  return { group: block.group(low), offset: index - starts[low]!, left: groupEnd(block, low) - index };
 }
 
 /** The block an id lies in, if the id is a job's. */

@@ -133,11 +133,10 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Arr
     const open = frame.opens[task]!;
     const block = open.block!;
     const first = frame.indexes[task]!;
-    const { group, offset } = groupOf(block, first);
-    const room = group.count - offset;
+    const { group, left } = groupOf(block, first);
     let count = 0;
     while (
-      count < room &&
+      count < left &&
       task + count < frame.opens.length &&
       frame.opens[task + count] === open &&
       frame.indexes[task + count] === first + count

@@ -12,7 +12,7 @@ import {
 import type { Reader, Table } from '../../runtime/store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { attemptsOf as attemptsIn, latestAttempt } from './attempts.ts';
-import { type Block, decodeBlock, findBlock } from './block.ts';
+import { type Block, decodeBlock, findBlock, groupEnd } from './block.ts';
 import { byCommandKey, unsuccessfulKey } from './books.ts';
 import { decodeEntry, endKey } from './idempotency.ts';
 import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from './journal.ts';
@@ -160,9 +160,9 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
       if (!bytes || !open) continue;
       const child = decodeBlock(bytes);
       for (const [place, start] of child.starts.entries()) {
-        const { run, count } = child.group(place);
+        const { run } = child.group(place);
         if (!run || Buffer.compare(run.run, id) !== 0) continue;
-        for (let index = start; index < start + count; index++) {
+        for (let index = start; index < groupEnd(child, place); index++) {
           if (open.isSettled(index)) continue;
           return `the run ${formatId(id)} is over, its job ${formatId(jobId(childKey, index))} is not`;
         }
@@ -299,8 +299,8 @@ function rangesIn(block: Block, root: JobId): number[] {
   for (const [place, start] of block.starts.entries()) {
     const group = block.group(place);
     if (!group.root || Buffer.compare(group.root, root) !== 0) continue;
-    if (ranges.at(-1) === start) ranges[ranges.length - 1] = start + group.count;
-    else ranges.push(start, start + group.count);
+    if (ranges.at(-1) === start) ranges[ranges.length - 1] = groupEnd(block, place);
+    else ranges.push(start, groupEnd(block, place));
   }
   return ranges;
 }

@@ -61,11 +61,11 @@ export type CreateJobs = {
   readonly kind: 'create';
   readonly plugin: string;
   readonly command: string;
-  readonly group: Omit<JobGroup, 'count'>;
+  readonly group: JobGroup;
   /** Packed, one a job; the group's job k has payloads[k]. */
   readonly payloads: readonly Uint8Array[];
-  /** Set: the jobs end at once, without an attempt (template error, hop limit). */
-  readonly stillborn?: { readonly status: 'failed' | 'dead'; readonly error: string };
+  /** Not null: the jobs end at once, without an attempt (template error, hop limit). */
+  readonly stillborn: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
 /** From the pipeline actor: the job that stands for a run. Its id was made by the pipeline actor; it is never dispatched. */
@@ -73,7 +73,7 @@ export type CreateRun = {
   readonly kind: 'create_run';
   readonly id: JobId;
   readonly pipeline: string;
-  readonly group: Omit<JobGroup, 'count'>;
+  readonly group: JobGroup;
   readonly payload: Uint8Array;
 };
 

@@ -22,7 +22,6 @@ export type RunPosition = {
 
 /** What jobs that stand side by side in a block have in common. */
 export type JobGroup = {
-  readonly count: number;
   readonly submittedBy: string;
   /** The job that caused these; null for the root of a tree. */
   readonly parent: JobId | null;

@@ -82,7 +82,7 @@ export function refuseRun(desk: Desk, name: string, beginning: Beginning, error:
 function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
   const id = jobId(desk.blockKeys.next(desk.nowMs), 0);
   const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = beginning;
-  const group: Omit<JobGroup, 'count'> = {
+  const group: JobGroup = {
     submittedBy,
     parent,
     root,

@@ -18,6 +18,18 @@ export type Chain = {
   readonly result: Uint8Array;
 };
 
+// Both are written out: an object that is copied by spread has a shape of its own, and whatever reads it gets slow.
+
+/** The chain at another place. */
+export function movedTo({ payload, context, event, depth, cause, result }: Chain, path: readonly number[]): Chain {
+  return { path, payload, context, event, depth, cause, result };
+}
+
+/** The chain with other baggage. */
+export function carrying({ path, payload, event, depth, cause, result }: Chain, context: Packed): Chain {
+  return { path, payload, context, event, depth, cause, result };
+}
+
 /** Packed data is decoded whole when it takes no more than this; of what is larger, only what is asked for. */
 const wholeBytesMax = 4096;
 

@@ -127,7 +127,7 @@ export class Desk {
     this.turn.tell('job', message);
   }
 
-  groupOf(run: Run, step: WorkStep, stand: Stand, isHandle: boolean): Omit<JobGroup, 'count'> {
+  groupOf(run: Run, step: WorkStep, stand: Stand, isHandle: boolean): JobGroup {
     const { scope, node, path, first, cause, depth, event, context } = stand;
     return {
       submittedBy: run.submittedBy,
@@ -149,13 +149,13 @@ export class Desk {
     step: Extract<WorkStep, { readonly kind: 'uses' }>,
     stand: Stand,
     payloads: readonly Uint8Array[],
-    stillborn: CreateJobs['stillborn'] | null,
+    stillborn: CreateJobs['stillborn'],
   ): void {
     const { instance, command } = step;
     const group = this.groupOf(run, step, stand, command === 'handle');
     run.jobs += payloads.length;
     this.touch(run);
-    this.tellJob({ kind: 'create', plugin: instance, command, group, payloads, ...(stillborn && { stillborn }) });
+    this.tellJob({ kind: 'create', plugin: instance, command, group, payloads, stillborn });
   }
 
   /** Writes what changed since the last call. */

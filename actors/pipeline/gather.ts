@@ -4,7 +4,7 @@ import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing
 import { contentsOf, skipValue } from '../../runtime/splice.ts';
 import { spliceArrivals } from './arrivals.ts';
 import { bringContext, mergeContext } from './baggage.ts';
-import { type Chain, Packed } from './chain.ts';
+import { type Chain, movedTo, Packed } from './chain.ts';
 import type { Node } from './compile.ts';
 import type { Desk } from './desk.ts';
 import { finishRun } from './finish.ts';
@@ -121,7 +121,7 @@ function fire(desk: Desk, run: Run, scope: Scope): void {
     desk.tasks.push({ kind: 'enter', run, scope: run.scopes.get(scope.parent)!, node: node.next, chain });
   } else {
     advanceScope(scope, { cause, context });
-    desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain: { ...chain, path: [] } });
+    desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain: movedTo(chain, []) });
   }
   desk.touch(run);
 }

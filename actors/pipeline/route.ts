@@ -4,7 +4,7 @@ import { formatId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
-import { asPayload, type Chain, dataOf, Packed } from './chain.ts';
+import { asPayload, type Chain, dataOf, movedTo, Packed } from './chain.ts';
 import { Children, type FindAncestor } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds } from './condition.ts';
@@ -142,14 +142,16 @@ export class Router {
     for (;;) {
       const passed = 'step' in node && !this.#applies(node, chain);
       if (node.kind === 'join' || node.kind === 'end') {
-        arrive(desk, run, scope, { ...chain, context: chain.context.bytes, ordinal: -1, failed: false });
+        const { path, result, cause, depth } = chain;
+        const context = chain.context.bytes;
+        arrive(desk, run, scope, { path, ordinal: -1, result, failed: false, cause, context, depth });
         return;
       }
       if (node.kind === 'scope') {
         const origin = { cause: chain.cause, context: chain.context.bytes };
         scope = openScope(run, node.sequence, scope.id, chain.path, origin);
         scope.depth = chain.depth;
-        chain = { ...chain, path: [] };
+        chain = movedTo(chain, []);
         here = node.first;
       } else if (passed) here = node.next;
       else if (node.kind === 'steps') here = node.first;
@@ -174,7 +176,7 @@ export class Router {
     markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
     scope.live += branches.length - 1;
     branches.forEach((node, i) => {
-      this.#desk.tasks.push({ kind: 'enter', run, scope, node, chain: { ...chain, path: [...chain.path, i] } });
+      this.#desk.tasks.push({ kind: 'enter', run, scope, node, chain: movedTo(chain, [...chain.path, i]) });
     });
   }
 
@@ -208,29 +210,28 @@ export class Router {
     }
     const chain = {
       path: ordinal < 0 ? path : [...path, ordinal],
+      payload: new Packed(asPayload(result)),
       context: new Packed(group.context),
+      event: { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null },
       depth: group.depth,
       cause: job.id,
       result: result ?? packedNull,
     };
-    if (events.length === 0) {
-      const event = { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null };
-      const payload = new Packed(asPayload(result));
-      this.#desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain: { ...chain, payload, event } });
-    } else this.#emit(run, scope, node.next, chain, events, plugin);
+    if (events.length === 0) this.#desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
+    else this.#emit(run, scope, node.next, chain, events, plugin);
   }
 
   #emit(
     run: Run,
     scope: Scope,
     node: number,
-    chain: Omit<Chain, 'payload' | 'event'>,
+    { path: at, context, depth, cause, result }: Chain,
     events: readonly Emitted[],
     source: string,
   ): void {
     const desk = this.#desk;
     const forks = events.length > 1;
-    if (forks) markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
+    if (forks) markFork(scope, at, { cause, context: context.bytes });
     scope.live += events.length - 1;
     let doubles = 0;
     events.forEach(({ type, payload, dedupeKey }, i) => {
@@ -239,9 +240,9 @@ export class Router {
         return;
       }
       const event = { type, source, dedupeKey };
-      const path = forks ? [...chain.path, i] : chain.path;
-      const next = { ...chain, path, payload: new Packed(payload), event };
-      desk.tasks.push({ kind: 'enter', run, scope, node, chain: next });
+      const path = forks ? [...at, i] : at;
+      const chain: Chain = { path, payload: new Packed(payload), context, event, depth, cause, result };
+      desk.tasks.push({ kind: 'enter', run, scope, node, chain });
     });
     if (doubles > 0) endChains(desk, run, scope, doubles);
   }

@@ -48,7 +48,8 @@ export class Triggers {
   eventsOf(job: SettledJob, { plugin, group }: JobsSettled): readonly Emitted[] {
     if (job.status !== 'succeeded' || !hasPart(job.body, 'events')) return [];
     const events = readEvents(bodyPart(job.body, 'events')!);
-    const emitter = { ...group, job: job.id, plugin };
+    const { submittedBy, root, depth, context, hooked } = group;
+    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
     for (const event of events) this.fire(event, emitter);
     return events;
   }

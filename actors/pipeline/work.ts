@@ -3,7 +3,7 @@ import type { Path } from '../../config/pipeline/definition.ts';
 import { pack } from '../../runtime/packing.ts';
 import { listCount, overlayMap, spanAt } from '../../runtime/splice.ts';
 import { addBaggage, contextBytesMax } from './baggage.ts';
-import { type Chain, dataOf, Packed } from './chain.ts';
+import { type Chain, carrying, dataOf, Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { Node, WorkStep } from './compile.ts';
 import type { Desk, Stand } from './desk.ts';
@@ -33,15 +33,19 @@ export class Work {
       this.#desk.fail(run, `step "${step.id}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`);
       return;
     }
-    const carrying = context === chain.context ? chain : { ...chain, context };
-    if (step.foreach === null) this.#single(run, scope, number, step, carrying);
-    else this.#fanOut(run, scope, number, step, perElement, carrying);
+    const next = context === chain.context ? chain : carrying(chain, context);
+    if (step.foreach === null) this.#single(run, scope, number, step, next);
+    else this.#fanOut(run, scope, number, step, perElement, next);
   }
 
   #single(run: Run, scope: Scope, node: number, step: WorkStep, chain: Chain): void {
-    const stand = { ...standAt(scope, node, chain), first: null };
+    const stand = standAt(scope, node, chain);
     const payload = chain.payload.bytes;
-    const added = step.with === null ? {} : renderEntries(step.with, dataOf(chain, null));
+    if (step.with === null) {
+      this.#children.make(run, step, stand, [payload], null);
+      return;
+    }
+    const added = renderEntries(step.with, dataOf(chain, null));
     if (isMissing(added)) this.#children.make(run, step, stand, [payload], added.missing);
     else {
       const keys = Object.keys(added);
@@ -78,9 +82,9 @@ function contextAt({ foreach, baggage }: WorkStep, chain: Chain): Packed {
   return new Packed(pack(addBaggage(chain.context.map, known, dataOf(chain, null))));
 }
 
-function standAt(scope: Scope, node: number, chain: Chain): Omit<Stand, 'first'> {
+function standAt(scope: Scope, node: number, chain: Chain): Stand {
   const { path, cause, event, context } = chain;
-  return { scope: scope.id, node, path, cause, depth: chain.depth + 1, event, context: context.bytes };
+  return { scope: scope.id, node, path, first: null, cause, depth: chain.depth + 1, event, context: context.bytes };
 }
 
 type PlannedWith = Pick<FanPlan, 'added' | 'addedCount' | 'own' | 'each' | 'missing'>;

@@ -24,7 +24,7 @@ export type Job = {
   readonly text: string;
   readonly plugin: string;
   readonly command: string;
-  readonly group: Omit<JobGroup, 'count'>;
+  readonly group: JobGroup;
   readonly offset: number;
   readonly payload: Uint8Array;
   readonly createdAt: number;
@@ -167,7 +167,7 @@ export class Stage {
           kind: 'settled',
           plugin: job.plugin,
           command: job.command,
-          group: { ...job.group, count: 1 },
+          group: job.group,
           jobs: [],
         };
         groups.set(job.group, message);
@@ -228,7 +228,7 @@ export class Stage {
     const body = encodeBody({ error: Buffer.from(stillborn.error) });
     for (const job of added) Object.assign(job, { status: stillborn.status, body });
     const jobs = added.map(({ id, offset }) => ({ id, offset, status: stillborn.status, body }));
-    this.#toPipeline.push({ kind: 'settled', plugin, command, group: { ...group, count: jobs.length }, jobs });
+    this.#toPipeline.push({ kind: 'settled', plugin, command, group, jobs });
   }
 
   #newKey(): Uint8Array {
@@ -238,7 +238,7 @@ export class Stage {
   #add(
     plugin: string,
     command: string,
-    group: Omit<JobGroup, 'count'>,
+    group: JobGroup,
     offset: number,
     payload: Uint8Array,
     key: Uint8Array,

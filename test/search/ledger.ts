@@ -177,7 +177,7 @@ function isSettled({ status }: NaiveJob): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
-function groupOf(submittedBy: string): Omit<JobGroup, 'count'> {
+function groupOf(submittedBy: string): JobGroup {
   const none = { parent: null, root: null, event: null, pipeline: null, stepId: null, run: null } as const;
   return { ...none, submittedBy, depth: 1, context: packedEmpty, hooked: false };
 }
