@@ -37,8 +37,8 @@ function startTicksOf(pid: number): string | null {
 
 let knownBootId: string | null | undefined;
 
-/** Read once: nobody lives through another boot. */
-function bootId(): string | null {
+/** Of the system since it started; null where it does not tell. Read once: nobody lives through another boot. */
+export function bootId(): string | null {
   if (knownBootId === undefined) {
     try {
       knownBootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
