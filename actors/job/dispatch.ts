@@ -6,9 +6,9 @@ import type { ClosedDelivery, Deliver } from '../vault/protocol.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
-import type { Lane } from './lane.ts';
 import type { OpenBlock } from './open.ts';
 import { failOrphans } from './orphans.ts';
+import { frameTasksMax } from './pace.ts';
 import { settleTask } from './settle.ts';
 import {
   framesIn,
@@ -20,6 +20,7 @@ import {
   quarantineSlot,
   type Slot,
   type SlotName,
+  shareOf,
 } from './slot.ts';
 import { isFull, LaneTurns } from './turns.ts';
 
@@ -57,9 +58,10 @@ export class Dispatcher {
     this.#startHost = startHost;
     this.#deliver = deliver;
     this.#main = mainSlot(threads);
+    // Each kind has as many places as there are workers, so that none holds another back.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     this.#kinds = Object.entries(slotsOf).map(([kind, slots]) => {
-      return { turns: new LaneTurns(desk.lanes, lane => kindOf(lane) === kind), slots };
+      return { turns: new LaneTurns(desk.lanes, lane => lane.kind === kind), slots };
     });
     const slots = [...Object.values(slotsOf).flat(), this.#quarantine];
     this.#slots = new Map(slots.map(slot => [slot.name, slot]));
@@ -124,11 +126,9 @@ export class Dispatcher {
     const slot = placeFor(slots, command);
     if (!slot) return false;
     turns.pass(lane);
-    this.#send(
-      turn,
-      slot,
-      pickFrame(lane, command, ++this.#frameIds, open => this.#desk.load(open)),
-    );
+    const tasksMax = lane.kind === 'attempts' ? shareOf(slots, lane.waiting) : frameTasksMax;
+    const frame = pickFrame(lane, command, ++this.#frameIds, tasksMax, open => this.#desk.load(open));
+    this.#send(turn, slot, frame);
     return true;
   }
 
@@ -360,12 +360,6 @@ export class Dispatcher {
   utilization(nowUs: number): number {
     return this.#busy.busyUs(nowUs) / (this.threads * busyWindowUs);
   }
-}
-
-/** Each kind has as many places as there are workers, so that none holds another back. */
-function kindOf({ instance }: Lane): 'threads' | 'persistent' | 'attempts' {
-  if (instance?.manifest.runtime !== 'process') return 'threads';
-  return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
 }
 
 /** The outcome of a job that must not be run twice and whose end nobody saw. */

@@ -27,11 +27,12 @@ export type JobFrame = {
   readonly ids: Uint8Array;
 };
 
-/** Picks the next jobs of a lane, which has some waiting. `load` gives a block that is no longer in memory. */
+/** Picks the next jobs of a lane, which has some waiting: at most `tasksMax`. `load` gives a block that is no longer in memory. */
 export function pickFrame(
   lane: Lane,
   command: CommandLane,
   frameId: number,
+  tasksMax: number,
   load: (open: OpenBlock) => Block,
 ): JobFrame {
   const opens: OpenBlock[] = [];
@@ -39,7 +40,7 @@ export function pickFrame(
   const attempts: number[] = [];
   const kept: boolean[] = [];
   let bytes = 0;
-  const sizeMax = command.retrySafe ? command.pace.size : 1;
+  const sizeMax = command.retrySafe ? Math.min(command.pace.size, tasksMax) : 1;
 
   function add(open: OpenBlock, index: number, attempt: number, isKept: boolean): void {
     open.block ??= load(open);

@@ -1,7 +1,7 @@
 // A lane: what waits and runs of one plugin instance. Lanes take turns, so that a flood of one does not starve another.
 import type { PluginInstance } from '../../config/config.ts';
 import type { OpenBlock } from './open.ts';
-import { Pace } from './pace.ts';
+import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
 import { Queue } from './queue.ts';
 
 /** One job that is to run although its block was passed already: a retry, a returned task, a suspect. */
@@ -24,6 +24,9 @@ export type CommandLane = {
   readonly pace: Pace;
 };
 
+/** Threads, processes that stay, or a program for each attempt. */
+export type LaneKind = 'threads' | 'persistent' | 'attempts';
+
 export class Lane {
   readonly fresh = new Queue<OpenBlock>();
   readonly again = new Queue<Again>();
@@ -41,16 +44,25 @@ export class Lane {
     this.name = name;
   }
 
-  /** Takes over a new configuration; measured paces stay. */
+  /** Takes over a new configuration; measured paces stay while its jobs run as they did. */
   configure(instance: PluginInstance | null): void {
+    const kind = this.kind;
     this.instance = instance;
-    const before = this.#commands;
+    const before = kind === this.kind ? this.#commands : new Map<string, CommandLane>();
+    const targetUs = this.kind === 'attempts' ? programsUsTarget : frameUsTarget;
     this.#commands = new Map(
       (instance?.manifest.commands ?? []).map(({ name, retrySafe, replacesState = false }) => {
-        const pace = before.get(name)?.pace ?? new Pace();
+        const pace = before.get(name)?.pace ?? new Pace(targetUs);
         return [name, { name, retrySafe, replacesState, deadlineMs: instance!.deadlineMs[name]!, pace }];
       }),
     );
+  }
+
+  /** By what its jobs run in. */
+  get kind(): LaneKind {
+    const { instance } = this;
+    if (instance?.manifest.runtime !== 'process') return 'threads';
+    return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
   }
 
   command(name: string): CommandLane | undefined {

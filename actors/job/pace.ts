@@ -1,6 +1,9 @@
-// How many jobs of a command one frame may hold: as many as fit into about 2 ms, by what they took so far.
+// How many jobs of a command one frame may hold: as many as fit into so much time, by what they took so far.
 
+/** Of a frame. */
 export const frameUsTarget = 2_000;
+/** Of a frame of programs for an attempt each: few fit into less, and each frame costs a commit. */
+export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
 /** A frame grows at most so much from one to the next, so that a wrong guess costs little. */
 const growth = 8;
@@ -8,8 +11,14 @@ const growth = 8;
 const weight = 0.25;
 
 export class Pace {
+  readonly #targetUs: number;
   #taskUs = Number.POSITIVE_INFINITY;
   #size = 1;
+
+  /** `targetUs`: what a frame is to take, at most. */
+  constructor(targetUs: number) {
+    this.#targetUs = targetUs;
+  }
 
   /** Jobs for the next frame. */
   get size(): number {
@@ -27,7 +36,7 @@ export class Pace {
     const taskUs = Math.max(totalUs / tasks, 0.5);
     // Slower counts at once, faster is believed by and by.
     this.#taskUs = this.#taskUs < taskUs ? taskUs : mix(this.#taskUs, taskUs);
-    const fitting = Math.max(1, Math.floor(frameUsTarget / this.#taskUs));
+    const fitting = Math.max(1, Math.floor(this.#targetUs / this.#taskUs));
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 

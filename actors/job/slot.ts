@@ -2,13 +2,13 @@
 import type { PluginHost, Runtime } from '../../runtime/host/port.ts';
 import type { JobFrame } from './frame.ts';
 import type { CommandLane } from './lane.ts';
-import { frameUsTarget } from './pace.ts';
+import { frameUsTarget, programsUsTarget } from './pace.ts';
 
 /** So many hosts start programs, at most. Who starts one is blocked most of that time: several start side by side. */
 export const startersMax = 4;
 
-/** A program must have ended before the next can begin. */
-const programUs = 10 * frameUsTarget;
+/** Frames at a place, while all are short: one that runs, and one that waits for it to end. */
+const framesPerPlace = 2;
 
 export type SlotName = 'main' | 'persistent' | `programs-${number}` | 'quarantine';
 
@@ -36,7 +36,7 @@ export function mainSlot(threads: number): Slot {
 
 /** Processes that stay: two hosts would run them slower than one, which knows all that are idle and all that have crashed. */
 export function persistentSlot(places: number): Slot {
-  return emptySlot({ name: 'persistent', runtimes: ['process'], threads: places, shortUs: programUs });
+  return emptySlot({ name: 'persistent', runtimes: ['process'], threads: places, shortUs: programsUsTarget });
 }
 
 /** Programs for an attempt each: the places divided among starters, the larger ones first. */
@@ -44,7 +44,7 @@ export function programSlots(places: number): readonly Slot[] {
   const count = Math.min(places, startersMax);
   return Array.from({ length: count }, (_, i) => {
     const threads = Math.ceil((places - i) / count);
-    return emptySlot({ name: `programs-${i + 1}`, runtimes: ['process'], threads, shortUs: programUs });
+    return emptySlot({ name: `programs-${i + 1}`, runtimes: ['process'], threads, shortUs: programsUsTarget });
   });
 }
 
@@ -72,7 +72,13 @@ export function placeFor(slots: readonly Slot[], command: CommandLane): Slot | u
 function hasPlace(slot: Slot, command: CommandLane): boolean {
   const out = slot.frames.size;
   if (out < slot.threads) return true;
-  return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < 2 * slot.threads;
+  return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < framesPerPlace * slot.threads;
+}
+
+/** So many of the jobs that wait may share a frame that each other place gets as many: side by side they end sooner. */
+export function shareOf(slots: readonly Slot[], waiting: number): number {
+  const places = slots.reduce((sum, { threads }) => sum + threads, 0);
+  return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
 /** Whether frames of the command may wait for each other. */

@@ -1,17 +1,21 @@
-// A frame of a process plugin on its way: which tasks have begun, and what each is asked.
+// A frame of a process plugin on its way: which tasks have begun, what each is asked, and how those ended that are not told yet.
 import { type Json, unpack } from '../packing.ts';
 import { Frame } from './frame.ts';
 import { Mask } from './mask.ts';
+import type { Body } from './outcome.ts';
 import type { Request } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 import type { Reports } from './reports.ts';
 import { makeRequest } from './request.ts';
 import { type Settled, settleFailure } from './response.ts';
 import type { PayloadCheck, PayloadChecks } from './schema.ts';
+import type { OutcomeHead } from './settlement.ts';
 import { FrameState } from './state.ts';
 
-/** When a task runs longer, those behind it in the frame go back. */
+/** When nothing has ended for so long, those behind in the frame go back. */
 const slowMs = 5;
+/** The same of programs for an attempt each; and what has ended is told at least so often. */
+const slowProgramMs = 20;
 /** A frame that gets no place waits so long before it goes back. */
 const patienceMs = 50;
 
@@ -27,6 +31,7 @@ export class Flight {
   #end: number;
   #check: PayloadCheck | null = null;
   #slow: NodeJS.Timeout | null = null;
+  #ended: (readonly [OutcomeHead, Body])[] = [];
 
   /** The frame's bytes are a view of what came over the pipe: they are copied. */
   constructor(bytes: Buffer, plugin: HostedPlugin, reports: Reports) {
@@ -63,12 +68,18 @@ export class Flight {
   /** Begins the next task. */
   next(): number {
     // Not before: a frame of which nothing runs would come and go for ever.
-    this.#slow ??= setTimeout(() => this.takeBack(), slowMs);
+    this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowProgramMs : slowMs);
     return this.#next++;
+  }
+
+  /** A task's outcome is told with others: when the frame is over, or soon. */
+  ended(head: OutcomeHead, body: Body): void {
+    this.#ended.push([head, body]);
   }
 
   /** Gives back what has not begun. */
   takeBack(): void {
+    this.#tell();
     this.#reports.returned(this.frame.head.frameId, this.#next, this.#end);
     this.#end = this.#next;
   }
@@ -76,6 +87,21 @@ export class Flight {
   over(): void {
     if (this.#slow !== null) clearTimeout(this.#slow);
     this.#slow = null;
+    this.#tell();
+  }
+
+  #ring(): void {
+    if (this.#ended.length === 0) {
+      this.takeBack();
+      return;
+    }
+    this.#tell();
+    this.#slow?.refresh();
+  }
+
+  #tell(): void {
+    if (this.#ended.length > 0) this.#reports.outcomes(this.frame.head.frameId, this.#ended);
+    this.#ended = [];
   }
 
   /** What the task is asked; or how it ends, when its payload is wrong. */

@@ -89,9 +89,8 @@ export class ProcessFrames {
       const task = flight.next();
       const startedUs = steadyUs();
       const { verdict, permanent, body } = flight.state.settle(await this.#attempt(flight, task));
-      flight.moved();
       const runUs = Math.round(steadyUs() - startedUs);
-      this.#reports.outcome(flight.frame.head.frameId, { task, verdict, permanent, startedUs, runUs }, body);
+      flight.ended({ task, verdict, permanent, startedUs, runUs }, body);
     }
   }
 

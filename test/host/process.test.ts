@@ -244,4 +244,17 @@ describe('A process plugin', () => {
     expect(outcomes.map(({ task }) => task)).toEqual([0]);
     expect(returned).toEqual([1, 2]);
   });
+
+  it('has its end told although the next one in its frame does not end', async () => {
+    const code = answering(`const fs = require('fs');
+      while (request.payload.waits && !fs.existsSync('told')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      return { status: 'ok', result: request.payload }`);
+    const stage = new Stage(1).plugin('p', code);
+    const frame = stage.frame('p', { payloads: [{ waits: false }, { waits: true }, { waits: true }] });
+    await stage.heard('outcomes', /1/);
+    stage.write('p', 'told', '');
+    const { outcomes, returned } = await frame;
+    expect(outcomes.map(({ task }) => task).concat(returned)).toEqual([0, 1, 2]);
+    expect(outcomes[0]).toMatchObject({ verdict: 'ok', result: { waits: false } });
+  });
 });

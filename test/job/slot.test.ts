@@ -48,3 +48,17 @@ it('starts another host only for what runs beside the first', () => {
   fresh.turn();
   expect(fresh.held.map(({ slot }) => slot)).toEqual(['programs-1', 'programs-2']);
 });
+
+it.each([
+  { queued: 3, frames: [1, 1, 1] },
+  { queued: 6, frames: [1, 1, 1, 1] },
+  { queued: 16, frames: [4, 3, 2, 1] },
+  { queued: 64, frames: [8, 8, 8, 8] },
+])('hands out $queued short programs in frames of $frames: together where there are many', ({ queued, frames }) => {
+  const world = new Simulation(config([program]), calm, dice(1));
+  world.submit('program', 'handle', {});
+  world.run();
+  for (let n = 0; n < queued; n++) world.submit('program', 'handle', {});
+  world.turn();
+  expect(world.held.map(({ frame }) => frame.payloads.length)).toEqual(frames);
+});
