@@ -13,8 +13,6 @@ type Gathering = {
 export class Submissions {
   readonly #link: Link;
   #gathered: Gathering[] = [];
-  /** Of those: what others may join, by what their jobs have in common. */
-  readonly #open = new Map<string, Gathering>();
 
   constructor(link: Link) {
     this.#link = link;
@@ -22,16 +20,16 @@ export class Submissions {
 
   /** Resolves when the job is on disk, or is refused. */
   submit(submission: Submission): Promise<SubmitReply> {
-    const { plugin, command, submittedBy, event, idempotency } = submission;
-    // What the jobs of a key were answered before is theirs alone.
-    if (idempotency) return placeIn(this.#gather(submission), submission.payload);
-    const name = `${plugin}\0${command}\0${submittedBy}\0${event ? `${event.type}\0${event.source}` : ''}`;
-    let gathering = this.#open.get(name);
-    if (!gathering) {
-      gathering = this.#gather(submission);
-      this.#open.set(name, gathering);
+    const { message, reply } = this.#alike(submission) ?? this.#gather(submission);
+    const place = message.payloads.push(submission.payload) - 1;
+    return reply.then(all => replyAt(all, place));
+  }
+
+  #alike(submission: Submission): Gathering | undefined {
+    for (let i = this.#gathered.length - 1; i >= 0; i--) {
+      if (isAlike(this.#gathered[i]!.message, submission)) return this.#gathered[i];
     }
-    return placeIn(gathering, submission.payload);
+    return undefined;
   }
 
   #gather({ payload: _, ...common }: Submission): Gathering {
@@ -48,15 +46,21 @@ export class Submissions {
   #send(): void {
     const gathered = this.#gathered;
     this.#gathered = [];
-    this.#open.clear();
     for (const { message, settle } of gathered) settle(this.#link.ask('job', message));
     this.#link.flush();
   }
 }
 
-function placeIn({ message, reply }: Gathering, payload: Uint8Array): Promise<SubmitReply> {
-  const place = message.payloads.push(payload) - 1;
-  return reply.then(all => replyAt(all, place));
+/** Whether they can share a message: one with a key has an answer of its own. */
+function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
+  return (
+    a.plugin === b.plugin &&
+    a.command === b.command &&
+    a.submittedBy === b.submittedBy &&
+    a.event?.type === b.event?.type &&
+    a.event?.source === b.event?.source &&
+    !(a.idempotency ?? b.idempotency)
+  );
 }
 
 function replyAt(all: SubmitJobsReply, place: number): SubmitReply {

@@ -8,7 +8,7 @@ import { givenRequestId, type Head, headerOf, type RequestSource, readHead } fro
 import type { ServerLog } from './log.ts';
 import { type Problem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
-import { firstHeader, headerBlock, jsonType, noHeaders, problemType, statusLine } from './response-head.ts';
+import { jsonType, noHeaders, problemType, responseHead } from './response-head.ts';
 import type { Answer, Call, Headers, Route, Sink } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import { vaultOpOf } from './vault-admission.ts';
@@ -278,8 +278,7 @@ export class Exchange implements Call, Sink {
 
   #writeHead(status: number, contentType: string | null, headers: Headers): void {
     const isOpen = this.#route?.access.kind === 'open';
-    this.#res.writeStatus(statusLine(status));
-    this.#res.writeHeader(firstHeader, headerBlock(this.requestId, contentType, headers, isOpen));
+    this.#res.writeStatus(responseHead({ status, requestId: this.requestId, contentType, headers, isOpen }));
     this.#status = status;
   }
 

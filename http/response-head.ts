@@ -9,17 +9,22 @@ export const noHeaders: Headers = [];
 const statusLines: { [status: number]: string } = {};
 
 /** `202 Accepted` */
-export function statusLine(status: number): string {
+function statusLine(status: number): string {
   statusLines[status] ??= `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;
   return statusLines[status];
 }
 
-/** The header that begins the block; its name is written by itself. */
-export const firstHeader = 'X-Content-Type-Options';
+export type HeadOptions = {
+  readonly status: number;
+  readonly requestId: string;
+  readonly contentType: string | null;
+  readonly headers: Headers;
+  readonly isOpen: boolean;
+};
 
-/** All headers of an answer as the value of the first: each crossing to the server costs as much as building this string. */
-export function headerBlock(requestId: string, contentType: string | null, headers: Headers, isOpen: boolean): string {
-  let block = `nosniff\r\nX-Request-Id: ${requestId}`;
+/** Status line and all headers of an answer as one text, to be written as a status: each crossing to the server costs as much as this. */
+export function responseHead({ status, requestId, contentType, headers, isOpen }: HeadOptions): string {
+  let block = `${statusLine(status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${requestId}`;
   if (contentType !== null) block += `\r\nContent-Type: ${contentType}`;
   let mayStore = isOpen;
   for (const [name, value] of headers) {

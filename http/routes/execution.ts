@@ -89,7 +89,7 @@ const callPlugin = route({
     }
     return may(caller!, neededFor[command.type]) ? { plugin, command } : forbidden(neededFor[command.type]);
   },
-  async handle(call) {
+  handle(call) {
     const { engine, config, found, body, caller } = call;
     const { plugin, command } = found;
     const idempotency = idempotencyOf(call, 'POST', '/plugin/{plugin}/{command}');
@@ -97,7 +97,7 @@ const callPlugin = route({
     const { payload } = (body as CallBody) ?? {};
     const errors = checkPayload(config, command.inputSchema, payload ?? {}, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
-    const reply = await engine.submit({
+    const reply = engine.submit({
       plugin: plugin.name,
       command: command.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
@@ -105,8 +105,11 @@ const callPlugin = route({
       event: command.name === eventCommand ? triggerEvent : null,
       ...(idempotency && { idempotency }),
     });
-    if (reply.kind === 'refused') return refuse(reply.refusal, plugin.name, command.name);
-    return queued(formatId(reply.id), plugin.name, command.name);
+    return reply.then(reply =>
+      reply.kind === 'refused'
+        ? refuse(reply.refusal, plugin.name, command.name)
+        : queued(formatId(reply.id), plugin.name, command.name),
+    );
   },
 });
 

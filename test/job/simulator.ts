@@ -6,7 +6,7 @@ import type { SlotName } from '../../actors/job/slot.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import { encodeBody } from '../../runtime/host/outcome.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../runtime/host/port.ts';
-import { formatId, type JobId, makeBlockKeys } from '../../runtime/ids.ts';
+import { formatId, jobIdBytes, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
 import { pack } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
@@ -135,12 +135,13 @@ export class Simulation {
     this.#loop.deliver('job', message);
   }
 
-  submit(pluginName: string, commandName: string, payload: unknown): void {
+  /** Jobs of one message, with these payloads. */
+  submit(pluginName: string, commandName: string, ...payloads: readonly unknown[]): void {
     const replyTo = { thread: 'edge', ask: ++this.#asks };
     const message = {
       plugin: pluginName,
       command: commandName,
-      payloads: [pack(payload)],
+      payloads: payloads.map(pack),
       submittedBy: 'test',
       event: null,
     };
@@ -181,8 +182,11 @@ export class Simulation {
   }
 
   #replied(reply: SubmitJobsReply): void {
-    if (reply.kind === 'accepted') this.accepted.push(formatId(reply.ids as JobId));
-    else if (reply.kind === 'refused') this.refused.push(reply.refusal);
+    if (reply.kind === 'accepted') {
+      for (let at = 0; at < reply.ids.length; at += jobIdBytes) {
+        this.accepted.push(formatId(reply.ids.subarray(at, at + jobIdBytes)));
+      }
+    } else if (reply.kind === 'refused') this.refused.push(reply.refusal);
   }
 
   #host(name: SlotName): PluginHost {

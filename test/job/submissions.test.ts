@@ -1,0 +1,76 @@
+// What the edge gathers for the ledger, and what becomes of each job in a message of many.
+import { describe, expect, it } from 'vitest';
+import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
+import { Submissions } from '../../cli/submissions.ts';
+import type { Submission } from '../../http/engine.ts';
+import type { Link } from '../../runtime/link.ts';
+import { pack } from '../../runtime/packing.ts';
+import { calm, config, plugin, Simulation } from './simulator.ts';
+
+const one: Submission = { plugin: 'a', command: 'run', payload: pack({}), submittedBy: 'api', event: null };
+const event = { type: 'api.trigger', source: 'api' };
+const key = { key: new Uint8Array(16), request: new Uint8Array(16) };
+const id = (n: number) => new Uint8Array(16).fill(n);
+
+/** Answers each message by what it is told to. */
+function gather(answer: (payloads: number) => Promise<SubmitJobsReply>) {
+  const sent: (Submission & { payloads: Uint8Array[] })[] = [];
+  const link = {
+    ask(_: string, message: object) {
+      sent.push(message as never);
+      return answer(sent.at(-1)!.payloads.length);
+    },
+    flush() {},
+  } as unknown as Link;
+  return { sent, submissions: new Submissions(link) };
+}
+
+describe('submissions', () => {
+  it('share a message where all but their payloads is the same, and each gets its own id', async () => {
+    const { sent, submissions } = gather(async n => ({
+      kind: 'accepted',
+      ids: Buffer.concat([id(1), id(2)].slice(0, n)),
+    }));
+    const others = [{ command: 'walk' }, { submittedBy: 'api:ci' }, { event }, { plugin: 'b' }].map(more => ({
+      ...one,
+      ...more,
+    }));
+    const replies = await Promise.all([one, ...others, one].map(each => submissions.submit(each)));
+    expect(sent.map(({ payloads }) => payloads.length)).toEqual([2, 1, 1, 1, 1]);
+    expect(replies.map(reply => reply.kind === 'accepted' && reply.id[0])).toEqual([1, 1, 1, 1, 1, 2]);
+  });
+
+  it('with a key of their own share none', async () => {
+    const { sent, submissions } = gather(async () => ({ kind: 'accepted', ids: id(1) }));
+    await Promise.all(
+      [one, { ...one, idempotency: key }, { ...one, idempotency: key }].map(each => submissions.submit(each)),
+    );
+    expect(sent).toHaveLength(3);
+  });
+
+  it('fail together with their message', async () => {
+    const { submissions } = gather(() => Promise.reject(new Error('the ledger is gone')));
+    const both = await Promise.allSettled([submissions.submit(one), submissions.submit(one)]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+
+  it('are refused from where the queue is full', async () => {
+    const { submissions } = gather(async () => ({ kind: 'accepted', ids: id(1) }));
+    const replies = await Promise.all([submissions.submit(one), submissions.submit(one)]);
+    expect(replies).toEqual([
+      { kind: 'accepted', id: id(1) },
+      { kind: 'refused', refusal: 'queue_full' },
+    ]);
+  });
+
+  it('of a message are taken as far as the queue has room', () => {
+    const simulation = new Simulation(config([plugin('a')], 3), calm, () => 0.5);
+    simulation.submit('a', 'handle', 1, 2);
+    simulation.submit('a', 'handle', 3, 4);
+    simulation.submit('a', 'handle', 5);
+    simulation.turn();
+    expect(simulation.accepted).toHaveLength(3);
+    expect(new Set(simulation.accepted).size).toBe(3);
+    expect(simulation.refused).toEqual(['queue_full']);
+  });
+});
