@@ -1,5 +1,6 @@
 // Which process is meant: a number alone may be somebody else's by now.
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { steadyUs } from './clock.ts';
 
 /** `startTicks` and `bootId` are null where the system does not tell (outside Linux). */
 export type ProcessIdentity = {
@@ -22,6 +23,16 @@ export function isAlive(known: ProcessIdentity): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+}
+
+/** Clock ticks of /proc: a constant of the kernel's interface. */
+const usPerTick = 10_000;
+let ownTicks: string | null | undefined;
+
+/** When a process of these ticks was started, on the steady clock, in µs; some ms too late. Counts a sleep of the machine since then. */
+export function startedUs(startTicks: string): number {
+  ownTicks ??= startTicksOf(process.pid);
+  return steadyUs() - process.uptime() * 1e6 - (Number(ownTicks) - Number(startTicks)) * usPerTick;
 }
 
 function startTicksOf(pid: number): string | null {
@@ -47,4 +58,18 @@ export function bootId(): string | null {
     }
   }
   return knownBootId;
+}
+
+let knownNamespace: string | null | undefined;
+
+/** In which numbers of processes mean something. Read once: a process keeps it. Null outside Linux. */
+export function pidNamespace(): string | null {
+  if (knownNamespace === undefined) {
+    try {
+      knownNamespace = readlinkSync('/proc/self/ns/pid');
+    } catch {
+      knownNamespace = null;
+    }
+  }
+  return knownNamespace;
 }

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
 import { pluginEnvironment } from '../../runtime/host/environment.ts';
 import { startHost } from '../../runtime/host/host.ts';
-import { Marks } from '../../runtime/host/marks.ts';
 import { decodeBody, type Parts } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
 import { Program, type ProgramEnd } from '../../runtime/host/program.ts';
+import { ProgramMarks } from '../../runtime/host/program-marks.ts';
 import { commandLine } from '../../runtime/host/sandbox.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
@@ -85,7 +85,7 @@ export class Stand {
   /** Starts a process plugin and says this on its stdin, then nothing more: how it ended, and its stdout. */
   async tell(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
     const words = commandLine(plugin, this.#directory);
-    const marks = new Marks(this.#directory, 'garbage');
+    const marks = new ProgramMarks(this.#directory, 'stand', 'garbage');
     const program = new Program(plugin, words, marks, pluginEnvironment(process.env, []));
     if (!program.hasStarted) return { end: await program.ended, stdout: '' };
     const chunks: Buffer[] = [];

@@ -1,28 +1,30 @@
-// Marks of living plugin processes on disk, by which those that outlive their service are found and killed.
+// Marks of hosts and their programs on disk, by which those that outlive their service are found and killed.
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identify, isAlive, type ProcessIdentity } from '../process.ts';
+import { identify, isAlive, type ProcessIdentity, pidNamespace, startedUs } from '../process.ts';
 import { killByOrigin } from './escapees.ts';
+import { programsPart, readProgramMarks } from './program-marks.ts';
 
 /** A process group's leader, and the pid namespace in which its number means something. */
 type Mark = ProcessIdentity & { readonly namespace: string | null };
 
 const pollMs = 5;
+/** A program starts before it is marked, which is known a little late. Its number is not given again so soon. */
+const slackUs = 1_000_000;
 
 /** Hosts of this thread that look after their processes themselves. */
 const living = new Set<string>();
 
-/** The marks of one host: its own process, and each process plugin that it runs. All of them lead a group. A directory is one service's. */
+/** The marks of one host: its own process, and the file of its programs. All of them lead a group. A directory is one service's. */
 export class Marks {
   /** Tells this host from one of the same name that is just ending, or was of a service before. */
-  readonly id: string;
+  readonly id = randomUUID();
   readonly #directory: string;
   readonly #name: string;
 
-  constructor(directory: string, name: string, id: string = randomUUID()) {
-    this.id = id;
+  constructor(directory: string, name: string) {
     this.#directory = directory;
     this.#name = name;
     mkdirSync(directory, { recursive: true });
@@ -42,10 +44,6 @@ export class Marks {
     writeFileSync(this.#path(pid), JSON.stringify(mark));
   }
 
-  remove(pid: number): void {
-    removeFile(this.#path(pid));
-  }
-
   /** Kills every group with a mark of this host, or of one that is no more, and resolves when none is left. */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {
@@ -62,19 +60,15 @@ export class Marks {
     const origins = new Set<string>();
     const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
-      const [, id, pid] = name.split('.');
+      const [, id, part] = name.split('.');
       // What programs write in their sandboxes lies beside them.
-      if (id === undefined || pid === undefined || (id !== this.id && living.has(id))) continue;
+      if (id === undefined || part === undefined || (id !== this.id && living.has(id))) continue;
       origins.add(id);
       const path = join(this.#directory, name);
-      const mark = readMark(path);
       members ??= groupMembers();
-      if (mark !== null && isGroupAlive(mark, members)) {
-        left++;
-        killGroup(mark.pid);
-      } else {
-        gone.push(path);
-      }
+      const killed = killAlive(part === programsPart ? marksIn(path) : markIn(path), members);
+      left += killed;
+      if (killed === 0) gone.push(path);
     }
     // Those that have left their groups are found by the marks of others, which go last.
     if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
@@ -103,6 +97,13 @@ export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void
   } catch {
     // Gone, or never ours.
   }
+}
+
+/** How many groups of those that are marked were alive. */
+function killAlive(marks: readonly Mark[], members: Map<number, number>): number {
+  const alive = marks.filter(mark => isGroupAlive(mark, members));
+  for (const { pid } of alive) killGroup(pid);
+  return alive.length;
 }
 
 function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
@@ -138,25 +139,21 @@ function groupMembers(): Map<number, number> {
   return members;
 }
 
-function readMark(path: string): Mark | null {
+/** Of a host; none where it was written half when the machine went down: nothing of that time lives. */
+function markIn(path: string): Mark[] {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return [JSON.parse(readFileSync(path, 'utf8'))];
   } catch {
-    // Written half when the machine went down: nothing of that time lives.
-    return null;
+    return [];
   }
 }
 
-let knownNamespace: string | null | undefined;
-
-/** Read once: a process keeps its namespace. */
-function pidNamespace(): string | null {
-  if (knownNamespace === undefined) {
-    try {
-      knownNamespace = readlinkSync('/proc/self/ns/pid');
-    } catch {
-      knownNamespace = null;
-    }
-  }
-  return knownNamespace;
+/** Of its programs: who has the number is it, unless it was started later. */
+function marksIn(path: string): Mark[] {
+  const { bootId, namespace, programs } = readProgramMarks(path);
+  return programs.map(({ pid, markedUs }) => {
+    const { startTicks } = identify(pid);
+    const isIt = startTicks !== null && startedUs(startTicks) <= markedUs + slackUs;
+    return { pid, bootId, namespace, startTicks: isIt ? startTicks : null };
+  });
 }

@@ -4,9 +4,9 @@ import { runAttempt } from './attempt.ts';
 import { Conversation } from './conversation.ts';
 import { Fleet } from './fleet.ts';
 import { Flight } from './flight.ts';
-import type { Marks } from './marks.ts';
 import type { HostedPlugin } from './port.ts';
 import { Programs } from './program.ts';
+import type { ProgramMarks } from './program-marks.ts';
 import type { Reports } from './reports.ts';
 import { describe, type Settled, settleFailure } from './response.ts';
 import { PayloadChecks } from './schema.ts';
@@ -23,7 +23,7 @@ export class ProcessFrames {
   #running = 0;
 
   /** `home`: for what sandboxed plugins write. */
-  constructor(slots: number, marks: Marks, home: string, reports: Reports) {
+  constructor(slots: number, marks: ProgramMarks, home: string, reports: Reports) {
     this.#slots = slots;
     this.#programs = new Programs(marks, home);
     this.#reports = reports;

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { verifyEntrypoint } from './digests.ts';
 import { Escapees, originVariable } from './escapees.ts';
-import { killGroup, type Marks } from './marks.ts';
+import { killGroup } from './marks.ts';
 import type { HostedPlugin } from './port.ts';
+import type { ProgramMarks } from './program-marks.ts';
 import { describe } from './response.ts';
 import { commandLine, type Sandbox, sandboxFault } from './sandbox.ts';
 
@@ -22,7 +23,7 @@ export type ProgramEnd =
 
 /** All programs of this host. */
 export class Programs {
-  readonly #marks: Marks;
+  readonly #marks: ProgramMarks;
   readonly #escapees: Escapees;
   readonly #living = new Set<Program>();
   // Taken once: to read it costs as much as a small part of a start.
@@ -33,7 +34,7 @@ export class Programs {
   readonly #home: string;
 
   /** `home`: for what sandboxed plugins write. */
-  constructor(marks: Marks, home: string) {
+  constructor(marks: ProgramMarks, home: string) {
     this.#marks = marks;
     this.#home = home;
     this.#escapees = new Escapees(marks.id);
@@ -85,7 +86,12 @@ export class Program {
   #late: NodeJS.Timeout | null = null;
 
   /** The host's own environment is what plugins may see. */
-  constructor(plugin: HostedPlugin, [file, ...words]: readonly string[], marks: Marks, environment: NodeJS.ProcessEnv) {
+  constructor(
+    plugin: HostedPlugin,
+    [file, ...words]: readonly string[],
+    marks: ProgramMarks,
+    environment: NodeJS.ProcessEnv,
+  ) {
     this.#child = spawn(file!, words, {
       cwd: plugin.directory,
       detached: true,
@@ -134,7 +140,7 @@ export class Program {
     this.#late ??= setTimeout(() => this.kill(), killDelayMs);
   }
 
-  #watch({ directory, entrypoint }: HostedPlugin, marks: Marks, end: (end: ProgramEnd) => void): void {
+  #watch({ directory, entrypoint }: HostedPlugin, marks: ProgramMarks, end: (end: ProgramEnd) => void): void {
     const refuse = (why: string) => end({ kind: 'refused', reason: `cannot start ${entrypoint}: ${why}` });
     const child = this.#child;
     const { pid } = child;
