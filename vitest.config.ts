@@ -19,6 +19,7 @@ const light = [
   'discovery/{openapi,reference,references}',
   'ductile/dialect',
   'examples/*',
+  'host/outcome',
   'http/*',
   'job/*',
   'laws/*',

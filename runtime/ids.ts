@@ -3,6 +3,7 @@
 //   48 bits milliseconds | version | 12 bits counter | variant | 30 bits random | 32 bits index in the block
 //
 // A block is a batch of jobs accepted in one commit; its key is the first twelve bytes. Key order is age.
+import { copyBytes } from './bytes.ts';
 
 /** The first 12 bytes of the ids of a block. */
 export type BlockKey = Uint8Array & { readonly __brand?: 'BlockKey' };
@@ -38,9 +39,17 @@ export function makeBlockKeys(random32: () => number): BlockKeys {
 
 export function jobId(block: BlockKey, index: number): JobId {
   const id = Buffer.allocUnsafe(jobIdBytes);
-  id.set(block, 0);
-  id.writeUInt32BE(index, blockKeyBytes);
+  writeJobId(id, 0, block, index);
   return id;
+}
+
+/** The 16 bytes of an id, at this place. */
+export function writeJobId(into: Uint8Array, at: number, block: BlockKey, index: number): void {
+  copyBytes(into, at, block);
+  into[at + 12] = index >>> 24;
+  into[at + 13] = index >>> 16;
+  into[at + 14] = index >>> 8;
+  into[at + 15] = index;
 }
 
 export function blockOf(id: JobId): BlockKey {

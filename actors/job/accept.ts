@@ -1,6 +1,6 @@
 // New jobs: from the edge, and from the pipeline actor. All of one plugin and command in a turn become one block.
 import { encodeBody } from '../../runtime/host/outcome.ts';
-import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Batch } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -248,11 +248,8 @@ function writeTree(batch: Batch, key: Uint8Array, block: BlockBuilder): void {
 }
 
 function idsOf(key: Uint8Array, count: number): Uint8Array {
-  const ids = Buffer.allocUnsafe(count * 16);
-  for (let index = 0; index < count; index++) {
-    ids.set(key, index * 16);
-    ids.writeUInt32BE(index, index * 16 + 12);
-  }
+  const ids = Buffer.allocUnsafe(count * jobIdBytes);
+  for (let index = 0; index < count; index++) writeJobId(ids, index * jobIdBytes, key, index);
   return ids;
 }
 

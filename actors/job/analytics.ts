@@ -2,7 +2,7 @@
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { keyBytes, keyText } from './open.ts';
+import { keyText } from './open.ts';
 import type { QueueReply } from './protocol.ts';
 
 /** How many running jobs an answer names. */
@@ -15,7 +15,7 @@ export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): Q
   const active: QueueReply['active'][number][] = [];
   for (const { open, index, frame } of dispatcher.active()) {
     if (active.length === activeJobsMax) break;
-    const id = formatId(jobId(keyBytes(open.key), index));
+    const id = formatId(jobId(open.keyBytes, index));
     active.push({ jobId: id, plugin: open.plugin, command: open.command, startedUs: frame.sentUs });
   }
   return {

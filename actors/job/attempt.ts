@@ -1,6 +1,7 @@
 // How one attempt of a job ended, as it is stored: a short head, then the response's parts just as the host sent them.
 //
 //   status (1) | final (1) | started (8, µs) | completed (8, µs) | body
+import { copyBytes } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
@@ -27,7 +28,7 @@ export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void 
   bytes[at + 1] = attempt.final ? 1 : 0;
   bytes.writeDoubleLE(attempt.startedUs, at + 2);
   bytes.writeDoubleLE(attempt.completedUs, at + 10);
-  bytes.set(attempt.body, at + headBytes);
+  copyBytes(bytes, at + headBytes, attempt.body);
 }
 
 export function decodeAttempt(value: Uint8Array): Attempt {

@@ -3,6 +3,7 @@
 //   key: id of its first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
 //
 // Any other attempt is a stretch of one. So the attempts of a job lie side by side, in order, or are one in a stretch.
+import { copyBytes } from '../../runtime/bytes.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, decodeAttempt, writeAttempt } from './attempt.ts';
@@ -22,7 +23,7 @@ export type Ending = { readonly number: number; readonly attempt: Attempt };
 
 export function attemptKey(id: Uint8Array, attempt: number): Buffer {
   const key = Buffer.allocUnsafe(jobIdBytes + 2);
-  key.set(id, 0);
+  copyBytes(key, 0, id);
   key.writeUInt16BE(attempt, jobIdBytes);
   return key;
 }

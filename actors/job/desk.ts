@@ -11,7 +11,7 @@ import { Books, type Owner } from './books.ts';
 import type { Gauges } from './gauges.ts';
 import { type Again, type CommandLane, Lane } from './lane.ts';
 import { Minutes } from './minutes.ts';
-import { keyBytes, type OpenBlock } from './open.ts';
+import type { OpenBlock } from './open.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import type { JobGroup, TerminalStatus } from './record.ts';
 import { encodeRetry, Retries, type RetryRecord } from './retries.ts';
@@ -93,7 +93,7 @@ export class Desk {
   /** The block's jobs, from memory or from the store. */
   load(open: OpenBlock): Block {
     if (open.block) return open.block;
-    const bytes = this.reader.get('blocks', keyBytes(open.key));
+    const bytes = this.reader.get('blocks', open.keyBytes);
     if (!bytes) throw new Error(`an open block has no record: ${Buffer.from(open.key, 'latin1').toString('hex')}`);
     open.block = decodeBlock(bytes);
     return open.block;
@@ -110,7 +110,7 @@ export class Desk {
     const { from, attempt, status, startedUs, body } = ending;
     assertMove(from, status);
     const block = this.load(open);
-    const id = jobId(keyBytes(open.key), index);
+    const id = jobId(open.keyBytes, index);
     const completedUs = this.books.commitUs(turn.nowUs);
     const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
     const record = { status, final: true, startedUs: started, completedUs, body };
@@ -135,11 +135,11 @@ export class Desk {
   }
 
   keepRetry(turn: Turn, open: OpenBlock, index: number, record: RetryRecord): void {
-    turn.batch.put('retries', jobId(keyBytes(open.key), index), encodeRetry(record));
+    turn.batch.put('retries', jobId(open.keyBytes, index), encodeRetry(record));
   }
 
   dropRetry(turn: Turn, open: OpenBlock, index: number): void {
-    turn.batch.remove('retries', jobId(keyBytes(open.key), index));
+    turn.batch.remove('retries', jobId(open.keyBytes, index));
     open.retrying--;
     this.touch(open);
   }
@@ -181,7 +181,7 @@ export class Desk {
   ): void {
     const block = this.load(open);
     const { createdUs } = block;
-    const id = jobId(keyBytes(open.key), index);
+    const id = jobId(open.keyBytes, index);
     const completedUs = this.books.commitUs(turn.nowUs);
     this.books.attempt(turn.batch, ownerOf(block, groupOf(block, index).group), id, attempt, {
       status,
@@ -212,7 +212,7 @@ export class Desk {
   close(turn: Turn): void {
     for (const open of this.touched) {
       open.touched = false;
-      const key = keyBytes(open.key);
+      const key = open.keyBytes;
       if (open.unsettled > 0) turn.batch.put('open', key, open.encode());
       else {
         turn.batch.remove('open', key);

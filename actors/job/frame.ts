@@ -1,9 +1,9 @@
 // From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
-import { jobIdBytes } from '../../runtime/ids.ts';
+import { jobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { type Block, groupOf } from './block.ts';
 import type { Again, CommandLane, Lane } from './lane.ts';
-import { keyBytes, type OpenBlock } from './open.ts';
+import type { OpenBlock } from './open.ts';
 
 /** Payload bytes of one frame; a single larger job goes alone. */
 export const frameBytesMax = 2 ** 20;
@@ -78,8 +78,7 @@ export function pickFrame(
     lane.waiting -= left;
     const ids = Buffer.allocUnsafeSlow(left * jobIdBytes);
     for (let task = 0; task < left; task++) {
-      ids.write(opens[task]!.key, task * jobIdBytes, 'latin1');
-      ids.writeUInt32BE(indexes[task]!, task * jobIdBytes + 12);
+      writeJobId(ids, task * jobIdBytes, opens[task]!.keyBytes, indexes[task]!);
     }
     return {
       id: frameId,
@@ -106,9 +105,6 @@ export function nextCommand(lane: Lane): string | undefined {
 /** One job as a frame of its own, for the quarantine. */
 export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameId: number, block: Block): JobFrame {
   again.open.block ??= block;
-  const ids = Buffer.allocUnsafeSlow(jobIdBytes);
-  ids.set(keyBytes(again.open.key));
-  ids.writeUInt32BE(again.index, 12);
   const { open, index, attempt, kept } = again;
   return {
     id: frameId,
@@ -122,7 +118,7 @@ export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameI
     left: 1,
     slow: false,
     sentUs: 0,
-    ids,
+    ids: jobId(open.keyBytes, index),
   };
 }
 

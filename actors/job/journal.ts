@@ -3,10 +3,9 @@
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
-import type { Body } from '../../runtime/host/outcome.ts';
-import { bodyPart, hasPart, parts } from '../../runtime/host/outcome.ts';
+import { copyBytes } from '../../runtime/bytes.ts';
+import { hasPart, isTelling } from '../../runtime/host/outcome.ts';
 import { blockOf, indexOf } from '../../runtime/ids.ts';
-import { isNil } from '../../runtime/splice.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { type Stretch, stretchWith } from './attempts.ts';
@@ -189,7 +188,7 @@ export class JournalPage {
     if (this.length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], this.#bytes.length * 2);
     const at = this.length;
     const bytes = this.#bytes;
-    bytes.set(id, at);
+    copyBytes(bytes, at, id);
     bytes.writeUInt16BE(number, at + 16);
     bytes[at + statusAt] = statuses.indexOf(attempt.status);
     bytes[at + flagsAt] = flagsOf(attempt, inStep);
@@ -211,15 +210,6 @@ export class JournalPage {
 function flagsOf({ final, body }: Attempt, inStep: boolean): number {
   const telling = (final ? finalFlag : 0) | (isTelling(body) ? tellingFlag : 0);
   return telling | (hasPart(body, 'spans') ? spansFlag : 0) | (inStep ? stepFlag : 0);
-}
-
-/** Parts of a body that can be searched, in their order in the mask of the body. */
-const tellingMask = parts.reduce((mask, part, i) => (part === 'spans' ? mask : mask | (1 << i)), 0);
-
-function isTelling(body: Body): boolean {
-  const mask = body[0]! & tellingMask;
-  if (mask === 0) return false;
-  return mask !== 1 || !hasPart(body, 'result') || !isNil(bodyPart(body, 'result')!);
 }
 
 /** A time as a key: 8 bytes, big endian. */

@@ -48,12 +48,15 @@ export class OpenBlock {
   /** To be written in this turn. Not persisted. */
   touched = false;
   readonly key: KeyText;
+  /** The same as bytes. */
+  readonly keyBytes: Uint8Array;
   readonly plugin: string;
   readonly command: string;
   readonly count: number;
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
+    this.keyBytes = keyBytes(key);
     this.plugin = plugin;
     this.command = command;
     this.count = count;

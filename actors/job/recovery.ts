@@ -4,7 +4,7 @@ import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Desk } from './desk.ts';
 import { lostBody } from './dispatch.ts';
-import { keyBytes, keyText, OpenBlock } from './open.ts';
+import { keyText, OpenBlock } from './open.ts';
 import { pipelinePlugin } from './protocol.ts';
 import { decodeRetry, type RetryRecord } from './retries.ts';
 
@@ -74,7 +74,7 @@ export class Recovery {
   }
 
   #retriesOf(open: OpenBlock): Map<number, RetryRecord> {
-    const key = keyBytes(open.key);
+    const key = open.keyBytes;
     const found = new Map<number, RetryRecord>();
     for (const entry of this.#desk.reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
       found.set(Buffer.from(entry.key).readUInt32BE(12), decodeRetry(entry.value));

@@ -1,5 +1,6 @@
 // Gathers what a turn has to tell the hub: one group for jobs of one plugin and command that the same thing happened to.
 
+import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Observations, ObservationType, Observed } from '../hub/protocol.ts';
@@ -57,7 +58,7 @@ export class Watch {
     if (!last) return;
     this.#last = null;
     const ids = Buffer.allocUnsafe(last.ids.length * jobIdBytes);
-    for (let i = 0; i < last.ids.length; i++) ids.set(last.ids[i]!, i * jobIdBytes);
+    for (let i = 0; i < last.ids.length; i++) copyBytes(ids, i * jobIdBytes, last.ids[i]!);
     const { type, plugin, command } = last;
     this.#groups.push({ kind: 'jobs', type, atUs, plugin, command, ids, ...(last.errors && { errors: last.errors }) });
   }

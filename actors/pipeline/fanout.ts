@@ -1,5 +1,6 @@
 // A fan-out (`foreach`) being expanded: the list stays packed, and a cursor walks over it, some elements at a time.
 import type { Path } from '../../config/pipeline/definition.ts';
+import { copyBytes } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
@@ -74,35 +75,21 @@ export function takePayloads(fan: FanOut, plan: FanPlan, count: number): Uint8Ar
   let at = 0;
   for (let k = 0; k < count; k++) {
     const from = at;
-    at = put(slab, at, head);
+    at = copyBytes(slab, at, head);
     if (hasItem) {
-      at = put(slab, at, itemKey);
-      at = copy(slab, at, list, fan.at, ends[k]!);
+      at = copyBytes(slab, at, itemKey);
+      at = copyBytes(slab, at, list, fan.at, ends[k]!);
     }
     if (hasIndex) {
-      at = put(slab, at, indexKey);
+      at = copyBytes(slab, at, indexKey);
       at = writeUint(slab, at, fan.index + k);
     }
-    at = put(slab, at, added);
+    at = copyBytes(slab, at, added);
     payloads.push(slab.subarray(from, at));
     fan.at = ends[k]!;
   }
   fan.index += count;
   return payloads;
-}
-
-const shortBytes = 32;
-
-function put(into: Buffer, at: number, bytes: Uint8Array): number {
-  return copy(into, at, bytes, 0, bytes.length);
-}
-
-/** A loop is faster than a call for what is short. */
-function copy(into: Buffer, at: number, bytes: Uint8Array, from: number, to: number): number {
-  const length = to - from;
-  if (length > shortBytes) into.set(bytes.subarray(from, to), at);
-  else for (let i = 0; i < length; i++) into[at + i] = bytes[from + i]!;
-  return at + length;
 }
 
 /** One element whose job is unlike the others. */

@@ -1,7 +1,7 @@
 // From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
 import { pack, packedEmpty } from '../packing.ts';
 import type { Mask } from './mask.ts';
-import { type Body, emptyBody, encodeBody, type Part, parts } from './outcome.ts';
+import { type Body, emptyBody, encodeBody, type Part, partsBytes } from './outcome.ts';
 import { makePlain, packPlain } from './plain.ts';
 import type { EmittedEvent, LogLine, Span } from './plugin-api.ts';
 import type { Verdict } from './port.ts';
@@ -26,14 +26,27 @@ export type Aside = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
   readonly spans?: readonly Span[];
-  readonly stderr?: string;
+  readonly stderr?: string | undefined;
 };
 
 export const settledOk: Settled = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
 const nothingAside: Aside = {};
 
 type Fields = { readonly [key: string]: unknown };
-type Found = { [P in Part]?: Uint8Array };
+type Found = { [P in Part]: Uint8Array | undefined };
+
+/** Of one shape, whatever is found: this is made for every job. */
+function nothingFound(): Found {
+  return {
+    result: undefined,
+    events: undefined,
+    state_updates: undefined,
+    logs: undefined,
+    error: undefined,
+    stderr: undefined,
+    spans: undefined,
+  };
+}
 
 /** The contract, section "Response". Workers may leave out `status`. The mask is that of the frame's secrets. */
 export function settleAnswer(
@@ -80,7 +93,8 @@ export function settleFailure(
   verdict: Verdict = 'error',
   mask: Mask | null = null,
 ): Settled {
-  const found: Found = { error: Buffer.from(cut(masked(reason, mask), errorCharsMax)) };
+  const found = nothingFound();
+  found.error = Buffer.from(cut(masked(reason, mask), errorCharsMax));
   try {
     addAside(found, masked(aside, mask));
   } catch {
@@ -119,7 +133,7 @@ export function describe(thrown: unknown): string {
 function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): Settled {
   if (answer === undefined || answer === null) {
     if (statusRequired) throw new TypeError('it must be an object');
-    return settleParts({}, true, null, false, aside);
+    return settleParts(nothingFound(), true, null, false, aside);
   }
   if (!isObject(answer)) throw new TypeError(`it must be an object, not ${kindOf(answer)}`);
   const { status, result, error, retry, events, state_updates: updates, logs, spans } = answer;
@@ -134,7 +148,7 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
   if (updates !== undefined && updates !== null && !isObject(updates)) {
     throw new TypeError(`state_updates must be an object, not ${kindOf(updates)}`);
   }
-  const found: Found = {};
+  const found = nothingFound();
   if (result !== undefined && result !== null) {
     if (typeof result !== 'string' && !isObject(result)) {
       throw new TypeError(`result must be a text or an object, not ${kindOf(result)}`);
@@ -142,12 +156,15 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
     found.result = packNamed('result', result);
   }
   const stateUpdates = ok && updates ? (named('state_updates', () => makePlain(updates)) as Fields) : null;
-  const said: Aside = {
-    ...aside,
-    events: join(aside.events, readList('events', events, readEvent)),
-    logs: join(aside.logs, readList('logs', logs, readLog)),
-    spans: join(aside.spans, readList('spans', spans, readSpan)),
-  };
+  const said =
+    events === undefined && logs === undefined && spans === undefined
+      ? aside
+      : {
+          stderr: aside.stderr,
+          events: join(aside.events, readList('events', events, readEvent)),
+          logs: join(aside.logs, readList('logs', logs, readLog)),
+          spans: join(aside.spans, readList('spans', spans, readSpan)),
+        };
   if (!ok) found.error = Buffer.from(cut(error as string, errorCharsMax));
   return settleParts(found, ok, stateUpdates, !ok && retry === false, said);
 }
@@ -164,8 +181,7 @@ function settleParts(
     if (packed[0] !== packedEmpty[0]) found.state_updates = packed;
   }
   addAside(found, aside);
-  let bytes = 0;
-  for (const part of parts) bytes += found[part]?.length ?? 0;
+  const bytes = partsBytes(found);
   if (bytes > responseBytesMax) throw new TypeError(`it has ${bytes} bytes; at most ${responseBytesMax} are taken`);
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeBody(found), stateUpdates };
 }

@@ -1,4 +1,5 @@
 // Outcomes on the wire: frame id (8), then per task a head and the encoded body.
+import { copyBytes } from '../bytes.ts';
 import { type Body, emptyBody } from './outcome.ts';
 import { type Outcome, type Verdict, verdicts } from './port.ts';
 import { allocateMessage } from './wire.ts';
@@ -18,8 +19,7 @@ export function writeOutcome(into: Buffer, at: number, head: OutcomeHead, body: 
   into.writeUInt32LE(bodyBytes, at + 6);
   into.writeUInt32LE(Math.min(head.runUs, runUsMax), at + 10);
   into.writeDoubleLE(head.startedUs, at + 14);
-  if (bodyBytes > 0) into.set(body, at + outcomeHeadBytes);
-  return at + outcomeHeadBytes + bodyBytes;
+  return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
 /** A message with outcomes that are written already. */
