@@ -56,6 +56,12 @@ export function blockOf(id: JobId): BlockKey {
   return id.subarray(0, blockKeyBytes);
 }
 
+/** Whether the job is of this block. */
+export function isOfBlock(id: JobId, block: BlockKey): boolean {
+  for (let i = 0; i < blockKeyBytes; i++) if (id[i] !== block[i]) return false;
+  return true;
+}
+
 export function indexOf(id: JobId): number {
   return ((id[12]! << 24) | (id[13]! << 16) | (id[14]! << 8) | id[15]!) >>> 0;
 }

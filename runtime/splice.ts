@@ -84,8 +84,17 @@ export function contentsOf(bytes: Uint8Array, at = 0): number {
   return head === 0xdc || head === 0xde ? at + 3 : at + 5;
 }
 
+/** The whole number from 0 to 2³² − 1 at `at`; -1 when it is none, or in a longer form. */
+export function wholeAt(bytes: Uint8Array, at: number): number {
+  const head = bytes[at]!;
+  if (head < 0x80) return head;
+  if (head === 0xcc) return bytes[at + 1]!;
+  if (head === 0xcd) return u16(bytes, at + 1);
+  return head === 0xce ? u32(bytes, at + 1) : -1;
+}
+
 /** The content of the text at `at`; null when it is no text. */
-function textSpan(bytes: Uint8Array, at: number): Span | null {
+export function textSpan(bytes: Uint8Array, at: number): Span | null {
   const head = bytes[at]!;
   if (head >= 0xa0 && head < 0xc0) return { from: at + 1, to: at + 1 + (head & 0x1f) };
   if (head === 0xd9) return { from: at + 2, to: at + 2 + bytes[at + 1]! };

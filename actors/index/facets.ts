@@ -5,13 +5,22 @@ type Facet = 'command' | 'status' | 'submitter';
 
 const marks = { command: '\0c', status: '\0s', submitter: '\0u' } as const satisfies Record<Facet, string>;
 
-/** Under which a log stands. */
-export function facetsOf(entry: JournalEntry): readonly string[] {
-  return [
-    marks.command + entry.commandNumber,
-    marks.status + entry.statusCode,
-    marks.submitter + entry.submitterNumber,
-  ];
+/** Finds under which facets logs stand. It keeps the last ones: neighbours often stand under the same. */
+export class Facets {
+  #command = -1;
+  #status = -1;
+  #submitter = -1;
+  #last: readonly string[] = [];
+
+  of({ commandNumber, statusCode, submitterNumber }: JournalEntry): readonly string[] {
+    if (commandNumber !== this.#command || statusCode !== this.#status || submitterNumber !== this.#submitter) {
+      this.#command = commandNumber;
+      this.#status = statusCode;
+      this.#submitter = submitterNumber;
+      this.#last = [marks.command + commandNumber, marks.status + statusCode, marks.submitter + submitterNumber];
+    }
+    return this.#last;
+  }
 }
 
 /** Of each list a log must stand under one. */

@@ -1,11 +1,13 @@
 // Feeds the journal to its consumers, and keeps for each how far it has come, in the commit that holds what it made of the entries.
-import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { entriesOf, type JournalEntry, readPruned, readUs, usKey } from '../job/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { type Position, positionOf, positionRecord } from './position.ts';
 
 /** Entries that are handed over at once, unless one commit has more. */
 const entriesPerStep = 8192;
+
+/** The entries between two positions. */
+type Stretch = { readonly from: Position; readonly entries: readonly JournalEntry[]; readonly end: Position };
 
 export class Feed {
   readonly #shelf: Shelf;
@@ -25,11 +27,18 @@ export class Feed {
     index.refresh();
     const batch = index.batch();
     const moved = new Map<JournalConsumer, Position>();
-    for (const consumer of this.#positions.keys()) {
-      const next = this.#feed(consumer, upToUs, batch);
-      if (next) moved.set(consumer, next);
+    let stretch: Stretch | null = null;
+    for (const [consumer, from] of this.#positions) {
+      if (from.atUs > upToUs) continue;
+      if (stretch === null || !isSame(stretch.from, from)) stretch = this.#read(from, upToUs);
+      const { entries }: Stretch = stretch;
+      const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
+      const next = entries[taken];
+      // Nor do the others take more: so all stay equally far, and what is read is read for all.
+      if (next) stretch = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
+      moved.set(consumer, stretch.end);
+      batch.put('positions', Buffer.from(consumer.name), positionRecord(stretch.end));
     }
-    if (moved.size === 0) return false;
     index.commit(batch);
     for (const [consumer, position] of moved) this.#positions.set(consumer, position);
     return true;
@@ -50,30 +59,23 @@ export class Feed {
     return more;
   }
 
-  #feed(consumer: JournalConsumer, upToUs: number, batch: Batch<IndexTable>): Position | null {
-    const from = this.#positions.get(consumer)!;
-    const entries = this.#entries(from, upToUs);
-    let next: Position | null = null;
-    if (entries.length > 0) {
-      const taken = consumer.take(entries, batch);
-      const after = entries[taken];
-      const { atUs } = entries[taken - 1]!;
-      next = after ? { atUs: after.atUs, place: after.place } : { atUs: atUs + 1, place: 0 };
-    } else if (from.atUs <= upToUs) next = { atUs: upToUs + 1, place: 0 };
-    if (next) batch.put('positions', Buffer.from(consumer.name), positionRecord(next));
-    return next;
-  }
-
-  #entries(from: Position, upToUs: number): JournalEntry[] {
+  #read(from: Position, upToUs: number): Stretch {
     const entries: JournalEntry[] = [];
+    let end = { atUs: upToUs + 1, place: 0 };
     const range = { from: usKey(from.atUs), to: usKey(upToUs + 1) };
     for (const { key, value } of this.#shelf.ledger.scan('journal', range)) {
       const atUs = readUs(key);
       for (const entry of entriesOf(atUs, value)) {
         if (atUs > from.atUs || entry.place >= from.place) entries.push(entry);
       }
-      if (entries.length >= entriesPerStep) break;
+      if (entries.length < entriesPerStep) continue;
+      end = { atUs: atUs + 1, place: 0 };
+      break;
     }
-    return entries;
+    return { from, entries, end };
   }
+}
+
+function isSame(a: Position, b: Position): boolean {
+  return a.atUs === b.atUs && a.place === b.place;
 }

@@ -5,6 +5,8 @@ const bitsPerOctave = 5;
 const bucketsPerOctave = 2 ** bitsPerOctave;
 /** Below it every whole number has a bucket of its own. */
 const exactMax = 2 * bucketsPerOctave;
+const shiftMax = 2 ** 31;
+const lastBits = 2 ** 20;
 /** About two weeks; longer times count as this. */
 const usMax = 2 ** 40 - 1;
 /** How far a percentile may be from the exact one, as a part of it. */
@@ -14,9 +16,10 @@ export const percentileErrorMax = 1 / exactMax;
 export function bucketOf(us: number): number {
   const whole = Math.min(usMax, Math.max(0, Math.round(us)));
   if (whole < exactMax) return whole;
-  const octave = whole < 2 ** 31 ? 31 - Math.clz32(whole) : 51 - Math.clz32(whole / 2 ** 20);
-  const place = Math.floor(whole / 2 ** (octave - bitsPerOctave)) - bucketsPerOctave;
-  return exactMax + (octave - bitsPerOctave - 1) * bucketsPerOctave + place;
+  // Too long for shifts: without its last 20 bits it is in the same place, 20 octaves below.
+  if (whole >= shiftMax) return bucketOf(Math.floor(whole / lastBits)) + 20 * bucketsPerOctave;
+  const octave = 31 - Math.clz32(whole) - bitsPerOctave;
+  return exactMax + (octave - 1) * bucketsPerOctave + (whole >>> octave) - bucketsPerOctave;
 }
 
 /** The middle of a bucket, in µs. */

@@ -101,7 +101,8 @@ export function extended(stored: Uint8Array | undefined, more: readonly number[]
     for (const number of more) set.put(number);
     return set.encode();
   }
-  const bytes = new Uint8Array(length + 2 * more.length);
+  // Of the pool that short buffers share: one of its own costs more than what is in it.
+  const bytes = Buffer.allocUnsafe(length + 2 * more.length);
   if (stored) bytes.set(stored, 0);
   for (let i = 0, at = length; i < more.length; i++, at += 2) {
     bytes[at] = more[i]!;

@@ -2,10 +2,12 @@
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptShelf, entryAt, type JournalEntry, usKey } from '../job/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
-import { facetsOf } from './facets.ts';
-import { chunkLogs, extended, LogSet } from './log-set.ts';
-import { numberKey, pageLogs, pagesPerChunk, postingKey, postingRange, Records, writeRecord } from './shelves.ts';
-import { textsOf, wordsOf } from './words.ts';
+import { Facets } from './facets.ts';
+import { chunkLogs, LogSet } from './log-set.ts';
+import { Postings } from './postings.ts';
+import { numberKey, pageLogs, pagesPerChunk, postingRange, Records, recordBytes, writeRecord } from './shelves.ts';
+import { textsOf } from './texts.ts';
+import { wordsOf } from './words.ts';
 
 /** Words of logs that are gathered before they are written. */
 const gatheredMax = 400_000;
@@ -20,13 +22,12 @@ export class SearchIndex implements JournalConsumer {
   readonly #shelf: Shelf;
   readonly #attempts: AttemptShelf;
   readonly #records: Records;
+  readonly #facets = new Facets();
+  readonly #postings: Postings;
   /** The number of the next log. */
   #next: number;
-  /** Word -> numbers of the logs that have it, within their chunk. */
-  #gathered = new Map<string, number[]>();
-  #count = 0;
-  /** Records of the page that is being filled. */
-  #page: Buffer[] = [];
+  /** The page that is being filled, as far as it is. */
+  readonly #page = Buffer.alloc(pageLogs * recordBytes);
   /** Where the sweep through the chunks is. */
   #swept = 0;
 
@@ -35,58 +36,50 @@ export class SearchIndex implements JournalConsumer {
     this.#attempts = new AttemptShelf(shelf.ledger);
     this.#records = new Records(shelf.index);
     this.#next = this.#records.bounds.end;
+    if (this.#next % pageLogs > 0) this.#page.set(this.#records.page(Math.floor(this.#next / pageLogs)));
+    this.#postings = new Postings(shelf.index, this.#next % chunkLogs === 0);
   }
 
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {
+    const before = this.#next;
     let taken = 0;
     for (const entry of entries) {
       taken++;
-      if (!entry.telling) continue;
-      this.#takeOne(entry, batch);
-      if (this.#count >= gatheredMax) break;
+      if (entry.telling) this.#takeOne(entry, batch);
+      if (this.#postings.count >= gatheredMax) break;
     }
+    if (this.#next === before) return taken;
     this.#writePostings(batch);
-    this.#writePage(batch, false);
+    this.#writePage(batch);
+    this.#records.refresh();
     return taken;
   }
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
-    const attempt = this.#attempts.find(entry);
+    const body = this.#attempts.findBody(entry);
     // It was pruned meanwhile.
-    if (!attempt) return;
+    if (!body) return;
     const number = this.#next % chunkLogs;
-    const words = new Set(facetsOf(entry));
-    for (const text of textsOf(attempt.body)) for (const word of wordsOf(text)) words.add(word);
-    for (const word of words) {
-      const numbers = this.#gathered.get(word);
-      if (numbers) numbers.push(number);
-      else this.#gathered.set(word, [number]);
-    }
-    this.#count += words.size;
-    this.#page.push(writeRecord(entry.record, entry));
+    for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
+    for (const text of textsOf(body)) for (const word of wordsOf(text)) this.#postings.add(word, number);
+    writeRecord(this.#page, (number % pageLogs) * recordBytes, entry);
     this.#next++;
-    if (this.#next % pageLogs === 0) this.#writePage(batch, true);
-    if (this.#next % chunkLogs === 0) this.#writePostings(batch);
+    if (this.#next % pageLogs === 0) this.#writePage(batch);
+    if (this.#next % chunkLogs === 0) {
+      this.#writePostings(batch);
+      this.#postings.turn();
+    }
   }
 
-  #writePage(batch: Batch<IndexTable>, isFull: boolean): void {
-    if (this.#page.length === 0) return;
-    const number = Math.floor((this.#next - 1) / pageLogs);
-    const before = this.#shelf.index.get('logs', numberKey(number));
-    batch.put('logs', numberKey(number), Buffer.concat(before ? [before, ...this.#page] : this.#page));
-    this.#page = [];
-    if (isFull) this.#records.refresh();
+  /** The page of the last log. */
+  #writePage(batch: Batch<IndexTable>): void {
+    const last = this.#next - 1;
+    const page = this.#page.subarray(0, ((last % pageLogs) + 1) * recordBytes);
+    batch.put('logs', numberKey(Math.floor(last / pageLogs)), Buffer.from(page));
   }
 
   #writePostings(batch: Batch<IndexTable>): void {
-    if (this.#gathered.size === 0) return;
-    const chunk = Math.floor((this.#next - 1) / chunkLogs);
-    for (const [word, numbers] of this.#gathered) {
-      const key = postingKey(chunk, word);
-      batch.put('postings', key, extended(this.#shelf.index.get('postings', key), numbers));
-    }
-    this.#gathered = new Map();
-    this.#count = 0;
+    this.#postings.write(Math.floor((this.#next - 1) / chunkLogs), batch);
   }
 
   /** One chunk each time: which of its logs are gone; a chunk of which all are goes as a whole. */

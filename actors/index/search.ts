@@ -149,8 +149,8 @@ function* keepPhrases(
     const { atUs, place } = records.placeOf(first + number);
     const commit = ledger.get('journal', usKey(atUs));
     const entry = commit && entryAt(atUs, place, commit);
-    const attempt = entry && attempts.find(entry);
-    if (!attempt || !matchesBody(phrases, attempt.body)) found.remove(number);
+    const body = entry && attempts.findBody(entry);
+    if (!body || !matchesBody(phrases, body)) found.remove(number);
     if (i % logsPerStep === logsPerStep - 1) yield;
   }
 }

@@ -1,6 +1,6 @@
 // How the search index lies in its tables: logs numbered in the order of the journal, in chunks, each with postings of its own.
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { asBuffer, isBefore, journalEntryBytes, type Place } from '../job/journal.ts';
+import { asBuffer, isBefore, type JournalEntry, journalEntryBytes, type Place } from '../job/journal.ts';
 import { chunkLogs } from './log-set.ts';
 
 /** Logs of one value of the table `logs`. */
@@ -16,7 +16,14 @@ export function numberKey(number: number): Buffer {
 }
 
 export function postingKey(chunk: number, word: string): Buffer {
-  return Buffer.concat([numberKey(chunk), Buffer.from(word)]);
+  const key = Buffer.allocUnsafe(4 + word.length);
+  key.writeUInt32BE(chunk, 0);
+  for (let i = 0; i < word.length; i++) {
+    const code = word.charCodeAt(i);
+    if (code > 0x7f) return Buffer.concat([numberKey(chunk), Buffer.from(word)]);
+    key[4 + i] = code;
+  }
+  return key;
 }
 
 /** The range of postings of a chunk: of all words that begin so. */
@@ -26,12 +33,10 @@ export function postingRange(chunk: number, prefix: string): { readonly from: Bu
   return { from, to: Buffer.concat([from, Buffer.of(0xff)]) };
 }
 
-export function writeRecord(entry: Uint8Array, { atUs, place }: Place): Buffer {
-  const record = Buffer.allocUnsafe(recordBytes);
-  record.set(entry, 0);
-  record.writeDoubleLE(atUs, journalEntryBytes);
-  record.writeUInt32LE(place, journalEntryBytes + 8);
-  return record;
+export function writeRecord(page: Buffer, at: number, entry: JournalEntry): void {
+  page.set(entry.record, at);
+  page.writeDoubleLE(entry.atUs, at + journalEntryBytes);
+  page.writeUInt32LE(entry.place, at + journalEntryBytes + 8);
 }
 
 export function readPlace(bytes: Buffer, at: number): Place {

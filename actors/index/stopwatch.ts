@@ -3,9 +3,9 @@ import { bodyPart } from '../../runtime/host/outcome.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptShelf, type JournalEntry } from '../job/journal.ts';
-import { Names } from '../job/names.ts';
+import { type CommandName, Names } from '../job/names.ts';
 import { pipelinePlugin } from '../job/protocol.ts';
-import { Steps } from '../job/view.ts';
+import { type Step, Steps } from '../job/view.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep } from './stopwatch-record.ts';
 
@@ -18,15 +18,22 @@ export function stopwatchConsumer(shelf: Shelf): JournalConsumer {
 }
 
 type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: Page; isDirty: boolean };
+/** How the steps of a command are called. */
+type StepNames = { readonly run: string; readonly queue: string; readonly total: string };
 
 class Stopwatch {
   readonly #shelf: Shelf;
   readonly #attempts: AttemptShelf;
   readonly #names: Names;
   readonly #steps: Steps;
-  /** Pages of the newest minutes, by their keys. */
+  /** The newest page of each plugin. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
+  /** By the numbers of commands. */
+  readonly #stepNames: StepNames[] = [];
+  /** The last step of a pipeline that was found, and how it is called. */
+  #step: Step | null = null;
+  #stepName = '';
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf;
@@ -38,25 +45,22 @@ class Stopwatch {
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {
     const { commands } = this.#names;
     for (const entry of entries) {
-      const { plugin, command } = commands[entry.commandNumber]!;
+      const name = commands[entry.commandNumber]!;
       // Runs are measured by their callers, and a job that never ran has no times.
-      if (plugin !== pipelinePlugin && entry.attempt > 0) this.#record(entry, plugin, command);
+      if (name.plugin !== pipelinePlugin && entry.attempt > 0) this.#record(entry, name, batch);
     }
-    for (const open of this.#pages.values()) {
-      if (open.isDirty) batch.put('stopwatch', open.key, open.page.encode());
-      open.isDirty = false;
-    }
+    for (const open of this.#pages.values()) writePage(open, batch);
     this.#turnTo(Math.floor(entries.at(-1)!.atUs / minuteUs), batch);
     return entries.length;
   }
 
-  #record(entry: JournalEntry, plugin: string, command: string): void {
-    const page = this.#pageOf(Math.floor(entry.atUs / minuteUs), plugin);
+  #record(entry: JournalEntry, name: CommandName, batch: Batch<IndexTable>): void {
+    const page = this.#pageOf(Math.floor(entry.atUs / minuteUs), name.plugin, batch);
+    const { run, queue, total } = this.#namesOf(name);
     const { queuedUs, ranUs } = entry;
-    const run = commandStep(command, 'run');
     page.add(run, ranUs);
-    if (entry.attempt === 1) page.add(commandStep(command, 'queue'), queuedUs);
-    if (entry.final) page.add(commandStep(command, 'total'), queuedUs + ranUs);
+    if (entry.attempt === 1) page.add(queue, queuedUs);
+    if (entry.final) page.add(total, queuedUs + ranUs);
     const step = entry.stepped ? this.#stepOf(entry) : null;
     if (step !== null) page.add(step, ranUs);
     if (!entry.spanned) return;
@@ -66,24 +70,42 @@ class Stopwatch {
     }
   }
 
+  #namesOf({ number, command }: CommandName): StepNames {
+    let names = this.#stepNames[number];
+    if (!names) {
+      names = {
+        run: commandStep(command, 'run'),
+        queue: commandStep(command, 'queue'),
+        total: commandStep(command, 'total'),
+      };
+      this.#stepNames[number] = names;
+    }
+    return names;
+  }
+
   #stepOf({ id }: JournalEntry): string | null {
     const step = this.#steps.find(id);
-    return step && pipelineStep(step.pipeline, step.stepId);
+    if (step === null) return null;
+    if (step !== this.#step) {
+      this.#step = step;
+      this.#stepName = pipelineStep(step.pipeline, step.stepId);
+    }
+    return this.#stepName;
   }
 
   #spansOf(entry: JournalEntry): readonly { readonly name: string; readonly dur_ns: number }[] {
-    const attempt = this.#attempts.find(entry);
-    const spans = attempt && bodyPart(attempt.body, 'spans');
+    const body = this.#attempts.findBody(entry);
+    const spans = body && bodyPart(body, 'spans');
     return spans ? unpack(spans) : [];
   }
 
-  #pageOf(minute: number, plugin: string): Page {
-    const name = `${minute} ${plugin}`;
-    let open = this.#pages.get(name);
-    if (!open) {
+  #pageOf(minute: number, plugin: string, batch: Batch<IndexTable>): Page {
+    let open = this.#pages.get(plugin);
+    if (open?.minute !== minute) {
+      if (open) writePage(open, batch);
       const key = pageKey(minute, plugin);
       open = { minute, key, page: new Page(this.#shelf.index.get('stopwatch', key)), isDirty: true };
-      this.#pages.set(name, open);
+      this.#pages.set(plugin, open);
     }
     open.isDirty = true;
     return open.page;
@@ -93,10 +115,15 @@ class Stopwatch {
   #turnTo(minute: number, batch: Batch<IndexTable>): void {
     if (minute <= this.#newest) return;
     this.#newest = minute;
-    for (const [name, open] of this.#pages) if (open.minute < minute) this.#pages.delete(name);
+    for (const [plugin, open] of this.#pages) if (open.minute < minute) this.#pages.delete(plugin);
     const to = pageKey(Math.max(0, minute - minutesKept), '');
     for (const { key } of this.#shelf.index.scan('stopwatch', { to, limit: pagesPerPrune })) {
       batch.remove('stopwatch', Buffer.from(key));
     }
   }
+}
+
+function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
+  if (open.isDirty) batch.put('stopwatch', open.key, open.page.encode());
+  open.isDirty = false;
 }

@@ -38,8 +38,8 @@ export function* searchTail(
           continue;
         }
         looked++;
-        const attempt = attempts.find(entry);
-        if (attempt && matchesBody(phrases, attempt.body)) places.push({ atUs, place: entry.place });
+        const body = attempts.findBody(entry);
+        if (body && matchesBody(phrases, body)) places.push({ atUs, place: entry.place });
         if (looked % logsPerStep === 0) yield;
       }
     }

@@ -1,8 +1,6 @@
 // Words, as the search knows them: case and accents folded, everything that is neither letter nor digit parts them.
-
 import type { Body } from '../../runtime/host/outcome.ts';
-import { bodyPart } from '../../runtime/host/outcome.ts';
-import { type Json, unpack } from '../../runtime/packing.ts';
+import { textsOf } from './texts.ts';
 
 /** Words are told apart by so many characters from their beginning. */
 export const wordCharactersMax = 64;
@@ -27,10 +25,22 @@ export function fold(text: string): string {
 
 /** The words of a text, in order. */
 export function wordsOf(text: string): string[] {
+  if (isWord(text)) return [text];
   const folded = fold(text);
   const words = folded.match(ascii.test(folded) ? asciiWord : anyWord) ?? [];
   for (let i = 0; i < words.length; i++) if (words[i]!.length > wordCharactersMax) words[i] = cut(words[i]!);
   return words;
+}
+
+/** Whether the text is a word as it is: most numbers and names of fields are. */
+function isWord(text: string): boolean {
+  if (text.length === 0 || text.length > wordCharactersMax) return false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    // a to z, or 0 to 9.
+    if ((code < 97 || code > 122) && (code < 48 || code > 57)) return false;
+  }
+  return true;
 }
 
 function cut(word: string): string {
@@ -51,32 +61,6 @@ export function parseQuery(query: string): Phrase[] {
     if (words.length > 0) phrases.push(words.map(([, word, star]) => ({ word: cut(word!), isPrefix: star === '*' })));
   }
   return phrases;
-}
-
-/** Every text that a log shows: the error, stderr, and whatever the response has in words. */
-export function textsOf(body: Body): string[] {
-  const texts: string[] = [];
-  for (const part of ['error', 'stderr'] as const) {
-    const bytes = bodyPart(body, part);
-    if (bytes) texts.push(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
-  }
-  for (const part of ['result', 'events', 'state_updates', 'logs'] as const) {
-    const bytes = bodyPart(body, part);
-    if (bytes) gather(unpack(bytes), texts);
-  }
-  return texts;
-}
-
-function gather(value: Json, texts: string[]): void {
-  if (typeof value === 'string') texts.push(value);
-  else if (typeof value === 'number' || typeof value === 'boolean') texts.push(String(value));
-  else if (Array.isArray(value)) for (const each of value) gather(each, texts);
-  else if (value !== null) {
-    for (const [key, each] of Object.entries(value)) {
-      texts.push(key);
-      gather(each as Json, texts);
-    }
-  }
 }
 
 /** Whether a log has every phrase, each within one of its texts. */

@@ -5,7 +5,8 @@ import { copyBytes } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
-const headBytes = 18;
+/** Where the body begins in a record. */
+export const bodyAt = 18;
 
 /** `final`: the job ended with it; else another attempt follows. The status is the attempt's own. */
 export type Attempt = {
@@ -20,7 +21,7 @@ const codes = new Map<string, number>(statuses.map((status, code) => [status, co
 
 /** How long its record is. */
 export function attemptBytes({ body }: Attempt): number {
-  return headBytes + body.length;
+  return bodyAt + body.length;
 }
 
 export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void {
@@ -28,7 +29,7 @@ export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void 
   bytes[at + 1] = attempt.final ? 1 : 0;
   bytes.writeDoubleLE(attempt.startedUs, at + 2);
   bytes.writeDoubleLE(attempt.completedUs, at + 10);
-  copyBytes(bytes, at + headBytes, attempt.body);
+  copyBytes(bytes, at + bodyAt, attempt.body);
 }
 
 export function decodeAttempt(value: Uint8Array): Attempt {
@@ -38,7 +39,7 @@ export function decodeAttempt(value: Uint8Array): Attempt {
     final: bytes[1] === 1,
     startedUs: bytes.readDoubleLE(2),
     completedUs: bytes.readDoubleLE(10),
-    body: bytes.subarray(headBytes),
+    body: bytes.subarray(bodyAt),
   };
 }
 

@@ -4,9 +4,10 @@
 //
 // Any other attempt is a stretch of one. So the attempts of a job lie side by side, in order, or are one in a stretch.
 import { copyBytes } from '../../runtime/bytes.ts';
+import type { Body } from '../../runtime/host/outcome.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { type Attempt, attemptBytes, decodeAttempt, writeAttempt } from './attempt.ts';
+import { type Attempt, attemptBytes, bodyAt, decodeAttempt, writeAttempt } from './attempt.ts';
 
 /**
  * Attempts of a stretch, and the bytes of their records beyond which it takes no further one. A stretch ends at each
@@ -103,12 +104,24 @@ export class Stretch {
 
   /** How the attempt of the job at this place of the block ended; undefined when it is not in here. */
   attempt(index: number): Attempt | undefined {
+    return this.has(index) ? decodeAttempt(this.#record(index, 0)) : undefined;
+  }
+
+  /** The body of that attempt, which must be in here. */
+  body(index: number): Body {
+    return this.#record(index, bodyAt);
+  }
+
+  has(index: number): boolean {
+    return index >= this.first && index < this.first + this.count;
+  }
+
+  #record(index: number, from: number): Buffer {
     const place = index - this.first;
-    if (place < 0 || place >= this.count) return undefined;
-    const headBytes = 2 + 4 * this.count;
+    const base = 2 + 4 * this.count;
     const start = place === 0 ? 0 : this.#value.readUInt32LE(2 + 4 * (place - 1));
     const end = this.#value.readUInt32LE(2 + 4 * place);
-    return decodeAttempt(this.#value.subarray(headBytes + start, headBytes + end));
+    return this.#value.subarray(base + start + from, base + end);
   }
 }
 

@@ -4,8 +4,8 @@
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
 import { copyBytes } from '../../runtime/bytes.ts';
-import { hasPart, isTelling } from '../../runtime/host/outcome.ts';
-import { blockOf, indexOf } from '../../runtime/ids.ts';
+import { type Body, hasPart, isTelling } from '../../runtime/host/outcome.ts';
+import { indexOf, isOfBlock, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { type Stretch, stretchWith } from './attempts.ts';
@@ -165,13 +165,20 @@ export class AttemptShelf {
   }
 
   /** Undefined when it is not kept any more. */
-  find({ id, attempt: number }: Pick<JournalEntry, 'id' | 'attempt'>): Attempt | undefined {
+  find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Attempt | undefined {
+    return this.#stretchWith(id, attempt)?.attempt(indexOf(id));
+  }
+
+  /** Its body alone. Undefined when it is not kept any more. */
+  findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
+    return this.#stretchWith(id, attempt)?.body(indexOf(id));
+  }
+
+  #stretchWith(id: JobId, number: number): Stretch | undefined {
     const known = this.#last;
-    const isNear = known?.number === number && Buffer.compare(known.block, blockOf(id)) === 0;
-    const attempt = isNear ? known.attempt(indexOf(id)) : undefined;
-    if (attempt) return attempt;
+    if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
     this.#last = stretchWith(this.#reader, id, number);
-    return this.#last?.attempt(indexOf(id));
+    return this.#last;
   }
 }
 

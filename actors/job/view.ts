@@ -5,6 +5,7 @@ import {
   blockOf,
   formatId,
   indexOf,
+  isOfBlock,
   type JobId,
   jobId,
   jobIdBytes,
@@ -100,19 +101,32 @@ function rangesOf(value: Uint8Array): number[] {
   return Array.from({ length: value.length / 4 }, (_, i) => view.getUint32(i * 4, true));
 }
 
-/** Which steps of pipelines jobs are of, for whoever asks for many in the order of their ends. */
+/** A step of a pipeline. */
+export type Step = { readonly pipeline: string; readonly stepId: string };
+
+/** Which steps of pipelines jobs are of, for whoever asks for many in the order of their ends: neighbours are often of one. */
 export class Steps {
   readonly #blocks: BlockShelf;
+  /** Of the jobs `from` to below `to` of this block. */
+  #last:
+    | { readonly block: BlockKey; readonly from: number; readonly to: number; readonly step: Step | null }
+    | undefined;
 
   constructor(reader: Reader) {
     this.#blocks = new BlockShelf(reader);
   }
 
-  /** Null: of none, or the job is pruned. */
-  find(id: JobId): { readonly pipeline: string; readonly stepId: string } | null {
+  /** The same object for neighbours. Null: of none, or the job is pruned. */
+  find(id: JobId): Step | null {
+    const index = indexOf(id);
+    const known = this.#last;
+    if (known && index >= known.from && index < known.to && isOfBlock(id, known.block)) return known.step;
     const block = this.#blocks.find(blockOf(id));
     if (!block) return null;
-    const { pipeline, stepId } = groupOf(block, indexOf(id)).group;
-    return pipeline === null || stepId === null ? null : { pipeline, stepId };
+    const { group, offset, left } = groupOf(block, index);
+    const { pipeline, stepId } = group;
+    const step = pipeline === null || stepId === null ? null : { pipeline, stepId };
+    this.#last = { block: Buffer.from(blockOf(id)), from: index - offset, to: index + left, step };
+    return step;
   }
 }

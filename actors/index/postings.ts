@@ -1,0 +1,70 @@
+// Which logs have which words: gathered log by log, and written as postings of their chunk.
+import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
+import { extended } from './log-set.ts';
+import { postingKey } from './shelves.ts';
+
+export class Postings {
+  readonly #index: Reader<IndexTable>;
+  /** Of the chunk that is being filled. */
+  #known: KnownKeys;
+  /** Word -> the log that has it, or all that have, by their numbers within the chunk. Most words are of one log. */
+  #gathered = new Map<string, number | number[]>();
+  /** Words of logs that are gathered. */
+  count = 0;
+
+  /** `isNew`: the chunk that is being filled has no logs yet. */
+  constructor(index: Reader<IndexTable>, isNew: boolean) {
+    this.#index = index;
+    this.#known = new KnownKeys(isNew);
+  }
+
+  /** Logs come in the order of their numbers. */
+  add(word: string, log: number): void {
+    const logs = this.#gathered.get(word);
+    if (logs === undefined) this.#gathered.set(word, log);
+    else if (typeof logs === 'number') {
+      if (logs === log) return;
+      this.#gathered.set(word, [logs, log]);
+    } else {
+      if (logs[logs.length - 1] === log) return;
+      logs.push(log);
+    }
+    this.count++;
+  }
+
+  write(chunk: number, batch: Batch<IndexTable>): void {
+    for (const [word, logs] of this.#gathered) {
+      const key = postingKey(chunk, word);
+      const stored = this.#known.add(key) ? this.#index.get('postings', key) : undefined;
+      batch.put('postings', key, extended(stored, typeof logs === 'number' ? [logs] : logs));
+    }
+    this.#gathered = new Map();
+    this.count = 0;
+  }
+
+  /** The next logs are of another chunk. */
+  turn(): void {
+    this.#known = new KnownKeys(true);
+  }
+}
+
+/** Tells new keys from those that may have been there: a look into the index costs as much as a write. */
+class KnownKeys {
+  readonly #bits = new Uint32Array(2 ** 16);
+
+  constructor(isNew: boolean) {
+    if (!isNew) this.#bits.fill(~0);
+  }
+
+  /** False: the key was surely not there. */
+  add(key: Uint8Array): boolean {
+    // FNV-1a; its upper 21 bits name a bit.
+    let hash = 0x811c9dc5;
+    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key[i]!, 0x01000193);
+    const place = hash >>> 16;
+    const bit = 1 << ((hash >>> 11) & 31);
+    const before = this.#bits[place]!;
+    this.#bits[place] = before | bit;
+    return (before & bit) !== 0;
+  }
+}

@@ -1,0 +1,44 @@
+// The feed: each consumer gets each entry once, in order, however many of them it takes at a time.
+import { expect, it } from 'vitest';
+import type { JournalConsumer } from '../../actors/index/consumer.ts';
+import { Feed } from '../../actors/index/feed.ts';
+import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import { Ledger } from './ledger.ts';
+
+const commitsOf = [3, 1, 20, 5];
+
+function consumer(name: string, entriesMax: number): JournalConsumer & { readonly taken: string[] } {
+  const taken: string[] = [];
+  return {
+    name,
+    taken,
+    take(entries) {
+      const some = entries.slice(0, entriesMax);
+      taken.push(...some.map(({ atUs, place }) => `${atUs} ${place}`));
+      return some.length;
+    },
+  };
+}
+
+it.each([
+  [1, 7],
+  [7, 1],
+  [2, 1_000],
+  [1_000, 3],
+  [1_000, 1_000],
+])('consumers that take %d and %d entries at a time miss none and get none twice', (one, other) => {
+  const ledger = new Ledger();
+  const index = openMemoryIndex();
+  const shelf = { ledger: ledger.store, index };
+  const consumers = [consumer('one', one), consumer('other', other)];
+  const attempts = [{ status: 'failed' as const, error: 'no' }];
+  for (const [n, count] of commitsOf.entries()) {
+    const jobs = Array.from({ length: count }, () => ({ attempts, end: 'over' as const }));
+    ledger.add({ plugin: 'p', command: 'c', submittedBy: 'api:one', jobs });
+    // A consumer that was away, as one of a new name is.
+    const feed = new Feed(shelf, n === 1 ? consumers.slice(1) : consumers);
+    while (feed.take(ledger.journalUs));
+  }
+  const all = ledger.logs.map(({ atUs }, i, logs) => `${atUs} ${i - logs.findIndex(log => log.atUs === atUs)}`);
+  for (const { taken } of consumers) expect(taken).toEqual(all);
+});
