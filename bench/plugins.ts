@@ -121,8 +121,9 @@ function emptied(caller: Caller): Promise<true> {
   return until(look, { everyMs: lookMs, withinMs: 120_000, what: 'an empty queue' });
 }
 
-/** About what the gateway asks. */
+/** What the gateway asks: a shell reads it byte by byte. */
 function requestOf(n: number): string {
   const asked = { protocol: 2, job_id: '00000000-0000-0000-0000-000000000000', attempt: 1, command: 'run', config: {} };
-  return JSON.stringify({ ...asked, state: {}, payload: { n }, context: { pipeline: null, step_id: null, depth: 0 } });
+  const context = { pipeline: null, step_id: null, depth: 0 };
+  return JSON.stringify({ ...asked, state: {}, payload: { n }, context, deadline_at: new Date().toISOString() });
 }

@@ -14,8 +14,8 @@ import { FrameState } from './state.ts';
 
 /** When nothing has ended for so long, those behind in the frame go back. */
 const slowMs = 5;
-/** The same of programs for an attempt each; and what has ended is told at least so often. */
-const slowProgramMs = 20;
+/** The same of programs for an attempt each; and what has ended is told at least so often. A frame of theirs is to take less. */
+const slowProgramMs = 30;
 /** A frame that gets no place waits so long before it goes back. */
 const patienceMs = 50;
 
