@@ -19,7 +19,7 @@ const path = '/plugin/noop/run';
 export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFigures> {
   stage.clear();
   const service = await stage.start({ pipelines: [threeSteps, fanPipeline] });
-  await warmUp(service, plan);
+  await warmUp(service, stage, plan);
   await closeGates(service, stage);
   const oneRate = await submitRate(service, plan.one, 1);
   const flightRate = await flightRateOf(service, stage, plan);
@@ -28,13 +28,7 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
   const drained = await drainQueue(service, stage, { path, jobs, connections, sampleEvery: jobs - 1 });
   const { requestUs } = await runJobs(service, plan.samples, plan.pauseMs);
   const { timesUs } = await runPipelines(service, plan.runs);
-  const runs = await runLoad(service, {
-    path: '/pipeline/three',
-    connections: plan.runsAtOnce,
-    until: { kind: 'time', ms: plan.seconds * 1000 },
-    expect: { status: 200, text: threeStepsDone },
-    sampleEvery: 0,
-  });
+  const runs = await runAtOnce(service, plan);
   const fanoutUs: number[] = [];
   for (const children of plan.fanouts) fanoutUs.push(await fanOut(service, children));
   await service.stop();
@@ -64,11 +58,20 @@ function facts(): Facts {
 }
 
 /** As the peers do. */
-async function warmUp(service: Service, { warmup, inFlight }: TurnPlan): Promise<void> {
-  await submitRate(service, warmup, inFlight);
+async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<void> {
+  await submitRate(service, plan.warmup, plan.inFlight);
+  await closeGates(service, stage);
+  await flightRateOf(service, stage, plan);
+  stage.openGates();
   await idle(service.caller());
-  await runPipelines(service, warmup / 50);
-  for (let n = 0; n < 5; n++) await runFan(service.caller(), warmup / 5);
+  await runAtOnce(service, plan);
+  for (let n = 0; n < 5; n++) await runFan(service.caller(), plan.warmup / 5);
+}
+
+function runAtOnce(service: Service, { runsAtOnce: connections, seconds }: TurnPlan) {
+  const until = { kind: 'time', ms: seconds * 1000 } as const;
+  const expect = { status: 200, text: threeStepsDone };
+  return runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
 }
 
 async function submitRate(service: Service, jobs: number, connections: number): Promise<number> {

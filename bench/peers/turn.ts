@@ -4,7 +4,7 @@ import { type Facts, nowMs, type Peer } from './peer.ts';
 
 /** How much of each kind of work; `fanouts` are numbers of children, the small ones first. */
 export type TurnPlan = {
-  /** Before anything is measured: so many jobs, a fiftieth as many runs, and fan-outs of as many children together. */
+  /** Before anything is measured: so many jobs, fan-outs of as many children together, and what is done for `seconds` for as long. */
   readonly warmup: number;
   /** Submitted one at a time. */
   readonly one: number;
@@ -44,7 +44,7 @@ export type TurnFigures = {
 export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): Promise<TurnFigures> {
   let onRun: (n: number, atMs: number) => void = () => {};
   await peer.start(directory, (n, atMs) => onRun(n, atMs));
-  await warmUp(peer, plan.warmup);
+  const warmed = await warmUp(peer, plan);
   const oneRate = await rateOf(() => inFlight(1, untilCount(plan.one), n => peer.submit(n)));
   let submitted = 0;
   const flightRate = await rateOf(async () => {
@@ -52,7 +52,7 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
     return submitted;
   });
   // What came in by time is as much as each could take: it is not what is drained in the end.
-  const before = plan.warmup + plan.one + submitted;
+  const before = warmed + plan.one + submitted;
   await peer.work();
   await settle(peer, before);
   await peer.rest();
@@ -89,14 +89,17 @@ export function fanoutRuns(children: number): number {
   return children < 10_000 ? 5 : children < 100_000 ? 3 : 1;
 }
 
-/** Code that is compiled, files that are there: as in a service that has run for a while. */
-async function warmUp(peer: Peer, jobs: number): Promise<void> {
-  await peer.submitMany(jobs);
+/** Code that is compiled, files that are there: as in a service that has run for a while. Resolves to the jobs that were submitted. */
+async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce }: TurnPlan): Promise<number> {
+  await peer.submitMany(warmup);
+  const jobs = warmup + (await inFlight(width, untilTime(seconds), n => peer.submit(n)));
   await peer.work();
   await settle(peer, jobs);
-  await inFlight(8, untilCount(jobs / 50), () => peer.steps());
-  for (let n = 0; n < 5; n++) await peer.fanout(jobs / 5);
+  await inFlight(runsAtOnce, untilTime(seconds), () => peer.steps());
+  for (let n = 0; n < 5; n++) await peer.fanout(warmup / 5);
   await peer.rest();
+  await peer.tidy?.();
+  return jobs;
 }
 
 async function fanOut(peer: Peer, { fanouts, fanoutMsMax }: TurnPlan) {
