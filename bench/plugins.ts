@@ -32,7 +32,7 @@ export const plugins: Bench<Plugins> = {
   limitMs: { smoke: 60_000, real: 300_000 },
   parameters: {
     smoke: { workerJobs: 200, persistentJobs: 200, shJobs: 10, pythonJobs: 2, singles: 2 },
-    real: { workerJobs: 200_000, persistentJobs: 100_000, shJobs: 2_000, pythonJobs: 100, singles: 30 },
+    real: { workerJobs: 200_000, persistentJobs: 100_000, shJobs: 5_000, pythonJobs: 100, singles: 30 },
   },
 
   async run({ workerJobs, persistentJobs, shJobs, pythonJobs, singles }: Plugins, stage: Stage) {
