@@ -51,10 +51,10 @@ export function writeTreeJob(job: JobView, withResult: boolean): string {
 }
 
 /** One job of the tree in the answer of a synchronous call. */
-export function writeTreeEntry(job: JobView): string {
+export function writeTreeEntry(job: JobView, output = writeOutput(job)): string {
   return (
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
-    `"status":"${job.status}","result":${writeOutput(job)}}`
+    `"status":"${job.status}","result":${output}}`
   );
 }
 

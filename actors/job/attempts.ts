@@ -135,10 +135,11 @@ function stretchBelow(reader: Reader, key: BlockKey, to: Uint8Array): Stretch | 
 /** The stretch that has the job, if it is one that begins at a multiple. */
 function stretchAt(reader: Reader, id: JobId): Stretch | undefined {
   const index = indexOf(id);
-  const key = attemptKey(jobId(blockOf(id), index - (index % stretchAttemptsMax)), 1);
+  const key = attemptKey(id, 1);
+  key.writeUInt32BE(index - (index % stretchAttemptsMax), blockKeyBytes);
   const value = reader.get('attempts', key);
   const stretch = value && new Stretch(key, value);
-  return stretch?.attempt(index) ? stretch : undefined;
+  return stretch?.has(index) ? stretch : undefined;
 }
 
 /** The stretch that has this attempt of a job, if there is one. */

@@ -3,7 +3,6 @@ import {
   type BlockKey,
   blockKeyBytes,
   blockOf,
-  formatId,
   indexOf,
   isOfBlock,
   type JobId,
@@ -18,29 +17,34 @@ import { type JobView, Members } from './job-view.ts';
 
 /** The job of this id, as it is committed now; undefined when there is none. */
 export function findJob(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): JobView | undefined {
+  return findPlace(reader, id, blocks)?.job;
+}
+
+type Place = { readonly block: Block; readonly job: JobView };
+
+function findPlace(reader: Reader, id: JobId, blocks: BlockShelf): Place | undefined {
   const ending = latestAttempt(reader, id);
+  const key = blockOf(id);
   // An attempt is pruned with its block.
-  const block = ending ? blocks.find(blockOf(id)) : blocks.read(blockOf(id));
-  if (!block || indexOf(id) >= block.count) return undefined;
-  return new Members(reader, blockOf(id), block).view(indexOf(id), ending);
+  const block = ending ? blocks.find(key) : blocks.read(key);
+  const index = indexOf(id);
+  if (!block || index >= block.count) return undefined;
+  return { block, job: new Members(reader, key, block).view(index, ending) };
 }
 
 /** The job and all its descendants, parents before children; undefined when there is no such job. Lazy: use it up at once or in pages. */
 export function findTree(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): Iterable<JobView> | undefined {
-  const job = findJob(reader, id, blocks);
-  return job && walkTree(reader, blocks, id, job);
+  const place = findPlace(reader, id, blocks);
+  return place && walkTree(reader, blocks, id, place);
 }
 
-function* walkTree(reader: Reader, blocks: BlockShelf, id: JobId, job: JobView): Iterable<JobView> {
+function* walkTree(reader: Reader, blocks: BlockShelf, id: JobId, { block, job }: Place): Iterable<JobView> {
   yield job;
-  const block = blocks.find(blockOf(id));
-  if (!block) return;
   const { root } = groupOf(block, indexOf(id)).group;
-  const whole = root === null;
   // Below another job of the tree: only what descends from it.
-  const inside = whole ? null : new Set([formatId(id)]);
-  let from = Buffer.concat([root ?? id, Buffer.alloc(blockKeyBytes)]);
-  const to = Buffer.concat([root ?? id, Buffer.alloc(blockKeyBytes, 0xff)]);
+  const inside = root === null ? null : new Set([job.jobId]);
+  let from: Uint8Array = root ?? id;
+  const to = Buffer.concat([from, afterBlocks]);
   for (;;) {
     // A few blocks at a time: no scan stays open while the reader waits for its next page.
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
@@ -55,6 +59,8 @@ function* walkTree(reader: Reader, blocks: BlockShelf, id: JobId, job: JobView):
   }
 }
 
+/** Above every key of a block. */
+const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 /** Entries of the tree that are read in one scan. */
 const entriesAtOnce = 16;
 
@@ -98,7 +104,9 @@ export function endingsOf(reader: Reader, key: BlockKey, from: number, to: numbe
 
 function rangesOf(value: Uint8Array): number[] {
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
-  return Array.from({ length: value.length / 4 }, (_, i) => view.getUint32(i * 4, true));
+  const ranges: number[] = [];
+  for (let at = 0; at < value.length; at += 4) ranges.push(view.getUint32(at, true));
+  return ranges;
 }
 
 /** A step of a pipeline. */

@@ -46,11 +46,15 @@ function settled(engine: Engine, id: JobId): Answer {
   if (!run || !tree) return problem('unknown_job', `the run ${formatId(id)} is no longer kept`);
   const durationMs = Math.round(((run.completedUs ?? run.createdUs) - run.createdUs) / 1000);
   const isCut = tree.length > treeJobsMax;
-  const entries = (isCut ? tree.slice(0, treeJobsMax) : tree).map(writeTreeEntry).join(',');
+  // The run is the first job of its tree.
+  const output = writeOutput(run);
+  let entries = writeTreeEntry(run, output);
+  for (let place = 1; place < tree.length && place < treeJobsMax; place++)
+    entries += `,${writeTreeEntry(tree[place]!)}`;
   return json(
     200,
     `{"job_id":"${run.jobId}","status":"${run.status}","duration_ms":${durationMs},` +
-      `"result":${writeOutput(run)},"tree":[${entries}]${isCut ? ',"tree_truncated":true' : ''}}`,
+      `"result":${output},"tree":[${entries}]${isCut ? ',"tree_truncated":true' : ''}}`,
   );
 }
 

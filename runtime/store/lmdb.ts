@@ -57,8 +57,10 @@ function openSheets<T extends string>(path: string, names: readonly T[], noSync 
 
 function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
   return {
-    // The native call copies the value out of the map, so it outlives the page.
-    get: (table, key) => of[table].getBinary(key) as Uint8Array | undefined,
+    get(table, key) {
+      const room = of[table].getBinaryFast(key);
+      return room && copyOf(room);
+    },
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     count: table => (of[table].getStats() as { entryCount: number }).entryCount,
     // All databases of the environment share its read transaction.
@@ -67,6 +69,16 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
       void env.close();
     },
   };
+}
+
+/**
+ * The value outlives the page, and the room that the library copies every value into; of that only the length is the value's.
+ * Node's pool is five times as quick as the slice that `getBinary` makes of it.
+ */
+function copyOf(room: Buffer): Uint8Array {
+  const own = Buffer.allocUnsafe(room.length);
+  own.set(new Uint8Array(room.buffer, room.byteOffset, room.length));
+  return own;
 }
 
 function bounds({ from, to, reverse, limit }: Range): object {
