@@ -36,7 +36,8 @@ type Emission = { readonly plan: EmissionPlan; index: number; at: number };
 
 /** What is done with an event, and when there are none left. */
 export type EmissionSteps = {
-  take(plan: EmissionPlan, event: Emitted, index: number): void;
+  /** False: nothing came of it. */
+  take(plan: EmissionPlan, event: Emitted, index: number): boolean;
   end(plan: EmissionPlan): void;
 };
 
@@ -78,16 +79,18 @@ export class Emissions {
     if (!emission || !this.#hasRoom || this.#taken >= eventsPerTurnMax) return false;
     const { plan } = emission;
     const count = listCount(plan.events);
+    let came = false;
     for (; emission.index < count && this.#taken < eventsPerTurnMax; emission.index++, this.#taken++) {
       const event = readEvent(plan.events, emission.at);
       emission.at = skipValue(plan.events, emission.at);
-      if (event) this.#steps.take(plan, event, emission.index);
+      if (event && this.#steps.take(plan, event, emission.index)) came = true;
     }
     this.#pending.shift();
     if (emission.index < count) {
       // To the end of the line: the others come first.
       this.#pending.push(emission);
-      this.#keep(emission);
+      // Events of which nothing came may be taken again after a crash: they cost no commit.
+      if (came) this.#keep(emission);
     } else {
       this.#desk.batch.remove('emissions', plan.job);
       this.#desk.batch.remove('emissions', cursorKey(plan.job));

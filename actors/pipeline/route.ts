@@ -80,13 +80,14 @@ export class Router {
     this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path, result } });
   }
 
-  #takeEvent(plan: EmissionPlan, event: Emitted, index: number): void {
-    this.triggers.fire(event, plan);
+  /** False: it started nothing, and its chain does not go on. */
+  #takeEvent(plan: EmissionPlan, event: Emitted, index: number): boolean {
+    const started = this.triggers.fire(event, plan);
     const at = this.#placeOf(plan);
-    if (!at) return;
+    if (!at) return started;
     const { run, scope, place } = at;
     const { payload, dedupeKey, type } = event;
-    if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return;
+    if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return started;
     scope.live++;
     const { depth, context, job: cause, plugin: source } = plan;
     const chain = {
@@ -99,6 +100,7 @@ export class Router {
       result: place.result,
     };
     this.#desk.tasks.push({ kind: 'enter', run, scope, node: place.node, chain });
+    return true;
   }
 
   /** The open run that the plan's chain belongs to, if it goes on. */

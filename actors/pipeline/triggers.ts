@@ -5,7 +5,7 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
-import { type Beginning, beginRun } from './begin.ts';
+import { beginRun } from './begin.ts';
 import type { Desk } from './desk.ts';
 import { type Emitted, readEvents } from './events.ts';
 import type { Version } from './versions.ts';
@@ -54,15 +54,19 @@ export class Triggers {
     return events;
   }
 
-  /** Starts the pipelines that wait for an event of this type. */
-  fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): void {
+  /** Starts the pipelines that wait for an event of this type; false when there are none. */
+  fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): boolean {
     const desk = this.#desk;
-    const { job, plugin, depth, context, hooked } = emitter;
+    const { job: parent, plugin, submittedBy, depth, context, hooked } = emitter;
+    const root = emitter.root ?? parent;
+    let started = false;
     for (const version of this.#onEvent.get(type) ?? []) {
       if (dedupeKey !== null && !desk.dedupe.isNew(version.name, '', dedupeKey, desk.turn.nowUs, desk.batch)) continue;
       const event = { type, source: plugin, dedupeKey };
-      beginRun(desk, version, { ...causedBy(job, emitter), depth, event, context, payload, hooked });
+      beginRun(desk, version, { submittedBy, parent, root, depth, event, context, payload, hooked, called: null });
+      started = true;
     }
+    return started;
   }
 
   get hasHooks(): boolean {
@@ -75,21 +79,18 @@ export class Triggers {
     const hook = hookOf[job.status];
     for (const version of this.#onHook.get(hook) ?? []) {
       beginRun(this.#desk, version, {
-        ...causedBy(job.id, group),
+        submittedBy: group.submittedBy,
+        parent: job.id,
+        root: group.root ?? job.id,
         depth: 0,
         event: { type: hook, source: plugin, dedupeKey: null },
         context: packedEmpty,
         payload: pack(hookPayload(job, plugin, command)),
         hooked: true,
+        called: null,
       });
     }
   }
-}
-
-type Cause = Pick<Beginning, 'submittedBy' | 'parent' | 'root' | 'called'>;
-
-function causedBy(id: JobId, { submittedBy, root }: Pick<JobGroup, 'submittedBy' | 'root'>): Cause {
-  return { submittedBy, parent: id, root: root ?? id, called: null };
 }
 
 function hookPayload({ id, status, body }: SettledJob, plugin: string, command: string): object {

@@ -48,3 +48,30 @@ it('leaves out events whose dedupe key was seen', () => {
   expect(resultOf(run)).toEqual({ succeeded: 1000, failed: 0 });
   expect(s.of('text').length).toBe(1000);
 });
+
+it('writes nothing in a turn whose events nobody waits for; after a restart they are taken again, and no other', () => {
+  const s = new Stage({ plugins, pipelines });
+  const awaited = [0, eventsPerTurnMax, 4 * eventsPerTurnMax - 1];
+  const events = Array.from({ length: 5 * eventsPerTurnMax }, (_, n) => ({
+    type: awaited.includes(n) ? 'found' : 'said',
+  }));
+  const turn = () => {
+    s.turn();
+    return [s.of('pipeline').length, s.written > 0];
+  };
+  s.submit('emit', { events });
+  s.work(1);
+  expect(s.of('pipeline').length).toBe(1);
+  expect([turn(), turn()]).toEqual([
+    [2, true],
+    [2, false],
+  ]);
+  s.restart();
+  expect([turn(), turn()]).toEqual([
+    [2, false],
+    [3, true],
+  ]);
+  s.finish();
+  expect(s.of('pipeline').length).toBe(3);
+  expect(s.leftovers()).toBe(0);
+});

@@ -56,6 +56,8 @@ export class Stage {
   readonly store: Store = openMemoryStore();
   readonly jobs = new Map<string, Job>();
   readonly told: RunSettled[] = [];
+  /** What the last turn wrote, in records. */
+  written = 0;
   readonly replies: unknown[] = [];
   readonly messages: (CreateJobs | CreateRun | SettleRun)[] = [];
   /** Jobs that are queued. */
@@ -149,6 +151,7 @@ export class Stage {
       if (taken.length > 0) this.#actor.receive(taken, turn);
       this.#actor.quiet!(turn);
     } while (this.#toPipeline.length > 0);
+    this.written = batch.size;
     this.store.commit(batch);
     for (const effect of effects) effect();
   }
