@@ -87,7 +87,6 @@ export function frameHead(bytes: Buffer): FrameHead {
 export type Group = Omit<TaskGroup, 'count'> & {
   /** The first task after the group. */
   readonly end: number;
-  readonly timestamp: string;
 };
 
 /** A frame as its runner reads it; nothing is decoded before it is asked for. */
@@ -125,9 +124,9 @@ export class Frame {
     this.#idsAt = at;
     at += count * jobIdBytes;
     let end = 0;
-    this.#groups = header.groups.map(({ contextBytes, count: tasks, ...rest }) => {
+    this.#groups = header.groups.map(({ contextBytes, count: tasks, pipeline, stepId, depth, event, createdUs }) => {
       end += tasks;
-      return { ...rest, end, context: take(contextBytes), timestamp: new Date(rest.createdUs / 1000).toISOString() };
+      return { end, context: take(contextBytes), pipeline, stepId, depth, event, createdUs };
     });
     this.#payloadsAt = at;
   }

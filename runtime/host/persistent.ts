@@ -78,7 +78,7 @@ export class PersistentProcess {
     let lines = '';
     for (const { task, request } of questions) {
       this.#asked.set(++this.#ids, task);
-      lines += `${JSON.stringify({ id: this.#ids, ...request })}\n`;
+      lines += `{"id":${this.#ids},${JSON.stringify(request).slice(1)}\n`;
     }
     this.#wind();
     if (this.#program.hasStarted) this.#program.stdin.write(lines);

@@ -67,10 +67,22 @@ function makeContext({ context, pipeline, stepId: step_id, depth }: Group): { [k
   return baggage;
 }
 
+let textOfUs = -1;
+let text = '';
+
+/** The tasks of a frame were mostly accepted at once. */
+function timestampOf({ createdUs }: Group): string {
+  if (createdUs !== textOfUs) {
+    textOfUs = createdUs;
+    text = new Date(createdUs / 1000).toISOString();
+  }
+  return text;
+}
+
 function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope {
   const { type, source, eventId, dedupeKey } = event;
   const event_id = eventId ?? jobId;
-  const { timestamp } = group;
+  const timestamp = timestampOf(group);
   if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
   return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };
 }
