@@ -25,7 +25,7 @@ const niceness = 10;
 /** After a failure: the disk is full, or an entry could not be taken. Searching goes on with what is there. */
 const failedMs = 2_000;
 /** Rest after a step while jobs run, by the time that the step took. */
-const restPerWork = 2;
+const restPerWork = 5;
 
 function consumersOf(shelf: Shelf): JournalConsumer[] {
   return [new SearchIndex(shelf), stopwatchConsumer(shelf)];
