@@ -1,10 +1,9 @@
-// The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous transaction a commit.
+// The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous durable transaction a commit.
 import { mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
-import { bootId, identify, isAlive, type ProcessIdentity } from '../process.ts';
+import { identify, isAlive, type ProcessIdentity } from '../process.ts';
 import { WriteBatch } from './batch.ts';
-import { markBoot, mayBeTorn, syncAndUnmark } from './boot-mark.ts';
 import {
   type IndexTable,
   indexTables,
@@ -35,7 +34,7 @@ export class StoreHeld extends Error {
 
 type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
 
-function openSheets<T extends string>(path: string, names: readonly T[], noSync = false): Sheets<T> {
+function openSheets<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const env = open({
     path,
@@ -44,7 +43,6 @@ function openSheets<T extends string>(path: string, names: readonly T[], noSync 
     maxReaders: 256,
     // The default leaves a write readable whose sync failed; without it a commit returns when it is on disk.
     overlappingSync: false,
-    noSync,
     noMemInit: true,
     encoding: 'binary',
     keyEncoding: 'binary',
@@ -98,44 +96,17 @@ export function openIndexReader(path: string): Reader<IndexTable> {
   return readerOf(openSheets(indexPath(path), indexTables));
 }
 
-/**
- * For the indexer. An index that cannot be read, has another format, or was not synced before the system went down begins again
- * empty. Its commits wait for no disk where boots can be told apart; `close` syncs them.
- */
-export function openIndexStore(path: string, boot = bootId()): Store<IndexTable> {
-  const directory = indexPath(path);
-  const store = storeOf(openUsable(directory, boot) ?? openAnew(directory, boot), directory);
-  return {
-    ...store,
-    close() {
-      store.close();
-      if (boot !== null) syncAndUnmark(directory, 'data.mdb');
-    },
-  };
-}
-
-/** Null when it cannot be used. */
-function openUsable(directory: string, boot: string | null): Sheets<IndexTable> | null {
+/** For the indexer. An index that cannot be read, or has another format, begins again empty. */
+export function openIndexStore(path: string): Store<IndexTable> {
   try {
-    if (mayBeTorn(directory, boot)) return null;
-    const sheets = openMarked(directory, boot);
-    if (hasFormat(sheets)) return sheets;
+    const sheets = openSheets(indexPath(path), indexTables);
+    if (hasFormat(sheets)) return storeOf(sheets, indexPath(path));
     void sheets.env.close();
   } catch {}
-  return null;
-}
-
-function openAnew(directory: string, boot: string | null): Sheets<IndexTable> {
-  rmSync(directory, { recursive: true, force: true });
-  const sheets = openMarked(directory, boot);
+  rmSync(indexPath(path), { recursive: true, force: true });
+  const sheets = openSheets(indexPath(path), indexTables);
   hasFormat(sheets);
-  return sheets;
-}
-
-function openMarked(directory: string, boot: string | null): Sheets<IndexTable> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  if (boot !== null) markBoot(directory, boot);
-  return openSheets(directory, indexTables, boot !== null);
+  return storeOf(sheets, indexPath(path));
 }
 
 function indexPath(path: string): string {

@@ -67,7 +67,7 @@ export interface Batch<T extends string = Table> {
 /** What one thread alone may do: of the ledger the ledger thread, of the index the indexer. */
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
-  /** Durable when it returns; of the index, when it is closed. Throws StoreFull when there is no room, StoreFault when the disk fails. */
+  /** Durable when it returns. Throws StoreFull when there is no room, StoreFault when the disk fails. */
   commit(batch: Batch<T>): void;
 }
 
