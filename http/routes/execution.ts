@@ -97,7 +97,7 @@ const callPlugin = route({
     const { payload } = (body as CallBody) ?? {};
     const errors = checkPayload(config, command.inputSchema, payload ?? {}, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
-    const reply = engine.submit({
+    const submitted = engine.submit({
       plugin: plugin.name,
       command: command.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
@@ -105,7 +105,7 @@ const callPlugin = route({
       event: command.name === eventCommand ? triggerEvent : null,
       ...(idempotency && { idempotency }),
     });
-    return reply.then(reply =>
+    return submitted.then(reply =>
       reply.kind === 'refused'
         ? refuse(reply.refusal, plugin.name, command.name)
         : queued(formatId(reply.id), plugin.name, command.name),
