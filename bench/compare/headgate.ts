@@ -7,7 +7,7 @@ import { runAccepting } from '../load/accepting.ts';
 import { runLoad } from '../load/run.ts';
 import { hasWrk } from '../load/wrk.ts';
 import type { Facts } from '../peers/peer.ts';
-import { fanoutRuns, type TurnFigures, type TurnPlan } from '../peers/turn.ts';
+import { fanoutRuns, type TurnFigures, type TurnPlan, warmFanouts } from '../peers/turn.ts';
 import { median } from '../percentile.ts';
 import { drainQueue, queueUp } from '../queue.ts';
 import type { Service } from '../service.ts';
@@ -65,7 +65,7 @@ async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<v
   stage.openGates();
   await idle(service.caller());
   await runAtOnce(service, plan);
-  for (let n = 0; n < 5; n++) await runFan(service.caller(), plan.warmup / 5);
+  for (let n = 0; n < warmFanouts; n++) await runFan(service.caller(), plan.warmup / 10);
 }
 
 function runAtOnce(service: Service, { runsAtOnce: connections, seconds }: TurnPlan) {

@@ -4,7 +4,7 @@ import { type Facts, nowMs, type Peer } from './peer.ts';
 
 /** How much of each kind of work; `fanouts` are numbers of children, the small ones first. */
 export type TurnPlan = {
-  /** Before anything is measured: so many jobs, fan-outs of as many children together, and what is done for `seconds` for as long. */
+  /** Before anything is measured: so many jobs, fan-outs of a tenth as many children, and what is done for `seconds` for as long. */
   readonly warmup: number;
   /** Submitted one at a time. */
   readonly one: number;
@@ -89,6 +89,9 @@ export function fanoutRuns(children: number): number {
   return children < 10_000 ? 5 : children < 100_000 ? 3 : 1;
 }
 
+/** Of a tenth as many children as there are jobs to warm up. */
+export const warmFanouts = 25;
+
 /** Code that is compiled, files that are there: as in a service that has run for a while. Resolves to the jobs that were submitted. */
 async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce }: TurnPlan): Promise<number> {
   await peer.submitMany(warmup);
@@ -96,7 +99,7 @@ async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce
   await peer.work();
   await settle(peer, jobs);
   await inFlight(runsAtOnce, untilTime(seconds), () => peer.steps());
-  for (let n = 0; n < 5; n++) await peer.fanout(warmup / 5);
+  for (let n = 0; n < warmFanouts; n++) await peer.fanout(warmup / 10);
   await peer.rest();
   await peer.tidy?.();
   return jobs;
