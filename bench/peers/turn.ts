@@ -86,7 +86,7 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
 
 /** Small ones are repeated, and the median counts. */
 export function fanoutRuns(children: number): number {
-  return children < 10_000 ? 5 : children < 100_000 ? 3 : 1;
+  return children < 10_000 ? 5 : 3;
 }
 
 /** Of a tenth as many children as there are jobs to warm up. */
