@@ -10,6 +10,9 @@ type Gathering = {
   readonly settle: (reply: Promise<SubmitJobsReply>) => void;
 };
 
+/** Messages that are looked at for one to join: what many callers sent in turns is not searched for each. */
+export const lookBackMax = 16;
+
 export class Submissions {
   readonly #link: Link;
   #gathered: Gathering[] = [];
@@ -26,7 +29,9 @@ export class Submissions {
   }
 
   #alike(submission: Submission): Gathering | undefined {
-    for (let i = this.#gathered.length - 1; i >= 0; i--) {
+    if (submission.idempotency) return undefined;
+    const from = Math.max(0, this.#gathered.length - lookBackMax);
+    for (let i = this.#gathered.length - 1; i >= from; i--) {
       if (isAlike(this.#gathered[i]!.message, submission)) return this.#gathered[i];
     }
     return undefined;
@@ -59,7 +64,7 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
     a.submittedBy === b.submittedBy &&
     a.event?.type === b.event?.type &&
     a.event?.source === b.event?.source &&
-    !(a.idempotency ?? b.idempotency)
+    !a.idempotency
   );
 }
 

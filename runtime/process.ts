@@ -1,6 +1,5 @@
 // Which process is meant: a number alone may be somebody else's by now.
 import { readFileSync, readlinkSync } from 'node:fs';
-import { steadyUs } from './clock.ts';
 
 /** `startTicks` and `bootId` are null where the system does not tell (outside Linux). */
 export type ProcessIdentity = {
@@ -23,16 +22,6 @@ export function isAlive(known: ProcessIdentity): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-}
-
-/** Clock ticks of /proc: a constant of the kernel's interface. */
-const usPerTick = 10_000;
-let ownTicks: string | null | undefined;
-
-/** When a process of these ticks was started, on the steady clock, in µs; some ms too late. Counts a sleep of the machine since then. */
-export function startedUs(startTicks: string): number {
-  ownTicks ??= startTicksOf(process.pid);
-  return steadyUs() - process.uptime() * 1e6 - (Number(ownTicks) - Number(startTicks)) * usPerTick;
 }
 
 function startTicksOf(pid: number): string | null {

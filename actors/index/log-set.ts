@@ -12,7 +12,8 @@ export class LogSet {
   /** The stored form of a set, added to this one. */
   add(stored: Uint8Array): void {
     if (stored.length === bitsBytes) {
-      const others = new Uint32Array(stored.slice().buffer);
+      // A copy of its own: what was stored may lie anywhere in a larger buffer.
+      const others = new Uint32Array(Uint8Array.from(stored).buffer);
       for (let i = 0; i < others.length; i++) this.bits[i]! |= others[i]!;
       return;
     }

@@ -89,7 +89,7 @@ export class Emissions {
     if (emission.index < count) {
       // To the end of the line: the others come first.
       this.#pending.push(emission);
-      // Events of which nothing came may be taken again after a crash: they cost no commit.
+      // Events of which nothing came cost no commit. After a crash they are taken again, by what is configured and remembered then.
       if (came) this.#keep(emission);
     } else {
       this.#desk.batch.remove('emissions', plan.job);

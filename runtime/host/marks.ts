@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identify, isAlive, type ProcessIdentity, pidNamespace, startedUs } from '../process.ts';
+import { identify, isAlive, type ProcessIdentity, pidNamespace } from '../process.ts';
 import { killByOrigin } from './escapees.ts';
 import { programsPart, readProgramMarks } from './program-marks.ts';
 
@@ -12,7 +12,7 @@ type Mark = ProcessIdentity & { readonly namespace: string | null };
 
 const pollMs = 5;
 /** A program starts before it is marked, which is known a little late. Its number is not given again so soon. */
-const slackUs = 1_000_000;
+const slackTicks = 100;
 
 /** Hosts of this thread that look after their processes themselves. */
 const living = new Set<string>();
@@ -151,9 +151,9 @@ function markIn(path: string): Mark[] {
 /** Of its programs: who has the number is it, unless it was started later. */
 function marksIn(path: string): Mark[] {
   const { bootId, namespace, programs } = readProgramMarks(path);
-  return programs.map(({ pid, markedUs }) => {
+  return programs.map(({ pid, ticks }) => {
     const { startTicks } = identify(pid);
-    const isIt = startTicks !== null && startedUs(startTicks) <= markedUs + slackUs;
+    const isIt = startTicks !== null && Number(startTicks) <= ticks + slackTicks;
     return { pid, bootId, namespace, startTicks: isIt ? startTicks : null };
   });
 }

@@ -2,17 +2,21 @@
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';
-import { bootId, pidNamespace } from '../process.ts';
+import { bootId, identify, pidNamespace } from '../process.ts';
 
 /** The part of the file's name behind that of the host. */
 export const programsPart = 'programs';
 
 /** The boot and the namespace in which the numbers mean something, as JSON, filled up with blanks. */
 const headBytes = 256;
-/** Pid (4), nothing (4), when it was marked on the steady clock in µs (8). Pid 0: the place is free. */
+/** Pid (4), nothing (4), when it was marked, in ticks since the boot as /proc tells starts in (8). Pid 0: the place is free. */
 const placeBytes = 16;
+/** Of /proc: a constant of the kernel's interface. */
+const usPerTick = 10_000;
+/** The ticks are read so often, and reckoned between. Sleeps of the machine count in them, and not on the steady clock. */
+const readEveryUs = 1_000_000;
 
-export type ProgramMark = { readonly pid: number; readonly markedUs: number };
+export type ProgramMark = { readonly pid: number; readonly ticks: number };
 type Head = { readonly bootId: string | null; readonly namespace: string | null };
 
 export class ProgramMarks {
@@ -23,6 +27,8 @@ export class ProgramMarks {
   readonly #places = new Map<number, number>();
   readonly #free: number[] = [];
   readonly #bytes = Buffer.alloc(placeBytes);
+  /** Ticks, and when they were. */
+  #read: { readonly ticks: number; readonly atUs: number } | null = null;
 
   /** The directory is there; the file is made with the first mark. */
   constructor(directory: string, name: string, id: string) {
@@ -34,7 +40,7 @@ export class ProgramMarks {
   put(pid: number): void {
     this.#file ??= this.#open();
     const place = this.#free.at(-1) ?? this.#places.size;
-    this.#write(this.#file, place, pid, steadyUs());
+    this.#write(this.#file, place, pid, this.#ticks(pid));
     this.#free.pop();
     this.#places.set(pid, place);
   }
@@ -58,9 +64,19 @@ export class ProgramMarks {
     return file;
   }
 
-  #write(file: number, place: number, pid: number, markedUs: number): void {
+  /** Of now; `pid` was just started. 0 where they cannot be told. */
+  #ticks(pid: number): number {
+    const nowUs = steadyUs();
+    if (this.#read === null || nowUs - this.#read.atUs > readEveryUs) {
+      const { startTicks } = identify(pid);
+      if (startTicks !== null) this.#read = { ticks: Number(startTicks), atUs: nowUs };
+    }
+    return this.#read === null ? 0 : this.#read.ticks + (nowUs - this.#read.atUs) / usPerTick;
+  }
+
+  #write(file: number, place: number, pid: number, ticks: number): void {
     this.#bytes.writeUInt32LE(pid, 0);
-    this.#bytes.writeDoubleLE(markedUs, 8);
+    this.#bytes.writeDoubleLE(ticks, 8);
     writeSync(file, this.#bytes, 0, placeBytes, headBytes + place * placeBytes);
   }
 }
@@ -73,7 +89,7 @@ export function readProgramMarks(path: string): Head & { readonly programs: read
     const head = JSON.parse(bytes.toString('latin1', 0, headBytes)) as Head;
     for (let at = headBytes; at + placeBytes <= bytes.length; at += placeBytes) {
       const pid = bytes.readUInt32LE(at);
-      if (pid !== 0) programs.push({ pid, markedUs: bytes.readDoubleLE(at + 8) });
+      if (pid !== 0) programs.push({ pid, ticks: bytes.readDoubleLE(at + 8) });
     }
     return { ...head, programs };
   } catch {

@@ -42,7 +42,7 @@ it('a program that is marked is killed, one whose mark was removed is not', asyn
 it.each([
   [
     'a process that has got the number since',
-    (bytes: Buffer) => bytes.writeDoubleLE(bytes.readDoubleLE(264) - 60e6, 264),
+    (bytes: Buffer) => bytes.writeDoubleLE(bytes.readDoubleLE(264) - 6000, 264),
   ],
   ['a process of another boot', (bytes: Buffer) => bytes.write('{"bootId":"b","namespace":"n"}'.padEnd(256))],
   ['a process, when the mark was written half', (bytes: Buffer) => bytes.write('}', 0)],

@@ -1,7 +1,7 @@
 // What the edge gathers for the ledger, and what becomes of each job in a message of many.
 import { describe, expect, it } from 'vitest';
 import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
-import { Submissions } from '../../cli/submissions.ts';
+import { lookBackMax, Submissions } from '../../cli/submissions.ts';
 import type { Submission } from '../../http/engine.ts';
 import type { Link } from '../../runtime/link.ts';
 import { pack } from '../../runtime/packing.ts';
@@ -46,6 +46,13 @@ describe('submissions', () => {
       [one, { ...one, idempotency: key }, { ...one, idempotency: key }].map(each => submissions.submit(each)),
     );
     expect(sent).toHaveLength(3);
+  });
+
+  it('share none with one too far back, so that very many unlike ones cost little', async () => {
+    const { sent, submissions } = gather(async n => ({ kind: 'accepted', ids: Buffer.alloc(16 * n) }));
+    const callers = Array.from({ length: lookBackMax + 1 }, (_, n) => ({ ...one, submittedBy: `caller ${n}` }));
+    await Promise.all([...callers, callers[0]!, callers[lookBackMax]!].map(each => submissions.submit(each)));
+    expect(sent.map(({ payloads }) => payloads.length)).toEqual([...Array(lookBackMax).fill(1), 2, 1]);
   });
 
   it('fail together with their message', async () => {

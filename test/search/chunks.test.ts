@@ -1,13 +1,24 @@
 // The search over more logs than a chunk holds, and chunks of which all logs are pruned.
 import { expect, onTestFinished, test } from 'vitest';
 import { Feed } from '../../actors/index/feed.ts';
-import { chunkLogs } from '../../actors/index/log-set.ts';
+import { chunkLogs, LogSet } from '../../actors/index/log-set.ts';
 import { search } from '../../actors/index/search.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { openLists } from '../../cli/lists.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { Ledger } from './ledger.ts';
 import { storages } from './storage.ts';
+
+test('a set of many logs is read from wherever in a buffer it was stored', () => {
+  const set = new LogSet();
+  for (let log = 0; log < 30_000; log++) set.put(2 * log);
+  const stored = set.encode();
+  const pool = Buffer.alloc(4 * stored.length, 0xff);
+  pool.set(stored, 20_080);
+  const read = new LogSet();
+  read.add(pool.subarray(20_080, 20_080 + stored.length));
+  expect(read.bits).toEqual(set.bits);
+});
 
 const blockJobs = 1_000;
 const blocks = 70;
