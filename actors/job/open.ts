@@ -56,7 +56,8 @@ export class OpenBlock {
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
-    this.keyBytes = keyBytes(key);
+    // Of its own: a piece of node's pool would keep 8 KiB of it for each of very many blocks.
+    this.keyBytes = new Uint8Array(keyBytes(key));
     this.plugin = plugin;
     this.command = command;
     this.count = count;
