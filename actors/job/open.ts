@@ -10,10 +10,6 @@ export function keyText(key: Uint8Array): KeyText {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }
 
-export function keyBytes(key: KeyText): Buffer {
-  return Buffer.from(key, 'latin1');
-}
-
 /** Persisted. Jobs below `next` were handed to a worker at least once; `retrying` of them have a record in `retries`. */
 type Kept = [
   plugin: string,
@@ -57,7 +53,7 @@ export class OpenBlock {
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
     // Of its own: a piece of node's pool would keep 8 KiB of it for each of very many blocks.
-    this.keyBytes = new Uint8Array(keyBytes(key));
+    this.keyBytes = new Uint8Array(Buffer.from(key, 'latin1'));
     this.plugin = plugin;
     this.command = command;
     this.count = count;

@@ -87,6 +87,7 @@ describe('A worker plugin', () => {
   });
 
   it('that crashes while idle costs nobody anything', async () => {
+    // By a timer: the answer has left the thread by then. The test waits for the report of the thread's death.
     const code = 'export const handle = () => { setTimeout(() => { throw new Error("afterwards") }, 1) }';
     const stage = new Stage(1).plugin('bad', code).plugin('good', quick);
     expect(await stage.run('bad')).toMatchObject({ verdict: 'ok' });
@@ -162,10 +163,11 @@ describe('A worker plugin', () => {
 });
 
 describe('A slow task', () => {
+  // Being slow is what it is for; the tests wait for its outcome.
   const code = `export const handle = ({ payload }) =>
     payload === 'slow' ? new Promise(resolve => setTimeout(resolve, 300)) : { result: payload }`;
 
-  /** Waits for a file beside it. */
+  /** Waits for a file beside it, for which it looks: no signal of the test's process reaches it. */
   const gated = `import { existsSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     export async function handle() { while (!existsSync(import.meta.dirname + '/gate')) await setTimeout(2); }`;
