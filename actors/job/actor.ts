@@ -82,7 +82,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
         acceptance.settleRun(turn, message);
         break;
       case 'ask_idle':
-        turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
+        // As of the end of the turn: what came back in it may have been handed out again.
+        turn.after(() => {
+          turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
+        });
         break;
       case 'ask_queue':
         turn.reply(message.replyTo, queueState(desk, dispatcher, turn.nowUs));
