@@ -64,8 +64,15 @@ export class Recovery {
   }
 
   #takeRetry(turn: Turn, open: OpenBlock, index: number, retry: RetryRecord): void {
-    if (retry.stage === 'alone') this.#charge(turn, open, index, retry.attempt, true);
-    else this.#desk.retries.push({ dueUs: retry.dueUs, open, index, attempt: retry.attempt, culprit: retry.culprit });
+    const desk = this.#desk;
+    const { attempt, dueUs, stage, culprit } = retry;
+    if (stage === 'alone') this.#charge(turn, open, index, attempt, true);
+    else if (stage === 'waiting') desk.retries.push({ dueUs, open, index, attempt, culprit });
+    else {
+      // Like a first attempt that was in a frame with others; and its record must not say any longer that it runs.
+      desk.keepRetry(turn, open, index, { attempt, dueUs, stage: 'waiting', culprit });
+      desk.lane(open.plugin).enqueueAgain({ open, index, attempt, kept: true, alone: true });
+    }
   }
 
   #charge(turn: Turn, open: OpenBlock, index: number, attempt: number, kept: boolean): void {

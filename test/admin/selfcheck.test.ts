@@ -6,7 +6,7 @@ import { AttemptWriter, attemptKey, latestAttempt } from '../../actors/job/attem
 import { keyText, OpenBlock } from '../../actors/job/open.ts';
 import { encodeRetry } from '../../actors/job/retries.ts';
 import { type AskIdle, selfcheck } from '../../actors/job/selfcheck.ts';
-import { blockOf, type JobId, parseId } from '../../runtime/ids.ts';
+import { blockOf, formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { openReader } from '../../runtime/store/lmdb.ts';
 import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
@@ -74,6 +74,29 @@ test('it finds nothing while jobs come, fail, are retried and settle, nor after 
     if (round === 2) await gateway.restart();
     expect((await check(gateway)).failures).toEqual([]);
   }
+});
+
+test('retries that a kill met in a frame with others wait again, and are not taken for running', async () => {
+  const gateway = await startGateway({ plugins: { worker }, instances: { worker: { parallelism: 1 } } });
+  const submitted = Array.from({ length: 3 }, () => gateway.submit('worker/handle', { gate: 'all' }));
+  const ids = (await Promise.all(submitted)).map(id => parseId(id)!);
+  await gateway.kill9();
+  tamper(gateway, (batch, reader) => {
+    for (const { key, value } of reader.scan('open', {})) {
+      const open = OpenBlock.decode(keyText(key), value);
+      open.next = open.count;
+      open.retrying = open.count;
+      open.solo = [];
+      batch.put('open', Buffer.from(key), open.encode());
+    }
+    for (const id of ids) batch.put('retries', id, encodeRetry({ attempt: 2, dueUs: 0, stage: 'out', culprit: false }));
+  });
+  rmSync(join(gateway.directory, 'journal'), { force: true });
+  await gateway.start();
+  await gateway.noted('start');
+  expect((await check(gateway)).failures).toEqual([]);
+  gateway.open('all');
+  for (const id of ids) expect(await gateway.settled(formatId(id))).toMatchObject({ status: 'succeeded', attempt: 2 });
 });
 
 type Tampering = (batch: Batch, reader: Reader, ids: Ids) => void;
