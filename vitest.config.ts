@@ -12,7 +12,7 @@ const long = ['crash/kill', 'bench/smoke', 'fuzz/fuzz', 'gateway/stop', 'gateway
 const light = [
   'bench/!(smoke)',
   'bundled/!(toolbox)',
-  'cli/{process,reference,terminal}',
+  'cli/{process,reference,terminal,watchers}',
   'conformance/sentences',
   'config/*',
   'crash/journal',

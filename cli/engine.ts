@@ -9,14 +9,14 @@ import { findJob, findTree } from '../actors/job/view.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
-import type { Engine, OnOver } from '../http/engine.ts';
+import type { Engine } from '../http/engine.ts';
 import { EventStreams } from '../http/event-streams.ts';
 import type { VaultDoor } from '../http/vault-door.ts';
-import { formatId, parseId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
 import { openLists } from './lists.ts';
 import { Submissions } from './submissions.ts';
+import { Watchers } from './watchers.ts';
 
 /** Jobs of one page of a streamed tree. */
 const treePageJobs = 256;
@@ -63,9 +63,7 @@ export function openEngine({
     opened ??= openIndex();
     return opened;
   };
-  /** Who waits for a run, by its id; a run may settle before its caller knows the id. */
-  const watchers = new Map<string, Set<OnOver>>();
-  const settledEarly = new Set<string>();
+  const watchers = new Watchers(link, reader);
 
   return {
     ...openLists(reader, index),
@@ -82,38 +80,15 @@ export function openEngine({
     async startRun(submission, onOver) {
       const watch = onOver !== undefined;
       const reply = await link.ask<SubmitReply>('pipeline', { kind: 'start_run', ...submission, watch });
-      if (!watch || reply.kind !== 'accepted') return reply;
-      const id = formatId(reply.id);
-      if (settledEarly.has(id)) queueMicrotask(() => onOver('settled'));
-      else watchers.set(id, (watchers.get(id) ?? new Set()).add(onOver));
+      if (watch && reply.kind === 'accepted') watchers.add(reply.id, onOver);
       return reply;
     },
-    unwatch(id, onOver) {
-      const name = formatId(id);
-      const waiting = watchers.get(name);
-      if (!waiting?.delete(onOver) || waiting.size > 0) return;
-      watchers.delete(name);
-      link.tell('pipeline', { kind: 'unwatch', id });
-    },
+    unwatch: (id, onOver) => watchers.remove(id, onOver),
     told(message) {
-      if (message.kind === 'begun') {
-        for (const name of watchers.keys()) link.tell('pipeline', { kind: 'watch', id: parseId(name)! });
-        return;
-      }
-      // Trees are read when the whole packet has been handed on: all of its runs in one look at the store.
-      reader.refresh();
-      const name = formatId(message.id);
-      // Whoever has joined in since may have the reply that names the run in this same packet.
-      settledEarly.add(name);
-      setImmediate(() => settledEarly.delete(name));
-      const waiting = watchers.get(name);
-      watchers.delete(name);
-      for (const over of waiting ?? []) over('settled');
+      if (message.kind === 'begun') watchers.renew();
+      else watchers.settled(message.id);
     },
-    release() {
-      for (const waiting of watchers.values()) for (const over of waiting) over('stopped');
-      watchers.clear();
-    },
+    release: () => watchers.release(),
     job(id) {
       reader.refresh();
       return findJob(reader, id, blocks);
