@@ -5,7 +5,7 @@ import { children } from './bare/protocol.ts';
 import type { Bench, Metric } from './bench.ts';
 import { callFan, fanPipeline } from './fan-run.ts';
 import { closeGates, idle } from './gate.ts';
-import { runJobs, runPipelines, threeSteps, threeStepsDone } from './latency.ts';
+import { runAtOnce, runJobs, runPipelines, runsMany, threeSteps } from './latency.ts';
 import { runAccepting } from './load/accepting.ts';
 import type { LoadPlan } from './load/plan.ts';
 import { type Loaded, runLoad } from './load/run.ts';
@@ -23,7 +23,7 @@ type Bare = {
   readonly pauseMs: number;
   readonly runs: number;
   readonly fans: number;
-  /** That accept; a quarter as many run. */
+  /** That accept; a quarter as many run, and besides `runsMany`. */
   readonly connections: number;
   readonly seconds: number;
 };
@@ -34,6 +34,7 @@ type Figures = {
   readonly run: number;
   readonly fan: number;
   readonly runs: number;
+  readonly manyRuns: number;
   readonly accepted: number;
 };
 type Round = { readonly least: Figures; readonly own: Figures & { readonly results: readonly unknown[] } };
@@ -44,13 +45,14 @@ const names = {
   run: { metric: 'run_p50_us', unit: 'us' },
   fan: { metric: `fanout_${children}_us`, unit: 'us' },
   runs: { metric: 'runs_per_s', unit: '1/s' },
+  manyRuns: { metric: `runs_per_s_${runsMany}`, unit: '1/s' },
   accepted: { metric: 'accepted_per_s', unit: '1/s' },
 } as const;
 
 export const bare: Bench<Bare> = {
   name: 'bare',
   purpose: 'the least gateway of the same parts beside headgate: what the machine leaves to be gained',
-  limitMs: { smoke: 30_000, real: 180_000 },
+  limitMs: { smoke: 30_000, real: 240_000 },
   parameters: {
     smoke: { rounds: 1, warmup: 20, samples: 10, pauseMs: 1, runs: 10, fans: 2, connections: 8, seconds: 0.25 },
     real: { rounds: 5, warmup: 10_000, samples: 300, pauseMs: 5, runs: 300, fans: 30, connections: 128, seconds: 3 },
@@ -83,13 +85,16 @@ async function leastFigures(least: BareGateway, plan: Bare, { directory }: Stage
   const { startUs } = await least.times('/start', plan.samples, 2 * plan.pauseMs);
   const { answerUs } = await least.times('/steps', plan.runs, 0);
   const fans = await least.times('/fan', plan.fans, plan.pauseMs);
-  const runs = await load(least, '/steps', { ...atOnce(plan), status: 202 });
+  const until = { kind: 'time', ms: plan.seconds * 1000 } as const;
+  const runs = await load(least, '/steps', { until, connections: runsFew(plan), status: 202 });
+  const manyRuns = await load(least, '/steps', { until, connections: runsMany, status: 202 });
   const { perS } = await runAccepting(least, { path: '/accept', ...plan, directory });
   return {
     start: startUs.percentile(50),
     run: answerUs.percentile(50),
     fan: fans.answerUs.percentile(50),
     runs,
+    manyRuns,
     accepted: perS,
   };
 }
@@ -98,13 +103,15 @@ async function figures(service: Service, plan: Bare, stage: Stage): Promise<Roun
   const { requestUs, results: single } = await runJobs(service, plan.samples, plan.pauseMs);
   const { timesUs, results: alone } = await runPipelines(service, plan.runs);
   const fan = await fanUs(service, plan);
-  const runs = await load(service, '/pipeline/three', { ...atOnce(plan), status: 200, text: threeStepsDone });
+  const { perS: runs } = await runAtOnce(service, runsFew(plan), plan.seconds);
+  const { perS: manyRuns } = await runAtOnce(service, runsMany, plan.seconds);
   await closeGates(service, stage);
   const { perS } = await runAccepting(service, { path, ...plan, directory: stage.directory });
   stage.openGates();
   await idle(service.caller());
   const results = [single, alone];
-  return { start: requestUs.percentile(50), run: timesUs.percentile(50), fan, runs, accepted: perS, results };
+  const [start, run] = [requestUs.percentile(50), timesUs.percentile(50)];
+  return { start, run, fan, runs, manyRuns, accepted: perS, results };
 }
 
 /** From just before the request to the end of the run; the median. */
@@ -120,14 +127,13 @@ async function fanUs(service: Service, { fans, pauseMs }: Bare): Promise<number>
   return median(timesUs);
 }
 
-function atOnce({ connections, seconds }: Bare) {
-  return { connections: connections / 4, until: { kind: 'time', ms: seconds * 1000 } } as const;
+function runsFew({ connections }: Bare): number {
+  return connections / 4;
 }
 
 type Load = Pick<LoadPlan, 'until'> & {
   readonly connections?: number;
   readonly status: number;
-  readonly text?: string;
 };
 
 /** How many were answered a second. */

@@ -30,11 +30,14 @@ export const threeSteps = {
     { id: 'third', uses: 'noop.pass' },
   ],
 };
-export const threeStepsDone = '"status":"succeeded"';
+const threeStepsDone = '"status":"succeeded"';
+/** Runs at once beside the fewer of the target: a figure's name ends with it. */
+export const runsMany = 128;
 
 export const latency: Bench<Latency> = {
   name: 'latency',
-  purpose: 'one job at a time on an idle service; a synchronous pipeline of three steps, alone and at 32 connections',
+  purpose:
+    'one job at a time on an idle service; a synchronous pipeline of three steps, alone, at 32 and at 128 connections',
   limitMs: { smoke: 30_000, real: 180_000 },
   parameters: {
     smoke: { samples: 50, pauseMs: 1, runs: 30, connections: 8, seconds: 0.25 },
@@ -47,11 +50,9 @@ export const latency: Bench<Latency> = {
     const single = await runJobs(service, samples, pauseMs);
     const alone = await runPipelines(service, runs);
     const endStretch = service.stretch();
-    const until = { kind: 'time', ms: seconds * 1000 } as const;
-    const expect = { status: 200, text: threeStepsDone };
-    const many = await runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
-    if (many.completed === 0) throw new Error('no run ended');
-    const cost = costMetrics([endStretch()], many.completed);
+    const some = await runAtOnce(service, connections, seconds);
+    const cost = costMetrics([endStretch()], some.completed);
+    const many = await runAtOnce(service, runsMany, seconds);
     await service.stop();
     const us = (name: string, value: number) => ({ name, value, unit: 'us' });
     return {
@@ -65,9 +66,10 @@ export const latency: Bench<Latency> = {
         us('request_to_202_p50_us', single.answerUs.percentile(50)),
         { ...us('run_p50_us', alone.timesUs.percentile(50)), target: atMost(2_000) },
         us('run_p99_us', alone.timesUs.percentile(99)),
-        { name: 'runs_per_s', value: (many.completed * 1000) / many.elapsedMs, unit: '1/s', target: atLeast(5_000) },
-        us('runs_at_once_p50_us', many.p50Us),
-        us('runs_at_once_p99_us', many.p99Us),
+        { name: 'runs_per_s', value: some.perS, unit: '1/s', target: atLeast(5_000) },
+        { name: `runs_per_s_${runsMany}`, value: many.perS, unit: '1/s' },
+        us('runs_at_once_p50_us', some.p50Us),
+        us('runs_at_once_p99_us', some.p99Us),
         ...cost,
       ],
       work: { single: single.results, alone: alone.results },
@@ -124,4 +126,13 @@ export async function runPipelines(service: Service, runs: number) {
   }
   connection.close();
   return { timesUs, results };
+}
+
+/** Synchronous runs for so long, one at a time on each connection, by a client process of its own. Throws when none ends. */
+export async function runAtOnce(service: Service, connections: number, seconds: number) {
+  const until = { kind: 'time', ms: seconds * 1000 } as const;
+  const expect = { status: 200, text: threeStepsDone };
+  const result = await runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
+  if (result.completed === 0) throw new Error('no run ended');
+  return { ...result, perS: (result.completed * 1000) / result.elapsedMs };
 }

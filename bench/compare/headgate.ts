@@ -2,9 +2,8 @@
 
 import { callFan, fanPipeline, runFan } from '../fan-run.ts';
 import { closeGates, idle } from '../gate.ts';
-import { runJobs, runPipelines, threeSteps, threeStepsDone } from '../latency.ts';
+import { runAtOnce, runJobs, runPipelines, threeSteps } from '../latency.ts';
 import { runAccepting } from '../load/accepting.ts';
-import { runLoad } from '../load/run.ts';
 import { hasWrk } from '../load/wrk.ts';
 import type { Facts } from '../peers/peer.ts';
 import { fanoutRuns, type TurnFigures, type TurnPlan, warmFanouts } from '../peers/turn.ts';
@@ -28,7 +27,8 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
   const drained = await drainQueue(service, stage, { path, jobs, connections, sampleEvery: jobs - 1 });
   const { requestUs } = await runJobs(service, plan.samples, plan.pauseMs);
   const { timesUs } = await runPipelines(service, plan.runs);
-  const runs = await runAtOnce(service, plan);
+  const runRates: number[] = [];
+  for (const width of plan.runsAtOnce) runRates.push((await runAtOnce(service, width, plan.seconds)).perS);
   const fanoutUs: number[] = [];
   for (const children of plan.fanouts) fanoutUs.push(await fanOut(service, children));
   await service.stop();
@@ -41,7 +41,7 @@ export async function headgateTurn(stage: Stage, plan: TurnPlan): Promise<TurnFi
     drained: jobs,
     startUs: requestUs.values(),
     runUs: timesUs.values(),
-    runRate: (runs.completed * 1000) / runs.elapsedMs,
+    runRates,
     fanoutUs,
     shortfall: null,
   };
@@ -64,14 +64,8 @@ async function warmUp(service: Service, stage: Stage, plan: TurnPlan): Promise<v
   await flightRateOf(service, stage, plan);
   stage.openGates();
   await idle(service.caller());
-  await runAtOnce(service, plan);
+  for (const width of plan.runsAtOnce) await runAtOnce(service, width, plan.seconds);
   for (let n = 0; n < warmFanouts; n++) await runFan(service.caller(), plan.warmup / 10);
-}
-
-function runAtOnce(service: Service, { runsAtOnce: connections, seconds }: TurnPlan) {
-  const until = { kind: 'time', ms: seconds * 1000 } as const;
-  const expect = { status: 200, text: threeStepsDone };
-  return runLoad(service, { path: '/pipeline/three', connections, until, expect, sampleEvery: 0 });
 }
 
 async function submitRate(service: Service, jobs: number, connections: number): Promise<number> {

@@ -56,7 +56,8 @@ export const peers: Bench<Peers> = {
   async run({ rounds, children, ...counts }: Peers, stage: Stage, parts: readonly string[]) {
     const fanouts: number[] = [];
     for (let size = childrenMin; size <= children; size *= 10) fanouts.push(size);
-    const plan: TurnPlan = { ...counts, inFlight: 128, runsAtOnce: 32, pauseMs: 5, fanouts, fanoutMsMax: 60_000 };
+    const widths = { inFlight: 128, runsAtOnce: [32, 128] };
+    const plan: TurnPlan = { ...counts, ...widths, pauseMs: 5, fanouts, fanoutMsMax: 60_000 };
     const turns: { [name: string]: TurnFigures[] } = {};
     const missing: { [name: string]: string } = {};
     for (let round = 0; round < rounds; round++) {

@@ -17,7 +17,7 @@ export type Turns = { readonly [contestant: string]: readonly (TurnFigures | nul
 
 const fanoutTargets: { readonly [children: number]: number } = { 1000: 6, 100000: 12 };
 
-export function worksOf({ fanouts }: Pick<TurnPlan, 'fanouts'>): Work[] {
+export function worksOf({ runsAtOnce, fanouts }: Pick<TurnPlan, 'runsAtOnce' | 'fanouts'>): Work[] {
   return [
     { name: 'submit_one', unit: '1/s', value: ({ oneRate }) => oneRate },
     { name: 'submit_in_flight', unit: '1/s', value: ({ flightRate }) => flightRate, target: 1.2 },
@@ -25,7 +25,9 @@ export function worksOf({ fanouts }: Pick<TurnPlan, 'fanouts'>): Work[] {
     { name: 'drain', unit: '1/s', value: ({ drainRate }) => drainRate, target: 4 },
     { name: 'start_p50', unit: 'us', value: ({ startUs }) => percentile(startUs, 50), target: 1 / 0.6 },
     { name: 'steps_p50', unit: 'us', value: ({ runUs }) => percentile(runUs, 50), target: 2 },
-    { name: 'steps', unit: '1/s', value: ({ runRate }) => runRate, target: 2.5 },
+    ...runsAtOnce.map((width, n): Work => {
+      return { name: `steps_${width}`, unit: '1/s', value: ({ runRates }) => runRates[n]!, target: 2.5 };
+    }),
     ...fanouts.map((children, n): Work => {
       const target = fanoutTargets[children];
       const work: Work = { name: `fanout_${children}`, unit: 'ms', value: ({ fanoutUs }) => ms(fanoutUs[n]) };

@@ -8,6 +8,8 @@ import { type Facts, type OnRun, type Peer, payloadOf } from './peer.ts';
 import { Server } from './server.ts';
 
 const concurrency = 100;
+/** By run at once, for steps: who ends a job takes the next that waits with the same command, so some should wait. */
+const stepsConcurrencyShare = 0.5;
 /** A thread for each: of 1, 2 and 4 the fastest on two cores, and faster than child processes. */
 const sandboxConcurrency = 4;
 const sandboxFile = new URL('./bullmq-handlers.js', import.meta.url);
@@ -28,6 +30,7 @@ export class BullMq implements Peer {
   #connection!: { readonly path: string; readonly maxRetriesPerRequest: null };
   #jobs!: Queue;
   #steps!: Queue;
+  #stepsWorker!: Worker;
   #flows!: FlowProducer;
   #onRun!: OnRun;
   #settled = 0;
@@ -86,6 +89,10 @@ export class BullMq implements Peer {
     return this.#settled;
   }
 
+  expectRuns(atOnce: number): void {
+    if (!this.#isSandboxed) this.#stepsWorker.concurrency = atOnce * stepsConcurrencyShare;
+  }
+
   steps(): Promise<void> {
     return this.#ended('steps', async jobId => {
       await this.#steps.add('run', { step: 1 }, { jobId });
@@ -115,10 +122,10 @@ export class BullMq implements Peer {
       this.#onRun(Number(job.data.n), startedMs);
       this.#settled++;
     });
-    const steps = this.#worker('steps');
+    this.#stepsWorker = this.#worker('steps');
     this.#worker('children');
     const joins = this.#worker('joins');
-    for (const worker of [steps, joins]) worker.on('completed', job => this.#waiting.get(job.id!)?.());
+    for (const worker of [this.#stepsWorker, joins]) worker.on('completed', job => this.#waiting.get(job.id!)?.());
     await Promise.all(this.#workers.map(worker => worker.waitUntilReady()));
   }
 

@@ -33,6 +33,8 @@ export interface Peer {
   tidy?(): Promise<void>;
   /** How many single jobs have been settled since the start. */
   settled(): number | Promise<number>;
+  /** So many runs of steps come at once from now on: for whom a setting depends on that. Called while it works and none runs. */
+  expectRuns?(atOnce: number): void;
   /** A run of three durable steps, one after the other. Resolves at its end. */
   steps(): Promise<void>;
   /** A run of so many children and one job after all of them. Resolves at its end. */

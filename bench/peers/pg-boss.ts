@@ -49,7 +49,7 @@ export class Boss implements Peer {
   }
 
   async submitMany(count: number): Promise<void> {
-    await this.#insert('run', count);
+    await this.#insertMany('run', count);
   }
 
   async work(): Promise<void> {
@@ -66,7 +66,10 @@ export class Boss implements Peer {
     const next =
       (name: QueueName): Handler =>
       data =>
-        Promise.all(data.map(({ run }) => this.#send(name, { run })));
+        this.#insert(
+          name,
+          data.map(({ run }) => ({ run })),
+        );
     const end: Handler = data => {
       for (const { run } of data) this.#runs.end(run);
     };
@@ -100,7 +103,7 @@ export class Boss implements Peer {
   }
 
   async fanout(children: number): Promise<void> {
-    await this.#runs.children(children, () => this.#insert('child', children));
+    await this.#runs.children(children, () => this.#insertMany('child', children));
     await this.#runs.run(run => this.#send('join', { run }));
   }
 
@@ -115,12 +118,20 @@ export class Boss implements Peer {
     this.#wakers.get(name)?.();
   }
 
-  async #insert(name: QueueName, count: number): Promise<void> {
+  async #insertMany(name: QueueName, count: number): Promise<void> {
     for (let from = 0; from < count; from += bulkMax) {
       const size = Math.min(bulkMax, count - from);
-      await this.#boss.insert(Array.from({ length: size }, (_, k) => ({ name, data: payloadOf(from + k) })));
-      this.#wakers.get(name)?.();
+      await this.#insert(
+        name,
+        Array.from({ length: size }, (_, k) => payloadOf(from + k)),
+      );
     }
+  }
+
+  /** In one statement. */
+  async #insert(name: QueueName, batch: readonly object[]): Promise<void> {
+    await this.#boss.insert(batch.map(data => ({ name, data })));
+    this.#wakers.get(name)?.();
   }
 
   #loop(name: QueueName, handler: Handler, onSettled: (count: number) => void = () => {}): void {

@@ -8,7 +8,7 @@ export type TurnPlan = {
   readonly warmup: number;
   /** Submitted one at a time. */
   readonly one: number;
-  /** For which jobs are submitted in flight, and runs are run at once. */
+  /** For which jobs are submitted in flight, and runs are run at each number at once. */
   readonly seconds: number;
   readonly inFlight: number;
   /** Submitted in bulk, and then drained. */
@@ -16,13 +16,13 @@ export type TurnPlan = {
   readonly samples: number;
   readonly pauseMs: number;
   readonly runs: number;
-  readonly runsAtOnce: number;
+  readonly runsAtOnce: readonly number[];
   readonly fanouts: readonly number[];
   /** A fan-out that takes longer is broken off, and larger ones are not tried. */
   readonly fanoutMsMax: number;
 };
 
-/** Rates by second, times in µs; `fanouts` in the order of the plan. */
+/** Rates by second, times in µs; `runRates` and `fanoutUs` in the order of the plan. */
 export type TurnFigures = {
   readonly facts: Facts;
   readonly oneRate: number;
@@ -34,7 +34,7 @@ export type TurnFigures = {
   readonly drained: number;
   readonly startUs: readonly number[];
   readonly runUs: readonly number[];
-  readonly runRate: number;
+  readonly runRates: readonly number[];
   /** null where it was not done. */
   readonly fanoutUs: readonly (number | null)[];
   /** Why a fan-out was not done. */
@@ -79,8 +79,9 @@ export async function takeTurn(peer: Peer, directory: string, plan: TurnPlan): P
   }
   const runUs: number[] = [];
   for (let n = 0; n < plan.runs; n++) runUs.push(await timeUs(() => peer.steps()));
-  const runRate = await rateOf(() => inFlight(plan.runsAtOnce, untilTime(plan.seconds), () => peer.steps()));
-  const rates = { oneRate, flightRate, bulkRate: peer.hasBulk ? bulkRate : null, drainRate, runRate };
+  const runRates: number[] = [];
+  for (const width of plan.runsAtOnce) runRates.push(await rateOf(() => runAtOnce(peer, width, plan.seconds)));
+  const rates = { oneRate, flightRate, bulkRate: peer.hasBulk ? bulkRate : null, drainRate, runRates };
   return { facts: peer.facts, ...rates, drained: plan.jobs, startUs, runUs, ...(await fanOut(peer, plan)) };
 }
 
@@ -98,11 +99,17 @@ async function warmUp(peer: Peer, { warmup, seconds, inFlight: width, runsAtOnce
   const jobs = warmup + (await inFlight(width, untilTime(seconds), n => peer.submit(n)));
   await peer.work();
   await settle(peer, jobs);
-  await inFlight(runsAtOnce, untilTime(seconds), () => peer.steps());
+  for (const atOnce of runsAtOnce) await runAtOnce(peer, atOnce, seconds);
   for (let n = 0; n < warmFanouts; n++) await peer.fanout(warmup / 10);
   await peer.rest();
   await peer.tidy?.();
   return jobs;
+}
+
+/** Resolves to how many runs there were. */
+function runAtOnce(peer: Peer, width: number, seconds: number): Promise<number> {
+  peer.expectRuns?.(width);
+  return inFlight(width, untilTime(seconds), () => peer.steps());
 }
 
 async function fanOut(peer: Peer, { fanouts, fanoutMsMax }: TurnPlan) {

@@ -7,11 +7,11 @@ import type { TurnFigures } from '../../bench/peers/turn.ts';
 const facts = { versions: 'x 1', durability: 'synced', handlers: 'in process', records: 'kept', join: 'its own' };
 
 function turn(drainRate: number, startUs: number, bulkRate: number | null = null): TurnFigures {
-  const rates = { oneRate: 1, flightRate: 1, bulkRate, drainRate, runRate: 1 };
+  const rates = { oneRate: 1, flightRate: 1, bulkRate, drainRate, runRates: [1_000, 3_000] };
   return { facts, ...rates, startUs: [startUs], runUs: [1], fanoutUs: [5_000], drained: 9, shortfall: null };
 }
 
-const works = worksOf({ fanouts: [1_000] });
+const works = worksOf({ runsAtOnce: [32, 128], fanouts: [1_000] });
 const work = (name: string) => works.find(each => each.name === name)!;
 
 test('more of a rate and less of a time are both so many times better', () => {
@@ -32,6 +32,12 @@ test('work that headgate or every peer lacks has no ratio', () => {
   expect(ratioOf(work('submit_bulk'), own, [[turn(1, 1, 500)]])).toBeNull();
   expect(ratioOf(work('drain'), own, [])).toBeNull();
   expect(typical(work('submit_bulk'), own)).toBeNull();
+});
+
+test('steps are a work for each number of runs at once, with the same target', () => {
+  const own = [turn(1, 1)];
+  expect([typical(work('steps_32'), own), typical(work('steps_128'), own)]).toEqual([1_000, 3_000]);
+  expect([work('steps_32').target, work('steps_128').target]).toEqual([2.5, 2.5]);
 });
 
 test('the table names what is missing with its reason, and judges only by peers that sync', () => {

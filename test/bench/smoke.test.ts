@@ -27,7 +27,14 @@ const promised = {
   drain: { work: 'acf4a51348fde92f', metrics: ['jobs_per_s', 'cpu_per_job_us', ...costs] },
   latency: {
     work: '6fc88908fe84ab65',
-    metrics: ['accept_to_start_p50_us', 'accept_to_start_p99_us', 'run_p50_us', 'runs_per_s', ...costs],
+    metrics: [
+      'accept_to_start_p50_us',
+      'accept_to_start_p99_us',
+      'run_p50_us',
+      'runs_per_s',
+      'runs_per_s_128',
+      ...costs,
+    ],
   },
   flood: { work: '842af659586cc79d', metrics: ['idle_p50_ms', 'single_p99_ms', 'single_max_ms', ...costs] },
   'http-read': {
@@ -55,7 +62,7 @@ const promised = {
   },
   bare: {
     work: '174368c08040381f',
-    metrics: ['bare_start_p50_us', 'run_p50_us_of_bare', 'runs_per_s', 'bare_accepted_per_s'],
+    metrics: ['bare_start_p50_us', 'run_p50_us_of_bare', 'runs_per_s', 'bare_runs_per_s_128', 'bare_accepted_per_s'],
   },
   misbehaviour: {
     work: '9c189ba2b6467939',
