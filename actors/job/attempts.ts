@@ -10,7 +10,7 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, bodyAt, decodeAttempt, writeAttempt } from './attempt.ts';
 
 /**
- * Attempts of a stretch, and the bytes of their records beyond which it takes no further one. A stretch ends at each
+ * Attempts of a stretch, and the bytes of their records beyond which it takes no further one; a larger record is a stretch by itself. A stretch ends at each
  * multiple of so many jobs of the block: so most are found by their key, without a search. More would be quicker to
  * write, by little, and slower to read one of.
  */
@@ -35,10 +35,16 @@ export class AttemptWriter {
   #key: Buffer | null = null;
   #canGrow = false;
   #nextIndex = 0;
-  #records = Buffer.allocUnsafe(2 * stretchBytesMax);
+  readonly #records = Buffer.allocUnsafe(2 * stretchBytesMax);
   #ends: number[] = [];
 
   add(batch: Batch, id: JobId, number: number, attempt: Attempt): void {
+    const bytes = attemptBytes(attempt);
+    if (bytes > stretchBytesMax) {
+      this.close(batch);
+      batch.put('attempts', attemptKey(id, number), encodeLarge(attempt, bytes));
+      return;
+    }
     if (!this.#continues(id, number, attempt)) {
       this.close(batch);
       this.#key = attemptKey(id, number);
@@ -46,10 +52,8 @@ export class AttemptWriter {
       this.#nextIndex = indexOf(id);
     }
     const start = this.#ends.at(-1) ?? 0;
-    const end = start + attemptBytes(attempt);
-    if (end > this.#records.length) this.#records = Buffer.concat([this.#records], end);
     writeAttempt(this.#records, start, attempt);
-    this.#ends.push(end);
+    this.#ends.push(start + bytes);
     this.#nextIndex++;
   }
 
@@ -59,8 +63,6 @@ export class AttemptWriter {
     batch.put('attempts', this.#key, encodeStretch(this.#records, this.#ends));
     this.#key = null;
     this.#ends = [];
-    // One large response shall not be kept for.
-    if (this.#records.length > 2 * stretchBytesMax) this.#records = Buffer.allocUnsafe(2 * stretchBytesMax);
   }
 
   #continues(id: JobId, number: number, { final }: Attempt): boolean {
@@ -77,6 +79,16 @@ function encodeStretch(records: Buffer, ends: readonly number[]): Buffer {
   value.writeUInt16LE(ends.length, 0);
   for (let place = 0; place < ends.length; place++) value.writeUInt32LE(ends[place]!, 2 + 4 * place);
   records.copy(value, headBytes, 0, ends.at(-1)!);
+  return value;
+}
+
+/** A stretch of one attempt, which may take very many bytes: they are copied once. */
+function encodeLarge(attempt: Attempt, bytes: number): Buffer {
+  const headBytes = 6;
+  const value = Buffer.allocUnsafe(headBytes + bytes);
+  value.writeUInt16LE(1, 0);
+  value.writeUInt32LE(bytes, 2);
+  writeAttempt(value, headBytes, attempt);
   return value;
 }
 

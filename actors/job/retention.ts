@@ -39,7 +39,7 @@ export class Retention {
         looked = 0;
         break;
       }
-      if (desk.reader.get('open', key)) continue;
+      if (desk.reader.get('open', key) || this.#isAwaited(key, block)) continue;
       if (surplus <= 0 && this.#endedUs(key, block) >= beforeUs) continue;
       this.#prune(turn, key, block, commits);
       surplus -= block.count;
@@ -47,6 +47,13 @@ export class Retention {
     this.#pruneJournal(turn, commits);
     if (looked === blocksPerTurnMax) return true;
     this.#from = undefined;
+    return false;
+  }
+
+  /** Whether events of its jobs are still to be taken out of their records. */
+  #isAwaited(key: Uint8Array, block: Block): boolean {
+    const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
+    for (const _ of this.#desk.reader.scan('emissions', range)) return true;
     return false;
   }
 

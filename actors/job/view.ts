@@ -1,4 +1,5 @@
 // Reading jobs from the store, on any thread.
+import type { Body } from '../../runtime/host/outcome.ts';
 import {
   type BlockKey,
   blockKeyBytes,
@@ -18,6 +19,11 @@ import { type JobView, Members } from './job-view.ts';
 /** The job of this id, as it is committed now; undefined when there is none. */
 export function findJob(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): JobView | undefined {
   return findPlace(reader, id, blocks)?.job;
+}
+
+/** What the latest attempt of a job left behind, as it is committed now. */
+export function findBody(reader: Reader, id: JobId): Body | undefined {
+  return latestAttempt(reader, id)?.attempt.body;
 }
 
 type Place = { readonly block: Block; readonly job: JobView };

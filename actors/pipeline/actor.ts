@@ -1,11 +1,12 @@
 // The pipeline actor: the one hand that writes runs. Jobs that settled come in, jobs and runs to create go out.
 import type { Config } from '../../config/config.ts';
-import { type BlockKeys, type JobId, parseId } from '../../runtime/ids.ts';
+import type { Body } from '../../runtime/host/outcome.ts';
+import { type BlockKeys, formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import { pipelinePlugin, type Refusal, type Remembrance, type SubmitReply } from '../job/protocol.ts';
-import { findJob } from '../job/view.ts';
+import { findBody, findJob } from '../job/view.ts';
 import { beginRun } from './begin.ts';
 import type { FindAncestor } from './children.ts';
 import { Desk } from './desk.ts';
@@ -27,15 +28,17 @@ export type PipelineActorOptions = {
   readonly admit?: () => Refusal | null;
   /** Finds what a job was, for the message of the hop limit; by default in the store. */
   readonly ancestor?: FindAncestor;
+  /** What a job that succeeded has left behind; by default as it is in the store. */
+  readonly bodyOf?: (job: JobId) => Body;
 };
 
 export type PipelineActor = Actor & { reconfigure(config: Config, turn: Turn): void };
 
 /** State is made here, from what the store holds: unfinished runs go on with the first turn. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
-  const { store, wake, admit = () => null, ancestor = ancestorIn(store) } = options;
+  const { store, wake, admit = () => null, ancestor = ancestorIn(store), bodyOf = bodyIn(store) } = options;
   const desk = new Desk(options);
-  const router = new Router(desk, ancestor);
+  const router = new Router(desk, ancestor, bodyOf);
   let isFirstTurn = true;
   let woken = false;
 
@@ -148,5 +151,13 @@ function ancestorIn(store: Reader): FindAncestor {
     if (!job) return undefined;
     const name = job.plugin === pipelinePlugin ? `pipeline ${job.command}` : `${job.plugin}.${job.command}`;
     return { name, parent: (job.parentJobId && parseId(job.parentJobId)) || null };
+  };
+}
+
+function bodyIn(store: Reader): (job: JobId) => Body {
+  return job => {
+    const body = findBody(store, job);
+    if (!body) throw new Error(`events are to be taken of a job that has no record: ${formatId(job)}`);
+    return body;
   };
 }

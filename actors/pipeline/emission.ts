@@ -1,6 +1,7 @@
 // A job that emitted very many events: they are taken some at a time, so that a flood never holds up a turn.
-import type { JobId } from '../../runtime/ids.ts';
-import { pack, unpack } from '../../runtime/packing.ts';
+import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
 import type { Desk } from './desk.ts';
 import { type Emitted, readEvent } from './events.ts';
@@ -12,8 +13,8 @@ export const eventsPerTurnMax = 512;
 /** No more are taken while so many runs are open. */
 export const openRunsMax = 16_384;
 
-/** Where an event came from, and the chain that goes on with it when its job belongs to a run. Stored as it is. */
-export type EmissionPlan = {
+/** Where events came from, and the chain that goes on with them when their job belongs to a run. Stored as it is. */
+type Origin = {
   readonly job: JobId;
   readonly plugin: string;
   readonly submittedBy: string;
@@ -21,18 +22,20 @@ export type EmissionPlan = {
   readonly depth: number;
   readonly context: Uint8Array;
   readonly hooked: boolean;
-  /** The packed list. */
-  readonly events: Uint8Array;
   readonly place: {
     readonly run: JobId;
     readonly scope: number;
     readonly node: number;
     readonly path: readonly number[];
-    readonly result: Uint8Array;
   } | null;
 };
 
-type Emission = { readonly plan: EmissionPlan; index: number; at: number };
+/** With what the job's record has: the packed list, and the result. */
+export type EmissionPlan = Origin & { readonly events: Uint8Array; readonly result: Uint8Array };
+
+/** How far the list has been taken. */
+type Cursor = { index: number; at: number };
+type Emission = Cursor & { readonly plan: EmissionPlan };
 
 /** What is done with an event, and when there are none left. */
 export type EmissionSteps = {
@@ -47,20 +50,26 @@ export class Emissions {
   readonly #pending: Emission[] = [];
   #taken = 0;
 
-  constructor(desk: Desk, steps: EmissionSteps) {
+  /** `bodyOf` reads what a job has left behind. */
+  constructor(desk: Desk, steps: EmissionSteps, bodyOf: (job: JobId) => Body) {
     this.#desk = desk;
     this.#steps = steps;
     for (const { key, value } of desk.reader.scan('emissions', {})) {
-      if (key.length === 16) this.#pending.push({ plan: unpack<EmissionPlan>(value), index: 0, at: 0 });
-      else Object.assign(this.#pending.at(-1)!, unpack<{ index: number; at: number }>(value));
+      if (key.length === jobIdBytes) this.#begin(unpack<Origin>(value), bodyOf(key));
+      else Object.assign(this.#pending.at(-1)!, unpack<Cursor>(value));
     }
   }
 
-  add(plan: EmissionPlan): void {
-    const emission = { plan, index: 0, at: contentsOf(plan.events) };
-    this.#desk.batch.put('emissions', plan.job, pack(plan));
-    this.#keep(emission);
-    this.#pending.push(emission);
+  /** The body has events. It is the job's, in the same commit: they are not written again. */
+  add(origin: Origin, body: Body): void {
+    this.#desk.batch.put('emissions', origin.job, pack(origin));
+    this.#begin(origin, body);
+  }
+
+  #begin(origin: Origin, body: Body): void {
+    const events = bodyPart(body, 'events')!;
+    const result = bodyPart(body, 'result') ?? packedNull;
+    this.#pending.push({ plan: { ...origin, events, result }, index: 0, at: contentsOf(events) });
   }
 
   /** A new turn: there is room again. */

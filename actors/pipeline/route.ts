@@ -1,6 +1,6 @@
 // Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
-import { bodyPart } from '../../runtime/host/outcome.ts';
-import { formatId } from '../../runtime/ids.ts';
+import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
+import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
@@ -9,7 +9,7 @@ import { Children, type FindAncestor } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds } from './condition.ts';
 import type { Desk, Ending, Task } from './desk.ts';
-import { type EmissionPlan, Emissions, eventsAtOnceMax } from './emission.ts';
+import { type EmissionPlan, type EmissionSteps, Emissions, eventsAtOnceMax } from './emission.ts';
 import type { Emitted } from './events.ts';
 import { Expansion } from './expansion.ts';
 import { finishRun } from './finish.ts';
@@ -25,16 +25,17 @@ export class Router {
   readonly expansion: Expansion;
   readonly emissions: Emissions;
 
-  constructor(desk: Desk, ancestor: FindAncestor) {
+  constructor(desk: Desk, ancestor: FindAncestor, bodyOf: (job: JobId) => Body) {
     this.#desk = desk;
     this.triggers = new Triggers(desk);
     const children = new Children(desk, ancestor);
     this.expansion = new Expansion(desk, children);
     this.#work = new Work(desk, children, this.expansion);
-    this.emissions = new Emissions(desk, {
+    const steps: EmissionSteps = {
       take: (plan, event, index) => this.#takeEvent(plan, event, index),
       end: plan => this.#endEvents(plan),
-    });
+    };
+    this.emissions = new Emissions(desk, steps, bodyOf);
   }
 
   /** Jobs of one group have ended: hooks and events start runs, and the chains of their run go on. */
@@ -67,17 +68,15 @@ export class Router {
   /** Very many events: the job's chain divides as they are taken, in this turn and the ones after it. */
   #flood(job: SettledJob, { plugin, group }: JobsSettled, run: Run | null | undefined, node: Node | undefined): void {
     const { submittedBy, root, depth, context, hooked } = group;
-    const events = bodyPart(job.body, 'events')!;
-    const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked, events };
+    const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
     if (!run || run.failure !== null || node?.kind !== 'work') {
-      this.emissions.add({ ...common, place: null });
+      this.emissions.add({ ...common, place: null }, job.body);
       return;
     }
     const { first, scope } = group.run!;
     const path = first === null ? group.run!.path : [...group.run!.path, first + job.offset];
     markFork(run.scopes.get(scope)!, path, { cause: job.id, context });
-    const result = bodyPart(job.body, 'result') ?? packedNull;
-    this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path, result } });
+    this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path } }, job.body);
   }
 
   /** False: it started nothing, and its chain does not go on. */
@@ -97,7 +96,7 @@ export class Router {
       event: { type, source, dedupeKey },
       depth,
       cause,
-      result: place.result,
+      result: plan.result,
     };
     this.#desk.tasks.push({ kind: 'enter', run, scope, node: place.node, chain });
     return true;

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { pack } from '../packing.ts';
 import type { Body } from './outcome.ts';
-import { encodeOutcome, type OutcomeHead, outcomesMessage, returnedMessage } from './settlement.ts';
+import { encodeOutcome, type OutcomeHead, outcomesHead, outcomesMessage, returnedMessage } from './settlement.ts';
 import { encodeMessage } from './wire.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -21,6 +21,14 @@ export class Reports {
   /** Outcomes that a thread wrote. */
   written(frameId: number, outcomes: Uint8Array): void {
     this.#pipe.write(outcomesMessage(frameId, outcomes));
+  }
+
+  /** An outcome that a thread wrote into memory of its own: it may be large, and is not copied. */
+  late(frameId: number, outcome: Uint8Array): void {
+    this.#pipe.cork();
+    this.#pipe.write(outcomesHead(frameId, outcome.length));
+    this.#pipe.write(outcome);
+    this.#pipe.uncork();
   }
 
   outcome(frameId: number, head: OutcomeHead, body: Body): void {

@@ -30,6 +30,13 @@ export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
   return message;
 }
 
+/** What comes before outcomes that are written already and take so many bytes. */
+export function outcomesHead(frameId: number, bytes: number): Buffer {
+  const { message, bodyAt } = allocateMessage('outcomes', 8 + bytes, 8);
+  message.writeDoubleLE(frameId, bodyAt);
+  return message;
+}
+
 export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
   const bytes = Buffer.allocUnsafe(outcomeHeadBytes + body.length);
   return bytes.subarray(0, writeOutcome(bytes, 0, head, body));

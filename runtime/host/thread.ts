@@ -15,7 +15,7 @@ import { makeRequest } from './request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from './response.ts';
 import { type PayloadCheck, PayloadChecks } from './schema.ts';
 import { verifyModules } from './sealed-modules.ts';
-import { encodeOutcome, type OutcomeHead } from './settlement.ts';
+import { type OutcomeHead, outcomeHeadBytes, writeOutcome } from './settlement.ts';
 import { Slot } from './slot.ts';
 import { FrameState } from './state.ts';
 import { loadTypeScript } from './typescript.ts';
@@ -113,8 +113,10 @@ function publish(
     runUs: Math.round((endedMs - startedMs) * 1000),
   };
   if (!slot.publish(head, settled.body)) {
-    const written = encodeOutcome(head, settled.body);
-    parentPort!.postMessage({ frameId, written } satisfies LateOutcome);
+    const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + settled.body.length);
+    const written = room.subarray(0, writeOutcome(room, 0, head, settled.body));
+    // Handed over, not copied: it may be large.
+    parentPort!.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
   }
   slot.countAnswered();
 }

@@ -7,9 +7,13 @@ export type MessageKind = (typeof kinds)[number];
 const headBytes = 5;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
-/** A message with room for a body of so many bytes; the body starts at the returned offset. */
-export function allocateMessage(kind: MessageKind, bodyBytes: number): { message: Buffer; bodyAt: number } {
-  const message = Buffer.allocUnsafe(headBytes + bodyBytes);
+/** A message with room for a body of so many bytes, or for the first of it; the body starts at the returned offset. */
+export function allocateMessage(
+  kind: MessageKind,
+  bodyBytes: number,
+  roomBytes = bodyBytes,
+): { message: Buffer; bodyAt: number } {
+  const message = Buffer.allocUnsafe(headBytes + roomBytes);
   message.writeUInt32LE(bodyBytes, 0);
   message[4] = numbers[kind];
   return { message, bodyAt: headBytes };

@@ -70,7 +70,7 @@ test.each([
   ['neighbours that end together share a value', 3, [10, 10, 10], 1],
   ['a value has at most so many attempts', stretchAttemptsMax + 1, [10], 2],
   ['a value that is long enough takes no further one', 3, [stretchBytesMax, 10, 10], 2],
-  ['a large one comes whole', 2, [10, 2 ** 20], 1],
+  ['a large one has a value to itself', 3, [10, 2 ** 20, 10], 3],
 ])('%s', (_, count, bodies, values) => {
   const store = openMemoryStore();
   const writer = new AttemptWriter();

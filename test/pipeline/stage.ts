@@ -93,6 +93,7 @@ export class Stage {
         const job = this.jobs.get(formatId(id));
         return job && { name: `${job.plugin}.${job.command}`, parent: job.group.parent };
       },
+      bodyOf: id => this.jobs.get(formatId(id))!.body!,
     });
   }
 
