@@ -40,6 +40,11 @@ export function exchange({ url, method, headers, body }, { allowedHosts, respons
       response.on('error', reject);
     });
     request.on('error', reject);
+    // Without a listener the connection ends, and nobody is told.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(Object.assign(new Error('the server went over to another protocol'), { retry: false }));
+    });
     request.end(body ?? undefined);
   });
 }

@@ -45,6 +45,8 @@ const routes: {
   },
   '/never': () => {},
   '/broken': request => request.socket.destroy(),
+  '/upgraded': request =>
+    request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
   '/badjson': (_, response) => response.setHeader('content-type', 'application/json').end('{'),
 };
 const server = http.createServer((request, response) => {
@@ -196,6 +198,12 @@ describe('within bounds', () => {
     expect(await send({ url: at('/broken') })).toMatchObject({ status: 'error', retry: true });
   });
 
+  test('a server that goes over to another protocol ends it', async () => {
+    expect(await send({ url: at('/upgraded') })).toMatchObject({
+      error: 'the server went over to another protocol',
+      retry: false,
+    });
+  });
   test('the deadline of the attempt ends it', async () => {
     const controller = new AbortController();
     const over = call(
