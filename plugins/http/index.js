@@ -1,4 +1,5 @@
 // http: sends a request and answers with the response. It makes no second attempt itself: it tells the engine whether one is of use.
+import http from 'node:http';
 import { exchange } from './exchange.js';
 import { readSettings } from './settings.js';
 
@@ -59,6 +60,7 @@ export function firstRequest(order, { baseUrl, headers: own }, secrets) {
   if (text !== undefined && json !== undefined) throw final('text and json exclude each other');
   if (json !== undefined) headers['content-type'] ??= 'application/json';
   const body = json === undefined ? text : JSON.stringify(json);
+  for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
   return { url, method, headers, body: body === undefined ? null : Buffer.from(body) };
 }
 
@@ -122,6 +124,16 @@ function readUrl(text, base) {
   if (!/^https?:$/.test(url.protocol)) throw final(`${url.protocol} is neither http nor https`);
   if (url.username !== '' || url.password !== '') throw final('a URL with a user name or password is not taken');
   return url;
+}
+
+/** What no request can carry, no other attempt can send. @param {string} name @param {string} value */
+function checkHeader(name, value) {
+  try {
+    http.validateHeaderName(name);
+    http.validateHeaderValue(name, value);
+  } catch (error) {
+    throw final(/** @type {Error} */ (error).message);
+  }
 }
 
 /** @param {string} text @param {{ readonly [name: string]: string }} secrets `{secrets.NAME}` is one of these */

@@ -204,6 +204,14 @@ describe('within bounds', () => {
       retry: false,
     });
   });
+
+  test.each([{ 'a b': 'c' }, { '': 'c' }, { a: 'b\r\nc: d' }, { a: '€' }])(
+    'headers that no request can carry are final: %j',
+    async headers => {
+      expect(await send({ url: at('/echo'), headers })).toMatchObject({ status: 'error', retry: false });
+    },
+  );
+
   test('the deadline of the attempt ends it', async () => {
     const controller = new AbortController();
     const over = call(
