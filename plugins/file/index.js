@@ -5,6 +5,8 @@ import path from 'node:path';
 import { namesOf, refusal, within } from './directory.js';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
+/** The decoder would pass over what else is in a text. */
+const base64Shape = /^[A-Za-z0-9+/]*={0,2}$/;
 const bytesDefault = 2 ** 20;
 const bytesMax = 8 * 2 ** 20;
 export const entriesMax = 10_000;
@@ -49,7 +51,9 @@ export function write({ payload, config }) {
   const { root, bytesMax: most, isWritable } = readSettings(config);
   if (!isWritable) throw refusal('config.writable is not true: nothing is written');
   const order = /** @type {Order} */ (payload);
-  const bytes = order.text === undefined ? Buffer.from(order.base64 ?? '', 'base64') : Buffer.from(order.text);
+  const { text, base64 = '' } = order;
+  if (!base64Shape.test(base64)) throw refusal('base64 is not base64: A-Z a-z 0-9 + /, and = at the end');
+  const bytes = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text);
   if (bytes.length > most) throw refusal(`${bytes.length} bytes are more than config.max_bytes, ${most}`);
   return answer(order, names => {
     const name = /** @type {string} */ (names.pop());

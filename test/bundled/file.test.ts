@@ -75,6 +75,11 @@ describe('in the root', () => {
     expect(readdirSync(join(root, 'new/deep'))).toEqual(['b.txt']);
   });
 
+  test.each(['!!!', 'YQ==\n', 'a b c', 'YQ===', '-_-_'])('what is not base64 is not written: %j', async base64 => {
+    expect(await run('write', { path: 'raw', base64 })).toMatchObject({ status: 'error', retry: false });
+    expect(readdirSync(root)).not.toContain('raw');
+  });
+
   test('nothing is written over where overwrite is false', async () => {
     const again = await run('write', { path: 'inner/a.txt', text: 'b', overwrite: false });
     expect(again).toMatchObject({ error: 'inner/a.txt exists already', retry: false });
