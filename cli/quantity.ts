@@ -2,10 +2,14 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** A duration in milliseconds. */
+/** Above what a timer can wait, it would end at once. */
+const timerMsMax = 24 * 86_400_000;
+
+/** A duration in milliseconds, which something waits for. */
 export function parseMs(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');
+  if (ms > timerMsMax) throw new InvalidArgumentError('at most 24d.');
   return ms;
 }
 

@@ -78,6 +78,7 @@ test.each([
   ['a value out of range', ['job', 'list', '--limit', '201']],
   ['a value that is none of the choices', ['job', 'list', '--status', 'green']],
   ['a duration without unit', ['start', '--grace', '30']],
+  ['a duration that no timer can wait', ['start', '--grace', '25d', '--config', '/nonexistent']],
   ['a time that is none', ['stopwatch', 'x', '--since', 'yesterday']],
   ['a missing mandatory option', ['token', 'new', 'ci']],
   ['an unknown scope', ['token', 'new', 'ci', '--scope', 'all']],
