@@ -15,7 +15,7 @@ export function text(options: FieldOptions & Schema) {
 }
 
 /** Text that no message shows. */
-export function secretText(options: FieldOptions) {
+export function secretText(options: FieldOptions & Schema) {
   return Type.String({ minLength: 1, writeOnly: true, ...options });
 }
 

@@ -45,7 +45,12 @@ const state = field.closedMap(
 const apiToken = field.closedMap(
   {
     name: optional(field.text({ expected: 'a text that is not empty', description: 'The name of the token in logs.' })),
-    token: field.secretText({ expected: 'the text of the token', description: 'What clients send.' }),
+    token: field.secretText({
+      // What can stand behind `Bearer`.
+      pattern: '^[!-~]+$',
+      expected: 'the text of the token, in visible ASCII characters',
+      description: 'What clients send.',
+    }),
     scopes: field.listOf(field.oneOf(scopes, 'A scope.'), 'What the token may do.'),
     expires_at: optional(
       field.text({
@@ -68,8 +73,9 @@ const api = field.closedMap(
   'The HTTP API.',
 );
 
+/** The server takes no header whose name has other signs (docs/http.md). */
 const headerName = (description: string) =>
-  field.text({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", expected: 'the name of a header', description });
+  field.text({ pattern: '^[A-Za-z0-9-]+$', expected: 'the name of a header: letters, digits and "-"', description });
 
 const endpoint = field.closedMap(
   {
