@@ -1,8 +1,9 @@
 // The token that is made at the first start when the configuration names none: kept beside the state, for start and clients.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiToken, Config } from '../config/config.ts';
+import { createFile, replaceFile } from '../runtime/durable-file.ts';
 
 /** `made`: it did not exist before, and is worth printing this once. */
 export type LocalToken = { readonly token: string; readonly file: string; readonly made: boolean };
@@ -12,10 +13,10 @@ export function makeToken(): string {
   return `hg_${randomBytes(24).toString('base64url')}`;
 }
 
-/** The token that is kept beside this state; null: none was made yet. */
+/** The token that is kept beside this state; null: none was made yet, or its file is empty. */
 export function knownToken(statePath: string): string | null {
   try {
-    return readFileSync(tokenFile(statePath), 'utf8').trim();
+    return readFileSync(tokenFile(statePath), 'utf8').trim() || null;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     return null;
@@ -27,9 +28,13 @@ export function localToken(statePath: string): LocalToken {
   const known = knownToken(statePath);
   if (known !== null) return { token: known, file, made: false };
   const token = makeToken();
+  const bytes = Buffer.from(`${token}\n`);
   mkdirSync(statePath, { recursive: true, mode: 0o700 });
-  writeFileSync(file, `${token}\n`, { mode: 0o600, flag: 'wx' });
-  return { token, file, made: true };
+  if (createFile(file, bytes, 0o600)) return { token, file, made: true };
+  // Another start was faster, or the file is empty.
+  const other = knownToken(statePath);
+  if (other === null) replaceFile(file, bytes, 0o600);
+  return { token: other ?? token, file, made: other === null };
 }
 
 function tokenFile(statePath: string): string {

@@ -1,13 +1,14 @@
 // What init and plugin new make works, as they say it does.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { runtimes } from '../../cli/scaffold/plugin.ts';
+import { localToken } from '../../cli/token.ts';
 import { until } from '../gateway/until.ts';
 import { headgate, type Outcome } from './headgate.ts';
 
@@ -69,6 +70,15 @@ test('init leaves a directory alone that holds something', async () => {
   expect((await headgate(['init', 'g', '--json'], { cwd })).json.code).toBe('usage');
   expect((await headgate(['init', 'g'], { cwd })).status).toBe(2);
   expect(readFileSync(join(cwd, 'g/data/api-token'), 'utf8')).toBe(token);
+});
+
+test('a token file that is empty, as an earlier crash could leave it, is made anew', () => {
+  const state = workshop();
+  const file = join(state, 'api-token');
+  writeFileSync(file, '\n');
+  const { token, made } = localToken(state);
+  expect([made, readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([true, `${token}\n`, 0o600]);
+  expect(localToken(state)).toEqual({ token, file, made: false });
 });
 
 test('init in a place where nothing can be written ends with 74', async () => {
