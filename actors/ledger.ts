@@ -16,6 +16,7 @@ import { type Store, StoreFault, StoreFull } from '../runtime/store/store.ts';
 import { deathCounter } from '../runtime/supervisor.ts';
 import type { Actor, ReplyTo } from '../runtime/turn.ts';
 import { type InnerMessage, startJobActor } from './job/actor.ts';
+import { newestBlock } from './job/block.ts';
 import { Gauges } from './job/gauges.ts';
 import { Idempotency } from './job/idempotency.ts';
 import type { Refusal, SubmitReply } from './job/protocol.ts';
@@ -59,7 +60,6 @@ const intensity = { deathsMax: 3, withinMs: 10_000 };
 function run({ config: first, gauges: shared }: LedgerData): void {
   const gauges = new Gauges(shared);
   const clock = systemClock();
-  const blockKeys = makeBlockKeys(() => randomInt(2 ** 32));
   const tooManyDeaths = deathCounter(intensity);
   const hosts = new Set<PluginHost>();
   let config = first;
@@ -83,6 +83,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
   };
   const store = openOrTell(config.state.path, notify);
   if (!store) return;
+  const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
 
   const loop = startLoop({
     store,

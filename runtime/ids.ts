@@ -16,8 +16,9 @@ export const jobIdBytes = 16;
 /** Makes block keys, each larger than the one before, whatever the clock does. */
 export type BlockKeys = { next(nowMs: number): BlockKey };
 
-export function makeBlockKeys(random32: () => number): BlockKeys {
-  let lastMs = 0;
+/** `newest`: the largest key that an earlier process has made. */
+export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockKeys {
+  let lastMs = newest ? Buffer.from(newest).readUIntBE(0, 6) + 1 : 0;
   let counter = 0;
   return {
     next(nowMs) {

@@ -208,6 +208,12 @@ export function groupOf(
   return { group: block.group(low), offset: index - starts[low]!, left: groupEnd(block, low) - index };
 }
 
+/** The key of the block that was accepted last, of those that are kept. */
+export function newestBlock(reader: Reader): BlockKey | undefined {
+  for (const { key } of reader.scan('blocks', { reverse: true, limit: 1 })) return Buffer.from(key);
+  return undefined;
+}
+
 /** The block an id lies in, if the id is a job's. */
 export function findBlock(reader: Reader, id: JobId): Block | undefined {
   const bytes = reader.get('blocks', blockOf(id));

@@ -67,8 +67,11 @@ export class Recovery {
     const desk = this.#desk;
     const { attempt, dueUs, stage, culprit } = retry;
     if (stage === 'alone') this.#charge(turn, open, index, attempt, true);
-    else if (stage === 'waiting') desk.retries.push({ dueUs, open, index, attempt, culprit });
-    else {
+    else if (stage === 'waiting') {
+      // No longer than any retry waits, though the clock was set back meanwhile.
+      const latestUs = turn.nowUs + desk.policyOf(open.plugin).backoffMaxMs * 1000;
+      desk.retries.push({ dueUs: Math.min(dueUs, latestUs), open, index, attempt, culprit });
+    } else {
       // Like a first attempt that was in a frame with others; and its record must not say any longer that it runs.
       desk.keepRetry(turn, open, index, { attempt, dueUs, stage: 'waiting', culprit });
       desk.lane(open.plugin).enqueueAgain({ open, index, attempt, kept: true, alone: true });

@@ -39,6 +39,7 @@ it('ends every accepted job exactly once, whatever fails', () => {
     returned: chance,
     hostLost: fc.constantFrom(0, 0.02, 0.1),
     serviceKilled: fc.constantFrom(0, 0.02, 0.05),
+    clockSetBack: fc.constantFrom(0, 0.5),
   });
   fc.assert(
     fc.property(fc.integer(), faults, fc.integer({ min: 1, max: 400 }), (seed, odds, jobs) => {
@@ -80,6 +81,23 @@ it('runs each job once when nothing fails', () => {
   const world = simulate(1, calm, 500);
   expect(world.runs).toHaveLength(500);
   expect(new Set(world.runs.map(run => run.id)).size).toBe(500);
+});
+
+it('loses no job, and lets no retry wait longer, when the clock was set back before a start', () => {
+  const world = new Simulation(config(plugins), { ...calm, error: 1 }, dice(1));
+  world.submit('fast', 'handle', {});
+  world.submit('single', 'handle', {});
+  while (world.step() && world.alarmUs === null);
+  expect(world.alarmUs).toBeGreaterThan(world.nowUs);
+  world.submit('program', 'handle', {});
+  world.turn();
+  world.nowUs -= 3_600_000_000;
+  const { nowUs } = world;
+  world.start();
+  world.run();
+  check(world);
+  const { backoffMaxMs } = plugins[0]!.retry;
+  expect(world.nowUs - nowUs).toBeLessThan(4 * backoffMaxMs * 1000);
 });
 
 it('never runs a job again that must not be retried', () => {

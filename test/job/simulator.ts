@@ -1,5 +1,6 @@
 // The job actor in a world made of values: its own clock, dice, store and hosts, each fault a named probability.
 import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
+import { newestBlock } from '../../actors/job/block.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
 import type { SlotName } from '../../actors/job/slot.ts';
@@ -20,8 +21,19 @@ export type Faults = {
   readonly returned: number;
   readonly hostLost: number;
   readonly serviceKilled: number;
+  /** By an hour, before the start that follows a kill. */
+  readonly clockSetBack: number;
 };
-export const calm: Faults = { error: 0, permanent: 0, timeout: 0, returned: 0, hostLost: 0, serviceKilled: 0 };
+export const calm: Faults = {
+  error: 0,
+  permanent: 0,
+  timeout: 0,
+  returned: 0,
+  hostLost: 0,
+  serviceKilled: 0,
+  clockSetBack: 0,
+};
+const hourUs = 3_600_000_000;
 
 export function command(name: string, more: Partial<Command> = {}): Command {
   const plain = { description: null, inputSchema: null, outputSchema: null, idempotent: false, consume: [], emit: [] };
@@ -78,7 +90,6 @@ export class Simulation {
   readonly #config: Config;
   readonly #faults: Faults;
   readonly #random: () => number;
-  readonly #keys;
   #loop!: Loop;
   #due = false;
   #asks = 0;
@@ -88,7 +99,6 @@ export class Simulation {
     this.#config = config;
     this.#faults = faults;
     this.#random = random;
-    this.#keys = makeBlockKeys(() => Math.floor(random() * 2 ** 32));
     this.start();
   }
 
@@ -117,7 +127,7 @@ export class Simulation {
     const job = startJobActor({
       reader: this.store,
       config: this.#config,
-      blockKeys: this.#keys,
+      blockKeys: makeBlockKeys(() => Math.floor(this.#random() * 2 ** 32), newestBlock(this.store)),
       random: this.#random,
       gauges: new Gauges(),
       nowMs: Math.floor(this.nowUs / 1000),
@@ -161,6 +171,7 @@ export class Simulation {
     }
     const dice = this.#random;
     if (this.#faults.serviceKilled > dice() && this.held.length > 0) {
+      if (this.#faults.clockSetBack > dice()) this.nowUs -= hourUs;
       this.start();
       return true;
     }
