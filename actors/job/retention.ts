@@ -15,13 +15,17 @@ type Commits = Map<number, Buffer>;
 export class Retention {
   readonly #desk: Desk;
   #from: Buffer | undefined;
+  /** The last that pruned: in it, what it has removed can still be read. */
+  #turn: Turn | null = null;
 
   constructor(desk: Desk) {
     this.#desk = desk;
   }
 
-  /** Prunes a little; true while there may be more to prune. The next sweep starts at the oldest block again. */
+  /** Prunes a little, once in a turn; true while there may be more to prune. The next sweep starts at the oldest block again. */
   step(turn: Turn): boolean {
+    if (this.#turn === turn) return false;
+    this.#turn = turn;
     const desk = this.#desk;
     const { jobsMs, jobsMax } = desk.config.state.retention;
     const beforeUs = turn.nowUs - jobsMs * 1000;

@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { attemptsOf } from '../../actors/job/attempts.ts';
 import { decodeBlock } from '../../actors/job/block.ts';
+import { emptyCounts, readCounts } from '../../actors/job/counts.ts';
 import { endedUnrunMax } from '../../actors/job/dispatch.ts';
 import { journalEntryBytes } from '../../actors/job/journal.ts';
 import { findJob } from '../../actors/job/view.ts';
@@ -98,6 +99,18 @@ it('loses no job, and lets no retry wait longer, when the clock was set back bef
   check(world);
   const { backoffMaxMs } = plugins[0]!.retry;
   expect(world.nowUs - nowUs).toBeLessThan(4 * backoffMaxMs * 1000);
+});
+
+it('takes what it prunes off the counters once, however often it is told to in a turn', () => {
+  const retention = { jobsMs: 1000, jobsMax: 1e9 };
+  const world = new Simulation({ ...config(plugins), state: { path: '/state', retention } }, calm, dice(1));
+  world.submit('fast', 'handle', {});
+  world.run();
+  world.nowUs += 2_000_000;
+  for (let time = 0; time < 2; time++) world.tell({ kind: 'prune' });
+  world.run();
+  expect(world.store.count('blocks')).toBe(0);
+  expect(readCounts(world.store)).toEqual([{ plugin: 'fast', command: 'handle', counts: emptyCounts() }]);
 });
 
 it('never runs a job again that must not be retried', () => {
