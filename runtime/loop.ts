@@ -50,7 +50,9 @@ export function startLoop(options: LoopOptions): Loop {
       handle(turn);
       if (turn.batch.size > 0) options.store.commit(turn.batch);
     } catch (error) {
-      options.onFailure(error, turn.handled.flat());
+      // What its actors told each other, and nobody has taken yet, is of this turn too.
+      const unheard = names.flatMap(name => mailboxes[name]!.take());
+      options.onFailure(error, [...turn.handled.flat(), ...unheard]);
       return;
     }
     turn.release();

@@ -69,6 +69,25 @@ it('lets nothing out of a turn whose commit failed, and says what was in it', ()
   expect(log.slice(1)).toEqual(['commit 1', 'reply b', 'send elsewhere']);
 });
 
+it('leaves nothing of a turn that failed to the actors that come after it', () => {
+  const log: string[] = [];
+  const careless: Actor = {
+    receive(_, turn) {
+      turn.tell('writer', 'told');
+      throw new Error('a bug');
+    },
+  };
+  const { loop, turn } = thread({ careless, writer }, log);
+  loop.deliver('writer', 'asked');
+  loop.deliver('careless', 'a');
+  turn();
+  expect(log).toEqual(['failed a bug 3']);
+  loop.setActors({ careless: writer, writer });
+  loop.deliver('writer', 'b');
+  turn();
+  expect(log.slice(1)).toEqual(['commit 1', 'reply b', 'send elsewhere']);
+});
+
 it('asks for a turn once, however much is delivered', () => {
   let asked = 0;
   const loop = startLoop({
