@@ -43,7 +43,7 @@ export class Expansion {
 
   /** Jobs of the run have settled. */
   resume(run: Run): void {
-    if (run.fans.size > 0 && hasRoom(run)) this.#desk.expandable.add(run);
+    if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#desk.expandable.add(run);
   }
 
   /** Runs take turns, a message each; false when there is nothing to do, or nothing more in this turn. */
@@ -55,7 +55,7 @@ export class Expansion {
       // To the end of the line: the others come first.
       this.#desk.expandable.delete(run);
       this.#expand(run);
-      if (!run.ended && run.failure === null) this.resume(run);
+      this.resume(run);
     }
     return did;
   }

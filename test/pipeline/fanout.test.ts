@@ -75,6 +75,15 @@ describe('a foreach', () => {
     expect(resultOf(s.run('p', { list: [1, 2, 3] }))).toEqual({ results: [2, 4, 6], succeeded: 3, failed: 0 });
   });
 
+  it('makes no more jobs once one of them has failed the run', () => {
+    const s = stage([{ uses: 'fail', foreach: 'payload.list' }]);
+    const id = s.start('p', { list: Array.from({ length: 5000 }, (_, i) => i) });
+    const made = s.of('fail').length;
+    s.work(1);
+    s.finish();
+    expect([s.of('fail').length, s.jobs.get(id)!.status, s.leftovers()]).toEqual([made, 'failed', 0]);
+  });
+
   it('of many elements is expanded over turns, with a bounded number of unsettled jobs', () => {
     const s = stage([
       { uses: 'double', foreach: 'payload.list' },
