@@ -82,7 +82,10 @@ export class SearchIndex implements JournalConsumer {
     this.#postings.write(Math.floor((this.#next - 1) / chunkLogs), batch);
   }
 
-  /** One chunk each time: which of its logs are gone; a chunk of which all are goes as a whole. */
+  /**
+   * One chunk each time: which of its logs are gone. Of a chunk of which all are, no posting stays; its records go when
+   * there are no older ones, so that no number is missing between two that are kept.
+   */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();
     const { first, end } = this.#records.bounds;
@@ -94,10 +97,15 @@ export class SearchIndex implements JournalConsumer {
     }
     const to = Math.min(end, from + chunkLogs);
     const gone = this.#goneIn(chunk, from, to, upToUs);
-    if (gone.count < chunkLogs) {
-      if (gone.count > 0) batch.put('pruned', numberKey(chunk), gone.encode());
-      this.#swept = chunk + 1;
-    } else this.#removeSome(chunk, gone, batch);
+    const isEmpty = gone.count === chunkLogs;
+    const isCleared = isEmpty && this.#removePostings(chunk, batch);
+    if (isCleared && from === first) {
+      for (let page = 0; page < pagesPerChunk; page++) batch.remove('logs', numberKey(chunk * pagesPerChunk + page));
+      batch.remove('pruned', numberKey(chunk));
+      return true;
+    }
+    if (gone.count > 0) batch.put('pruned', numberKey(chunk), gone.encode());
+    if (isCleared || !isEmpty) this.#swept = chunk + 1;
     return true;
   }
 
@@ -118,18 +126,13 @@ export class SearchIndex implements JournalConsumer {
     return gone;
   }
 
-  /** The postings first: until they are gone, the chunk is there and known to be empty. */
-  #removeSome(chunk: number, gone: LogSet, batch: Batch<IndexTable>): void {
+  /** Some of them; true when there are no more. */
+  #removePostings(chunk: number, batch: Batch<IndexTable>): boolean {
     let removed = 0;
     for (const { key } of this.#shelf.index.scan('postings', { ...postingRange(chunk, ''), limit: removedMax })) {
       batch.remove('postings', Buffer.from(key));
       removed++;
     }
-    if (removed === removedMax) {
-      batch.put('pruned', numberKey(chunk), gone.encode());
-      return;
-    }
-    for (let page = 0; page < pagesPerChunk; page++) batch.remove('logs', numberKey(chunk * pagesPerChunk + page));
-    batch.remove('pruned', numberKey(chunk));
+    return removed < removedMax;
   }
 }

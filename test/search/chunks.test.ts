@@ -4,8 +4,12 @@ import { Feed } from '../../actors/index/feed.ts';
 import { chunkLogs, LogSet } from '../../actors/index/log-set.ts';
 import { search } from '../../actors/index/search.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
+import { numberKey, pageLogs, pagesPerChunk, Records, recordBytes, writeRecord } from '../../actors/index/shelves.ts';
+import { JournalEntry, journalEntryBytes, usKey } from '../../actors/job/journal.ts';
 import { openLists } from '../../cli/lists.ts';
 import { inSlices } from '../../runtime/slices.ts';
+import { openMemoryIndex, openMemoryStore } from '../../runtime/store/memory.ts';
+import type { Batch, Table } from '../../runtime/store/store.ts';
 import { Ledger } from './ledger.ts';
 import { storages } from './storage.ts';
 
@@ -80,3 +84,42 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
   expect([...index.scan('postings', { limit: 1 })][0]!.key[3]).toBe(1);
   expect(index.count('logs')).toBe(Math.ceil((jobs - chunkLogs) / 1024));
 }, 120_000);
+
+test('a chunk of which all logs are pruned, while an older one has some, leaves no gap in the numbers', () => {
+  const ledger = openMemoryStore();
+  const index = openMemoryIndex();
+  const entry = Buffer.alloc(journalEntryBytes);
+  const pages = 2.5 * pagesPerChunk;
+  const logs = pages * pageLogs;
+  // The log of each number ended in a commit of its own, at that time.
+  const records = index.batch();
+  for (let page = 0; page < pages; page++) {
+    const bytes = Buffer.alloc(pageLogs * recordBytes);
+    for (let k = 0; k < pageLogs; k++) {
+      writeRecord(bytes, k * recordBytes, new JournalEntry(page * pageLogs + k, 0, entry));
+    }
+    records.put('logs', numberKey(page), bytes);
+  }
+  index.commit(records);
+  const keep = (write: (batch: Batch<Table>) => void) => {
+    const batch = ledger.batch();
+    write(batch);
+    ledger.commit(batch);
+  };
+  const search = new SearchIndex({ ledger, index });
+  const prune = () => {
+    for (let more = true; more; ) {
+      const batch = index.batch();
+      more = search.prune(logs, batch);
+      index.commit(batch);
+    }
+  };
+  keep(batch => batch.put('journal', usKey(5), entry));
+  for (let sweep = 0; sweep < 2; sweep++) prune();
+  const rank = (atUs: number) => new Records(index).rank({ atUs, place: 0 });
+  expect([5, chunkLogs, chunkLogs + 7, logs].map(rank)).toEqual([5, chunkLogs, chunkLogs + 7, logs]);
+  keep(batch => batch.remove('journal', usKey(5)));
+  prune();
+  expect(new Records(index).bounds).toEqual({ first: 2 * chunkLogs, end: logs });
+  expect(index.count('pruned')).toBe(1);
+});
