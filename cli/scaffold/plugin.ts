@@ -98,9 +98,12 @@ def handle(request):
 
 
 def main():
-    request = json.loads(sys.stdin.buffer.readline())
+    try:
+        response = handle(json.loads(sys.stdin.buffer.readline()))
+    except (ValueError, KeyError) as error:
+        response = {"status": "error", "error": f"not a request that can be answered: {error!r}", "retry": False}
     # Plain ASCII with \\u escapes: no locale can spoil it.
-    print(json.dumps(handle(request)))
+    print(json.dumps(response))
 
 
 if __name__ == "__main__":

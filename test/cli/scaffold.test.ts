@@ -88,7 +88,7 @@ test('init in a place where nothing can be written ends with 74', async () => {
   expect([status, json.code]).toEqual([74, 'io_error']);
 });
 
-test.each(runtimes)('the test of a new plugin passes: %s', async runtime => {
+test.each(runtimes)('a new plugin passes its own test, and plugin test: %s', async runtime => {
   const cwd = workshop();
   const { status, json } = await headgate(['plugin', 'new', 'fresh', '--runtime', runtime, '--json'], { cwd });
   expect([status, json.directory]).toEqual([0, join(cwd, 'plugins/fresh')]);
@@ -101,6 +101,8 @@ test.each(runtimes)('the test of a new plugin passes: %s', async runtime => {
   expect(tested.status, tested.stdout + tested.stderr).toBe(0);
   expect(tested.stdout + tested.stderr).toMatch(/# pass 2|Ran 3 tests/);
   expect(existsSync(join(json.directory, '__pycache__'))).toBe(false);
+  const tried = spawnSync(process.execPath, [main, 'plugin', 'test', json.directory], { encoding: 'utf8' });
+  expect(tried.status, tried.stdout + tried.stderr).toBe(0);
 });
 
 test.each([
