@@ -175,7 +175,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     const pipeline = startPipelineActor({
       store: store!,
       config,
-      blockKeys,
+      runIds: job.runIds,
       wake: () => tell('pipeline', { kind: 'expand' }),
       onRuns: runs => gauges.set({ runs }),
       admit: job.refusal,

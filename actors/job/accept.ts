@@ -2,23 +2,13 @@
 import { encodeBody } from '../../runtime/host/outcome.ts';
 import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
-import type { Batch } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { errorOf } from './attempt.ts';
-import { BlockBuilder, findBlock, groupEnd, groupOf } from './block.ts';
+import { BlockBuilder } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
-import type {
-  CreateJobs,
-  CreateRun,
-  Refusal,
-  Remembrance,
-  SettleRun,
-  SubmitJobs,
-  SubmitJobsReply,
-} from './protocol.ts';
-import { pipelinePlugin } from './protocol.ts';
+import type { CreateJobs, Refusal, Remembrance, SubmitJobs, SubmitJobsReply } from './protocol.ts';
 import type { JobGroup } from './record.ts';
+import { writeTree } from './tree.ts';
 
 type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 
@@ -27,8 +17,6 @@ export class Acceptance {
   readonly #remembrance: Remembrance;
   /** Plugin and command -> the block that is being filled in this turn. */
   readonly #builders = new Map<string, { builder: BlockBuilder; stillborn: Stillborn[] }>();
-  /** Of the runs that go on: block key -> who submitted it. */
-  readonly #submitters = new Map<string, string>();
   /** Why nothing new is taken at the moment, if so. */
   closed: 'stopping' | 'disk_full' | null = null;
 
@@ -104,50 +92,6 @@ export class Acceptance {
       if (stillborn) target.stillborn.push({ index: target.builder.payloads.length - 1, ...stillborn });
     }
     this.#desk.unsettled += payloads.length;
-  }
-
-  /** The job that stands for a run has a block of its own, handed out from the start: it is running. */
-  createRun(turn: Turn, { id, pipeline, group, payload }: CreateRun): void {
-    const desk = this.#desk;
-    const key = Buffer.from(blockOf(id));
-    const builder = new BlockBuilder(key, pipelinePlugin, pipeline, turn.nowUs);
-    builder.add(payload, group, false);
-    turn.batch.put('blocks', key, builder.encode());
-    const open = new OpenBlock(keyText(key), pipelinePlugin, pipeline, 1);
-    open.next = 1;
-    open.outUs = turn.nowUs;
-    turn.batch.put('open', key, open.encode());
-    writeTree(turn.batch, key, builder);
-    desk.books.accepted(turn.batch, key, pipelinePlugin, pipeline, 1);
-    this.#submitters.set(keyText(key), group.submittedBy);
-    desk.watch.job('job.enqueued', pipelinePlugin, pipeline, id);
-    desk.watch.job('pipeline.started', pipelinePlugin, pipeline, id);
-  }
-
-  settleRun(turn: Turn, { id, pipeline, status, body, createdUs }: SettleRun): void {
-    const desk = this.#desk;
-    const completedUs = desk.books.commitUs(turn.nowUs);
-    const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
-    const submittedBy = this.#submitterOf(id);
-    const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
-    desk.books.attempt(turn.batch, owner, id, 1, attempt);
-    desk.minutes.settled(status, turn.nowUs);
-    turn.batch.remove('open', Buffer.from(blockOf(id)));
-    const succeeded = status === 'succeeded';
-    const error = succeeded ? undefined : errorOf(body);
-    desk.watch.job(succeeded ? 'job.completed' : 'job.failed', pipelinePlugin, pipeline, id, error);
-    desk.watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', pipelinePlugin, pipeline, id, error);
-  }
-
-  /** Who submitted a run that ends; asked once. */
-  #submitterOf(id: JobId): string {
-    const key = keyText(blockOf(id));
-    const known = this.#submitters.get(key);
-    this.#submitters.delete(key);
-    if (known !== undefined) return known;
-    // It was created before the last start.
-    const block = findBlock(this.#desk.reader, id);
-    return block ? groupOf(block, indexOf(id)).group.submittedBy : '';
   }
 
   /** Closes the blocks of this turn: they are written, and their jobs wait in their lanes. */
@@ -227,24 +171,6 @@ function directGroup(submittedBy: string, event: SubmitJobs['event']): JobGroup 
     run: null,
     hooked: false,
   };
-}
-
-/** Which jobs of the block belong to which root: `from, to` pairs of four bytes. */
-function writeTree(batch: Batch, key: Uint8Array, block: BlockBuilder): void {
-  const ranges = new Map<string, number[]>();
-  for (const [place, { root }] of block.groups.entries()) {
-    if (!root) continue;
-    const start = block.starts[place]!;
-    const end = groupEnd(block, place);
-    const name = keyText(root);
-    const known = ranges.get(name);
-    if (!known) ranges.set(name, [start, end]);
-    else if (known.at(-1) === start) known[known.length - 1] = end;
-    else known.push(start, end);
-  }
-  for (const [root, numbers] of ranges) {
-    batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), Buffer.from(Uint32Array.from(numbers).buffer));
-  }
 }
 
 function idsOf(key: Uint8Array, count: number): Uint8Array {

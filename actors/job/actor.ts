@@ -9,9 +9,10 @@ import { Desk, type DeskOptions } from './desk.ts';
 import { Dispatcher, type StartHost } from './dispatch.ts';
 import { hostedPlugin } from './hosted.ts';
 import { Idempotency } from './idempotency.ts';
-import type { JobMessage, Refusal } from './protocol.ts';
+import type { JobMessage, Refusal, RunIds } from './protocol.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
+import { RunJobs } from './run-jobs.ts';
 import type { SlotName } from './slot.ts';
 
 /** What comes from the hosts and from the actor itself, besides the protocol. */
@@ -49,6 +50,7 @@ export type JobActorOptions = DeskOptions & {
 
 export type JobActor = Actor & {
   readonly dispatcher: Dispatcher;
+  readonly runIds: RunIds;
   /** Why no new work is taken at the moment; null: it is. */
   readonly refusal: () => Refusal | null;
 };
@@ -58,6 +60,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const desk = new Desk(options);
   const idempotency = options.idempotency ?? new Idempotency(options.reader);
   const acceptance = new Acceptance(desk, idempotency);
+  const runs = new RunJobs(desk);
   const dispatcher = new Dispatcher(desk, options.startHost, options.config.service.workersMax, options.deliver);
   const recovery = new Recovery(desk, options.nowMs);
   const retention = new Retention(desk);
@@ -76,10 +79,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
         acceptance.create(turn, message);
         break;
       case 'create_run':
-        acceptance.createRun(turn, message);
+        runs.create(turn, message);
         break;
       case 'settle_run':
-        acceptance.settleRun(turn, message);
+        runs.settle(turn, message);
         break;
       case 'ask_idle':
         // As of the end of the turn: what came back in it may have been handed out again.
@@ -161,11 +164,13 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   return {
     dispatcher,
+    runIds: runs,
     refusal: () => acceptance.refusal(),
     receive(messages, turn) {
       for (const message of messages) handle(message as JobMessage | InnerMessage, turn);
     },
     quiet(turn) {
+      runs.seal(turn);
       acceptance.seal(turn);
       if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));
       desk.close(turn);

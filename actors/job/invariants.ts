@@ -12,7 +12,7 @@ import {
 import type { Reader, Table } from '../../runtime/store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { attemptsOf as attemptsIn, latestAttempt } from './attempts.ts';
-import { type Block, decodeBlock, findBlock, groupEnd } from './block.ts';
+import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from './block.ts';
 import { byCommandKey, unsuccessfulKey } from './books.ts';
 import { decodeEntry, endKey } from './idempotency.ts';
 import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from './journal.ts';
@@ -73,9 +73,14 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
-    if (OpenBlock.decode(keyText(key), value).plugin !== pipelinePlugin) return null;
-    const id = jobId(Buffer.from(key), 0);
-    return reader.get('runs', id) ? null : `the run ${formatId(id)} is running, but nobody goes on with it`;
+    const open = OpenBlock.decode(keyText(key), value);
+    if (open.plugin !== pipelinePlugin) return null;
+    for (let index = 0; index < open.count; index++) {
+      const id = jobId(Buffer.from(key), index);
+      if (!open.isSettled(index) && !reader.get('runs', id))
+        return `the run ${formatId(id)} is running, but nobody goes on with it`;
+    }
+    return null;
   }
 
   function retryIsOpen(key: Uint8Array): string | null {
@@ -149,22 +154,30 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   /** All jobs of a run that is over are over. What an event or a hook has started besides is no part of it. */
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = decodeBlock(value);
-    if (block.plugin !== pipelinePlugin || reader.get('open', key)) return null;
-    const id = jobId(Buffer.from(key), 0);
-    const root = block.group(0).root ?? id;
+    if (block.plugin !== pipelinePlugin) return null;
+    const open = openOf(key);
+    for (let index = 0; index < block.count; index++) {
+      if (open && !open.isSettled(index)) continue;
+      const id = jobId(Buffer.from(key), index);
+      const left = openJobOf(id, groupOf(block, index).group.root ?? id);
+      if (left) return `the run ${formatId(id)} is over, its job ${formatId(left)} is not`;
+    }
+    return null;
+  }
+
+  function openJobOf(run: JobId, root: JobId): JobId | null {
     const to = Buffer.concat([root, Buffer.alloc(blockKeyBytes, 0xff)]);
     for (const entry of [...reader.scan('tree', { from: root, to, limit: treeBlocksMax })]) {
-      const childKey = Buffer.from(entry.key.subarray(jobIdBytes));
-      const bytes = reader.get('blocks', childKey);
-      const open = openOf(childKey);
+      const key = Buffer.from(entry.key.subarray(jobIdBytes));
+      const bytes = reader.get('blocks', key);
+      const open = openOf(key);
       if (!bytes || !open) continue;
-      const child = decodeBlock(bytes);
-      for (const [place, start] of child.starts.entries()) {
-        const { run } = child.group(place);
-        if (!run || Buffer.compare(run.run, id) !== 0) continue;
-        for (let index = start; index < groupEnd(child, place); index++) {
-          if (open.isSettled(index)) continue;
-          return `the run ${formatId(id)} is over, its job ${formatId(jobId(childKey, index))} is not`;
+      const block = decodeBlock(bytes);
+      for (const [place, start] of block.starts.entries()) {
+        const position = block.group(place).run;
+        if (!position || Buffer.compare(position.run, run) !== 0) continue;
+        for (let index = start; index < groupEnd(block, place); index++) {
+          if (!open.isSettled(index)) return jobId(key, index);
         }
       }
     }
@@ -247,7 +260,9 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function runIsOpen(key: Uint8Array): string | null {
     if (key.length > jobIdBytes) return partHasRun(key);
-    return openOf(blockOf(key))?.plugin === pipelinePlugin ? null : `the run ${formatId(key)} goes on, but is not open`;
+    const open = openOf(blockOf(key));
+    const isOpen = open?.plugin === pipelinePlugin && !open.isSettled(indexOf(key));
+    return isOpen ? null : `the run ${formatId(key)} goes on, but is not open`;
   }
 
   function partHasRun(key: Uint8Array): string | null {

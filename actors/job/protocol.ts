@@ -68,7 +68,13 @@ export type CreateJobs = {
   readonly stillborn: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
-/** From the pipeline actor: the job that stands for a run. Its id was made by the pipeline actor; it is never dispatched. */
+/** Gives runs their ids. Each is used at once: its `create_run` follows in the same turn, in the order of the ids. */
+export interface RunIds {
+  /** Runs that are roots of their trees share blocks; any other has one of its own, younger than its parent's, for the order of the tree. */
+  next(turn: Turn, pipeline: string, payload: Uint8Array, isRoot: boolean): JobId;
+}
+
+/** From the pipeline actor: the job that stands for a run. Its id was given by RunIds; it is never dispatched. */
 export type CreateRun = {
   readonly kind: 'create_run';
   readonly id: JobId;
@@ -82,6 +88,7 @@ export type SettleRun = {
   readonly kind: 'settle_run';
   readonly id: JobId;
   readonly pipeline: string;
+  readonly submittedBy: string;
   readonly status: 'succeeded' | 'failed';
   readonly body: Body;
   /** When the run was created, in µs. */

@@ -1,11 +1,11 @@
 // The pipeline actor: the one hand that writes runs. Jobs that settled come in, jobs and runs to create go out.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/outcome.ts';
-import { type BlockKeys, formatId, type JobId, parseId } from '../../runtime/ids.ts';
+import { formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import { pipelinePlugin, type Refusal, type Remembrance, type SubmitReply } from '../job/protocol.ts';
+import { pipelinePlugin, type Refusal, type Remembrance, type RunIds, type SubmitReply } from '../job/protocol.ts';
 import { findBody, findJob } from '../job/view.ts';
 import { beginRun } from './begin.ts';
 import type { FindAncestor } from './children.ts';
@@ -17,7 +17,7 @@ import { idText } from './run.ts';
 export type PipelineActorOptions = {
   readonly store: Reader;
   readonly config: Config;
-  readonly blockKeys: BlockKeys;
+  readonly runIds: RunIds;
   /** Has another turn come soon, in which the actor gets `expand`. */
   readonly wake: () => void;
   /** How many runs are unfinished, at the end of each turn. */

@@ -1,5 +1,5 @@
 // The beginning of a run: by a call, by an event, by a hook, or by a step of another run.
-import { type JobId, jobId } from '../../runtime/ids.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup } from '../job/record.ts';
 import { type Chain, type ChainEvent, dataOf, Packed } from './chain.ts';
@@ -71,6 +71,7 @@ export function refuseRun(desk: Desk, name: string, beginning: Beginning, error:
   const ending = {
     id,
     name,
+    submittedBy: beginning.submittedBy,
     createdUs: desk.turn.nowUs,
     outer: beginning.called?.outer ?? null,
     depth: beginning.depth,
@@ -80,8 +81,8 @@ export function refuseRun(desk: Desk, name: string, beginning: Beginning, error:
 }
 
 function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
-  const id = jobId(desk.blockKeys.next(desk.nowMs), 0);
   const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = beginning;
+  const id = desk.runIds.next(desk.turn, name, payload, root === null);
   const group: JobGroup = {
     submittedBy,
     parent,

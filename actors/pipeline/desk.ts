@@ -1,9 +1,9 @@
 // What the pipeline actor works on: open runs, what is to be done with them in this turn, and what it has to say.
 import type { Config } from '../../config/config.ts';
-import type { BlockKeys, JobId } from '../../runtime/ids.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { CreateJobs, CreateRun, SettleRun } from '../job/protocol.ts';
+import type { CreateJobs, CreateRun, RunIds, SettleRun } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
 import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
@@ -54,12 +54,12 @@ export type Stand = {
 export type DeskOptions = {
   readonly store: Reader;
   readonly config: Config;
-  readonly blockKeys: BlockKeys;
+  readonly runIds: RunIds;
 };
 
 export class Desk {
   readonly reader: Reader;
-  readonly blockKeys: BlockKeys;
+  readonly runIds: RunIds;
   readonly versions = new Versions();
   readonly dedupe: Dedupe;
   readonly runs: Map<string, Run>;
@@ -78,9 +78,9 @@ export class Desk {
   listBytes = 0;
   readonly #dirty = new Set<Run>();
 
-  constructor({ store, config, blockKeys }: DeskOptions) {
+  constructor({ store, config, runIds }: DeskOptions) {
     this.reader = store;
-    this.blockKeys = blockKeys;
+    this.runIds = runIds;
     this.config = config;
     this.dedupe = new Dedupe(store);
     this.versions.load(store);
@@ -94,10 +94,6 @@ export class Desk {
 
   get batch(): Batch {
     return this.turn.batch;
-  }
-
-  get nowMs(): number {
-    return Math.floor(this.turn.nowUs / 1000);
   }
 
   /** True when this is another turn than before. */

@@ -14,6 +14,7 @@ export type RunEnd =
 export type EndingRun = {
   readonly id: JobId;
   readonly name: string;
+  readonly submittedBy: string;
   readonly createdUs: number;
   readonly outer: Outer | null;
   readonly depth: number;
@@ -21,18 +22,20 @@ export type EndingRun = {
 
 export function finishRun(desk: Desk, run: Run, end: RunEnd): void {
   const depth = run.scopes.get(0)!.depth;
+  const { id, version, submittedBy, createdUs, outer } = run;
   desk.forget(run);
-  settleRun(desk, { id: run.id, name: run.version.name, createdUs: run.createdUs, outer: run.outer, depth }, end);
+  settleRun(desk, { id, name: version.name, submittedBy, createdUs, outer, depth }, end);
 }
 
-export function settleRun(desk: Desk, { id, name, createdUs, outer, depth }: EndingRun, end: RunEnd): void {
+export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
+  const { id, name, submittedBy, createdUs, outer, depth } = ending;
   const result = end.status === 'succeeded' ? end.result : packedNull;
   const error = end.status === 'failed' ? end.error : '';
   const body =
     end.status === 'failed'
       ? encodeBody({ result, error: Buffer.from(error) })
       : encodeBody({ result, ...(end.logs && { logs: end.logs }) });
-  desk.tellJob({ kind: 'settle_run', id, pipeline: name, status: end.status, body, createdUs });
+  desk.tellJob({ kind: 'settle_run', id, pipeline: name, submittedBy, status: end.status, body, createdUs });
   if (desk.watched.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
   if (outer)
     desk.tasks.push({ kind: 'returned', outer, ending: { id, name, status: end.status, result, error, depth } });

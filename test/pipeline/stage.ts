@@ -84,7 +84,7 @@ export class Stage {
     this.#actor = startPipelineActor({
       store: this.store,
       config: configOf(this.#options),
-      blockKeys: this.#blockKeys,
+      runIds: { next: () => jobId(this.#newKey(), 0) },
       wake: () => {
         this.wakes++;
         this.#later.push({ kind: 'expand' });
