@@ -35,19 +35,22 @@ export function steadyUs(performanceMs: number = performance.now()): number {
 
 const driftUsMax = 5_000;
 
-/** The wall clock, with the fine steps of the steady one, set right when the two drift apart. */
+/**
+ * The wall clock, with the fine steps of the steady one, set right when the two drift apart. Where the wall clock was set
+ * back, it goes on at half its speed until the other has come up: if it stood still, whatever waits for a time would wait as long.
+ */
 export function systemClock(): SystemClock {
   let last = 0;
-  let originUs = performance.timeOrigin * 1000 + performance.now() * 1000 - steadyUs();
+  let lastSteadyUs = steadyUs();
+  let originUs = performance.timeOrigin * 1000 + performance.now() * 1000 - lastSteadyUs;
   return {
     nowUs() {
-      const wallUs = Date.now() * 1000;
-      let now = Math.round(originUs + steadyUs());
-      if (Math.abs(now - wallUs) > driftUsMax) {
-        originUs += wallUs - now;
-        now = wallUs;
-      }
-      last = Math.max(now, last);
+      const steady = steadyUs();
+      const aheadUs = originUs + steady - Date.now() * 1000;
+      if (aheadUs < -driftUsMax) originUs -= aheadUs;
+      else if (aheadUs > driftUsMax) originUs -= Math.min(aheadUs, (steady - lastSteadyUs) / 2);
+      lastSteadyUs = steady;
+      last = Math.max(last, Math.round(originUs + steady));
       return last;
     },
     wallUs: steady => Math.round(originUs + steady),
