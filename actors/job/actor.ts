@@ -132,6 +132,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'stop':
         acceptance.closed = 'stopping';
+        // Not in this turn either: a host that is started for a frame now would not be stopped with the others.
+        dispatcher.hold();
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
           void stopped.then(() => self({ kind: 'hosts_stopped', replyTo: message.replyTo }));

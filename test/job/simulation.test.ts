@@ -113,6 +113,14 @@ it('takes what it prunes off the counters once, however often it is told to in a
   expect(readCounts(world.store)).toEqual([{ plugin: 'fast', command: 'handle', counts: emptyCounts() }]);
 });
 
+it('hands out nothing in the turn that is told to stop', () => {
+  const world = new Simulation(config(plugins), calm, dice(1));
+  world.submit('fast', 'handle', {});
+  world.tell({ kind: 'stop', replyTo: { thread: 'edge', ask: 0 }, graceMs: 0 });
+  world.turn();
+  expect([world.accepted.length, world.held.length]).toEqual([1, 0]);
+});
+
 it('never runs a job again that must not be retried', () => {
   const world = new Simulation(config(plugins), { ...calm, error: 0.3, hostLost: 0.1, serviceKilled: 0.1 }, dice(7));
   for (let job = 0; job < 200; job++) world.submit('careful', 'handle', {});
