@@ -1,7 +1,7 @@
 // YAML bytes to a tree with places. The only file that knows the yaml library.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { Problem } from '../check/problem.ts';
-import type { ListNode, MapEntry, MapNode, Place, ScalarNode, SourceNode } from './tree.ts';
+import type { ListNode, MapEntry, MapNode, NodePath, Place, ScalarNode, SourceNode } from './tree.ts';
 
 const depthMax = 64;
 // Aliases can repeat a node without end in a few bytes.
@@ -48,7 +48,7 @@ function convert(file: string, text: string): ParsedDocument {
   const errors = [...document.errors, ...document.warnings];
   if (errors.length > 0) return { root: null, problems: syntaxProblems(errors, placeAt, text) };
   const problems: Problem[] = [];
-  const root = document.contents === null ? null : new Converter(placeAt, text, problems).node(document.contents, 0);
+  const root = document.contents === null ? null : new Converter(placeAt, text, problems).node(document.contents, []);
   return { root, problems };
 }
 
@@ -81,23 +81,23 @@ class Converter {
     this.#problems = problems;
   }
 
-  node(node: unknown, depth: number, fallback?: Place): SourceNode {
+  node(node: unknown, path: NodePath, fallback?: Place): SourceNode {
     if (++this.#nodes > nodesMax) throw new TooLarge(`holds more than ${nodesMax} values, aliases counted in full`);
-    if (depth > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
+    if (path.length > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
     const place = this.#place(node, fallback);
     if (isAlias(node)) {
       const target = this.#anchors.get(node.source);
-      if (target !== undefined) return this.node(target, depth + 1);
-      this.#problems.push({ place, path: [], message: `*${node.source} names no anchor that stands before it` });
+      if (target !== undefined) return this.node(target, path);
+      this.#problems.push({ place, path, message: `*${node.source} names no anchor that stands before it` });
       return emptyScalar(place);
     }
     if (isMap(node)) {
       if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-      return this.#map(node.items, place, depth);
+      return this.#map(node.items, place, path);
     }
     if (isSeq(node)) {
       if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-      const items = node.items.map(item => this.node(item, depth + 1, place));
+      const items = node.items.map((item, index) => this.node(item, [...path, index], place));
       return { kind: 'list', place, items } satisfies ListNode;
     }
     if (isScalar(node)) {
@@ -107,20 +107,20 @@ class Converter {
     return emptyScalar(place);
   }
 
-  #map(pairs: readonly { key: unknown; value: unknown }[], place: Place, depth: number): MapNode {
+  #map(pairs: readonly { key: unknown; value: unknown }[], place: Place, path: NodePath): MapNode {
     const entries = new Map<string, MapEntry>();
     for (const pair of pairs) {
       const keyPlace = this.#place(pair.key, place);
       const key = keyOf(pair.key);
-      const value = this.node(pair.value, depth + 1, keyPlace);
+      const value = this.node(pair.value, [...path, key ?? ''], keyPlace);
       const known = key === undefined ? undefined : entries.get(key);
       if (key === undefined || key === '__proto__') {
         const message = key === undefined ? 'a key must be text' : '__proto__ cannot be a key; choose another name';
-        this.#problems.push({ place: keyPlace, path: [], message });
+        this.#problems.push({ place: keyPlace, path, message });
       } else if (known !== undefined) {
         const { line, column } = known.keyPlace;
         const message = `is already set at ${known.keyPlace.file}:${line}:${column}; keep one of the two`;
-        this.#problems.push({ place: keyPlace, path: [key], message });
+        this.#problems.push({ place: keyPlace, path: [...path, key], message });
       } else {
         entries.set(key, { keyPlace, value });
       }
