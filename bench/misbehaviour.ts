@@ -21,7 +21,31 @@ type Misbehaviour = {
   readonly staysS: number;
 };
 
-type Way = { readonly plugin: 'wild-program' | 'wild-worker'; readonly command: string; readonly amount?: number };
+/** `amount` names the parameter that says how much. */
+type Way = {
+  readonly plugin: 'wild-program' | 'wild-worker';
+  readonly command: string;
+  readonly amount?: keyof Misbehaviour;
+};
+
+const ways: readonly Way[] = [
+  { plugin: 'wild-program', command: 'stdout', amount: 'stdoutMb' },
+  { plugin: 'wild-program', command: 'stderr' },
+  { plugin: 'wild-program', command: 'loop' },
+  { plugin: 'wild-program', command: 'stays', amount: 'staysS' },
+  { plugin: 'wild-program', command: 'memory', amount: 'memoryMb' },
+  { plugin: 'wild-program', command: 'forks' },
+  { plugin: 'wild-program', command: 'crash' },
+  { plugin: 'wild-worker', command: 'loop' },
+  { plugin: 'wild-worker', command: 'memory', amount: 'memoryMb' },
+  { plugin: 'wild-worker', command: 'events', amount: 'events' },
+  { plugin: 'wild-worker', command: 'exit' },
+];
+
+/** What its metrics begin with. */
+function nameOf({ plugin, command }: Way): string {
+  return `${plugin.replace('wild-', '')}_${command}`;
+}
 
 export const misbehaviour: Bench<Misbehaviour> = {
   name: 'misbehaviour',
@@ -32,20 +56,10 @@ export const misbehaviour: Bench<Misbehaviour> = {
     real: { samples: 300, pauseMs: 5, deadlineMs: 1000, stdoutMb: 1000, memoryMb: 2000, events: 100_000, staysS: 60 },
   },
 
-  async run({ samples, pauseMs, deadlineMs, stdoutMb, memoryMb, events, staysS }: Misbehaviour, stage: Stage) {
-    const ways: readonly Way[] = [
-      { plugin: 'wild-program', command: 'stdout', amount: stdoutMb },
-      { plugin: 'wild-program', command: 'stderr' },
-      { plugin: 'wild-program', command: 'loop' },
-      { plugin: 'wild-program', command: 'stays', amount: staysS },
-      { plugin: 'wild-program', command: 'memory', amount: memoryMb },
-      { plugin: 'wild-program', command: 'forks' },
-      { plugin: 'wild-program', command: 'crash' },
-      { plugin: 'wild-worker', command: 'loop' },
-      { plugin: 'wild-worker', command: 'memory', amount: memoryMb },
-      { plugin: 'wild-worker', command: 'events', amount: events },
-      { plugin: 'wild-worker', command: 'exit' },
-    ];
+  parts: ways.map(nameOf),
+
+  async run(parameters: Misbehaviour, stage: Stage, parts) {
+    const { samples, pauseMs, deadlineMs } = parameters;
     const [late, retry] = [`${deadlineMs}ms`, { max_attempts: 1 }];
     const service = await stage.start({
       instances: {
@@ -58,13 +72,13 @@ export const misbehaviour: Bench<Misbehaviour> = {
     await singles(caller, pauseMs, enough);
     const metrics: Metric[] = [];
     const work: unknown[] = [];
-    for (const way of ways) {
+    for (const way of ways.filter(way => parts.includes(nameOf(way)))) {
       const before = timesUs(await singles(caller, pauseMs, enough));
-      const wild = misbehave(caller, way);
+      const wild = misbehave(caller, way, way.amount === undefined ? 0 : parameters[way.amount]);
       const during = timesUs(await singles(caller, pauseMs, enough));
       const { status, last_error: error } = await wild.end();
       await idle(caller);
-      const name = `${way.plugin.replace('wild-', '')}_${way.command}`;
+      const name = nameOf(way);
       metrics.push(...metricsOf(name, before, during));
       work.push([name, status, error]);
     }
@@ -74,7 +88,7 @@ export const misbehaviour: Bench<Misbehaviour> = {
 };
 
 /** One job after another, until the end is asked for; resolves with the last one. */
-function misbehave(caller: Caller, { plugin, command, amount = 0 }: Way): { readonly end: () => Promise<Job> } {
+function misbehave(caller: Caller, { plugin, command }: Way, amount: number): { readonly end: () => Promise<Job> } {
   let mayEnd = false;
   const again = async (): Promise<Job> => {
     const job = await ended(caller, await caller.submit(`/plugin/${plugin}/${command}`, { amount }), 20);
