@@ -75,7 +75,10 @@ export class Router {
     }
     const { first, scope } = group.run!;
     const path = first === null ? group.run!.path : [...group.run!.path, first + job.offset];
-    markFork(run.scopes.get(scope)!, path, { cause: job.id, context });
+    const at = run.scopes.get(scope)!;
+    markFork(at, path, { cause: job.id, context });
+    // Perhaps none of its events is taken in this turn.
+    this.#desk.touch(run, at);
     this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path } }, job.body);
   }
 

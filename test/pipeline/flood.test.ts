@@ -1,6 +1,7 @@
 // A job that emits very many events: taken some at a time, over turns and restarts, each of them once.
 import { expect, it } from 'vitest';
 import { eventsPerTurnMax } from '../../actors/pipeline/emission.ts';
+import { formatId } from '../../runtime/ids.ts';
 import { payloads, plugins } from './cast.ts';
 import { resultOf, Stage } from './stage.ts';
 
@@ -74,4 +75,14 @@ it('writes nothing in a turn whose events nobody waits for; after a restart they
   s.finish();
   expect(s.of('pipeline').length).toBe(3);
   expect(s.leftovers()).toBe(0);
+});
+
+it('is known as the fork before any of its events is taken', () => {
+  const steps = [{ uses: 'emit' }, { uses: 'echo' }, { uses: 'sink', join: 'all', collect: 'counts' }];
+  const s = new Stage({ plugins, pipelines: [{ name: 'nested', steps: [{ steps }] }] });
+  for (let run = 0; run < 2; run++) s.start('nested', { events: flood });
+  s.work();
+  s.restart();
+  s.finish();
+  expect(s.of('sink').map(job => formatId(job.group.parent!))).toEqual(s.of('emit').map(job => job.text));
 });
