@@ -26,6 +26,8 @@ export type PipelineActorOptions = {
   readonly remembrance?: Remembrance;
   /** Why no new run is taken at the moment; null: they are. */
   readonly admit?: () => Refusal | null;
+  /** While so many runs are open, a flood of events starts no more; by default 16,384. */
+  readonly openRunsMax?: number;
   /** Finds what a job was, for the message of the hop limit; by default in the store. */
   readonly ancestor?: FindAncestor;
   /** What a job that succeeded has left behind; by default as it is in the store. */

@@ -15,6 +15,7 @@ import { Versions } from './versions.ts';
 
 /** Arrivals stay in the record of their run until they take so much; then they get a value of their own. */
 export const restBytesMax = 4096;
+const openRunsMaxDefault = 16_384;
 
 /** Something left to do in this turn. */
 export type Task =
@@ -55,6 +56,8 @@ export type DeskOptions = {
   readonly store: Reader;
   readonly config: Config;
   readonly runIds: RunIds;
+  /** By default 16,384. */
+  readonly openRunsMax?: number;
 };
 
 export class Desk {
@@ -63,6 +66,8 @@ export class Desk {
   readonly versions = new Versions();
   readonly dedupe: Dedupe;
   readonly runs: Map<string, Run>;
+  /** While so many are open, a flood of events starts no more. */
+  readonly openRunsMax: number;
   readonly tasks: Task[] = [];
   /** Runs that failed and wait for their last jobs. */
   readonly failing = new Set<Run>();
@@ -78,9 +83,10 @@ export class Desk {
   listBytes = 0;
   readonly #dirty = new Set<Run>();
 
-  constructor({ store, config, runIds }: DeskOptions) {
+  constructor({ store, config, runIds, openRunsMax = openRunsMaxDefault }: DeskOptions) {
     this.reader = store;
     this.runIds = runIds;
+    this.openRunsMax = openRunsMax;
     this.config = config;
     this.dedupe = new Dedupe(store);
     this.versions.load(store);

@@ -1,19 +1,21 @@
 // A job that emitted very many events: they are taken some at a time, so that a flood never holds up a turn.
+// Twice, each at its own pace: once to start runs, while few enough are open; and once as the chains of the job's run,
+// which must not wait for other runs to end: those may all be waiting for theirs.
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
 import type { Desk } from './desk.ts';
 import { type Emitted, readEvent } from './events.ts';
+import { unsettledMax } from './expansion.ts';
+import { idText } from './run.ts';
 
 /** More events than this in one response are taken in several turns. */
 export const eventsAtOnceMax = 256;
 /** Events that are taken in one turn. */
 export const eventsPerTurnMax = 512;
-/** No more are taken while so many runs are open. */
-export const openRunsMax = 16_384;
 
-/** Where events came from, and the chain that goes on with them when their job belongs to a run. Stored as it is. */
+/** Where events came from, and what they are taken for: chains of a run, at this place, or (null) the start of runs. Stored as it is. */
 type Origin = {
   readonly job: JobId;
   readonly plugin: string;
@@ -44,32 +46,42 @@ export type EmissionSteps = {
   end(plan: EmissionPlan): void;
 };
 
+/** The line of those that start runs. Those that go on have one for each run, named by its id's text. */
+const starts = '';
+
 export class Emissions {
   readonly #desk: Desk;
   readonly #steps: EmissionSteps;
-  readonly #pending: Emission[] = [];
+  /** The lines take turns, and so do the emissions in each. None is empty. */
+  readonly #lines = new Map<string, Emission[]>();
   #taken = 0;
 
   /** `bodyOf` reads what a job has left behind. */
   constructor(desk: Desk, steps: EmissionSteps, bodyOf: (job: JobId) => Body) {
     this.#desk = desk;
     this.#steps = steps;
+    let last: Emission | undefined;
     for (const { key, value } of desk.reader.scan('emissions', {})) {
-      if (key.length === jobIdBytes) this.#begin(unpack<Origin>(value), bodyOf(key));
-      else Object.assign(this.#pending.at(-1)!, unpack<Cursor>(value));
+      if (key.length === originKeyBytes) last = this.#begin(unpack<Origin>(value), bodyOf(key.subarray(0, jobIdBytes)));
+      else Object.assign(last!, unpack<Cursor>(value));
     }
   }
 
   /** The body has events. It is the job's, in the same commit: they are not written again. */
   add(origin: Origin, body: Body): void {
-    this.#desk.batch.put('emissions', origin.job, pack(origin));
+    this.#desk.batch.put('emissions', originKey(origin), pack(origin));
     this.#begin(origin, body);
   }
 
-  #begin(origin: Origin, body: Body): void {
+  #begin(origin: Origin, body: Body): Emission {
     const events = bodyPart(body, 'events')!;
     const result = bodyPart(body, 'result') ?? packedNull;
-    this.#pending.push({ plan: { ...origin, events, result }, index: 0, at: contentsOf(events) });
+    const emission = { plan: { ...origin, events, result }, index: 0, at: contentsOf(events) };
+    const line = origin.place === null ? starts : idText(origin.place.run);
+    const waiting = this.#lines.get(line);
+    if (waiting) waiting.push(emission);
+    else this.#lines.set(line, [emission]);
+    return emission;
   }
 
   /** A new turn: there is room again. */
@@ -79,14 +91,27 @@ export class Emissions {
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#pending.length > 0 && this.#hasRoom;
+    return this.#next() !== undefined;
   }
 
   /** Takes the next events; false when there is nothing more to do in this turn. */
   step(): boolean {
-    const emission = this.#pending[0];
-    if (!emission || !this.#hasRoom || this.#taken >= eventsPerTurnMax) return false;
+    if (this.#taken >= eventsPerTurnMax) return false;
+    const line = this.#next();
+    if (line === undefined) return false;
+    const waiting = this.#lines.get(line)!;
+    const emission = waiting.shift()!;
+    // To the end of the line: the others come first.
+    if (this.#take(emission)) waiting.push(emission);
+    this.#lines.delete(line);
+    if (waiting.length > 0) this.#lines.set(line, waiting);
+    return true;
+  }
+
+  /** Takes as many as the turn has room for; false when none are left. */
+  #take(emission: Emission): boolean {
     const { plan } = emission;
+    const { batch } = this.#desk;
     const count = listCount(plan.events);
     let came = false;
     for (; emission.index < count && this.#taken < eventsPerTurnMax; emission.index++, this.#taken++) {
@@ -94,30 +119,41 @@ export class Emissions {
       emission.at = skipValue(plan.events, emission.at);
       if (event && this.#steps.take(plan, event, emission.index)) came = true;
     }
-    this.#pending.shift();
-    if (emission.index < count) {
-      // To the end of the line: the others come first.
-      this.#pending.push(emission);
+    const { index, at } = emission;
+    if (index < count) {
       // Events of which nothing came cost no commit. After a crash they are taken again, by what is configured and remembered then.
-      if (came) this.#keep(emission);
-    } else {
-      this.#desk.batch.remove('emissions', plan.job);
-      this.#desk.batch.remove('emissions', cursorKey(plan.job));
-      this.#steps.end(plan);
+      if (came) batch.put('emissions', cursorKey(plan), pack({ index, at }));
+      return true;
     }
-    return true;
+    batch.remove('emissions', originKey(plan));
+    batch.remove('emissions', cursorKey(plan));
+    this.#steps.end(plan);
+    return false;
   }
 
-  get #hasRoom(): boolean {
-    return this.#desk.runs.size < openRunsMax;
+  /** The first line that has room. */
+  #next(): string | undefined {
+    for (const line of this.#lines.keys()) if (this.#hasRoom(line)) return line;
+    return undefined;
   }
 
-  #keep({ plan, index, at }: Emission): void {
-    this.#desk.batch.put('emissions', cursorKey(plan.job), pack({ index, at }));
+  /** What a run's chains wait for is its own jobs, and the runs that it called: these end whatever else is open. */
+  #hasRoom(line: string): boolean {
+    const { runs, openRunsMax } = this.#desk;
+    if (line === starts) return runs.size < openRunsMax;
+    const run = runs.get(line);
+    return run === undefined || run.jobs <= unsettledMax - eventsPerTurnMax;
   }
 }
 
-/** job id (16), 1. */
-function cursorKey(job: JobId): Uint8Array {
-  return Buffer.concat([job, Buffer.of(1)]);
+const originKeyBytes = jobIdBytes + 1;
+
+/** job id (16); 0: to start runs, 1: as chains of a run. */
+function originKey({ job, place }: Origin): Uint8Array {
+  return Buffer.concat([job, Buffer.of(place === null ? 0 : 1)]);
+}
+
+/** The same, and 0. */
+function cursorKey(origin: Origin): Uint8Array {
+  return Buffer.concat([originKey(origin), Buffer.of(0)]);
 }

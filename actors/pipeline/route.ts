@@ -65,14 +65,12 @@ export class Router {
     return events !== undefined && listCount(events) > eventsAtOnceMax;
   }
 
-  /** Very many events: the job's chain divides as they are taken, in this turn and the ones after it. */
+  /** Very many events: they start runs, and the job's chain divides, as they are taken, in this turn and the ones after it. */
   #flood(job: SettledJob, { plugin, group }: JobsSettled, run: Run | null | undefined, node: Node | undefined): void {
     const { submittedBy, root, depth, context, hooked } = group;
     const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
-    if (!run || run.failure !== null || node?.kind !== 'work') {
-      this.emissions.add({ ...common, place: null }, job.body);
-      return;
-    }
+    if (this.triggers.hasEvents) this.emissions.add({ ...common, place: null }, job.body);
+    if (!run || run.failure !== null || node?.kind !== 'work') return;
     const { first, scope } = group.run!;
     const path = first === null ? group.run!.path : [...group.run!.path, first + job.offset];
     const at = run.scopes.get(scope)!;
@@ -82,14 +80,14 @@ export class Router {
     this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path } }, job.body);
   }
 
-  /** False: it started nothing, and its chain does not go on. */
+  /** False: it started nothing, or its chain does not go on. */
   #takeEvent(plan: EmissionPlan, event: Emitted, index: number): boolean {
-    const started = this.triggers.fire(event, plan);
+    if (plan.place === null) return this.triggers.fire(event, plan);
     const at = this.#placeOf(plan);
-    if (!at) return started;
+    if (!at) return false;
     const { run, scope, place } = at;
     const { payload, dedupeKey, type } = event;
-    if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return started;
+    if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return false;
     scope.live++;
     const { depth, context, job: cause, plugin: source } = plan;
     const chain = {

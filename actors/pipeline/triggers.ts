@@ -69,6 +69,10 @@ export class Triggers {
     return started;
   }
 
+  get hasEvents(): boolean {
+    return this.#onEvent.size > 0;
+  }
+
   get hasHooks(): boolean {
     return this.#onHook.size > 0;
   }

@@ -15,7 +15,7 @@ export const tables = [
   'runs', // run id (16) -> an unfinished pipeline run
   'arrivals', // run id (16) + scope (4) + sequence (8) -> what came to a join
   'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded
-  'emissions', // job id (16) (+ 1) -> where the events in its record go that have not been taken yet, and the cursor in them
+  'emissions', // job id (16), to start runs or to go on (1) (+ 1) -> where the events in its record go that have not been taken yet, and the cursor in them
   'definitions', // hash -> a pipeline definition that an unfinished run began with
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status

@@ -86,3 +86,22 @@ it('is known as the fork before any of its events is taken', () => {
   s.finish();
   expect(s.of('sink').map(job => formatId(job.group.parent!))).toEqual(s.of('emit').map(job => job.text));
 });
+
+it('ends runs that wait for their own floods, however many are open, and starts no more while they are', () => {
+  const events = flood.slice(0, 300);
+  const inner = { name: 'inner', steps: [{ uses: 'emit' }] };
+  const caller = { name: 'caller', steps: [{ call: 'inner' }] };
+  const openRunsMax = 4;
+  for (const pipeline of ['inner', 'caller']) {
+    const s = new Stage({ plugins, pipelines: [inner, caller, pipelines[1]], openRunsMax });
+    const ids = Array.from({ length: 2 * openRunsMax }, () => s.start(pipeline, { events }));
+    s.work();
+    expect(s.of('text').length).toBe(0);
+    s.restart();
+    s.turn();
+    s.finish();
+    expect(ids.map(id => s.jobs.get(id)!.status)).toEqual(ids.map(() => 'succeeded'));
+    expect(s.of('text').length).toBe(ids.length * 300);
+    expect(s.leftovers()).toBe(0);
+  }
+});

@@ -41,6 +41,8 @@ export type StageOptions = {
   readonly configs?: { readonly [plugin: string]: Json };
   /** In [0, 1); by default always 0: jobs run in the order of their creation, all at once. */
   readonly random?: () => number;
+  /** While so many runs are open, a flood of events starts no more. */
+  readonly openRunsMax?: number;
 };
 
 function configOf({ pipelines, plugins, configs }: StageOptions): Config {
@@ -84,6 +86,7 @@ export class Stage {
     this.#actor = startPipelineActor({
       store: this.store,
       config: configOf(this.#options),
+      ...(this.#options.openRunsMax !== undefined && { openRunsMax: this.#options.openRunsMax }),
       runIds: { next: () => jobId(this.#newKey(), 0) },
       wake: () => {
         this.wakes++;
