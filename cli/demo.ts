@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { type Observation, observationsOf } from '../actors/hub/actor.ts';
 import { everything } from '../actors/hub/filter.ts';
 import type { Json } from '../runtime/packing.ts';
+import { Failure, report } from './failure.ts';
+import { processIo } from './io.ts';
+import { Output } from './output.ts';
 import { progress } from './progress.ts';
 import { type Started, start } from './start.ts';
 
@@ -41,10 +44,12 @@ async function main(): Promise<number> {
         webhooks: { ...config.webhooks, listen: anyPort },
       }),
     });
-    if (!started) return Number(process.exitCode ?? 1);
     const status = await demonstrate(started);
     started.stop();
     return (await started.ended) || status;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return report(error, new Output(processIo(), false));
   } finally {
     rmSync(state, { recursive: true, force: true });
   }

@@ -1,5 +1,6 @@
 // Why a command failed: the exit status, a line for people, and a problem document for programs.
 import { exitStatus } from './exit-status.ts';
+import type { Output } from './output.ts';
 
 /** RFC 9457, as the service answers it, or as the command makes it; `code` is stable. */
 export type ProblemDocument = {
@@ -11,7 +12,7 @@ export type ProblemDocument = {
   readonly [member: string]: unknown;
 };
 
-/** Thrown by a command; `run.ts` says it and ends with its status. */
+/** Thrown by a command; `run.ts` reports it. */
 export class Failure extends Error {
   readonly exitStatus: number;
   readonly problem: ProblemDocument;
@@ -29,4 +30,12 @@ export function failure(status: number, code: string, title: string, detail: str
 
 export function usageFailure(detail: string): Failure {
   return failure(exitStatus.usage, 'usage', 'Wrong use of the command', detail);
+}
+
+/** Says why: lines on stderr, and with `--json` the document. Resolves with the exit status. */
+export async function report({ exitStatus: status, problem }: Failure, out: Output): Promise<number> {
+  out.note(`headgate: ${problem.detail}`);
+  for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);
+  if (out.json) await out.item(problem, () => '');
+  return status;
 }

@@ -35,7 +35,7 @@ const preface = `# The command line
 | 69 | the service cannot be reached, or answers 503 |
 | 70 | a defect |
 | 74 | a file or device failed |
-| 75 | another process has the state (\`start\`) |
+| 75 | another process has the state or a listening address (\`start\`) |
 | 78 | the configuration is wrong; also a reload that was refused |
 `;
 

@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { commands } from './commands.ts';
 import { exitStatus } from './exit-status.ts';
-import { Failure, failure, type ProblemDocument, usageFailure } from './failure.ts';
+import { Failure, failure, report, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
@@ -21,15 +21,11 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitStatus.ok;
       // Commander has said it on stderr.
-      if (isJson) await writeProblem(new Output(io, true), usageFailure(error.message.replace(/^error: /, '')).problem);
+      const { problem } = usageFailure(error.message.replace(/^error: /, ''));
+      if (isJson) await new Output(io, true).item(problem, () => '');
       return exitStatus.usage;
     }
-    const { exitStatus: ended, problem } = asFailure(error);
-    const out = new Output(io, isJson);
-    out.note(`headgate: ${problem.detail}`);
-    for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);
-    if (isJson) await writeProblem(out, problem);
-    return ended;
+    return report(asFailure(error), new Output(io, isJson));
   }
 }
 
@@ -38,8 +34,4 @@ function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error) || !('syscall' in error)) throw error;
   return failure(exitStatus.io, 'io_error', 'A file or device failed', error.message, error);
-}
-
-function writeProblem(out: Output, problem: ProblemDocument): Promise<void> {
-  return out.item(problem, () => '');
 }

@@ -3,9 +3,11 @@ import { availableParallelism } from 'node:os';
 import type { Config } from '../config/config.ts';
 import { type LoadResult, loadConfig, sealWarnings } from '../config/load.ts';
 import { accept } from '../config/seal/acceptance.ts';
+import { ListenFault } from '../http/server.ts';
 import { openLog } from '../runtime/log.ts';
 import { supervise } from '../runtime/supervisor.ts';
 import { exitStatus } from './exit-status.ts';
+import { Failure, failure } from './failure.ts';
 import { Gateway, ServiceFault } from './gateway.ts';
 import { type LocalToken, withLocalToken } from './token.ts';
 import { intensity, tree } from './tree.ts';
@@ -28,20 +30,21 @@ export type Started = {
   stop(): void;
 };
 
-/** Resolves when the service is up; null when it could not start (said on stderr), with `process.exitCode` set. */
-export async function start({ path, graceMs, adjust = same => same }: StartOptions): Promise<Started | null> {
+/** Resolves when the service is up; throws a Failure when it cannot start. */
+export async function start({ path, graceMs, adjust = same => same }: StartOptions): Promise<Started> {
   const read = (statePath?: string): LoadResult => {
     const processors = availableParallelism();
     const loaded = loadConfig({ path, env: process.env, cwd: process.cwd(), processors, statePath });
     return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
   };
   const loaded = read();
-  if (!loaded.ok) return refuse(loaded.problems, exitStatus.config);
+  if (!loaded.ok) throw wrongConfiguration(loaded.problems);
   const { seal } = loaded;
   try {
     if (seal.lock !== null) accept(loaded.config.state.path, seal.lock);
   } catch (error) {
-    return refuse([`which lock is in force cannot be noted: ${(error as Error).message}`], exitStatus.io);
+    const detail = `which lock is in force cannot be noted: ${(error as Error).message}`;
+    throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
   }
   const { config, local } = withLocalToken(loaded.config);
   const log = openLog(config.service.logLevel, config.service.name);
@@ -77,7 +80,7 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
   try {
     await supervisor.start();
   } catch (error) {
-    return refuse([(error as Error).message], error instanceof ServiceFault ? error.exitStatus : exitStatus.defect);
+    throw notStarted(error as Error);
   }
   isUp = true;
   if (isUnwanted) stop();
@@ -92,8 +95,16 @@ function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function refuse(problems: readonly string[], exitStatus: number): null {
-  for (const problem of problems) process.stderr.write(`${problem}\n`);
-  process.exitCode = exitStatus;
-  return null;
+function wrongConfiguration(problems: readonly string[]): Failure {
+  const [title, detail] = ['The configuration is wrong', 'the configuration is wrong'];
+  const errors = problems.map(message => ({ message }));
+  return new Failure(exitStatus.config, { type: 'about:blank', title, detail, code: 'invalid_configuration', errors });
+}
+
+function notStarted(error: Error): Failure {
+  if (error instanceof ListenFault) {
+    return failure(exitStatus.busy, error.code, 'Cannot listen', error.message, error);
+  }
+  const status = error instanceof ServiceFault ? error.exitStatus : exitStatus.defect;
+  return failure(status, 'not_started', 'Not started', error.message, error);
 }

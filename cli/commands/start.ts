@@ -1,6 +1,7 @@
 // `headgate start`: the service itself.
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
+import { Failure, report } from '../failure.ts';
 import { parseMs } from '../quantity.ts';
 import { prepareThreads } from '../threads.ts';
 
@@ -15,12 +16,15 @@ export const startCommand = command<{ config?: string; grace: number }>({
       .default(30_000, '30s'),
   ],
   statuses:
-    '0 stopped when asked to, 70 a defect, 74 the disk failed, 75 another process has the state, 78 configuration',
+    '0 stopped when asked to, 70 a defect, 74 the disk failed, 75 another process has the state or a listening address, 78 configuration',
   async run({ options: { config: path, grace: graceMs }, out }) {
     prepareThreads();
     const [{ start }, { hints }] = await Promise.all([import('../start.ts'), import('../hints.ts')]);
-    const started = await start({ path, graceMs });
-    if (!started) return process.exit();
+    const started = await start({ path, graceMs }).catch(async (error: unknown) => {
+      // Threads that have started would hold the process.
+      if (error instanceof Failure) return process.exit(await report(error, out));
+      throw error;
+    });
     const { url, local } = started;
     if (out.json) await out.answer({ url, token_file: local?.file ?? null }, () => []);
     else for (const line of hints(started)) out.note(line);

@@ -12,6 +12,15 @@ test('the exit status is that of the command', () => {
   expect(stderr).toContain("missing required argument 'job_id'");
 });
 
+test('start tells why it cannot, as a document too', () => {
+  const words = [main, 'start', '--config', '/nonexistent', '--json'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+  const [message] = stderr.split('\n').filter(line => line.startsWith('/nonexistent:1:1: '));
+  expect(message).toContain('does not exist');
+  const document = { code: 'invalid_configuration', errors: [{ message }] };
+  expect([status, JSON.parse(stdout)]).toMatchObject([78, document]);
+});
+
 test.skipIf(!existsSync('/dev/full'))('a disk that is full under stdout ends with 74', () => {
   expect(shell('"$0" "$1" version > /dev/full').status).toBe(74);
 });

@@ -154,7 +154,8 @@ test('a webhook endpoint has name, path, plugin, secret_ref, signature_header an
 
 test('the address of the webhook listener is webhooks.listen', async () => {
   const listen = new URL(gateway.webhooks).host;
-  const { said } = await refusedStart({ ...settings, webhooks: { listen } });
+  const { status, said } = await refusedStart({ ...settings, webhooks: { listen } });
+  expect(status).toBe(75);
   expect(said).toContain(`webhooks.listen: cannot listen on ${listen}`);
 });
 
