@@ -134,14 +134,36 @@ function skipString(b: Buffer, start: number): number {
 function skipEscape(b: Buffer, at: number): number {
   const c = b[at + 1];
   if (c === 0x75) {
-    for (let k = 2; k < 6; k++) if (!isHex(b[at + k])) throw new JsonFault('a broken \\u escape in a string', at);
-    return at + 6;
+    checkUnit(b, at);
+    if (!isSurrogate(b, at)) return at + 6;
+    // Half of a pair has no form in UTF-8: it would become another character on its way to the store.
+    const next = at + 6;
+    if (isLow(b, at) || b[next] !== backslash || b[next + 1] !== 0x75) throw new JsonFault(halfPair, at);
+    checkUnit(b, next);
+    if (!isSurrogate(b, next) || !isLow(b, next)) throw new JsonFault(halfPair, at);
+    return at + 12;
   }
   // " \ / b f n r t
   if (c === 0x22 || c === 0x5c || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e || c === 0x72 || c === 0x74) {
     return at + 2;
   }
   throw new JsonFault('an unknown escape in a string', at);
+}
+
+const halfPair = 'half of a surrogate pair in a string';
+
+function checkUnit(b: Buffer, at: number): void {
+  for (let k = 2; k < 6; k++) if (!isHex(b[at + k])) throw new JsonFault('a broken \\u escape in a string', at);
+}
+
+/** Whether the escape is one of d800 to dfff. */
+function isSurrogate(b: Buffer, at: number): boolean {
+  return (b[at + 2]! | 0x20) === 0x64 && b[at + 3]! >= 0x38;
+}
+
+/** Of a surrogate: whether it is from dc00 on. */
+function isLow(b: Buffer, at: number): boolean {
+  return (b[at + 3]! | 0x20) >= 0x63;
 }
 
 function isHex(c: number | undefined): boolean {

@@ -87,10 +87,6 @@ function vaultRoute({ op, path, summary, notes, body, answer, problems, request 
     handle({ engine, caller, body: given }) {
       if (given === undefined) return problem('invalid_request', 'a JSON body is needed');
       const asked = request(given as Fields);
-      // Half of a surrogate pair would become another character on its way to the store.
-      if ('value' in asked && /\p{Surrogate}/u.test(asked.value ?? '')) {
-        return problem('invalid_value', 'the value is not well-formed Unicode');
-      }
       return engine.vault.call(caller!.tokenDigest, asked).then(reply => answerOf(asked.name, reply));
     },
   });
@@ -145,7 +141,7 @@ export const vaultRoutes: readonly Route[] = [
     summary: 'Gives a secret a new value: that of the body, or a minted one for an auto secret.',
     body: rollBody,
     answer: answered('rolled'),
-    problems: ['invalid_value', 'missing_value', 'reserved_entity', 'revoked_secret', 'unknown_secret'],
+    problems: ['missing_value', 'reserved_entity', 'revoked_secret', 'unknown_secret'],
     request: ({ name, value }) => ({ op: 'secret.roll', name, ...(value !== undefined && { value }) }),
   }),
   vaultRoute({

@@ -84,7 +84,7 @@ test.each<[path: string, body: unknown, said: string]>([
   ['secret', { name: 'r', value: 'v', authorized_principals: ['no name'] }, '400 orphan_grant'],
   ['secret', { name: 'r' }, '400 missing_value'],
   ['secret', { name: 'r', value: '' }, '400 missing_value'],
-  ['secret', { name: 'r', value: '\ud800' }, '400 invalid_value'],
+  ['secret', { name: 'r', value: '\ud800' }, '400 invalid_json'],
   ['secret', { name: 'r', value: 'v', pattern: 'other' }, '400 invalid_pattern'],
   ['secret/roll', { name: 'nothing', value: 'v' }, '400 unknown_secret'],
   ['secret/revoke', { name: 'nothing' }, '400 unknown_secret'],
