@@ -5,6 +5,9 @@ import { readSettings } from './settings.js';
 
 /** Of these another attempt may have a better answer; every other status from 400 on is final. */
 const passing = [408, 425, 429, 500, 502, 503, 504];
+/** Levels of a response's JSON. */
+const jsonLevelsMax = 100;
+const halfPair = /\p{Surrogate}/u;
 const redirects = [301, 302, 303, 307, 308];
 /** Of the connection, not of the request. */
 const ownHeaders =
@@ -106,7 +109,8 @@ function contentOf(type, body) {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
     if (/^application\/([\w.+-]+\+)?json\b/i.test(type)) {
       try {
-        return { json: JSON.parse(text) };
+        const json = JSON.parse(text);
+        if (isCarried(json, jsonLevelsMax)) return { json };
       } catch {
         // It says that it is JSON, and is not.
       }
@@ -115,6 +119,21 @@ function contentOf(type, body) {
   } catch {
     return { base64: body.toString('base64') };
   }
+}
+
+/**
+ * Whether a result can have the value as it is: not what is too deep, numbers that were too large, halves of surrogate pairs.
+ * @param {unknown} value @param {number} levels it may have
+ * @returns {boolean}
+ */
+function isCarried(value, levels) {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value === 'string') return !halfPair.test(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) return false;
+  return Object.entries(value).every(
+    ([key, item]) => key !== '__proto__' && !halfPair.test(key) && isCarried(item, levels - 1),
+  );
 }
 
 /** @param {string} text @param {URL} [base] @returns {URL} */

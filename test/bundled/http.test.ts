@@ -47,7 +47,8 @@ const routes: {
   '/broken': request => request.socket.destroy(),
   '/upgraded': request =>
     request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
-  '/badjson': (_, response) => response.setHeader('content-type', 'application/json').end('{'),
+  '/badjson': (_, response, query) =>
+    response.setHeader('content-type', 'application/json').end(query.get('text') ?? '{'),
 };
 const server = http.createServer((request, response) => {
   seen.push(request);
@@ -100,6 +101,17 @@ describe('a request', () => {
     expect((await send({ url: at('/status?code=200') })).result).toMatchObject({ text: 'as asked' });
     expect((await send({ url: at('/bytes?count=2') })).result).toMatchObject({ base64: '//8=' });
     expect((await send({ url: at('/badjson') })).result).toMatchObject({ text: '{' });
+  });
+
+  test.each([
+    ['[1e999]'],
+    ['{"a":"\\ud83d"}'],
+    ['{"\\ude00":1}'],
+    ['{"a":{"__proto__":1}}'],
+    [`${'['.repeat(101)}${']'.repeat(101)}`],
+  ])('JSON that a result cannot hold comes as text: %s', async text => {
+    const { result } = await send({ url: at(`/badjson?text=${encodeURIComponent(text)}`) });
+    expect([result?.['text'], result?.['json']]).toEqual([text, undefined]);
   });
 
   test.each([

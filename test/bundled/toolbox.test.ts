@@ -144,6 +144,11 @@ describe('transform', () => {
     ['one that makes too much', '[1..9000000]', /sequence|D2014|D2015/i],
     ['one that is none', '{', /at \d+/],
     ['one that meets a wrong value', '$sum("text")', /T0412|array/],
+    ['one that gives a function', 'function($x) { $x }', /gives a function/],
+    ['one that gives a function of its own', '{ "f": [$sum] }', /gives a function/],
+    ['one that gives a pattern', '{ "f": /a/ }', /gives a function/],
+    ['one whose number is too large', '{ "total": $sum([1e308, 1e308]) }', /too large/],
+    ['one whose value is too deep', '$reduce([1..201], function($deep, $n) { [[$deep]] })', /deeper than 200/],
     ['none', 3, /must be a text/],
   ])('%s fails for good', async (_, expression, error) => {
     const response = await evaluate(expression, {});
