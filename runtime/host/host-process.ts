@@ -1,7 +1,7 @@
 // One life of a plugin host's process, from its start to the moment when nothing of it is left.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pluginEnvironment } from './environment.ts';
@@ -22,39 +22,46 @@ const smallOptions = ['--max-semi-space-size=1'];
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
+  readonly pid: number;
   /** Resolves with the reason. */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
   readonly #pipe: Socket;
   readonly #stderr = new Tail();
 
-  /** `hide` takes secrets out of what the host said last. */
-  constructor(options: HostOptions, marks: Marks, take: HostMessage, hide: (text: string) => string) {
+  private constructor(child: ChildProcess, pid: number, take: HostMessage, hide: (text: string) => string) {
+    this.pid = pid;
+    this.#child = child;
+    this.#pipe = child.stdio[pipeFd] as Socket;
+    this.gone = this.#live(take, hide);
+  }
+
+  /** Rejects where the system starts none. `hide` takes secrets out of what the host said last. */
+  static async start(
+    options: HostOptions,
+    marks: Marks,
+    take: HostMessage,
+    hide: (text: string) => string,
+  ): Promise<HostProcess> {
     const { name, threads, runtimes, runDirectory, envPassthrough } = options;
     const setup: HostSetup = { name, threads, runtimes, runDirectory, marksId: marks.id };
     const main = fileURLToPath(new URL('./main.js', import.meta.url));
     const nodeOptions = runtimes.includes('worker') ? [] : smallOptions;
-    this.#child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
+    const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       // A group of its own: what its threads start can be killed with it.
       detached: true,
     });
-    // Without a listener an error would be thrown; what failed is told by `gone`.
-    this.#child.on('error', () => {});
-    // Not even there when the system is out of descriptors.
-    this.#pipe = (this.#child.stdio?.[pipeFd] ?? new Socket()) as Socket;
-    this.gone = this.#live(take, hide);
-    if (this.pid === undefined) return;
+    // Some faults are thrown above, some are told by an event.
+    if (child.pid === undefined) throw (await once(child, 'error'))[0];
+    const host = new HostProcess(child, child.pid, take, hide);
     try {
-      marks.put(this.pid);
+      marks.put(child.pid);
     } catch (error) {
       options.log('warn', 'the mark of the plugin host cannot be written', { host: name, error: describe(error) });
     }
-  }
-
-  get pid(): number | undefined {
-    return this.#child.pid;
+    return host;
   }
 
   /** Written at once: the host shall wake before the turn's other receivers do. */
@@ -63,15 +70,11 @@ export class HostProcess {
   }
 
   kill(): void {
-    if (this.pid !== undefined) killGroup(this.pid);
+    killGroup(this.pid);
   }
 
   async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {
     const child = this.#child;
-    if (child.pid === undefined) {
-      const [error] = await once(child, 'error');
-      return `the plugin host cannot be started: ${describe(error)}`;
-    }
     const reader = new MessageReader(take);
     this.#pipe.on('data', chunk => reader.push(chunk));
     this.#pipe.on('error', () => {});

@@ -89,27 +89,35 @@ class Host implements PluginHost {
       await this.#clear();
       if (signal.aborted) return;
       const startedMs = performance.now();
-      const running = this.#start();
-      const reason = await running.gone;
-      await this.#clear();
-      this.#process = null;
-      if (signal.aborted) return;
-      this.#backlog = [];
-      this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
-      this.#options.listener.onLost(reason);
+      const running = await this.#start();
+      if (running !== null) {
+        const reason = await running.gone;
+        await this.#clear();
+        this.#process = null;
+        if (signal.aborted) return;
+        this.#backlog = [];
+        this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
+        this.#options.listener.onLost(reason);
+      }
       failures = performance.now() - startedMs > steadyMs ? 0 : failures + 1;
       const delayMs = failures < 2 ? 0 : Math.min(backoffMsMax, backoffMsMin * 2 ** (failures - 2));
       await sleep(delayMs, null, { signal }).catch(() => {});
     }
   }
 
-  #start(): HostProcess {
-    const running = new HostProcess(
+  /** Null: the system starts none. What was submitted waits for one. */
+  async #start(): Promise<HostProcess | null> {
+    const running = await HostProcess.start(
       this.#options,
       this.#marks,
       (kind, body) => this.#take(kind, body),
       text => this.#learned.text(text),
-    );
+    ).catch(error => describe(error));
+    if (typeof running === 'string') {
+      this.#options.log('error', `the plugin host cannot be started: ${running}`, { host: this.#options.name });
+      return null;
+    }
+    if (this.#stopping.signal.aborted) running.kill();
     this.#process = running;
     if (this.#configuration.message.length > 0) running.send(this.#configuration.message);
     for (const { message } of this.#backlog.splice(0)) running.send(message);

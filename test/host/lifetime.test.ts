@@ -129,6 +129,23 @@ describe('When the host dies', () => {
   });
 });
 
+describe('A host that the system does not start', () => {
+  // Node tells the first fault by an event, and throws the second.
+  it.each(['/no/such/node', '/dev/null/node'])('is tried again, and what was submitted waits (%s)', async bad => {
+    const { execPath } = process;
+    process.execPath = bad;
+    const stage = new Stage(1).plugin('w', 'export const handle = () => ({})');
+    try {
+      const run = stage.run('w');
+      await stage.heard('log', /^error the plugin host cannot be started: spawn /);
+      process.execPath = execPath;
+      expect(await run).toMatchObject({ verdict: 'ok' });
+    } finally {
+      process.execPath = execPath;
+    }
+  });
+});
+
 describe('A host that is stopped', () => {
   const code = `export const handle = ({ payload }) => new Promise(resolve => setTimeout(resolve, payload))`;
 
