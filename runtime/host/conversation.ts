@@ -91,7 +91,8 @@ export class Conversation implements Asker {
 
   #ask(): void {
     const questions: Question[] = [];
-    while (this.#flight.hasNext && this.#waiting.size < this.#window && this.#room > 0) {
+    const process = this.#process!;
+    while (this.#flight.hasNext && this.#waiting.size < this.#window && this.#room > 0 && !process.isOver) {
       const task = this.#flight.next();
       const asked = this.#flight.request(task);
       if ('settled' in asked) {
@@ -104,7 +105,7 @@ export class Conversation implements Asker {
       this.#room--;
       questions.push({ task, request: asked.request });
     }
-    if (questions.length > 0) this.#process!.ask(questions);
+    if (questions.length > 0) process.ask(questions);
     else if (this.#waiting.size === 0) this.#finish();
   }
 

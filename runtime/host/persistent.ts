@@ -50,9 +50,9 @@ export class PersistentProcess {
     program.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
   }
 
-  /** It is gone. */
+  /** It is gone, or about to be: nothing more may be asked. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#isOver || this.#failure !== null;
   }
 
   /** Questions so far. */

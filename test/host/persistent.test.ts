@@ -113,6 +113,19 @@ describe('A persistent process plugin', () => {
     for (const [i, [title]] of crimes.entries()) expect(after[i], title).toMatchObject({ verdict: 'ok' });
   });
 
+  it.each([
+    ['prints what is no answer', `printf '{"id":%s,"status":"ok"}\\njunk\\n' "$id"`],
+    ['answers twice', `printf '{"id":%s,"status":"ok"}\\n{"id":%s,"status":"ok"}\\n' "$id" "$id"`],
+    ['ends without the end of its line', `printf '{"id":%s,"status":"ok"}' "$id"; exit`],
+  ])('that %s behind an answer is not asked again: nobody has waited for it', async (_, crime) => {
+    const stage = new Stage(1).plugin('p', sh(`*) ${crime} ;;`), one);
+    // One job after the other, and two of a frame.
+    for (const payloads of [[0], [0], [0, 0]]) {
+      const { outcomes } = await stage.frame('p', { payloads });
+      expect(outcomes.map(({ verdict, error }) => error ?? verdict)).toEqual(outcomes.map(() => 'ok'));
+    }
+  });
+
   it('loses only the process that is past its deadline', async () => {
     const stage = new Stage(2).plugin('p', sh(`*bad*) sleep 60 ;; *) ${ok} ;;`), one);
     const late = stage.run('p', { payload: 'bad', deadlineMs: 400 });
