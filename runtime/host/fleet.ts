@@ -1,4 +1,5 @@
 // The persistent processes of one plugin: started when they are needed, recycled, and after too many crashes not started for a while.
+import { timerMsMax } from './attempt.ts';
 import { Breaker, openReason } from './breaker.ts';
 import { PersistentProcess } from './persistent.ts';
 import type { HostedPlugin, PersistentMode } from './port.ts';
@@ -55,7 +56,7 @@ export class Fleet {
 
   #watch(process: PersistentProcess): PersistentProcess {
     const { ageMs } = this.#mode;
-    const age = ageMs === null ? null : setTimeout(() => this.#outdate(process), ageMs);
+    const age = ageMs === null ? null : setTimeout(() => this.#outdate(process), Math.min(ageMs, timerMsMax));
     void process.ended.then(crash => {
       if (age !== null) clearTimeout(age);
       this.#idle = this.#idle.filter(other => other !== process);

@@ -81,6 +81,13 @@ describe('A persistent process plugin', () => {
     expect((await stage.run('p')).result).not.toBe(result);
   });
 
+  it('may become older than a timer can wait', async () => {
+    const mode = { persistent: { jobsMax: null, ageMs: 30 * 24 * 3_600_000, pipelined: true } };
+    const stage = new Stage(1).plugin('p', sh(`*) ${ok} ;;`), mode);
+    const { result } = await stage.run('p');
+    expect((await stage.run('p')).result).toBe(result);
+  });
+
   it('sees the state that the jobs before it in the frame have left', async () => {
     const code = `#!${process.execPath}
       require('readline').createInterface({ input: process.stdin }).on('line', line => {
