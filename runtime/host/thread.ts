@@ -82,13 +82,14 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
           const aside = kit.close();
           const isQuiet = aside === null && isNothing(answer);
           settled = isQuiet ? settledOk : settleAnswer(answer, false, aside ?? undefined, mask);
-          if (settled.stateUpdates !== null) settled = state.settle(settled, aside ?? undefined);
         } catch (error) {
           settled = settleThrown(error, kit.close() ?? undefined, mask);
         }
         endedMs = performance.now();
         if (endedMs - startedMs > deadlineMs) {
           settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
+        } else if (settled.stateUpdates !== null) {
+          settled = state.settle(settled, kit.close() ?? undefined);
         }
       }
     }

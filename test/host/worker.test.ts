@@ -1,7 +1,7 @@
 // Worker plugins: what they are asked, what they may answer, and how the tasks of a frame go together.
 import { afterEach, describe, expect, it } from 'vitest';
 import { pack } from '../../runtime/packing.ts';
-import { clearStages, Stage } from './stage.ts';
+import { clearStages, type FrameEnd, Stage } from './stage.ts';
 
 afterEach(clearStages);
 
@@ -276,6 +276,22 @@ describe('The tasks of a frame', () => {
     const payloads = [{}, { fail: 1 }, {}, {}];
     const { outcomes } = await new Stage(1).plugin('p', code).whole('p', { payloads, state: { n: 5 } });
     expect(outcomes.map(({ result }) => (result as { n: number } | undefined)?.n)).toEqual([6, undefined, 7, 8]);
+  });
+
+  it('see nothing of one before them that was past its deadline', async () => {
+    const code = `export const handle = ({ state, payload }) => {
+      const endMs = performance.now() + payload;
+      while (performance.now() < endMs);
+      return { result: state, state_updates: { n: 1 } };
+    }`;
+    const stage = new Stage(1).plugin('p', code);
+    // On a busy machine the second is late as well, or sent back.
+    const wanted = ({ outcomes }: FrameEnd) => outcomes[1]?.verdict === 'ok';
+    const { outcomes } = await stage.frameUntil('p', { payloads: [3, 0], deadlineMs: 1 }, wanted);
+    expect(outcomes.map(({ verdict, result }) => [verdict, result])).toEqual([
+      ['timed_out', undefined],
+      ['ok', {}],
+    ]);
   });
 
   it('fail for good when the state would be too large, and leave it as it was', async () => {
