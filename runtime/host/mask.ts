@@ -153,13 +153,15 @@ export class LearnedMask {
   learn(packed: Uint8Array): void {
     const text = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1');
     if (this.#seen.has(text)) return;
-    this.#seen.add(text);
-    for (const [name, value] of Object.entries(unpack<{ [name: string]: string }>(packed))) {
+    const secrets = Object.entries(unpack<{ [name: string]: string }>(packed));
+    for (const [name, value] of secrets) {
       this.#values.delete(value);
       this.#values.set(value, name);
     }
+    // A frame that was seen may have had the value that is forgotten: it is learned again.
+    if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
+    this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    forgetOldest(this.#values, valuesMax);
     this.#mask = null;
   }
 
@@ -177,9 +179,12 @@ export class LearnedMask {
 const seenMax = 256;
 const valuesMax = 1024;
 
-function forgetOldest(from: Set<string> | Map<string, string>, sizeMax: number): void {
+/** Returns whether there was anything to forget. */
+function forgetOldest(from: Set<string> | Map<string, string>, sizeMax: number): boolean {
+  const isOver = from.size > sizeMax;
   for (const oldest of from.keys()) {
-    if (from.size <= sizeMax) return;
+    if (from.size <= sizeMax) break;
     from.delete(oldest);
   }
+  return isOver;
 }

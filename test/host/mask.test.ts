@@ -90,6 +90,17 @@ test('each line of a value of several lines is masked', () => {
   expect(mask.text('> second-line-of-it')).toBe('> [SECRET:key]');
 });
 
+test('of very many values those of the last frame are known, whether it was seen before or not', () => {
+  const frames = Array.from({ length: 6 }, (_, frame) =>
+    pack(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`key-${i}`, `value-${frame}-${i}`]))),
+  );
+  const mask = new LearnedMask();
+  for (const frame of [...frames, frames[0]!]) mask.learn(frame);
+  expect(mask.text('value-0-0 value-0-199')).toBe('[SECRET:key-0] [SECRET:key-199]');
+  mask.learn(pack(Object.fromEntries(Array.from({ length: 1100 }, (_, i) => [`own-${i}`, `mine-${i}-`]))));
+  expect(mask.text('mine-0-')).toBe('[SECRET:own-0]');
+});
+
 test('in a stream that is cut nothing of a value is left, wherever the cut falls', () => {
   const secret = '0123456789abcdef';
   const mask = new Mask([['s', secret]]);
