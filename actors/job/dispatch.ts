@@ -153,7 +153,7 @@ export class Dispatcher {
       } else if (alone) open.solo.push(index);
       if (task === 0 || open !== opens[task - 1]) desk.touch(open);
     }
-    lane.framesOut++;
+    lane.countFrame(command, 1);
     lane.running += opens.length;
     desk.running += opens.length;
     slot.frames.set(frame.id, frame);
@@ -332,7 +332,7 @@ export class Dispatcher {
     if (frame.left > 0) return;
     slot.frames.delete(frame.id);
     if (frame.slow) slot.slow--;
-    frame.lane.framesOut--;
+    frame.lane.countFrame(frame.command, -1);
     for (const open of frame.opens) {
       // Only retries are left of it: the block is read again when one is due.
       if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#desk.release(open);

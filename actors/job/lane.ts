@@ -18,6 +18,8 @@ export type Again = {
 /** What the dispatcher must know of a command. */
 export type CommandLane = {
   readonly name: string;
+  /** The name of the manifest that it is of. */
+  readonly plugin: string;
   readonly retrySafe: boolean;
   readonly replacesState: boolean;
   readonly deadlineMs: number;
@@ -35,6 +37,8 @@ export class Lane {
   /** Frames, and jobs in them, that hosts hold. */
   framesOut = 0;
   running = 0;
+  /** The same frames by the name of the manifest that they run, which may be that of a configuration before. */
+  readonly #framesOf = new Map<string, number>();
   /** Null: the plugin is gone from the configuration; what waits fails. */
   instance: PluginInstance | null = null;
   #commands = new Map<string, CommandLane>();
@@ -53,7 +57,8 @@ export class Lane {
     this.#commands = new Map(
       (instance?.manifest.commands ?? []).map(({ name, retrySafe, replacesState = false }) => {
         const pace = before.get(name)?.pace ?? new Pace(targetUs);
-        return [name, { name, retrySafe, replacesState, deadlineMs: instance!.deadlineMs[name]!, pace }];
+        const plugin = instance!.manifest.name;
+        return [name, { name, plugin, retrySafe, replacesState, deadlineMs: instance!.deadlineMs[name]!, pace }];
       }),
     );
   }
@@ -77,6 +82,17 @@ export class Lane {
   enqueueAgain(again: Again): void {
     this.again.push(again);
     this.waiting++;
+  }
+
+  /** A frame of the command goes out, 1, or is over, -1. */
+  countFrame({ plugin }: CommandLane, change: 1 | -1): void {
+    this.framesOut += change;
+    this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
+  }
+
+  /** Whether a host holds a frame of it that runs the manifest of this name. */
+  runs(plugin: string): boolean {
+    return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
   /** How many more of its frames may go out: `parallelism` bounds them. */

@@ -35,8 +35,6 @@ export function isFull(lane: Lane, lanes: ReadonlyMap<string, Lane>): boolean {
   if (lane.room <= 0) return true;
   const manifest = lane.instance?.manifest;
   if (!manifest || manifest.concurrencySafe) return false;
-  for (const other of lanes.values()) {
-    if (other.framesOut > 0 && other.instance?.manifest.name === manifest.name) return true;
-  }
+  for (const other of lanes.values()) if (other.runs(manifest.name)) return true;
   return false;
 }

@@ -1,4 +1,4 @@
-// Where frames of programs go: their places are divided among a few hosts.
+// Where frames go, and when: programs have places divided among a few hosts, and some plugins run alone.
 import { expect, it, test } from 'vitest';
 import { framesIn, placeFor, programSlots } from '../../actors/job/slot.ts';
 import { calm, config, dice, plugin, Simulation } from './simulator.ts';
@@ -61,4 +61,17 @@ it.each([
   for (let n = 0; n < queued; n++) world.submit('program', 'handle', {});
   world.turn();
   expect(world.held.map(({ frame }) => frame.payloads.length)).toEqual(frames);
+});
+
+it.each(['removed', 'another plugin'])('runs no two jobs at once of a plugin whose instance is %s now', change => {
+  const alone = plugin('alone', { manifest: { ...plugin('alone').manifest, concurrencySafe: false } });
+  const world = new Simulation(config([alone, { ...alone, name: 'other' }]), calm, dice(1));
+  world.submit('other', 'handle', {});
+  world.turn();
+  world.tell({ kind: 'reconfigure', config: config(change === 'removed' ? [alone] : [alone, plugin('other')]) });
+  world.submit('alone', 'handle', {});
+  world.turn();
+  expect(world.held.map(({ frame }) => frame.instance)).toEqual(['other']);
+  world.run();
+  expect(world.runs).toHaveLength(2);
 });
