@@ -222,12 +222,13 @@ export class Gateway {
       return { kind: 'refused', problems: loaded.problems };
     }
     const { config: next, kept } = compareForReload(this.#config, loaded.config);
-    const { config } = withLocalToken(next);
     const { lock } = loaded.seal;
+    let config: Config;
     try {
+      ({ config } = withLocalToken(next));
       if (lock !== null) accept(config.state.path, lock);
     } catch (error) {
-      const problem = `which lock is in force cannot be noted: ${(error as Error).message}`;
+      const problem = `${next.state.path}: what this configuration needs cannot be kept there: ${(error as Error).message}`;
       this.#log.error(problem);
       return { kind: 'refused', problems: [problem] };
     }

@@ -1,4 +1,6 @@
 // A new configuration while the service runs (SIGHUP): swapped in one step, or refused whole.
+import { mkdirSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
@@ -89,6 +91,16 @@ test('a wrong configuration is refused whole, and the old one stays in force', a
   await gateway.reload({ plugins: { echo }, service: { max_workers: -1 }, instances: { ghost: {} } });
   for (const wrong of ['service.max_workers', 'plugins.ghost'])
     await until(`${wrong} is named`, () => gateway.stderr.includes(wrong));
+  expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
+});
+
+test('a configuration without tokens is refused where the token for it cannot be kept', async () => {
+  await gateway.reload({ plugins: { echo } });
+  const file = join(gateway.directory, 'data', 'api-token');
+  mkdirSync(file);
+  const said = await gateway.reload({ plugins: { echo }, api: { auth: { tokens: [] } } });
+  rmdirSync(file);
+  expect(said).toContain('cannot be kept there: EISDIR');
   expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
 
