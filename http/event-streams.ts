@@ -167,7 +167,7 @@ export class EventStreams {
     for (const stream of [...this.#streams]) {
       const isOver = stream.expiresAtMs !== null && stream.expiresAtMs <= nowMs;
       if (isOver || (hasReloaded && !stream.isAdmitted())) this.#end(stream);
-      else if (stream.beatAtMs <= nowMs && performance.now() < endMs) {
+      else if (isDue(stream.beatAtMs, nowMs) && performance.now() < endMs) {
         stream.beatAtMs = nowMs + beatMs;
         if (!stream.isBlocked) this.#write(stream, ': beat\n\n');
       }
@@ -178,4 +178,9 @@ export class EventStreams {
     this.#forget(stream);
     stream.sink.end();
   }
+}
+
+/** Also where the clock was set back: the time for which the beat was planned is a long way off then. */
+function isDue(beatAtMs: number, nowMs: number): boolean {
+  return beatAtMs <= nowMs || beatAtMs > nowMs + beatMs;
 }

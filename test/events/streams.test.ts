@@ -116,6 +116,19 @@ it('a comment line comes every 15 s, and a stream ends when its token does', asy
   expect([expiring.hasEnded, expiring.writes, streams.count]).toEqual([true, 2, 1]);
 });
 
+it('a comment line comes when the clock is set back, too', async () => {
+  let nowMs = 5_000_000;
+  const streams = new EventStreams({ hub: startHub(), nowMs: () => nowMs, generation: () => 1 });
+  const glass = new Glass();
+  const common = { filter: everything, withErrors: false, after: null, isAdmitted: () => true };
+  onTestFinished(streams.open({ sink: glass, expiresAtMs: null, ...common }));
+  nowMs -= 3_600_000;
+  await until('a beat', () => glass.writes === 2);
+  nowMs += beatMs;
+  await until('the next', () => glass.writes === 3);
+  expect(glass.text).toBe(`: connected\n\n${': beat\n\n'.repeat(2)}`);
+});
+
 it('callers are looked at again when the configuration changes', async () => {
   let generation = 1;
   const streams = new EventStreams({ hub: startHub(), nowMs: Date.now, generation: () => generation });
