@@ -80,7 +80,7 @@ function checkName(value: PlainMap, place: Place, misspelt: boolean): string | n
   if (typeof name === 'string' && namePattern.test(name)) return name;
   report(
     inside(place, 'name'),
-    `${describe(name)} is no name: it begins with a letter or digit, and goes on with letters, digits, "_", "-" and "."`,
+    `${describe(name)} is no name: it begins with a letter or digit, goes on with letters, digits, "_", "-" and ".", and has at most 128 characters`,
   );
   return null;
 }

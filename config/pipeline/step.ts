@@ -144,7 +144,7 @@ function checkId(value: unknown, around: Surroundings, place: Place): string | n
   if (typeof value !== 'string' || !idPattern.test(value)) {
     report(
       place,
-      `${describe(value)} is no id: it begins with a letter, and goes on with letters, digits, "_", "-" and "."`,
+      `${describe(value)} is no id: it begins with a letter or "_", goes on with letters, digits, "_", "-" and ".", and has at most 128 characters`,
     );
     return null;
   }

@@ -26,7 +26,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a bad name',
     [{ name: 'a/b', steps: [{ uses: 'inspector' }] }],
-    '0.name: "a/b" is no name: it begins with a letter or digit, and goes on with letters, digits, "_", "-" and "."',
+    '0.name: "a/b" is no name: it begins with a letter or digit, goes on with letters, digits, "_", "-" and ".", and has at most 128 characters',
   ],
   ['a misspelt key', [{ name: 'p', step: [] }], '0.step!: a pipeline has no key "step"; did you mean "steps"?'],
   [
@@ -149,7 +149,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a bad id',
     pipeline({ id: 1, uses: 'inspector' }),
-    '0.steps.0.id: 1 is no id: it begins with a letter, and goes on with letters, digits, "_", "-" and "."',
+    '0.steps.0.id: 1 is no id: it begins with a letter or "_", goes on with letters, digits, "_", "-" and ".", and has at most 128 characters',
   ],
   [
     'a bad foreach',
