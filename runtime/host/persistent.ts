@@ -70,7 +70,7 @@ export class PersistentProcess {
     this.#asker = asker;
     if (asker === null || asker.secrets === null) return;
     this.#secrets.learn(asker.secrets);
-    this.#stderr = new Tail(this.mask);
+    this.#stderr.hide(this.mask);
   }
 
   /** Each has `deadlineMs` from the moment when it is the first that waits. */

@@ -7,11 +7,16 @@ export class Tail {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #cut = 0;
-  readonly #mask: Mask | null;
+  #mask: Mask | null = null;
   /** So many bytes more are kept: a secret that lies across the cut is still whole in them. */
-  readonly #marginBytes: number;
+  #marginBytes = 0;
 
   constructor(mask: Mask | null = null) {
+    this.hide(mask);
+  }
+
+  /** The secrets to look for from now on, also in what has come before. */
+  hide(mask: Mask | null): void {
     this.#mask = mask;
     this.#marginBytes = mask?.bytesMax ?? 0;
   }

@@ -1,5 +1,5 @@
 // Persistent process plugins: a process for many jobs, a line for each request and each answer.
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Breaker, crashesMax, crashWindowMs, openMs, openReason } from '../../runtime/host/breaker.ts';
 import { LineReader } from '../../runtime/host/lines.ts';
@@ -159,6 +159,17 @@ describe('A persistent process plugin', () => {
     const { error, stderr = '' } = await stage.run('p', { payload: 'late' });
     expect(error).toBe('[SECRET:key]');
     expect(stderr).not.toContain('s3cret');
+  });
+
+  it('has what it says behind an answer kept with the next one, with secrets too', async () => {
+    const once = 'if [ ! -e said ]; then echo behind s3cret >&2; echo >said; fi';
+    const stage = new Stage(1).plugin('p', sh(`*) ${ok}; ${once} ;;`), one);
+    const ask = async () => (await stage.run('p', { secrets: { key: 's3cret' } })).stderr ?? '';
+    let said = await ask();
+    await until('it has said it', () => existsSync(`${stage.directory}/plugins/p/said`));
+    // It comes by another pipe than answers: with the next one, or one soon after it.
+    for (let more = 0; more < 20 && said === ''; more++) said = String(await ask());
+    expect(said).toBe('behind [SECRET:key]\n');
   });
 
   it('is started anew with another configuration', async () => {
