@@ -198,7 +198,7 @@ function capLogs(logs: readonly LogLine[]): LogLine[] {
     .slice(0, logLinesMax)
     .map(({ level, message }) => ({ level, message: cut(message, logMessageCharsMax) }));
   if (logs.length > logLinesMax)
-    kept.push({ level: 'warn', message: `[${logs.length - logLinesMax} more lines were cut]` });
+    kept.push({ level: 'warn', message: `[lines after the first ${logLinesMax} were cut]` });
   return kept;
 }
 
