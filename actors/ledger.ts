@@ -68,12 +68,16 @@ function run({ config: first, gauges: shared }: LedgerData): void {
   let life = 0;
   /** up: work is done. resting: the disk is full. leaving: the hosts of the life before are still ending. */
   let condition: 'up' | 'resting' | 'leaving' = 'resting';
+  /** Who asked for the stop; from then on no life begins. */
+  let stopper: ReplyTo | null = null;
 
   const link: Link = openLink({
     thread: 'ledger',
     port: parentPort!,
     onTold(actor, message) {
-      if ((message as InnerMessage).kind === 'reconfigure') config = (message as { config: Config }).config;
+      const inner = message as InnerMessage;
+      if (inner.kind === 'reconfigure') config = inner.config;
+      else if (inner.kind === 'stop') stopper = inner.replyTo;
       loop.deliver(actor, message);
     },
   });
@@ -121,7 +125,10 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     rest(refusal);
   }
 
-  /** Ends the life of the actors. A new one begins when no plugin code of this one runs any more, and the disk has room. */
+  /**
+   * Ends the life of the actors. A new one begins when no plugin code of this one runs any more, and the disk has room;
+   * or the stop that was asked for is answered then.
+   */
   function rest(refusal: Refusal): void {
     life++;
     condition = 'leaving';
@@ -135,14 +142,22 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     void Promise.all([...hosts].map(host => host.stop(0))).then(() => {
       hosts.clear();
       condition = 'resting';
-      if (diskHasRoom()) begin();
+      if (stopper === null) {
+        if (diskHasRoom()) begin();
+        return;
+      }
+      link.reply(stopper, { kind: 'stopped' });
+      link.flush();
     });
   }
 
   function refuse(message: unknown, refusal: Refusal): void {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
     if (!replyTo) return;
-    link.reply(replyTo, kind === 'stop' ? { kind: 'stopped' } : ({ kind: 'refused', refusal } satisfies SubmitReply));
+    if (kind !== 'stop' && kind !== 'hosts_stopped')
+      link.reply(replyTo, { kind: 'refused', refusal } satisfies SubmitReply);
+    // Else it is answered when the last life has left.
+    else if (condition === 'resting') link.reply(replyTo, { kind: 'stopped' });
   }
 
   function begin(): void {
@@ -233,7 +248,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
   let hadRoom = true;
   setInterval(() => {
     const hasRoom = diskHasRoom();
-    if (condition === 'resting' && hasRoom) begin();
+    if (condition === 'resting' && stopper === null && hasRoom) begin();
     else if (condition === 'up' && hasRoom !== hadRoom)
       loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
     hadRoom = hasRoom;

@@ -27,3 +27,38 @@ test('a call that waits for a run is answered by its end, though a turn has fail
   gateway.open('all');
   expect(await answer).toMatchObject({ status: 200, body: { status: 'succeeded' } });
 });
+
+test('a turn that fails during the grace of a stop does not hold it up, and nothing is handed out after it', async () => {
+  const steps = [{ uses: 'worker', foreach: 'payload.list', with: { gate: '{payload.item.gate}' } }];
+  const gateway = await startGateway(
+    {
+      plugins: { worker },
+      instances: { worker: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
+      pipelines: [{ name: 'gathering', on: 'gathering', steps }],
+    },
+    { grace: '60s' },
+  );
+  const list = [{ gate: 'first', text: 'x'.repeat(5000) }, { gate: 'last' }];
+  await gateway.call('POST', '/pipeline/gathering?async=true', { payload: { list } });
+  await gateway.noted('start', 2);
+  gateway.open('first');
+  await gateway.noted('end');
+  await gateway.settled(gateway.journal().find(({ what }) => what === 'end')!.job);
+  await gateway.kill9();
+  tamper(gateway, (batch, reader) => {
+    for (const { key } of reader.scan('arrivals', {})) batch.remove('arrivals', Buffer.from(key));
+  });
+  await gateway.start();
+  await gateway.noted('start', 3);
+  const ended = gateway.term();
+  await until('new work is refused', () =>
+    gateway.call('POST', '/plugin/worker/handle').then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  );
+  gateway.open('last');
+  expect(await ended).toEqual({ status: 0, signal: null });
+  expect(gateway.log.filter(({ msg }) => msg === 'a turn failed')).toHaveLength(1);
+  expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(3);
+});
