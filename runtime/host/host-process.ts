@@ -19,6 +19,9 @@ const lastWordsMs = 500;
 /** Of node, for a host that does nothing but start programs: half of its memory would be room for short-lived objects. */
 const smallOptions = ['--max-semi-space-size=1'];
 
+/** What a write fails with when the other end is closed. */
+const closedErrors = ['EPIPE', 'ECONNRESET'];
+
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
@@ -64,9 +67,19 @@ export class HostProcess {
     return host;
   }
 
-  /** Written at once: the host shall wake before the turn's other receivers do. */
-  send(message: Buffer): void {
-    this.#pipe.write(message);
+  /**
+   * Written at once: the host shall wake before the turn's other receivers do. `onUnread` is called, before `gone` resolves
+   * or within the call, when the host was found dead: then it never had the whole message.
+   */
+  send(message: Buffer, onUnread: () => void = () => {}): void {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null || !this.#pipe.writable) {
+      onUnread();
+      return;
+    }
+    this.#pipe.write(message, error => {
+      if (error && closedErrors.includes((error as NodeJS.ErrnoException).code!)) onUnread();
+    });
   }
 
   kill(): void {

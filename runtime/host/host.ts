@@ -26,6 +26,8 @@ type Configuration = {
   readonly asked: string;
 };
 
+type Submitted = { readonly frame: TaskFrame; readonly message: Buffer };
+
 export function startHost(options: HostOptions): PluginHost {
   return new Host(options);
 }
@@ -38,8 +40,8 @@ class Host implements PluginHost {
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
   readonly #learned = new LearnedMask();
-  /** What was submitted while no process was there. */
-  #backlog: { readonly frame: TaskFrame; readonly message: Buffer }[] = [];
+  /** What was submitted while no process was there, or to one that was found dead. */
+  readonly #backlog: Submitted[] = [];
 
   constructor(options: HostOptions) {
     this.#options = options;
@@ -66,9 +68,14 @@ class Host implements PluginHost {
     else {
       if (frame.secrets) this.#learned.learn(frame.secrets);
       const message = encodeFrame(frame, generation, number);
-      if (this.#process === null) this.#backlog.push({ frame, message });
-      else this.#process.send(message);
+      this.#send({ frame, message });
     }
+  }
+
+  #send(submitted: Submitted): void {
+    const keep = () => void this.#backlog.push(submitted);
+    if (this.#process === null) keep();
+    else this.#process.send(submitted.message, keep);
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -95,7 +102,8 @@ class Host implements PluginHost {
         await this.#clear();
         this.#process = null;
         if (signal.aborted) return;
-        this.#backlog = [];
+        // What it never had is not lost with it.
+        for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
       }
@@ -120,7 +128,7 @@ class Host implements PluginHost {
     if (this.#stopping.signal.aborted) running.kill();
     this.#process = running;
     if (this.#configuration.message.length > 0) running.send(this.#configuration.message);
-    for (const { message } of this.#backlog.splice(0)) running.send(message);
+    for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
     return running;
   }
 

@@ -100,9 +100,9 @@ export type Outcome = {
 export type HostListener = {
   /** Tasks of a frame that ended; a frame is over when all its tasks were answered or returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
-  /** Tasks that were never started, given back because a task before them is slow, or the host is stopping. */
+  /** Tasks that were never started, given back because a task before them is slow, the host is stopping, or was dead when they came. */
   onReturned(frameId: number, tasks: readonly number[]): void;
-  /** The host process is gone, surely, and with it all frames submitted before this call. It is being started again. */
+  /** The host process is gone, surely, and with it what was submitted before this call and is not told of. It is being started again. */
   onLost(reason: string): void;
   /** A thread was replaced (blocked, crashed or out of memory); for observation. */
   onThreadReplaced(reason: string): void;

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../runtime/clock.ts';
 import { identify, isAlive } from '../../runtime/process.ts';
 import { until } from '../gateway/until.ts';
-import { builtHost, clearStages, Stage } from './stage.ts';
+import { builtHost, clearStages, type FrameEnd, Stage } from './stage.ts';
 
 const directories: string[] = [];
 
@@ -192,4 +192,23 @@ describe('A host that is stopped', () => {
     await stage.host.stop(0);
     expect((await frame).returned).toEqual([0, 1]);
   });
+});
+
+it('gives back what is submitted to a process that is dead, before anybody knows of its death: nothing of it was started', async () => {
+  const s = new Stage(1).plugin('quick', 'export const handle = () => ({});');
+  await s.run('quick');
+  const { pid } = (await s.heard('log', /the plugin host is up/)).fields as { pid: number };
+  process.kill(pid, 'SIGKILL');
+  // Until the last of its threads is gone, and its files with it; nothing comes to this thread meanwhile.
+  while (readdirSync(`/proc/${pid}/task`).length > 1 || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1')));
+  const ends: Promise<FrameEnd>[] = [];
+  while (!s.told.some(({ kind }) => kind === 'lost')) {
+    ends.push(s.frame('quick'));
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  const unstarted = { outcomes: [], returned: [0], lost: null };
+  const sentToTheDead = (await Promise.all(ends)).filter(({ outcomes }) => outcomes.length === 0);
+  expect(sentToTheDead.length).toBeGreaterThan(0);
+  expect(sentToTheDead).toEqual(sentToTheDead.map(() => unstarted));
+  expect(await s.run('quick')).toMatchObject({ verdict: 'ok' });
 });
