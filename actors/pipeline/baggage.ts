@@ -5,7 +5,13 @@ import { comparePaths } from './arrivals.ts';
 import type { Data } from './lookup.ts';
 
 /** A run's baggage may take so much, packed: it lies in every group of jobs. */
-export const contextBytesMax = 2 ** 20;
+const contextBytesMax = 2 ** 20;
+
+/** Why a run fails whose step would carry this context, packed; null: it may. */
+export function contextFault(stepId: string, context: Uint8Array): string | null {
+  if (context.length <= contextBytesMax) return null;
+  return `step "${stepId}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`;
+}
 
 type Open = { [key: string]: Json };
 

@@ -1,4 +1,5 @@
 // Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
+import { contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
 import type { Desk, Stand } from './desk.ts';
@@ -75,7 +76,7 @@ export class Expansion {
       const first = fan.index;
       this.#children.make(run, step, standOf(plan, first, plan.context), takePayloads(fan, plan, count), plan.missing);
     }
-    if (fan.index < fan.count) return;
+    if (run.failure !== null || fan.index < fan.count) return;
     this.#desk.dropFan(run, fan);
     endChains(this.#desk, run, scope, 1);
   }
@@ -93,6 +94,11 @@ export class Expansion {
     };
     for (let k = 0; k < count; k++) {
       const single = takeSingle(fan, plan);
+      const fault = contextFault(step.id, single.context);
+      if (fault !== null) {
+        this.#desk.fail(run, fault);
+        return;
+      }
       if (single.missing !== missing || single.context !== context) send();
       ({ missing, context } = single);
       payloads.push(single.payload);

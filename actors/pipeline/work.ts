@@ -2,7 +2,7 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import { pack } from '../../runtime/packing.ts';
 import { listCount, overlayMap, spanAt } from '../../runtime/splice.ts';
-import { addBaggage, contextBytesMax } from './baggage.ts';
+import { addBaggage, contextFault } from './baggage.ts';
 import { type Chain, carrying, dataOf, Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { Node, WorkStep } from './compile.ts';
@@ -29,8 +29,9 @@ export class Work {
 
   enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, chain: Chain): void {
     const context = contextAt(step, chain);
-    if (context.bytes.length > contextBytesMax) {
-      this.#desk.fail(run, `step "${step.id}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`);
+    const fault = contextFault(step.id, context.bytes);
+    if (fault !== null) {
+      this.#desk.fail(run, fault);
       return;
     }
     const next = context === chain.context ? chain : carrying(chain, context);

@@ -36,6 +36,17 @@ describe('a foreach', () => {
     expect(s.of('text').map(contextOf)).toEqual([{ pkg: 'a' }, { pkg: 'b' }, {}, { pkg: 'c' }]);
   });
 
+  it('fails the run where the baggage of an element is too much', () => {
+    const big = { n: 'x'.repeat(2 ** 20) };
+    const steps = [{ id: 'a', uses: 'echo', foreach: 'payload.list', baggage: { n: 'payload.item.n' } }];
+    for (const list of [[big], [{ n: 'a' }, big, { n: 'b' }]]) {
+      const s = stage([...steps, { uses: 'sink', join: 'all' }]);
+      const run = s.run('p', { list });
+      expect([run.status, errorOf(run)]).toEqual(['failed', 'step "a": more than 1 MiB of baggage']);
+      expect([s.of('sink'), s.leftovers()]).toEqual([[], 0]);
+    }
+  });
+
   it('lets `with` name item or index itself', () => {
     const s = stage([{ uses: 'echo', foreach: 'payload.list', with: { item: 'x' } }]);
     expect(resultOf(s.run('p', { list: [5] }))).toEqual({ item: 'x', index: 0 });
