@@ -5,7 +5,7 @@ import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { JobGroup, RunPosition } from './record.ts';
 
-/** A block is closed when it holds so many jobs, or so many bytes of payload. */
+/** A block is closed when it holds so many jobs, or so many bytes of payloads and of its groups' contexts. */
 export const blockJobsMax = 1024;
 export const blockBytesMax = 2 ** 20;
 
@@ -33,7 +33,8 @@ export class BlockBuilder implements Block {
   readonly starts: number[] = [];
   readonly groups: JobGroup[] = [];
   readonly payloads: Uint8Array[] = [];
-  bytes = 0;
+  payloadBytes = 0;
+  contextBytes = 0;
   readonly key: BlockKey;
   readonly plugin: string;
   readonly command: string;
@@ -50,6 +51,10 @@ export class BlockBuilder implements Block {
     return this.payloads.length;
   }
 
+  get bytes(): number {
+    return this.payloadBytes + this.contextBytes;
+  }
+
   get full(): boolean {
     return this.payloads.length >= blockJobsMax || this.bytes >= blockBytesMax;
   }
@@ -59,9 +64,10 @@ export class BlockBuilder implements Block {
     if (!alike) {
       this.starts.push(this.payloads.length);
       this.groups.push(group);
+      this.contextBytes += group.context.length;
     }
     this.payloads.push(payload);
-    this.bytes += payload.length;
+    this.payloadBytes += payload.length;
     return jobId(this.key, this.payloads.length - 1);
   }
 
@@ -75,7 +81,7 @@ export class BlockBuilder implements Block {
 
   /** All payloads lie side by side; `ends` has four bytes for the end of each. */
   encode(): Uint8Array {
-    const all = Buffer.allocUnsafe(this.bytes);
+    const all = Buffer.allocUnsafe(this.payloadBytes);
     const ends = Buffer.allocUnsafe(this.payloads.length * 4);
     let at = 0;
     for (let index = 0; index < this.payloads.length; index++) {

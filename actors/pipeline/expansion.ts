@@ -11,6 +11,8 @@ import type { Run } from './run.ts';
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
+/** No more children in a turn once they take so much: each has its own copy of what `with` and `baggage` give. */
+export const childBytesPerTurnMax = 16 * 2 ** 20;
 export const unsettledMax = 16_384;
 /** Lists that are kept in memory; those over it are read again when their turn comes. */
 const listBytesMax = 64 * 2 ** 20;
@@ -19,6 +21,7 @@ export class Expansion {
   readonly #desk: Desk;
   readonly #children: Children;
   #madeInTurn = 0;
+  #bytesInTurn = 0;
 
   constructor(desk: Desk, children: Children) {
     this.#desk = desk;
@@ -28,11 +31,16 @@ export class Expansion {
   /** A new turn: there is room again. */
   renew(): void {
     this.#madeInTurn = 0;
+    this.#bytesInTurn = 0;
+  }
+
+  get #isFull(): boolean {
+    return this.#madeInTurn >= childrenPerTurnMax || this.#bytesInTurn >= childBytesPerTurnMax;
   }
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#desk.expandable.size > 0 && this.#madeInTurn >= childrenPerTurnMax;
+    return this.#desk.expandable.size > 0 && this.#isFull;
   }
 
   /** A new fan-out of the run; its first elements are taken at the end of the turn. */
@@ -51,7 +59,7 @@ export class Expansion {
   step(): boolean {
     let did = false;
     for (const run of this.#desk.expandable) {
-      if (this.#madeInTurn >= childrenPerTurnMax) break;
+      if (this.#isFull) break;
       did = true;
       // To the end of the line: the others come first.
       this.#desk.expandable.delete(run);
@@ -67,22 +75,25 @@ export class Expansion {
     const plan = this.#planOf(run, fan);
     const scope = run.scopes.get(plan.scope)!;
     const step = stepOf(run, plan.node);
-    const count = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
-    this.#madeInTurn += count;
+    const countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
     this.#desk.touch(run, scope);
-    scope.live += count;
-    if (plan.each) this.#makeSingles(run, step, fan, plan, count);
+    const first = fan.index;
+    if (plan.each) this.#makeSingles(run, step, fan, plan, countMax);
     else {
-      const first = fan.index;
-      this.#children.make(run, step, standOf(plan, first, plan.context), takePayloads(fan, plan, count), plan.missing);
+      const roomFor = Math.ceil((childBytesPerTurnMax - this.#bytesInTurn) / Math.max(1, plan.added.length));
+      const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor));
+      this.#bytesInTurn += plan.added.length * payloads.length;
+      this.#children.make(run, step, standOf(plan, first, plan.context), payloads, plan.missing);
     }
+    this.#madeInTurn += fan.index - first;
+    scope.live += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
     this.#desk.dropFan(run, fan);
     endChains(this.#desk, run, scope, 1);
   }
 
   /** Where payload or context differ in more than the element: alike neighbours still go together. */
-  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, count: number): void {
+  #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number): void {
     let first = fan.index;
     let missing: string | null = null;
     let context = plan.context;
@@ -92,13 +103,15 @@ export class Expansion {
       first += payloads.length;
       payloads = [];
     };
-    for (let k = 0; k < count; k++) {
+    for (let k = 0; k < countMax && this.#bytesInTurn < childBytesPerTurnMax; k++) {
       const single = takeSingle(fan, plan);
       const fault = contextFault(step.id, single.context);
       if (fault !== null) {
         this.#desk.fail(run, fault);
         return;
       }
+      this.#bytesInTurn += single.payload.length;
+      if (single.context !== context) this.#bytesInTurn += single.context.length;
       if (single.missing !== missing || single.context !== context) send();
       ({ missing, context } = single);
       payloads.push(single.payload);

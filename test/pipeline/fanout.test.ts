@@ -1,7 +1,8 @@
 // Fan-outs: one job per element, expanded a part at a time.
 import { describe, expect, it } from 'vitest';
+import { childBytesPerTurnMax } from '../../actors/pipeline/expansion.ts';
 import { payloads, plugins, stage } from './cast.ts';
-import { contextOf, errorOf, resultOf, Stage } from './stage.ts';
+import { contextOf, errorOf, type Job, resultOf, Stage } from './stage.ts';
 
 describe('a foreach', () => {
   it('makes one job per element, with item, index and what `with` names', () => {
@@ -114,6 +115,40 @@ describe('a foreach', () => {
     expect(Math.max(...s.messages.map(message => (message.kind === 'create' ? message.payloads.length : 0)))).toBe(
       1024,
     );
+    expect(s.leftovers()).toBe(0);
+  });
+});
+
+describe('what the children of a fan-out take', () => {
+  const big = 'x'.repeat(900_000);
+  const list = Array.from({ length: 40 }, (_, n) => n);
+  const bytesOf = ({ payload, group }: Job) => payload.length + group.context.length;
+  const rows: [string, unknown[]][] = [
+    ['`with`', [{ uses: 'echo', foreach: 'payload.list', with: { big: '{payload.big}' } }]],
+    [
+      '`with` of each',
+      [{ uses: 'echo', foreach: 'payload.list', with: { big: '{payload.big}', n: '{payload.index}' } }],
+    ],
+    [
+      'baggage',
+      [
+        { uses: 'echo', baggage: { big: 'payload.big' } },
+        { uses: 'odd', foreach: 'payload.list', baggage: { n: 'payload.index' } },
+      ],
+    ],
+  ];
+
+  it.each(rows)('is bounded in a turn: %s', (_, steps) => {
+    const s = stage(steps);
+    s.start('p', { list, big });
+    const [plugin, before] = steps.length === 1 ? ['echo', 0] : ['odd', 1];
+    if (before === 1) s.work(1);
+    const made = s.of(plugin);
+    expect(made.length).toBeLessThan(list.length);
+    expect(made.reduce((sum, job) => sum + bytesOf(job), 0)).toBeLessThan(childBytesPerTurnMax + 2 ** 20);
+    while (s.of(plugin).length < list.length) s.turn();
+    expect(new Set(s.of(plugin).map(({ createdAt }) => createdAt)).size).toBe(3);
+    s.finish();
     expect(s.leftovers()).toBe(0);
   });
 });
