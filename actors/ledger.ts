@@ -70,6 +70,8 @@ function run({ config: first, gauges: shared }: LedgerData): void {
   let condition: 'up' | 'resting' | 'leaving' = 'resting';
   /** Who asked for the stop; from then on no life begins. */
   let stopper: ReplyTo | null = null;
+  /** What the actors take the disk to have; a new life takes it to have room. */
+  let hadRoom = true;
 
   const link: Link = openLink({
     thread: 'ledger',
@@ -162,6 +164,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
 
   function begin(): void {
     condition = 'up';
+    hadRoom = true;
     const current = ++life;
     const tell = (actor: string, message: object): void => {
       if (current === life) loop.deliver(actor, message);
@@ -245,7 +248,6 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     return host;
   }
 
-  let hadRoom = true;
   setInterval(() => {
     const hasRoom = diskHasRoom();
     if (condition === 'resting' && stopper === null && hasRoom) begin();
