@@ -61,6 +61,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
   const gauges = new Gauges(shared);
   const clock = systemClock();
   const tooManyDeaths = deathCounter(intensity);
+  /** Those that have not ended: of the slots, and quarantines that are being closed. */
   const hosts = new Set<PluginHost>();
   let config = first;
   let alarm: NodeJS.Timeout | undefined;
@@ -142,7 +143,6 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     };
     loop.setActors({ job: refuser, pipeline: refuser, vault: refuser });
     void Promise.all([...hosts].map(host => host.stop(0))).then(() => {
-      hosts.clear();
       condition = 'resting';
       if (stopper === null) {
         if (diskHasRoom()) begin();
@@ -245,6 +245,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       },
     });
     hosts.add(host);
+    void host.over.then(() => hosts.delete(host));
     return host;
   }
 

@@ -28,14 +28,17 @@ type Configuration = {
 
 type Submitted = { readonly frame: TaskFrame; readonly message: Buffer };
 
-export function startHost(options: HostOptions): PluginHost {
+/** `over` resolves when it was stopped, by whomever, and no process of it is left. */
+export type StartedHost = PluginHost & { readonly over: Promise<void> };
+
+export function startHost(options: HostOptions): StartedHost {
   return new Host(options);
 }
 
-class Host implements PluginHost {
+class Host implements StartedHost {
+  readonly over: Promise<void>;
   readonly #options: HostOptions;
   readonly #marks: Marks;
-  readonly #over: Promise<void>;
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
@@ -47,7 +50,7 @@ class Host implements PluginHost {
     this.#options = options;
     this.#marks = new Marks(options.runDirectory, options.name);
     this.#marks.claim();
-    this.#over = this.#supervise().finally(() => this.#marks.release());
+    this.over = this.#supervise().finally(() => this.#marks.release());
   }
 
   configure(generation: number, plugins: readonly HostedPlugin[]): void {
@@ -79,13 +82,13 @@ class Host implements PluginHost {
   }
 
   async stop(graceMs: number): Promise<void> {
-    if (this.#stopping.signal.aborted) return this.#over;
+    if (this.#stopping.signal.aborted) return this.over;
     this.#stopping.abort();
     for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
     const running = this.#process;
     running?.send(encodeMessage('stop', pack({ graceMs } satisfies Stop)));
     const late = setTimeout(() => running?.kill(), graceMs + stopMarginMs);
-    await this.#over;
+    await this.over;
     clearTimeout(late);
   }
 
