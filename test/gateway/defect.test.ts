@@ -1,4 +1,5 @@
 // A turn of the ledger that fails: nothing of it left, the actors are made anew, and everybody hears how it went on.
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { startGateway } from './gateway.ts';
 import { worker } from './sources.ts';
@@ -32,7 +33,10 @@ test('a turn that fails during the grace of a stop does not hold it up, and noth
   const steps = [{ uses: 'worker', foreach: 'payload.list', with: { gate: '{payload.item.gate}' } }];
   const gateway = await startGateway(
     {
-      plugins: { worker },
+      plugins: {
+        worker,
+        program: { code: '#!/bin/sh\n', entrypoint: 'run.sh', runtime: 'process', commands: { handle: {} } },
+      },
       instances: { worker: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
       pipelines: [{ name: 'gathering', on: 'gathering', steps }],
     },
@@ -50,15 +54,13 @@ test('a turn that fails during the grace of a stop does not hold it up, and noth
   });
   await gateway.start();
   await gateway.noted('start', 3);
+  const failing = await gateway.submit('program/handle');
+  await until('the program has ended', async () => (await gateway.job(failing)).last_error);
+  const idle = gateway.log.find(({ msg, host }) => msg === 'the plugin host is up' && host === 'programs-1')!;
   const ended = gateway.term();
-  await until('new work is refused', () =>
-    gateway.call('POST', '/plugin/worker/handle').then(
-      ({ status }) => status === 503,
-      () => true,
-    ),
-  );
+  await until('an idle host has been stopped', () => !existsSync(`/proc/${idle['pid']}/exe`));
   gateway.open('last');
   expect(await ended).toEqual({ status: 0, signal: null });
-  expect(gateway.log.filter(({ msg }) => msg === 'a turn failed')).toHaveLength(1);
+  await until('the failure is logged', () => gateway.log.find(({ msg }) => msg === 'a turn failed'));
   expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(3);
 });
