@@ -11,9 +11,9 @@ import { seededRandom } from './random.ts';
 
 const cycles = 50;
 const clientCount = 6;
-const acceptedPerCycle = 30;
+const acceptedPerCycle = 16;
 /** Bytes of the journal, some hundred a job. */
-const writtenMax = 6_000;
+const writtenMax = 3_000;
 const readersMax = 8;
 
 test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 600_000 }, async () => {
