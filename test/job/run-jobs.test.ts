@@ -13,7 +13,7 @@ import { config } from './simulator.ts';
 
 type Move =
   /** `over`: it ends in the turn that it begins in. */
-  | { readonly begin: string; readonly parent?: JobId; readonly over?: boolean }
+  | { readonly begin: string; readonly by?: string; readonly parent?: JobId; readonly over?: boolean }
   | { readonly end: JobId; readonly of: string };
 
 let store: Store;
@@ -44,7 +44,7 @@ function start(): void {
     alarm: () => {},
     startHost: () => ({ configure() {}, submit() {}, stop: async () => {} }),
   });
-  const group = { submittedBy: 'api', depth: 0, event: null, context: pack({}), pipeline: null, stepId: null };
+  const group = { depth: 0, event: null, context: pack({}), pipeline: null, stepId: null };
   loop.setActors({
     job,
     pipeline: {
@@ -62,7 +62,10 @@ function start(): void {
           const id = job.runIds.next(turn, move.begin, pack({}), parent === null);
           ids.push(id);
           const create = { kind: 'create_run', id, pipeline: move.begin, payload: pack({}) };
-          turn.tell('job', { ...create, group: { ...group, parent, root: parent, run: null, hooked: false } });
+          turn.tell('job', {
+            ...create,
+            group: { ...group, parent, root: parent, submittedBy: move.by ?? 'api', run: null, hooked: false },
+          });
           if (move.over) end(id, move.begin);
         }
       },
@@ -91,6 +94,12 @@ test('runs of one pipeline that begin in a turn share a block', () => {
   expect(new Set(begun.map(formatId)).size).toBe(4);
   expect(blocks([...begun, ...turn({ begin: 'a' })])).toHaveLength(3);
   expect(begun.map(statusOf)).toEqual(Array(4).fill('running'));
+});
+
+test('in it, each keeps who submitted it', () => {
+  const begun = turn({ begin: 'a', by: 'api:x' }, { begin: 'a', by: 'api:y' }, { begin: 'a', by: 'api:y' });
+  expect(blocks(begun)).toHaveLength(1);
+  expect(begun.map(id => findJob(store, id)!.submittedBy)).toEqual(['api:x', 'api:y', 'api:y']);
 });
 
 test('so many at most', () => {
