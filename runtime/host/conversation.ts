@@ -73,9 +73,8 @@ export class Conversation implements Asker {
 
   /** The first that waits was being answered and bears it; those behind it are taken for not begun. */
   onFailure({ reason, verdict, permanent }: Failure): void {
-    void this.#fail(
-      settleFailure(reason, permanent, { stderr: this.#process!.takeStderr() }, verdict, this.#process!.mask),
-    );
+    const { mask } = this.#process!;
+    void this.#fail(settleFailure(reason, permanent, { stderr: this.#process!.restOfStderr() }, verdict, mask));
   }
 
   async #fail(settled: Settled): Promise<void> {

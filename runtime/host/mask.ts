@@ -16,6 +16,8 @@ export class Mask {
   /** Longest first. */
   readonly #forms: readonly Form[];
   readonly #numbers: ReadonlyMap<string, string>;
+  /** The forms as they stand in a stream, made when one is cut. */
+  #streamed: readonly Buffer[] | null = null;
   /** No form takes more bytes. */
   readonly bytesMax: number;
 
@@ -62,6 +64,21 @@ export class Mask {
     return masked + text.slice(end);
   }
 
+  /** Where a stream that goes on may be cut: behind it stands whatever may be the beginning of a value, and no value lies across it. */
+  cutOf(bytes: Buffer): number {
+    this.#streamed ??= this.#forms.map(({ text }) => Buffer.from(text));
+    let cut = bytes.length;
+    for (const form of this.#streamed) cut = Math.min(cut, openingOf(form, bytes));
+    for (let before = bytes.length; cut < before; ) {
+      before = cut;
+      for (const form of this.#streamed) {
+        const at = bytes.indexOf(form, Math.max(0, cut - form.length + 1));
+        if (at >= 0 && at < cut) cut = at;
+      }
+    }
+    return cut;
+  }
+
   /** A plain value, with its keys; a number that is a secret as a whole becomes a text. */
   value(plain: unknown): unknown {
     switch (typeof plain) {
@@ -77,6 +94,17 @@ export class Mask {
         return plain;
     }
   }
+}
+
+/** Where the form begins that the bytes break off in; their length when they do not. */
+function openingOf(form: Buffer, bytes: Buffer): number {
+  let at = Math.max(0, bytes.length - form.length + 1);
+  for (; at < bytes.length; at++) {
+    at = bytes.indexOf(form[0]!, at);
+    if (at < 0) break;
+    if (bytes.compare(form, 0, bytes.length - at, at) === 0) return at;
+  }
+  return bytes.length;
 }
 
 function firstOf(hits: readonly Hit[]): Hit | undefined {

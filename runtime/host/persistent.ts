@@ -30,7 +30,7 @@ export class PersistentProcess {
   readonly #program: Program;
   readonly #lines = new LineReader(stdoutBytesMax);
   readonly #secrets = new LearnedMask();
-  #stderr = new Tail();
+  readonly #stderr = new Tail();
   /** Id on the wire -> task, of what is not answered yet. */
   readonly #asked = new Map<number, number>();
   #ids = 0;
@@ -86,9 +86,12 @@ export class PersistentProcess {
 
   /** What came on stderr since it was last asked for. */
   takeStderr(): string {
-    const text = this.#stderr.text();
-    if (text !== '') this.#stderr = new Tail(this.mask);
-    return text;
+    return this.#stderr.take();
+  }
+
+  /** What is left of it, when the process is gone. */
+  restOfStderr(): string {
+    return this.#stderr.text();
   }
 
   /** Lets it go: nothing more is asked. */

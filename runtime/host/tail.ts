@@ -28,9 +28,28 @@ export class Tail {
     if (this.#bytes > 2 * (tailBytesMax + this.#marginBytes)) this.#trim();
   }
 
+  /** What has come since it was last taken, but for what may be the beginning of a secret: that comes with what follows it. */
+  take(): string {
+    this.#trim();
+    const joined = Buffer.concat(this.#chunks);
+    const end = this.#mask === null ? joined.length : this.#mask.cutOf(joined);
+    // All of it is open yet, with what a cut has left of a secret.
+    if (this.#cut > 0 && end < this.#marginBytes) return '';
+    const text = this.#show(joined.subarray(0, end));
+    this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];
+    this.#bytes = joined.length - end;
+    this.#cut = 0;
+    return text;
+  }
+
+  /** All of it: nothing follows. */
   text(): string {
     this.#trim();
-    const whole = this.#mask === null ? this.#joined() : Buffer.from(this.#mask.text(this.#joined().toString()));
+    return this.#show(Buffer.concat(this.#chunks));
+  }
+
+  #show(bytes: Buffer): string {
+    const whole = this.#mask === null ? bytes : Buffer.from(this.#mask.text(bytes.toString()));
     // What a cut has left of a secret stands at the very beginning.
     const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
     const text = kept.subarray(-tailBytesMax).toString();
@@ -38,14 +57,10 @@ export class Tail {
     return cut === 0 ? text : `[${cut} bytes were cut]\n${text}`;
   }
 
-  #joined(): Buffer {
-    return Buffer.concat(this.#chunks);
-  }
-
   #trim(): void {
     const over = this.#bytes - tailBytesMax - this.#marginBytes;
     if (over <= 0) return;
-    this.#chunks = [Buffer.from(this.#joined().subarray(over))];
+    this.#chunks = [Buffer.from(Buffer.concat(this.#chunks).subarray(over))];
     this.#bytes -= over;
     this.#cut += over;
   }

@@ -172,6 +172,21 @@ describe('A persistent process plugin', () => {
     expect(said).toBe('behind [SECRET:key]\n');
   });
 
+  it('has a secret masked that it says half before an answer and half behind it', async () => {
+    const says = `*first*) printf 'it is s3c' >&2; ${ok} ;; *second*) echo 'ret!' >&2; ${ok} ;; *) ${ok} ;;`;
+    const stage = new Stage(1).plugin('p', sh(says), one);
+    let said = '';
+    const ask = async (payload: string) => {
+      said += (await stage.run('p', { payload, secrets: { key: 's3cret' } })).stderr ?? '';
+    };
+    // What it says comes by another pipe than answers: with its own, or one soon after it.
+    await ask('first');
+    for (let more = 0; more < 20 && !said.includes('it is'); more++) await ask('nothing');
+    await ask('second');
+    for (let more = 0; more < 20 && !said.includes('!'); more++) await ask('nothing');
+    expect(said).toBe('it is [SECRET:key]!\n');
+  });
+
   it('is started anew with another configuration', async () => {
     const stage = new Stage(1).plugin('p', sh(`*) ${ok} ;;`), many);
     const { result } = await stage.run('p');
