@@ -17,28 +17,30 @@ export function bashScript(places: readonly Place[]): string {
   const pathPlaces = places.filter(({ takesPath }) => takesPath).map(({ path }) => path);
   return `# bash completion for headgate: source it, or put it where bash-completion looks.
 _headgate() {
-  local line="\${COMP_LINE:0:COMP_POINT}" at='' expects='' found='' cur='' kept word
-  local -a words=()
+  local at='' expects='' found='' cur='' over='' kept word after="\${COMP_LINE:COMP_POINT}"
   COMPREPLY=()
-  # By spaces: bash's own words end at each colon.
-  read -ra words <<< "$line"
-  if [[ $line != *[[:space:]] ]]; then
-    cur="\${words[\${#words[@]} - 1]}"
-    unset "words[\${#words[@]} - 1]"
-  fi
-  for word in "\${words[@]:1}"; do
-    if [[ -n $expects ]]; then expects=''; continue; fi
-    case "$at $word" in
-      ${pattern(commandPaths(places))}) at="\${at:+$at }$word" ;;
-      ${pattern(valued)}) expects="$word" ;;
-    esac
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD}"; do
+    # bash ends a word at each colon and equals sign: only the latter parts an option from its value.
+    if [[ $word == :* || $cur == *: ]]; then cur+="$word"; continue; fi
+    if [[ -n $expects ]]; then
+      if [[ $cur != = ]]; then expects=''; fi
+    else
+      case "$at $cur" in
+        ${pattern(commandPaths(places))}) at="\${at:+$at }$cur" ;;
+        ${pattern(valued)}) expects="$cur" ;;
+        *' --') over=1 ;;
+      esac
+    fi
+    cur="$word"
   done
+  if [[ $cur == = ]]; then cur=''; fi
+  cur="\${cur%"\${after%%[[:space:]]*}"}"
   if [[ -n $expects ]]; then
     case "$at $expects" in
 ${choices.join('\n')}
       ${pattern(optionsWith(places, 'path'))}) compopt -o default 2>/dev/null ;;
     esac
-  elif [[ $cur == -* ]]; then
+  elif [[ -z $over && $cur == -* ]]; then
     case "$at" in
 ${options.join('\n')}
     esac

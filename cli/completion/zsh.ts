@@ -16,7 +16,7 @@ export function zshScript(places: readonly Place[]): string {
   return `#compdef headgate
 # zsh completion for headgate: source it after compinit, or put it into a directory of $fpath as _headgate.
 _headgate() {
-  local at='' expects='' word
+  local at='' expects='' over='' word
   local -i i
   local -a found
   for (( i = 2; i < CURRENT; i++ )); do
@@ -25,14 +25,19 @@ _headgate() {
     case "$at $word" in
       ${pattern(commandPaths(places))} at="\${at:+$at }$word" ;;
       ${pattern(valued)} expects=$word ;;
+      *' --') over=1 ;;
     esac
   done
+  if [[ -z $expects$over && $PREFIX == --*=* ]]; then
+    expects=\${PREFIX%%=*}
+    compset -P 1 '*='
+  fi
   if [[ -n $expects ]]; then
     case "$at $expects" in
 ${choices.join('\n')}
       ${pattern(optionsWith(places, 'path'))} _files ;;
     esac
-  elif [[ \${words[CURRENT]} == -* ]]; then
+  elif [[ -z $over && \${words[CURRENT]} == -* ]]; then
     case "$at" in
 ${options.join('\n')}
     esac

@@ -20,28 +20,32 @@ const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate completion z', 'zsh'],
   ['headgate version --', '--json --help'],
   ['headgate job list --limit ', ''],
+  ['headgate job list --status=d', 'dead'],
+  ['headgate job list --status=dead --lim', '--limit'],
+  ['headgate start --config "my dir" --gr', '--grace'],
+  ['headgate events --url http://localhost:80 --js', '--json'],
+  ['headgate job logs -- --', ''],
 ];
 
 test.skipIf(!isInstalled('bash'))('bash completes commands, options and their values', async () => {
-  const ask = (typed: string) => `COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate; echo "\${COMPREPLY[*]}"`;
-  const script = await scriptFor('bash');
   expect(
     runShell(
       ['bash', '--norc', '-eu'],
-      script,
-      cases.map(([typed]) => ask(typed)),
+      await scriptFor('bash'),
+      cases.map(([typed]) => askBash(typed)),
     ),
   ).toEqual(cases.map(([, offered]) => offered));
 });
 
 test.skipIf(!isInstalled('bash'))('bash completes behind a colon, where it ends a word itself', async () => {
-  const typed = 'headgate token new ci --scope jobs:r';
-  const ask = `COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate; echo "\${COMPREPLY[*]}"`;
-  expect(runShell(['bash', '--norc'], await scriptFor('bash'), [ask])).toEqual(['ro rw result:ro']);
+  const questions = ['headgate token new ci --scope jobs:r', 'headgate token new ci --scope=jobs:r'].map(askBash);
+  const offered = 'ro rw result:ro';
+  expect(runShell(['bash', '--norc'], await scriptFor('bash'), questions)).toEqual([offered, offered]);
 });
 
 test.skipIf(!isInstalled('fish'))('fish completes commands, options and their values', async () => {
-  const ask = (typed: string) => `complete -C '${typed}' | cut -f1 | sort | string join ' '`;
+  const ask = (typed: string) =>
+    `echo (complete -C '${typed}' | cut -f1 | string replace -r '^--.*=' '' | sort | string join ' ')`;
   const sorted = cases.map(([, offered]) => offered.split(' ').sort().join(' '));
   expect(
     runShell(
@@ -52,13 +56,32 @@ test.skipIf(!isInstalled('fish'))('fish completes commands, options and their va
   ).toEqual(sorted);
 });
 
-test.skipIf(!isInstalled('zsh'))('zsh reads its script, and has the function', async () => {
-  const script = `autoload -Uz compinit && compinit -u -d /dev/null\n${await scriptFor('zsh')}`;
-  expect(runShell(['zsh', '-f'], script, ['whence -w _headgate', 'echo $_comps[headgate]'])).toEqual([
-    '_headgate: function',
-    '_headgate',
-  ]);
+test.skipIf(!isInstalled('zsh'))('zsh completes commands, options and their values', async () => {
+  const ask = (typed: string) =>
+    `words=(\${(z):-'${typed}'}${typed.endsWith(' ') ? " ''" : ''}); CURRENT=$#words; PREFIX=$words[-1]; _headgate; echo`;
+  expect(
+    runShell(
+      ['zsh', '-f'],
+      `${zshSystem}\n${await scriptFor('zsh')}`,
+      cases.map(([typed]) => ask(typed)),
+    ),
+  ).toEqual(cases.map(([, offered]) => offered));
 });
+
+/** zsh's completion system as far as the script uses it: what is offered is printed. */
+const zshSystem = `
+compdef() { true }
+compset() { PREFIX=\${PREFIX#*=} }
+compadd() { shift; echo -n \${(M)@:#$PREFIX*} }
+_describe() { shift $(( $# - 1 )); compadd -- \${\${(P)1}%%:*} }
+`;
+
+/** With the words that bash makes of what is typed: it ends them at colons and equals signs, too. */
+function askBash(typed: string): string {
+  const words = typed.match(/(?:"[^"]*"|[^\s:=])+|[:=]+|\s$/g)!.map(word => `'${word.trim()}'`);
+  const set = `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}`;
+  return `${set}; COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate; echo "\${COMPREPLY[*]}"`;
+}
 
 test.each(['bash', 'zsh', 'fish'])('the script for %s knows every command and option', async shell => {
   const { status, json } = await headgate(['completion', shell, '--json']);
