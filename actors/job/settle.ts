@@ -1,5 +1,5 @@
 // What follows from the end of one task: its job ends, with the plugin's state changed, or waits for its next attempt.
-import { bodyPart, encodeBody, hasPart } from '../../runtime/host/outcome.ts';
+import { bodyPart, failedBody, hasPart } from '../../runtime/host/outcome.ts';
 import type { Outcome } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Desk } from './desk.ts';
@@ -22,7 +22,7 @@ export function settleTask(desk: Desk, turn: Turn, slot: SlotName, frame: JobFra
       if (refusal) {
         verdict = 'error';
         permanent = true;
-        body = encodeBody({ error: Buffer.from(refusal) });
+        body = failedBody(body, refusal);
       }
     }
     if (verdict === 'ok') {

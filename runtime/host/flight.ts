@@ -38,7 +38,7 @@ export class Flight {
     this.frame = new Frame(Buffer.from(bytes));
     this.plugin = plugin;
     this.mask = Mask.of(this.frame.secrets);
-    this.state = new FrameState(this.frame.state, this.mask, plugin.commands[this.frame.command]?.replacesState);
+    this.state = new FrameState(this.frame.state, plugin.commands[this.frame.command]?.replacesState);
     this.#reports = reports;
     this.#end = this.frame.head.count;
   }

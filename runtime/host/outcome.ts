@@ -107,3 +107,8 @@ export function decodeBody(body: Body): Parts {
   }
   return found;
 }
+
+/** Of an attempt that had ended well and fails all the same: it keeps what it said, but for its state updates. */
+export function failedBody(body: Body, reason: string): Body {
+  return encodeBody({ ...decodeBody(body), state_updates: undefined, error: Buffer.from(reason) });
+}

@@ -1,8 +1,8 @@
 // The plugin state that the tasks of a frame see: that of the dispatch, and the updates of the tasks before.
 import { type Json, pack, packedEmpty } from '../packing.ts';
-import type { Mask } from './mask.ts';
+import { failedBody } from './outcome.ts';
 import { unpackObject } from './request.ts';
-import { type Aside, type Settled, settleFailure } from './response.ts';
+import type { Settled } from './response.ts';
 
 /** Of one plugin instance, packed. */
 export const stateBytesMax = 2 ** 20;
@@ -10,12 +10,10 @@ export const stateBytesMax = 2 ** 20;
 export class FrameState {
   readonly #replaces: boolean;
   #packed: Uint8Array;
-  readonly #mask: Mask | null;
 
-  /** `mask`: of what is said of a task besides. `replaces`: updates take the place of the whole state, instead of being laid over it. */
-  constructor(packed: Uint8Array, mask: Mask | null, replaces = false) {
+  /** `replaces`: updates take the place of the whole state, instead of being laid over it. */
+  constructor(packed: Uint8Array, replaces = false) {
     this.#packed = packed;
-    this.#mask = mask;
     this.#replaces = replaces;
   }
 
@@ -29,17 +27,12 @@ export class FrameState {
   }
 
   /** Takes over the updates of a task that ended `ok`; one that would grow the state too much fails instead. */
-  settle(settled: Settled, aside?: Aside): Settled {
+  settle(settled: Settled): Settled {
     if (settled.stateUpdates === null) return settled;
     const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });
     if (packed.length > stateBytesMax) {
-      return settleFailure(
-        `the state would have ${packed.length} bytes; at most ${stateBytesMax} are kept`,
-        true,
-        aside,
-        'error',
-        this.#mask,
-      );
+      const reason = `the state would have ${packed.length} bytes; at most ${stateBytesMax} are kept`;
+      return { verdict: 'error', permanent: true, body: failedBody(settled.body, reason), stateUpdates: null };
     }
     this.#packed = packed;
     return settled;

@@ -60,7 +60,7 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
     refused = settleThrown(error);
   }
   const mask = Mask.of(frame.secrets);
-  const state = new FrameState(frame.state, mask);
+  const state = new FrameState(frame.state);
   const { deadlineMs } = frame.head;
   const drift = Date.now() - performance.now() - epochMs;
   if (Math.abs(drift) > 2) epochMs += drift;
@@ -89,7 +89,7 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
         if (endedMs - startedMs > deadlineMs) {
           settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
         } else if (settled.stateUpdates !== null) {
-          settled = state.settle(settled, kit.close() ?? undefined);
+          settled = state.settle(settled);
         }
       }
     }

@@ -78,7 +78,7 @@ test('the tasks of a frame see a state that was replaced, and one that was laid 
     [true, { b: 2 }],
     [false, { a: 1, b: 2 }],
   ] as const) {
-    const state = new FrameState(pack({ a: 1 }), null, replaces);
+    const state = new FrameState(pack({ a: 1 }), replaces);
     state.settle(settleAnswer({ status: 'ok', state_updates: { b: 2 } }, true));
     expect(state.fresh()).toEqual(seen);
   }

@@ -1,7 +1,16 @@
 // What an attempt left behind, as bytes.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bodyPart, decodeBody, encodeBody, hasPart, isTelling, type Part, parts } from '../../runtime/host/outcome.ts';
+import {
+  bodyPart,
+  decodeBody,
+  encodeBody,
+  failedBody,
+  hasPart,
+  isTelling,
+  type Part,
+  parts,
+} from '../../runtime/host/outcome.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 
 const bytes = fc.uint8Array({ maxLength: 80 }).map(part => Buffer.from(part));
@@ -22,6 +31,12 @@ it('gives back every part that was put in, and no other', () => {
       expect(Object.fromEntries(decoded)).toEqual(given);
     }),
   );
+});
+
+it('keeps what was said, but for the state updates, when it fails all the same', () => {
+  const said = { logs: pack([{ level: 'info', message: 'm' }]), stderr: Buffer.from('trouble') };
+  const failed = failedBody(encodeBody({ ...said, state_updates: pack({ n: 1 }) }), 'too much');
+  expect(failed).toEqual(encodeBody({ ...said, error: Buffer.from('too much') }));
 });
 
 describe('whether a log tells something', () => {

@@ -79,6 +79,11 @@ const rows: readonly Row[] = [
     },
   ],
   [
+    'leaves too much state',
+    answering(`console.error('trouble'); return { status: 'ok', state_updates: { n: 'x'.repeat(2 ** 20) } }`),
+    { permanent: true, error: expect.stringMatching(/^the state would have 10\d+ bytes/), stderr: 'trouble\n' },
+  ],
+  [
     'prints too much to stdout',
     sh('head -c 11000000 /dev/zero'),
     { verdict: 'error', error: 'stdout has more than 10485760 bytes' },

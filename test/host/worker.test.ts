@@ -295,8 +295,11 @@ describe('The tasks of a frame', () => {
   });
 
   it('fail for good when the state would be too large, and leave it as it was', async () => {
-    const code = `export const handle = ({ state, payload }) =>
-      ({ result: Object.keys(state).join(), state_updates: { [payload.key]: 'x'.repeat(payload.size) } })`;
+    const code = `export const handle = ({ state, payload }, { log }) => {
+      log('info', 'by log');
+      const logs = [{ level: 'info', message: 'in the answer' }];
+      return { result: Object.keys(state).join(), logs, state_updates: { [payload.key]: 'x'.repeat(payload.size) } };
+    }`;
     const payloads = [
       { key: 'a', size: 10 },
       { key: 'b', size: 2 ** 20 },
@@ -307,7 +310,9 @@ describe('The tasks of a frame', () => {
       verdict: 'error',
       permanent: true,
       error: expect.stringMatching(/^the state would have 10\d+ bytes/),
+      logs: [{ message: 'by log' }, { message: 'in the answer' }],
     });
+    expect(outcomes[1]).not.toHaveProperty('state_updates');
     expect(outcomes[2]).toMatchObject({ verdict: 'ok', result: 'a' });
   });
 
