@@ -1,4 +1,5 @@
 // From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
+import { types } from 'node:util';
 import { pack, packedEmpty } from '../packing.ts';
 import type { Mask } from './mask.ts';
 import { type Body, emptyBody, encodeBody, type Part, partsBytes } from './outcome.ts';
@@ -121,13 +122,18 @@ export function settleThrown(thrown: unknown, aside: Aside = nothingAside, mask:
 /** One line for whatever was thrown. */
 export function describe(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error))
-      return typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown));
-    const message = thrown.message || thrown.name;
+    // Of another realm it is an error too.
+    if (!(thrown instanceof Error) && !types.isNativeError(thrown)) return shownText(thrown);
+    const message = shownText(thrown.message || thrown.name);
     return thrown.name === 'Error' || thrown.name === 'TypeError' ? message : `${thrown.name}: ${message}`;
   } catch {
     return 'something that cannot be shown was thrown';
   }
+}
+
+/** A message is mostly text, but may be anything: some libraries put lists or objects there. */
+function shownText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
 
 function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): Settled {

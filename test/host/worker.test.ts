@@ -100,6 +100,9 @@ describe('A worker plugin', () => {
     ['async () => { throw new RangeError("far") }', 'RangeError: far', false],
     ['() => { throw Object.assign(new Error("never"), { retry: false }) }', 'never', true],
     ['() => { throw "text" }', 'text', false],
+    ['() => { throw Object.assign(new Error(), { message: { code: 3 } }) }', '{"code":3}', false],
+    ['() => { throw Object.assign(new Error(), { message: ["a is missing"] }) }', '["a is missing"]', false],
+    ['() => { throw runInNewContext("new RangeError(\'far\')") }', 'RangeError: far', false],
     ['() => ({ status: "error", error: "bad" })', 'bad', false],
     ['() => ({ status: "error", error: "bad", retry: false })', 'bad', true],
     ['() => ({ status: "error" })', 'invalid response: error must be a text when status is "error"', false],
@@ -130,7 +133,8 @@ describe('A worker plugin', () => {
 
   it('fails when it throws, says so or breaks the contract', async () => {
     const stage = new Stage(1);
-    for (const [handler] of failures) stage.plugin(nameOf(handler), `export const handle = ${handler}`);
+    const vm = "import { runInNewContext } from 'node:vm';";
+    for (const [handler] of failures) stage.plugin(nameOf(handler), `${vm} export const handle = ${handler}`);
     for (const [handler, error, permanent] of failures) {
       const ended = await stage.run(nameOf(handler));
       expect(ended, handler).toMatchObject({ verdict: 'error', error, permanent });
