@@ -138,10 +138,13 @@ export class WorkerFrames {
     if (this.#flights.delete(flight)) this.#tell(flight);
   }
 
-  /** The thread died: who was with it goes back, the task that ran bears it. */
+  /** The thread died, or must: who was with it goes back, the task that ran bears it. */
   async #crash(flight: Flight, error: unknown): Promise<void> {
     this.#takeBack(flight);
     this.#hold(flight.head.plugin);
+    const reason = reasonOf(error);
+    // The frame may have failed alone, of what a plugin has done to the built-ins that all on its thread use.
+    if (flight.doom === null) this.#pool.terminate(flight.slot.thread, reason);
     await this.#pool.exitOf(flight.slot.thread);
     this.#running--;
     this.#launch();
@@ -149,7 +152,7 @@ export class WorkerFrames {
     this.#tell(flight);
     const task = flight.slot.answered;
     if (task >= flight.started) return;
-    const { verdict, permanent, body } = flight.doom ?? settleFailure(this.#learned.text(reasonOf(error)), false);
+    const { verdict, permanent, body } = flight.doom ?? settleFailure(this.#learned.text(reason), false);
     const runMs = performance.now() - flight.seenAtMs;
     const startedUs = steadyUs(flight.seenAtMs);
     this.#reports.outcome(

@@ -53,6 +53,7 @@ describe('A worker plugin', () => {
       'uncaught error: later',
     ],
     ['() => { Promise.reject(new Error("alone")); return new Promise(() => {}) }', 'uncaught error: alone'],
+    ['() => { Buffer.from = null; throw new Error("own") }', 'uncaught error: Buffer.from is not a function'],
   ] as const;
 
   it('that costs thread after thread leaves others the one that has their code', async () => {
