@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pluginEnvironment } from './environment.ts';
 import { originVariable } from './escapees.ts';
+import { Group } from './group.ts';
 import { type HostSetup, pipeFd } from './host-setup.ts';
-import { killGroup, type Marks } from './marks.ts';
+import type { Marks } from './marks.ts';
 import type { HostOptions } from './port.ts';
 import { describe } from './response.ts';
 import { Tail } from './tail.ts';
@@ -29,12 +30,14 @@ export class HostProcess {
   /** Resolves with the reason. */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
+  readonly #group: Group;
   readonly #pipe: Socket;
   readonly #stderr = new Tail();
 
   private constructor(child: ChildProcess, pid: number, take: HostMessage, hide: (text: string) => string) {
     this.pid = pid;
     this.#child = child;
+    this.#group = new Group(child);
     this.#pipe = child.stdio[pipeFd] as Socket;
     this.gone = this.#live(take, hide);
   }
@@ -83,7 +86,7 @@ export class HostProcess {
   }
 
   kill(): void {
-    killGroup(this.pid);
+    this.#group.signal('SIGKILL');
   }
 
   async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {
@@ -96,7 +99,7 @@ export class HostProcess {
       [this.#pipe, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
     );
     const [code, signal] = await once(child, 'exit');
-    this.kill();
+    this.#group.end();
     // What it had answered before counts.
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();

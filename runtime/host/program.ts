@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { verifyEntrypoint } from './digests.ts';
 import { Escapees, originVariable } from './escapees.ts';
-import { killGroup } from './marks.ts';
+import { Group } from './group.ts';
 import type { HostedPlugin } from './port.ts';
 import type { ProgramMarks } from './program-marks.ts';
 import { describe } from './response.ts';
@@ -83,6 +83,7 @@ export class Program {
   /** Resolves when it is gone with its group, and its output has come. */
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
+  readonly #group: Group;
   #late: NodeJS.Timeout | null = null;
 
   /** The host's own environment is what plugins may see. */
@@ -98,6 +99,7 @@ export class Program {
       env: environment,
       stdio: 'pipe',
     });
+    this.#group = new Group(this.#child);
     // Whoever writes to a program that reads nothing learns it from its end.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
@@ -122,7 +124,7 @@ export class Program {
 
   /** SIGTERM to the group, and SIGKILL when that does not help. */
   terminate(): void {
-    killGroup(this.#child.pid!, 'SIGTERM');
+    this.#group.signal('SIGTERM');
     this.#killLater();
   }
 
@@ -133,7 +135,7 @@ export class Program {
   }
 
   kill(): void {
-    if (this.#child.pid !== undefined) killGroup(this.#child.pid);
+    this.#group.signal('SIGKILL');
   }
 
   #killLater(): void {
@@ -152,7 +154,7 @@ export class Program {
     child.on('exit', (code, signal) => {
       if (this.#late !== null) clearTimeout(this.#late);
       this.#drain(() => {
-        this.kill();
+        this.#group.end();
         marks.remove(pid);
         if (unmarked === null) end({ kind: 'exit', code, signal });
         else refuse(unmarked);
