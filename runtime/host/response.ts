@@ -101,7 +101,9 @@ export function settleFailure(
   } catch {
     // What was said besides cannot be kept; the reason is.
   }
-  return { verdict, permanent, body: encodeBody(found), stateUpdates: null };
+  const { error, stderr } = found;
+  const body = encodeBody(partsBytes(found) > responseBytesMax ? { error, stderr } : found);
+  return { verdict, permanent, body, stateUpdates: null };
 }
 
 export function timeOutReason(deadlineMs: number): string {
@@ -188,7 +190,10 @@ function settleParts(
   }
   addAside(found, aside);
   const bytes = partsBytes(found);
-  if (bytes > responseBytesMax) throw new TypeError(`it has ${bytes} bytes; at most ${responseBytesMax} are taken`);
+  if (bytes > responseBytesMax) {
+    const reason = `invalid response: it has ${bytes} bytes; at most ${responseBytesMax} are taken`;
+    return settleFailure(reason, true, { stderr: aside.stderr });
+  }
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeBody(found), stateUpdates };
 }
 
