@@ -153,17 +153,10 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
     throw new TypeError('error must be a text when status is "error"');
   if (retry !== undefined && typeof retry !== 'boolean')
     throw new TypeError(`retry must be a boolean, not ${kindOf(retry)}`);
-  if (updates !== undefined && updates !== null && !isObject(updates)) {
-    throw new TypeError(`state_updates must be an object, not ${kindOf(updates)}`);
-  }
   const found = nothingFound();
-  if (result !== undefined && result !== null) {
-    if (typeof result !== 'string' && !isObject(result)) {
-      throw new TypeError(`result must be a text or an object, not ${kindOf(result)}`);
-    }
-    found.result = packNamed('result', result);
-  }
-  const stateUpdates = ok && updates ? (named('state_updates', () => makePlain(updates)) as Fields) : null;
+  const plainResult = readPlain('result', result, 'a text or an object', isResult);
+  if (plainResult !== null) found.result = pack(plainResult);
+  const stateUpdates = ok ? readPlain('state_updates', updates, 'an object', isObject) : null;
   const said =
     events === undefined && logs === undefined && spans === undefined
       ? aside
@@ -243,7 +236,21 @@ function readSpan(value: unknown, at: string): Span {
 function readList<T>(name: string, value: unknown, read: (item: unknown, at: string) => T): readonly T[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, not ${kindOf(value)}`);
-  return value.map((item, i) => read(item, `${name}[${i}]`));
+  // Holes are read, too.
+  return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
+}
+
+/** The value made plain, or null where there is none: what an object's `toJSON` makes of it must be right as well. */
+function readPlain<T>(
+  name: string,
+  value: unknown,
+  wanted: string,
+  isWanted: (value: unknown) => value is T,
+): T | null {
+  if (value === undefined || value === null) return null;
+  const plain = isWanted(value) ? named(name, () => makePlain(value)) : value;
+  if (plain === null || isWanted(plain)) return plain;
+  throw new TypeError(`${name} must be ${wanted}, not ${kindOf(plain)}`);
 }
 
 function join<T>(before: readonly T[] | undefined, after: readonly T[]): readonly T[] {
@@ -260,6 +267,10 @@ function named<T>(name: string, make: () => T): T {
   } catch (error) {
     throw new TypeError(`${name} cannot be serialised: ${describe(error)}`);
   }
+}
+
+function isResult(value: unknown): value is string | Fields {
+  return typeof value === 'string' || isObject(value);
 }
 
 function isObject(value: unknown): value is Fields {

@@ -110,6 +110,17 @@ describe('A worker plugin', () => {
     ['() => 5', 'invalid response: it must be an object, not 5', false],
     ['() => [1]', 'invalid response: it must be an object, not a list', false],
     ['() => ({ result: 5 })', 'invalid response: result must be a text or an object, not 5', false],
+    [
+      '() => ({ result: { toJSON: () => [1] } })',
+      'invalid response: result must be a text or an object, not a list',
+      false,
+    ],
+    [
+      '() => ({ state_updates: { toJSON: () => 5 } })',
+      'invalid response: state_updates must be an object, not 5',
+      false,
+    ],
+    ['() => ({ events: [, { type: "a" }] })', 'invalid response: events[0] must be an object, not missing', false],
     ['() => ({ events: [{}] })', 'invalid response: events[0].type must be a text, not missing', false],
     ['() => ({ state_updates: [] })', 'invalid response: state_updates must be an object, not a list', false],
     ['() => ({ logs: [{ level: "info" }] })', 'invalid response: logs[0].message must be a text, not missing', false],
