@@ -10,6 +10,8 @@ const base64Shape = /^[A-Za-z0-9+/]*={0,2}$/;
 const bytesDefault = 2 ** 20;
 const bytesMax = 8 * 2 ** 20;
 export const entriesMax = 10_000;
+/** Room for a file that is longer than the system says. */
+const firstBytes = 4096;
 /** Trouble of the path, which another attempt would meet again; what else the system says may pass. */
 const reasons = new Map([
   ['ENOENT', 'does not exist'],
@@ -52,7 +54,9 @@ export function write({ payload, config }) {
   if (!isWritable) throw refusal('config.writable is not true: nothing is written');
   const order = /** @type {Order} */ (payload);
   const { text, base64 = '' } = order;
-  if (!base64Shape.test(base64)) throw refusal('base64 is not base64: A-Z a-z 0-9 + /, and = at the end');
+  // A digit that is left over after groups of four stands for no byte.
+  if (!base64Shape.test(base64) || base64.replace(/=+$/, '').length % 4 === 1)
+    throw refusal('base64 is not base64: A-Z a-z 0-9 + /, and = at the end');
   const bytes = text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text);
   if (bytes.length > most) throw refusal(`${bytes.length} bytes are more than config.max_bytes, ${most}`);
   return answer(order, names => {
@@ -114,11 +118,13 @@ function readUpTo(fd, most) {
   const stat = fs.fstatSync(fd);
   if (stat.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
   if (!stat.isFile()) throw refusal('it is not a file');
-  // One byte more shows that there is more, also where it grows meanwhile.
-  const bytes = Buffer.alloc(Math.min(stat.size, most) + 1);
+  // What the system says of the size is a guess: of what it makes up when it is read it says 0, and files grow.
+  let bytes = Buffer.alloc(Math.min(Math.max(stat.size, firstBytes), most) + 1);
   let length = 0;
-  for (let count = -1; count !== 0 && length < bytes.length; length += count)
+  for (let count = -1; count !== 0 && length <= most; length += count) {
+    if (length === bytes.length) bytes = Buffer.concat([bytes], Math.min(2 * length, most + 1));
     count = fs.readSync(fd, bytes, length, bytes.length - length, null);
+  }
   if (length > most) throw refusal(`it has more than config.max_bytes, ${most} bytes`);
   return bytes.subarray(0, length);
 }

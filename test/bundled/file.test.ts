@@ -1,6 +1,7 @@
 // The bundled `file`: what it reads, writes and lists, and every way out of its root that it does not take.
 import { execFileSync } from 'node:child_process';
 import {
+  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -62,6 +63,15 @@ describe('in the root', () => {
     expect((await run('read', { path: 'empty' })).result).toEqual({ path: 'empty', size: 0, text: '' });
   });
 
+  const makesUp = existsSync('/proc/self/smaps');
+  test.runIf(makesUp)('a file of which the system says that it has no bytes is read whole, too', async () => {
+    const { result } = await run('read', { path: 'smaps' }, { root: '/proc/self' });
+    expect(result?.['text']).toMatch(/VmFlags:.*\n$/);
+    expect(result?.['size']).toBeGreaterThan(20_000);
+    const { error } = await run('read', { path: 'smaps' }, { root: '/proc/self', max_bytes: 20_000 });
+    expect(error).toContain('more than config.max_bytes, 20000');
+  });
+
   test('a file is written whole, with the directories on the way, and over what was there', async () => {
     for (const text of ['one', 'two']) {
       expect((await run('write', { path: 'new/deep/b.txt', text })).result).toEqual({
@@ -75,10 +85,13 @@ describe('in the root', () => {
     expect(readdirSync(join(root, 'new/deep'))).toEqual(['b.txt']);
   });
 
-  test.each(['!!!', 'YQ==\n', 'a b c', 'YQ===', '-_-_'])('what is not base64 is not written: %j', async base64 => {
-    expect(await run('write', { path: 'raw', base64 })).toMatchObject({ status: 'error', retry: false });
-    expect(readdirSync(root)).not.toContain('raw');
-  });
+  test.each(['!!!', 'YQ==\n', 'a b c', 'YQ===', '-_-_', 'Y', 'YWFhY'])(
+    'what is not base64 is not written: %j',
+    async base64 => {
+      expect(await run('write', { path: 'raw', base64 })).toMatchObject({ status: 'error', retry: false });
+      expect(readdirSync(root)).not.toContain('raw');
+    },
+  );
 
   test('nothing is written over where overwrite is false', async () => {
     const again = await run('write', { path: 'inner/a.txt', text: 'b', overwrite: false });
