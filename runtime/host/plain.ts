@@ -13,14 +13,20 @@ export function packPlain(value: unknown): Buffer {
 export function makePlain(value: unknown): unknown {
   if (isPlain(value, 0)) return value;
   const text = JSON.stringify(value);
-  const copy = text === undefined ? null : JSON.parse(text);
+  const copy = text === undefined ? null : JSON.parse(text.replaceAll(/\\(?:ud[89a-f]..|.)/g, whole));
   isPlain(copy, 0);
   return copy;
+}
+
+/** JSON writes as \ud8.. to \udf.. the halves of surrogate pairs, and nothing else. UTF-8 has no form for them. */
+function whole(escaped: string): string {
+  return escaped.length > 2 ? '\ufffd' : escaped;
 }
 
 function isPlain(value: unknown, depth: number): boolean {
   switch (typeof value) {
     case 'string':
+      return value.isWellFormed();
     case 'boolean':
       return true;
     case 'number':
@@ -40,6 +46,8 @@ function isPlainObject(value: object, depth: number): boolean {
   }
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return false;
-  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
+  for (const key in value) {
+    if (!key.isWellFormed() || !isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
+  }
   return true;
 }

@@ -193,7 +193,7 @@ function settleParts(
 function addAside(found: Found, { events, logs, spans, stderr }: Aside): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (logs && logs.length > 0) found.logs = packNamed('logs', capLogs(logs));
-  if (spans && spans.length > 0) found.spans = pack(spans.slice(0, spansMax));
+  if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
   if (stderr) found.stderr = Buffer.from(stderr);
 }
 

@@ -1,8 +1,9 @@
 // From what a plugin answered, or threw, to an outcome, whatever its runtime.
 import { expect, test } from 'vitest';
-import { decodeBody } from '../../runtime/host/outcome.ts';
+import { Mask } from '../../runtime/host/mask.ts';
+import { bodyPart, decodeBody, type Part } from '../../runtime/host/outcome.ts';
 import { responseBytesMax, settleAnswer, settleThrown } from '../../runtime/host/response.ts';
-import type { JsonObject } from '../../runtime/packing.ts';
+import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 
 const tooMuch = 'x'.repeat(responseBytesMax);
 /** The parts that are texts, and those that there are. */
@@ -30,4 +31,26 @@ test('of a handler that throws, the reason is kept, and what it had said besides
   const much = thrown({ tooMuch });
   expect(much).toMatchObject({ verdict: 'error', permanent: false });
   expect(shown(decodeBody(much.body))).toEqual(['no luck', undefined]);
+});
+
+test('half of a surrogate pair, for which UTF-8 has no form, is replaced in every part; nothing else is', () => {
+  const given = 'a\ud83d | \udc00b | \ud83d\ude00 | \\ud83d | \\\ud83d | \u001f';
+  const kept = 'a\ufffd | \ufffdb | \ud83d\ude00 | \\ud83d | \\\ufffd | \u001f';
+  const said = (text: string) => ({
+    result: { [text]: [text, { text }] },
+    events: [{ type: text, payload: { text }, dedupe_key: text }],
+    state_updates: { [text]: text },
+    logs: [{ level: text, message: text }],
+    spans: [{ name: text, dur_ns: 1 }],
+  });
+  const error = { status: 'error', error: given };
+  for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
+    const { body } = settleAnswer({ status: 'ok', ...said(given) }, true, {}, mask);
+    for (const [part, value] of Object.entries(said(kept))) {
+      const packed = bodyPart(body, part as Part)!;
+      expect(packed, part).toEqual(pack(value));
+      expect(unpack(packed), part).toEqual(value);
+    }
+    expect(shown(decodeBody(settleAnswer(error, true, {}, mask).body))).toEqual([kept, undefined]);
+  }
 });
