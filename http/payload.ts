@@ -43,10 +43,33 @@ export function checkPayload(
   return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, base));
 }
 
+/** Of a body that holds at most so many values all is told that is wrong, of a larger one the first: it could be hostile. */
+const valuesMax = 1_000;
+/** What is told at most. */
+const mismatchesMax = 32;
+
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   const result = compiler(schema);
   if (!result.ok) throw new Error(`a schema does not compile: ${result.message}`);
-  return result.check;
+  const { check, checkAll } = result;
+  return value => {
+    const mismatches = check(value);
+    if (mismatches.length === 0 || !holdsAtMost(valuesMax, value)) return mismatches;
+    return checkAll(value).slice(0, mismatchesMax);
+  };
+}
+
+/** Whether there are at most so many values in a value, itself included. */
+function holdsAtMost(max: number, value: unknown): boolean {
+  const waiting = [value];
+  for (let seen = 1; waiting.length > 0; seen++) {
+    const next = waiting.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    const inside: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
+    if (seen + waiting.length + inside.length > max) return false;
+    waiting.push(...inside);
+  }
+  return true;
 }
 
 /** Points at the field that is missing or too many, not at the object around it. */

@@ -20,18 +20,34 @@ export type Mismatch = {
 /** What is wrong with a value: nothing when it fits. */
 export type SchemaCheck = (value: unknown) => Mismatch[];
 export type CompiledSchema =
-  | { readonly ok: true; readonly check: SchemaCheck }
+  | {
+      readonly ok: true;
+      /** Stops at the first mismatch, so that a hostile value costs little. */
+      readonly check: SchemaCheck;
+      /** Tells every mismatch: for small values alone, since its cost grows with what is wrong. */
+      readonly checkAll: SchemaCheck;
+    }
   | { readonly ok: false; readonly message: string };
-/** Stops at the first mismatch, so that a hostile value costs little. Whether the schema is right as a schema is not looked at. */
+/** Whether the schema is right as a schema is not looked at. */
 export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
 /** A compiler of its own for each configuration: what it compiled goes when the configuration goes. */
 export function makeSchemaCompiler(): SchemaCompiler {
-  const engines = new Map<boolean, Ajv>();
+  const first = new Map<boolean, Ajv>();
+  const all = new Map<boolean, Ajv>();
   return schema => {
-    const engine = engines.get(isOld(schema)) ?? makeEngine(isOld(schema));
-    engines.set(isOld(schema), engine);
-    return compile(engine, schema);
+    if ('$async' in schema) return { ok: false, message: '$async is not supported' };
+    try {
+      const check = validating(engineOf(first, schema, false), schema);
+      let thorough: SchemaCheck | null = null;
+      const checkAll: SchemaCheck = value => {
+        thorough ??= validating(engineOf(all, schema, true), schema);
+        return thorough(value);
+      };
+      return { ok: true, check, checkAll };
+    } catch (error) {
+      return { ok: false, message: reasonOf(error) };
+    }
   };
 }
 
@@ -74,8 +90,15 @@ const common: Options = {
   validateFormats: false,
 };
 
-function makeEngine(old: boolean): Ajv {
-  const options: Options = { ...common, code: { regExp: schemaPatterns } };
+function engineOf(engines: Map<boolean, Ajv>, schema: JsonObject, allErrors: boolean): Ajv {
+  const old = isOld(schema);
+  const engine = engines.get(old) ?? makeEngine(old, allErrors);
+  engines.set(old, engine);
+  return engine;
+}
+
+function makeEngine(old: boolean, allErrors: boolean): Ajv {
+  const options: Options = { ...common, allErrors, code: { regExp: schemaPatterns } };
   const engine = old ? new Ajv(options) : new Ajv2020(options);
   return engine.removeKeyword('uniqueItems').addKeyword({
     keyword: 'uniqueItems',
@@ -97,18 +120,16 @@ areUnique.errors = [] as Partial<ErrorObject>[];
 
 const ownId = 'schema:this';
 
-function compile(engine: Ajv, schema: JsonObject): CompiledSchema {
-  if ('$async' in schema) return { ok: false, message: '$async is not supported' };
-  try {
-    // Without a name of its own a schema that the engine does not keep could not refer to itself (`$ref: "#"`).
-    const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
-    return { ok: true, check: value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf)) };
-  } catch (error) {
-    const message = (error instanceof Error ? error.message : String(error)).replace(` from id ${ownId}`, '');
-    if (!message.includes('error parsing regexp')) return { ok: false, message };
-    const note = 'patterns run in linear time, without look-around and back-references';
-    return { ok: false, message: `${message} (${note})` };
-  }
+function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
+  // Without a name of its own a schema that the engine does not keep could not refer to itself (`$ref: "#"`).
+  const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
+  return value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf));
+}
+
+function reasonOf(error: unknown): string {
+  const message = (error instanceof Error ? error.message : String(error)).replace(` from id ${ownId}`, '');
+  if (!message.includes('error parsing regexp')) return message;
+  return `${message} (patterns run in linear time, without look-around and back-references)`;
 }
 
 function mismatchOf(error: ErrorObject): Mismatch {

@@ -153,6 +153,16 @@ describe('refusals', () => {
     expect((await ask('OPTIONS /pipeline/later')).headers.get('Allow')).toBe('POST');
   });
 
+  test.each([
+    [{ payload: { width: '1', name: 2, h: 3 } }, ['/payload/h', '/payload/name', '/payload/width']],
+    [{ payload: 1, a: 2, b: 3 }, ['/a', '/b', '/payload']],
+    [{ payload: { h: 1, width: Array.from({ length: 1_000 }, () => 0) } }, undefined],
+  ])('everything that is wrong with a body is told, of a large one the first thing: %#', async (body, pointers) => {
+    const answer = await ask('POST /plugin/echo/size', { body: JSON.stringify(body) });
+    const { errors } = (await answer.json()) as { errors?: readonly { readonly pointer: string }[] };
+    expect([answer.status, errors?.map(({ pointer }) => pointer).sort()]).toEqual([400, pointers]);
+  });
+
   test('a pattern that would cost other engines exponential time is checked at once', async () => {
     // Other engines would not come to an end.
     const body = JSON.stringify({ payload: { width: 1, name: `${'a'.repeat(50_000)}b` } });
