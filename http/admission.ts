@@ -19,7 +19,13 @@ export type Admitted = {
   /** The method is wrong: what is answered once the path's names are found. The route is another one at this path. */
   readonly wrongMethod: Problem | null;
 };
-export type Admission = Admitted | Problem;
+export type Refused = {
+  readonly kind: 'refused';
+  readonly problem: Problem;
+  /** Null: nobody the service knows, or it was not asked who it is. */
+  readonly caller: Caller | null;
+};
+export type Admission = Admitted | Refused;
 
 export type Door = {
   readonly match: Match;
@@ -36,21 +42,31 @@ export type Door = {
 export function admit(door: Door, authenticate: Authenticate): Admission {
   const { match, method } = door;
   const isReading = method === 'get' || method === 'head';
-  if (door.isStopping && !isReading) return problem('stopping', 'the service is shutting down');
-  if (door.vault?.adminDigest === null) return problem('vault_unavailable', 'no vault is open here');
+  if (door.isStopping && !isReading) return refused(problem('stopping', 'the service is shutting down'));
+  if (door.vault?.adminDigest === null) return refused(problem('vault_unavailable', 'no vault is open here'));
   const place = typeof match === 'object' ? match.place : null;
   const asked = place && routeOf(place, method);
   const known = place && (asked ? [asked] : Object.values(place.routes));
   const caller = known?.some(({ access }) => access.kind === 'open') ? null : identify(door, authenticate);
   if (caller === undefined) {
-    return problem('unauthorized', `${door.vault ? 'the admin token of the vault' : 'a valid bearer token'} is needed`);
+    const needed = door.vault ? 'the admin token of the vault' : 'a valid bearer token';
+    return refused(problem('unauthorized', `${needed} is needed`));
   }
-  if (match === 'malformed') return problem('invalid_path', 'the path has a bad percent-escape or a NUL');
-  if (typeof match === 'string') return problem('unknown_route', 'there is nothing at this path');
+  if (match === 'malformed') {
+    return refused(problem('invalid_path', 'the path has a bad percent-escape or a NUL'), caller);
+  }
+  if (typeof match === 'string') return refused(problem('unknown_route', 'there is nothing at this path'), caller);
   // A wrong method tells that the path is known: only to those who may know.
   const route = known!.find(({ access }) => isOpenTo(caller, access));
-  if (!route) return forbidden(known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : [])));
+  if (!route) {
+    const needed = known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : []));
+    return refused(forbidden(needed), caller);
+  }
   return { kind: 'admitted', route, params: match.params, caller, wrongMethod: asked ? null : notAllowed(match.place) };
+}
+
+function refused(why: Problem, caller: Caller | null = null): Refused {
+  return { kind: 'refused', problem: why, caller };
 }
 
 function isOpenTo(caller: Caller | null, access: Access): boolean {

@@ -53,6 +53,8 @@ export class Exchange implements Call, Sink {
   #head!: Head;
   #table!: RouteTable;
   #route: Route | null = null;
+  /** The pattern that the path fits; null: none. */
+  #pattern: string | null = null;
   /** Null: the path does not belong to the vault. */
   #vaultOp: string | null = null;
   #arriving: Body | null = null;
@@ -120,6 +122,7 @@ export class Exchange implements Call, Sink {
   #admit(): Reply {
     const head = this.#head;
     const match = this.#table.router.match(head.path);
+    if (typeof match === 'object') this.#pattern = match.place.path;
     this.#vaultOp = vaultOpOf(match, head.path, this.#table.hasVault);
     const admission = admit(
       {
@@ -132,11 +135,11 @@ export class Exchange implements Call, Sink {
       },
       this.#shared.authenticate,
     );
-    if (admission.kind === 'problem') return admission;
+    this.caller = admission.caller;
+    if (admission.kind === 'refused') return admission.problem;
     const { route } = admission;
     this.#route = route;
     this.params = admission.params;
-    this.caller = admission.caller;
     const found = route.find(this);
     if (isProblem(found)) return found;
     if (admission.wrongMethod) return admission.wrongMethod;
@@ -342,7 +345,7 @@ export class Exchange implements Call, Sink {
     if (!log.debug) return;
     log.request({
       method: this.#head.method.toUpperCase(),
-      route: this.#route?.path ?? null,
+      route: this.#pattern,
       status,
       durationUs: Math.round((performance.now() - this.#startedMs) * 1000),
       token: this.caller?.name ?? null,

@@ -2,7 +2,12 @@
 import type { Method, Route } from './route.ts';
 
 /** What is at a path: its routes by method. */
-export type Place = { readonly routes: { readonly [M in Method]?: Route }; readonly allow: string };
+export type Place = {
+  /** The pattern. */
+  readonly path: string;
+  readonly routes: { readonly [M in Method]?: Route };
+  readonly allow: string;
+};
 
 export type Found = { readonly place: Place; readonly params: { readonly [name: string]: string } };
 export type Match = Found | 'unknown' | 'malformed';
@@ -49,7 +54,7 @@ function add(root: Node, route: Route): void {
   const routes = { ...node.place?.routes, [route.method]: route };
   const allow = [routes.GET ? 'GET, HEAD' : '', routes.POST ? 'POST' : ''].filter(Boolean).join(', ');
   node.names = names;
-  node.place = { routes, allow };
+  node.place = { path: route.path, routes, allow };
 }
 
 function search(root: Node, path: string): Match {

@@ -88,13 +88,21 @@ describe('credentials', () => {
     expect((await ask('GET', '/healthz', 'Bearer wrong')).status).toBe(200);
   });
 
-  test('request lines name the token, and never hold it', async () => {
+  test('request lines name route and token, also of what is refused, and never hold the token', async () => {
     gateway.lines.length = 0;
     await ask('GET', jobPath, 'Bearer root-token');
     await ask('GET', '/nowhere', 'Bearer secret-of-a-stranger');
+    await ask('GET', jobPath, 'Bearer secret-of-a-stranger');
+    await ask('GET', jobPath, 'Bearer none-token');
+    await ask('GET', '/nowhere', 'Bearer root-token');
+    await ask('PUT', jobPath, 'Bearer root-token');
     expect(gateway.lines).toMatchObject([
       { method: 'GET', route: '/job/{job_id}', status: 200, token: 'root' },
       { method: 'GET', route: null, status: 401, token: null },
+      { method: 'GET', route: '/job/{job_id}', status: 401, token: null },
+      { method: 'GET', route: '/job/{job_id}', status: 403, token: 'none' },
+      { method: 'GET', route: null, status: 404, token: 'root' },
+      { method: 'PUT', route: '/job/{job_id}', status: 405, token: 'root' },
     ]);
     expect(JSON.stringify(gateway.lines)).not.toMatch(/root-token|stranger/);
   });
