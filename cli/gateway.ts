@@ -145,6 +145,9 @@ export class Gateway {
       stop: async () => {
         this.#vault.flush();
         await link.ask('job', { kind: 'stop', graceMs: this.graceMs });
+        // Until now reads were answered, and new work with 503.
+        this.#server?.stopListening();
+        this.#webhooks?.stopListening();
         this.#engine?.release();
         // Their answers go out before anything else is closed.
         await new Promise(resolve => setImmediate(resolve));
@@ -194,7 +197,7 @@ export class Gateway {
       nowMs: Date.now,
       idPrefix: Date.now().toString(36),
     });
-    return { died: never, stop: async () => this.#server?.stopListening() };
+    return { died: never, stop: answersOn };
   };
 
   /** It listens without endpoints too: the next reload may bring some. */
@@ -211,7 +214,7 @@ export class Gateway {
         later: (act, ms) => void setTimeout(act, ms).unref(),
       }),
     });
-    return { died: never, stop: async () => this.#webhooks?.stopListening() };
+    return { died: never, stop: answersOn };
   };
 
   /** Reads, checks and swaps without a pause in between: two reloads never mix, and nobody sees half of one. */
@@ -276,6 +279,9 @@ function pluginsLoaded({ plugins }: Config): Observations[] {
     return { kind: 'plain', type: 'plugin.loaded', atUs, fields };
   });
 }
+
+/** The listeners stay until the ledger has stopped. */
+const answersOn = async (): Promise<void> => {};
 
 function requestLog(log: Logger): ServerLog {
   return {

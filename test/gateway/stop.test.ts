@@ -46,16 +46,19 @@ test('SIGTERM under load ends with 0; nothing is lost, and nothing that had fini
   expect(new Set(starts.map(({ job }) => job)).size).toBe(starts.length);
 });
 
-test('a graceful stop lets running jobs finish, and refuses new work meanwhile', async () => {
+test('a graceful stop lets running jobs finish, refuses new work meanwhile, and answers reads', async () => {
   const gateway = await startGateway({ plugins: { worker } });
   const id = await gateway.submit('worker/handle', { gate: 'slow' });
   await gateway.noted('start', id);
   const ended = gateway.term();
   const refusal = await until('new work is refused', async () => {
-    const answer = await gateway.call('POST', '/plugin/worker/handle').catch(() => null);
-    return answer?.status === 202 ? null : (answer ?? 'no connection');
+    const answer = await gateway.call('POST', '/plugin/worker/handle');
+    return answer.status === 202 ? null : answer;
   });
-  if (refusal !== 'no connection') expect([refusal.status, refusal.body['code']]).toEqual([503, 'stopping']);
+  expect([refusal.status, refusal.body['code'], refusal.headers.get('Retry-After')]).toEqual([503, 'stopping', '5']);
+  // Each answer has closed its connection: these are new ones.
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'stopping' });
+  expect(await gateway.job(id)).toMatchObject({ status: 'running' });
   gateway.open('slow');
   expect(await ended).toEqual({ status: 0, signal: null });
   await gateway.start();
