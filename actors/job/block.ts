@@ -5,7 +5,7 @@ import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { JobGroup, RunPosition } from './record.ts';
 
-/** A block is closed when it holds so many jobs, or so many bytes of payloads and of its groups' contexts. */
+/** A block is closed when it holds so many jobs, or so many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
 export const blockBytesMax = 2 ** 20;
 
@@ -34,7 +34,7 @@ export class BlockBuilder implements Block {
   readonly groups: JobGroup[] = [];
   readonly payloads: Uint8Array[] = [];
   payloadBytes = 0;
-  contextBytes = 0;
+  groupsBytes = 0;
   readonly key: BlockKey;
   readonly plugin: string;
   readonly command: string;
@@ -52,7 +52,7 @@ export class BlockBuilder implements Block {
   }
 
   get bytes(): number {
-    return this.payloadBytes + this.contextBytes;
+    return this.payloadBytes + this.groupsBytes;
   }
 
   get full(): boolean {
@@ -64,7 +64,7 @@ export class BlockBuilder implements Block {
     if (!alike) {
       this.starts.push(this.payloads.length);
       this.groups.push(group);
-      this.contextBytes += group.context.length;
+      this.groupsBytes += groupBytes(group);
     }
     this.payloads.push(payload);
     this.payloadBytes += payload.length;
@@ -93,6 +93,12 @@ export class BlockBuilder implements Block {
     const kept: Kept = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
     return pack(kept);
   }
+}
+
+/** What may be long of a group, as it is written. */
+function groupBytes({ context, event, run }: JobGroup): number {
+  const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
+  return context.length + texts + 5 * (run?.path.length ?? 0);
 }
 
 type Kept = [

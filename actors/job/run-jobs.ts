@@ -12,7 +12,7 @@ import { writeTree } from './tree.ts';
 /** Runs that share a block, at most: a run that lasts keeps its neighbours from being pruned. */
 export const runsPerBlockMax = 64;
 
-/** A block that still has room, for the ids that are given next. */
+/** A block that still has room, for the ids that are given next. Only calls share one: they have no baggage, and payloads are all that may be long of them. */
 type Room = { readonly key: Uint8Array; given: number; bytes: number };
 
 /** Runs that began in this turn, and those of them that are over already. */

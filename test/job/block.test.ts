@@ -1,23 +1,32 @@
 // A block that is being filled: when it is closed, and what is read back of it.
+import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { BlockBuilder, blockBytesMax, decodeBlock } from '../../actors/job/block.ts';
 import type { JobGroup } from '../../actors/job/record.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 
-const group: JobGroup = {
+const small: JobGroup = {
   submittedBy: 'test',
   parent: null,
   root: null,
   depth: 1,
   event: null,
-  context: Buffer.alloc(blockBytesMax / 4, 1),
+  context: Buffer.of(0x80),
   pipeline: null,
   stepId: null,
   run: null,
   hooked: false,
 };
 
-it('is full of what its payloads take and the contexts of its groups, each of which is stored', () => {
+const event = { type: 'a', source: 'echo', eventId: null, dedupeKey: null };
+const quarter = 'x'.repeat(blockBytesMax / 4);
+
+it.each([
+  ['contexts', { context: Buffer.alloc(blockBytesMax / 4, 1) }],
+  ['types of events', { event: { ...event, type: quarter } }],
+  ['keys of events', { event: { ...event, dedupeKey: quarter } }],
+])('is full of what its payloads take and the %s of its groups, each of which is stored', (_, large) => {
+  const group: JobGroup = { ...small, ...large };
   const block = new BlockBuilder(makeBlockKeys(() => 7).next(0), 'echo', 'handle', 0);
   const payload = Buffer.alloc(100, 2);
   while (!block.full) {
@@ -30,5 +39,5 @@ it('is full of what its payloads take and the contexts of its groups, each of wh
   const stored = decodeBlock(bytes);
   expect([stored.count, stored.starts]).toEqual([8, [0, 2, 4, 6]]);
   expect(stored.payload(7)).toEqual(payload);
-  expect(Buffer.compare(stored.group(3).context, group.context)).toBe(0);
+  expect(isDeepStrictEqual(stored.group(3), group)).toBe(true);
 });
