@@ -90,9 +90,10 @@ function bwrap(): string[] {
   ];
 }
 
+/** The home first: a directory that lies below the place of it would be hidden. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
-    ...['--ro-bind', directory, directory, '--bind', work, workPlace],
+    ...['--bind', work, workPlace, '--ro-bind', directory, directory],
     ...['--setenv', 'HOME', workPlace, '--setenv', 'TMPDIR', '/tmp', '--chdir', directory],
   ];
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { limitsDefault, sandboxFault } from '../../runtime/host/sandbox.ts';
+import { commandLine, limitsDefault, sandboxFault } from '../../runtime/host/sandbox.ts';
 import { until } from '../gateway/until.ts';
 import { clearStages, Stage } from './stage.ts';
 
@@ -85,6 +85,14 @@ describe.skipIf(!hasBwrap)('In bubblewrap', () => {
     expect(await stage.run('p', { deadlineMs: 500 })).toMatchObject({ verdict: 'timed_out' });
     await until('all is gone', () => !runs('sleep 67.25'));
   });
+});
+
+it("A plugin's directory is there also where it lies below the place of its home", () => {
+  const home = mkdtempSync(join(tmpdir(), 'headgate-home-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const words = commandLine({ directory: '/work/p', entrypoint: 'main', instance: 'p', ...caged }, home);
+  // What is bound later lies on top.
+  expect(words.indexOf('/work/p')).toBeGreaterThan(words.indexOf('/work'));
 });
 
 it('A plugin whose sandbox cannot be had is not started', async () => {
