@@ -1,4 +1,4 @@
-// `${NAME}` and `${NAME:-default}` in scalars, after parsing: a variable can change a value, never the structure.
+// `${NAME}` and `${NAME:-default}` in scalars, after parsing: a variable can change a value, never the structure. And no number loses digits.
 import type { Report } from '../check/problem.ts';
 import { typedScalar } from './document.ts';
 import type { MapEntry, NodePath, ScalarNode, SourceNode } from './tree.ts';
@@ -48,9 +48,23 @@ export function interpolateTree(node: SourceNode, env: Environment, report: Repo
 }
 
 function interpolateScalar(node: ScalarNode, env: Environment, report: Report, path: NodePath): ScalarNode {
-  if (typeof node.value !== 'string' || !node.value.includes('${')) return node;
+  if (typeof node.value !== 'string' || !node.value.includes('${')) {
+    if (isRounded(node.value, node.written)) report({ place: node.place, path, message: rounded });
+    return node;
+  }
   const { text, problems } = interpolate(node.value, env);
   for (const message of problems) report({ place: node.place, path, message, isCause: true });
   if (problems.length > 0) return node;
-  return { ...node, value: node.plain ? typedScalar(text) : text };
+  const value = node.plain ? typedScalar(text) : text;
+  if (isRounded(value, text)) report({ place: node.place, path, message: rounded });
+  return { ...node, value };
+}
+
+const rounded = 'has more digits than a number can keep; quotes make it text, which keeps them';
+/** With a point or an exponent it is a measure, which may be rounded; these name somebody, mostly. */
+const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
+
+/** Whether the number that was read has other digits than its text. */
+function isRounded(value: ScalarNode['value'], text: string): boolean {
+  return typeof value === 'number' && !Number.isSafeInteger(value) && allDigits.test(text);
 }
