@@ -90,9 +90,11 @@ describe.skipIf(!hasBwrap)('In bubblewrap', () => {
 it("A plugin's directory is there also where it lies below the place of its home", () => {
   const home = mkdtempSync(join(tmpdir(), 'headgate-home-'));
   onTestFinished(() => rmSync(home, { recursive: true }));
-  const words = commandLine({ directory: '/work/p', entrypoint: 'main', instance: 'p', ...caged }, home);
+  const place = '/work';
+  const directory = join(place, 'p');
+  const words = commandLine({ directory, entrypoint: 'main', instance: 'p', ...caged }, home);
   // What is bound later lies on top.
-  expect(words.indexOf('/work/p')).toBeGreaterThan(words.indexOf('/work'));
+  expect(words.indexOf(directory)).toBeGreaterThan(words.indexOf(place));
 });
 
 it('A plugin whose sandbox cannot be had is not started', async () => {
