@@ -137,7 +137,6 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       do router.drain();
       while (router.emissions.step() || router.expansion.step());
       desk.flush();
-      router.expansion.trim();
       desk.dedupe.prune(turn.nowUs, turn.batch);
       options.onRuns?.(desk.runs.size);
       if (woken || !(router.expansion.isWaiting || router.emissions.isWaiting || desk.dedupe.isWaiting)) return;

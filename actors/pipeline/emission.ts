@@ -14,6 +14,8 @@ import { idText } from './run.ts';
 export const eventsAtOnceMax = 256;
 /** Events that are taken in one turn. */
 export const eventsPerTurnMax = 512;
+/** Of what waits so much is kept in memory; over it, all is read again when its turn comes. */
+const heldBytesMax = 64 * 2 ** 20;
 
 /** Where events came from, and what they are taken for: chains of a run, at this place, or (null) the start of runs. Stored as it is. */
 type Origin = {
@@ -37,7 +39,8 @@ export type EmissionPlan = Origin & { readonly events: Uint8Array; readonly resu
 
 /** How far the list has been taken. */
 type Cursor = { index: number; at: number };
-type Emission = Cursor & { readonly plan: EmissionPlan };
+/** Without its plan it is read again. */
+type Emission = Cursor & { readonly key: Uint8Array; plan: EmissionPlan | null };
 
 /** What is done with an event, and when there are none left. */
 export type EmissionSteps = {
@@ -52,17 +55,20 @@ const starts = '';
 export class Emissions {
   readonly #desk: Desk;
   readonly #steps: EmissionSteps;
+  readonly #bodyOf: (job: JobId) => Body;
   /** The lines take turns, and so do the emissions in each. None is empty. */
   readonly #lines = new Map<string, Emission[]>();
+  #heldBytes = 0;
   #taken = 0;
 
   /** `bodyOf` reads what a job has left behind. */
   constructor(desk: Desk, steps: EmissionSteps, bodyOf: (job: JobId) => Body) {
     this.#desk = desk;
     this.#steps = steps;
+    this.#bodyOf = bodyOf;
     let last: Emission | undefined;
     for (const { key, value } of desk.reader.scan('emissions', {})) {
-      if (key.length === originKeyBytes) last = this.#begin(unpack<Origin>(value), bodyOf(key.subarray(0, jobIdBytes)));
+      if (key.length === originKeyBytes) last = this.#begin(unpack<Origin>(value));
       else Object.assign(last!, unpack<Cursor>(value));
     }
   }
@@ -70,13 +76,11 @@ export class Emissions {
   /** The body has events. It is the job's, in the same commit: they are not written again. */
   add(origin: Origin, body: Body): void {
     this.#desk.batch.put('emissions', originKey(origin), pack(origin));
-    this.#begin(origin, body);
+    this.#hold(this.#begin(origin), origin, body);
   }
 
-  #begin(origin: Origin, body: Body): Emission {
-    const events = bodyPart(body, 'events')!;
-    const result = bodyPart(body, 'result') ?? packedNull;
-    const emission = { plan: { ...origin, events, result }, index: 0, at: contentsOf(events) };
+  #begin(origin: Origin): Emission {
+    const emission: Emission = { key: originKey(origin), index: 0, at: 0, plan: null };
     const line = origin.place === null ? starts : idText(origin.place.run);
     const waiting = this.#lines.get(line);
     if (waiting) waiting.push(emission);
@@ -84,9 +88,27 @@ export class Emissions {
     return emission;
   }
 
-  /** A new turn: there is room again. */
+  #hold(emission: Emission, origin: Origin, body: Body): EmissionPlan {
+    const events = bodyPart(body, 'events')!;
+    const result = bodyPart(body, 'result') ?? packedNull;
+    if (emission.index === 0) emission.at = contentsOf(events);
+    emission.plan = { ...origin, events, result };
+    this.#heldBytes += heldBytes(emission.plan);
+    return emission.plan;
+  }
+
+  #planOf(emission: Emission): EmissionPlan {
+    if (emission.plan !== null) return emission.plan;
+    const origin = unpack<Origin>(this.#desk.reader.get('emissions', emission.key)!);
+    return this.#hold(emission, origin, this.#bodyOf(origin.job));
+  }
+
+  /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#taken = 0;
+    if (this.#heldBytes <= heldBytesMax) return;
+    for (const line of this.#lines.values()) for (const emission of line) emission.plan = null;
+    this.#heldBytes = 0;
   }
 
   /** Whether another turn must follow to go on. */
@@ -110,7 +132,7 @@ export class Emissions {
 
   /** Takes as many as the turn has room for; false when none are left. */
   #take(emission: Emission): boolean {
-    const { plan } = emission;
+    const plan = this.#planOf(emission);
     const { batch } = this.#desk;
     const count = listCount(plan.events);
     let came = false;
@@ -122,11 +144,12 @@ export class Emissions {
     const { index, at } = emission;
     if (index < count) {
       // Events of which nothing came cost no commit. After a crash they are taken again, by what is configured and remembered then.
-      if (came) batch.put('emissions', cursorKey(plan), pack({ index, at }));
+      if (came) batch.put('emissions', cursorKey(emission.key), pack({ index, at }));
       return true;
     }
-    batch.remove('emissions', originKey(plan));
-    batch.remove('emissions', cursorKey(plan));
+    this.#heldBytes -= heldBytes(plan);
+    batch.remove('emissions', emission.key);
+    batch.remove('emissions', cursorKey(emission.key));
     this.#steps.end(plan);
     return false;
   }
@@ -154,6 +177,10 @@ function originKey({ job, place }: Origin): Uint8Array {
 }
 
 /** The same, and 0. */
-function cursorKey(origin: Origin): Uint8Array {
-  return Buffer.concat([originKey(origin), Buffer.of(0)]);
+function cursorKey(origin: Uint8Array): Uint8Array {
+  return Buffer.concat([origin, Buffer.of(0)]);
+}
+
+function heldBytes({ events, result, context }: EmissionPlan): number {
+  return events.length + result.length + context.length;
 }

@@ -28,10 +28,11 @@ export class Expansion {
     this.#children = children;
   }
 
-  /** A new turn: there is room again. */
+  /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#madeInTurn = 0;
     this.#bytesInTurn = 0;
+    this.#trim();
   }
 
   get #isFull(): boolean {
@@ -128,8 +129,8 @@ export class Expansion {
     return fan.plan;
   }
 
-  /** After a flush: lets go of lists that are in the store, when there are too many. */
-  trim(): void {
+  /** Lets go of lists that are in the store, when there are too many. */
+  #trim(): void {
     if (this.#desk.listBytes <= listBytesMax) return;
     for (const run of this.#desk.runs.values()) {
       for (const fan of run.fans.values()) {

@@ -105,3 +105,18 @@ it('ends runs that wait for their own floods, however many are open, and starts 
     expect(s.leftovers()).toBe(0);
   }
 });
+
+it('waits in memory as long as it does not take too much; else it is read again when its turn comes', () => {
+  for (const [large, isRead] of [
+    ['x', false],
+    ['x'.repeat(33 * 2 ** 20), true],
+  ] as const) {
+    const s = new Stage({ plugins, pipelines, openRunsMax: 100 });
+    for (let n = 0; n < 3; n++)
+      s.submit('emit', { events: [{ type: 'said', payload: { large } }, ...flood.slice(0, 300)] });
+    s.finish();
+    expect(s.of('text').length).toBe(900);
+    expect(s.bodiesRead > 0).toBe(isRead);
+    expect(s.leftovers()).toBe(0);
+  }
+});

@@ -60,6 +60,8 @@ export class Stage {
   readonly told: RunSettled[] = [];
   /** What the last turn wrote, in records. */
   written = 0;
+  /** What jobs had left behind, read again. */
+  bodiesRead = 0;
   readonly replies: unknown[] = [];
   readonly messages: (CreateJobs | CreateRun | SettleRun)[] = [];
   /** Jobs that are queued. */
@@ -96,7 +98,10 @@ export class Stage {
         const job = this.jobs.get(formatId(id));
         return job && { name: `${job.plugin}.${job.command}`, parent: job.group.parent };
       },
-      bodyOf: id => this.jobs.get(formatId(id))!.body!,
+      bodyOf: id => {
+        this.bodiesRead++;
+        return this.jobs.get(formatId(id))!.body!;
+      },
     });
   }
 
