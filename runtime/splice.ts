@@ -18,9 +18,19 @@ const sizes: readonly number[] = [
 
 /** Where the value that begins at `at` ends. */
 export function skipValue(bytes: Uint8Array, at: number): number {
+  return skip(bytes, at, bytes.length);
+}
+
+/** The same; -1 when it goes on beyond `limit`, which is found without reading on. */
+export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
+  const end = skip(bytes, at, Math.min(limit, bytes.length));
+  return end > limit ? -1 : end;
+}
+
+function skip(bytes: Uint8Array, at: number, limit: number): number {
   let here = at;
   let left = 1;
-  while (left > 0) {
+  while (left > 0 && here <= limit) {
     left--;
     const head = bytes[here]!;
     if (head === undefined) throw new RangeError('packed bytes end too early');

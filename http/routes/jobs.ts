@@ -7,9 +7,9 @@ import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { type Caller, may } from '../auth.ts';
 import type { Engine } from '../engine.ts';
-import { writeJob, writeTreeJob } from '../job-json.ts';
+import { jobPieces, treeJobPieces } from '../job-json.ts';
 import { type Problem, problem } from '../problem.ts';
-import { anyOf, json, type Route, route, type Sink } from '../route.ts';
+import { type Answer, anyOf, json, type Route, route, type Sink } from '../route.ts';
 
 const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
@@ -64,7 +64,11 @@ const getJob = route({
     const id = parseId(params.job_id);
     return (id && engine.job(id)) ?? unknownJob(params.job_id);
   },
-  handle: ({ found, caller }) => json(200, writeJob(found, maySeeResults(caller!))),
+  handle({ found, caller }) {
+    const pieces = jobPieces(found, maySeeResults(caller!));
+    const isLarge = found.body !== null && found.body.length > bodyBytesMax;
+    return isLarge ? streamed(pieces) : json(200, [...pieces].join(''));
+  },
 });
 
 type Pages = NonNullable<ReturnType<Engine['treePages']>>;
@@ -84,38 +88,43 @@ const getTree = route({
     const pages = id && engine.treePages(id);
     return pages ? { pages } : unknownJob(params.job_id);
   },
-  handle({ found, caller }) {
-    const withResult = maySeeResults(caller!);
-    return {
-      kind: 'stream',
-      status: 200,
-      contentType: 'application/json',
-      open: sink => streamTree(found.pages, withResult, sink),
-    };
-  },
+  handle: ({ found, caller }) => streamed(treePieces(found.pages, maySeeResults(caller!))),
 });
 
 export const jobRoutes: readonly Route[] = [getJob, getTree];
 
+function* treePieces(pages: Pages, withResult: boolean): Iterable<string> {
+  let separator = '[';
+  for (let page = pages.next(); page.length > 0; page = pages.next()) {
+    for (const job of page) {
+      yield separator;
+      yield* treeJobPieces(job, withResult);
+      separator = ',';
+    }
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+/** Bodies up to this are answered whole. */
+const bodyBytesMax = 65_536;
 const chunkCharsMin = 65_536;
 
-/** Some pages at a time, and the next only when the reader has taken those. */
-function streamTree(pages: Pages, withResult: boolean, sink: Sink): void {
-  let separator = '[';
+function streamed(pieces: Iterable<string>): Answer {
+  return { kind: 'stream', status: 200, contentType: 'application/json', open: sink => stream(pieces, sink) };
+}
+
+/** Some pieces at a time, and the next only when the reader has taken those. */
+function stream(pieces: Iterable<string>, sink: Sink): void {
+  const rest = pieces[Symbol.iterator]();
   const writeSome = () => {
     let text = '';
-    let isLast = false;
-    while (!isLast && text.length < chunkCharsMin) {
-      const page = pages.next();
-      isLast = page.length === 0;
-      for (const job of page) {
-        text += separator + writeTreeJob(job, withResult);
-        separator = ',';
-      }
+    let next = rest.next();
+    for (; !next.done; next = rest.next()) {
+      text += next.value;
+      if (text.length >= chunkCharsMin) break;
     }
-    if (isLast) text += separator === '[' ? '[]' : ']';
     sink.write(text);
-    if (isLast) sink.end();
+    if (next.done) sink.end();
     else sink.onReady(writeSome);
   };
   writeSome();

@@ -55,6 +55,20 @@ describe('GET /job/{job_id}', () => {
   });
 });
 
+test('a job with 20,000 events is shown whole, alone and in its tree, and in pieces', async () => {
+  const events = Array.from({ length: 20_000 }, (_, n) => ({ type: 'found', payload: { n } }));
+  const { jobId } = gateway.engine.addJob('succeeded', {
+    body: encodeBody({ result: pack({ n: 1 }), events: pack(events) }),
+  });
+  const result = { status: 'ok', result: { n: 1 }, ...empty, events };
+  expect(JSON.stringify(await get(`/job/${jobId}`))).toContain(JSON.stringify(result));
+  expect(JSON.stringify(await get(`/job/${jobId}/tree`))).toContain(JSON.stringify(result));
+  const answer = await fetch(`${gateway.url}/job/${jobId}`, { headers });
+  // Told a length, it would have been written at once.
+  expect(answer.headers.get('Content-Length')).toBeNull();
+  await answer.body!.cancel();
+});
+
 describe('GET /job/{job_id}/tree', () => {
   test('gives the root and all below it', async () => {
     const root = gateway.engine.addJob('succeeded');
