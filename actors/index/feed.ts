@@ -19,6 +19,11 @@ export class Feed {
     this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(shelf.index, consumer.name)]));
   }
 
+  /** How much of the time up to this one is still to be taken. */
+  behindUs(upToUs: number): number {
+    return upToUs - Math.min(...[...this.#positions.values()].map(({ atUs }) => atUs));
+  }
+
   /** Takes some of what ended up to this time. True while there is more. */
   take(upToUs: number): boolean {
     const { ledger, index } = this.#shelf;

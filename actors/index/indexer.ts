@@ -6,6 +6,7 @@ import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { Gauges } from '../job/gauges.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { Feed } from './feed.ts';
+import { Rest } from './rest.ts';
 import { SearchIndex } from './search-index.ts';
 import { stopwatchConsumer } from './stopwatch.ts';
 
@@ -18,14 +19,12 @@ export type IndexerNotice =
   | { readonly kind: 'log'; readonly message: string; readonly fields: object };
 
 const pollMs = 250;
-/** Pruning is looked for once in so many polls. */
-const pollsPerPrune = 4;
+/** Pruning is looked for once in so many steps. */
+const stepsPerPrune = 4;
 /** Below the threads that answer and run jobs. */
 const niceness = 10;
 /** After a failure: the disk is full, or an entry could not be taken. Searching goes on with what is there. */
 const failedMs = 2_000;
-/** Rest after a step while jobs run, by the time that the step took. */
-const restPerWork = 5;
 
 function consumersOf(shelf: Shelf): JournalConsumer[] {
   return [new SearchIndex(shelf), stopwatchConsumer(shelf)];
@@ -37,7 +36,8 @@ function run({ path, gauges: shared }: IndexerData): void {
   const shelf: Shelf = { ledger: openReader(path), index: openIndexStore(path) };
   let feed = new Feed(shelf, consumersOf(shelf));
   let timer: NodeJS.Timeout | undefined;
-  let polls = 0;
+  const rest = new Rest();
+  let steps = 0;
   let stopping = false;
   let pruning = false;
 
@@ -48,11 +48,7 @@ function run({ path, gauges: shared }: IndexerData): void {
       return;
     }
     try {
-      const startMs = performance.now();
-      const more = step();
-      // While jobs run, most of the time is theirs: what they leave behind is taken up when they rest.
-      const restingMs = gauges.get('running') > 0 ? restPerWork * (performance.now() - startMs) : 0;
-      timer = setTimeout(poll, more ? Math.min(pollMs, restingMs) : pollMs);
+      timer = setTimeout(poll, next());
     } catch (error) {
       const { stack, message } = error as Error;
       say({ kind: 'log', message: 'the index could not follow the journal', fields: { error: stack ?? message } });
@@ -61,11 +57,22 @@ function run({ path, gauges: shared }: IndexerData): void {
     }
   }
 
-  /** True while there is more to do. */
-  function step(): boolean {
-    if (polls++ % pollsPerPrune === 0) pruning = true;
+  /** Takes a step, unless it rests; returns when to look again, in ms from now. */
+  function next(): number {
     // What is in the journal counts only when it is on disk: the index must not know what a failure can undo.
-    const more = feed.take(gauges.get('journaled'));
+    const journaledUs = gauges.get('journaled');
+    const startMs = performance.now();
+    const leftMs = rest.leftMs(startMs, gauges.get('running'), journaledUs);
+    if (leftMs > 0) return Math.min(pollMs, leftMs);
+    const more = step(journaledUs);
+    rest.begin(startMs, performance.now(), feed.behindUs(journaledUs));
+    return more ? 0 : pollMs;
+  }
+
+  /** True while there is more to do. */
+  function step(journaledUs: number): boolean {
+    if (steps++ % stepsPerPrune === 0) pruning = true;
+    const more = feed.take(journaledUs);
     if (!more && pruning) pruning = feed.prune();
     return more || pruning;
   }

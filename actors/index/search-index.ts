@@ -10,7 +10,7 @@ import { textsOf } from './texts.ts';
 import { wordsOf } from './words.ts';
 
 /** Words of logs that are gathered before they are written. */
-const gatheredMax = 400_000;
+const gatheredMax = 100_000;
 /** Postings that are removed in one commit. */
 const removedMax = 20_000;
 
