@@ -5,6 +5,7 @@ import { unpack } from '../packing.ts';
 import { captureConsole } from './console.ts';
 import { frameHead } from './frame.ts';
 import { type Configure, type HostSetup, pipeFd, type Stop } from './host-setup.ts';
+import { closeInherited } from './inherited.ts';
 import { killGroup } from './marks.ts';
 import { LearnedMask } from './mask.ts';
 import type { HostedPlugin } from './port.ts';
@@ -16,6 +17,7 @@ import type { WorkerFrames } from './worker-frames.ts';
 
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: WorkerFrames | null };
 
+closeInherited(pipeFd);
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 process.title = `headgate plugins ${setup.name}`;
 // Threads and what they need are loaded where they are wanted: who starts programs is to stay small.

@@ -1,8 +1,11 @@
 // Process plugins: any executable, one process for each attempt.
-import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { pack } from '../../runtime/packing.ts';
 import { identify } from '../../runtime/process.ts';
+import { openStore } from '../../runtime/store/lmdb.ts';
 import { until } from '../gateway/until.ts';
 import { clearStages, type Job, Stage } from './stage.ts';
 
@@ -161,6 +164,25 @@ describe('A process plugin', () => {
       deadline_at: expect.any(String),
     });
     expect(env.filter(name => !/^(PATH|HOME|TZ|LANG|LANGUAGE|TMPDIR|LC_.*)$/.test(name))).toEqual([]);
+  });
+
+  it.runIf(existsSync('/proc/self/fd'))('inherits no open file of the service, nor does its host', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'headgate-store-'));
+    const store = openStore(directory);
+    onTestFinished(() => {
+      store.close();
+      rmSync(directory, { recursive: true });
+    });
+    const open = `require('fs').readdirSync('/proc/self/fd').map(fd => {
+      try { return require('fs').readlinkSync('/proc/self/fd/' + fd) } catch { return 'gone' }
+    })`;
+    const stage = new Stage()
+      .plugin('program', answering(`return { status: 'ok', result: { open: ${open} } }`))
+      .plugin('thread', `exports.handle = () => ({ result: { open: ${open} } })`, { entrypoint: 'index.cjs' });
+    for (const plugin of ['program', 'thread']) {
+      const { result } = await stage.run(plugin);
+      expect((result as { open: string[] }).open.filter(path => path.startsWith(directory))).toEqual([]);
+    }
   });
 
   it('of the ductile dialect finds the names it reads, and the baggage in its payload', async () => {
