@@ -8,6 +8,8 @@ import { run } from './run.ts';
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? exitStatus.ok : exitStatus.io);
 });
+// What cannot be said beside the answer changes no exit status.
+process.stderr.on('error', () => {});
 
 try {
   process.exitCode = await run(process.argv.slice(2), processIo());

@@ -57,6 +57,15 @@ export class Output {
     for (const one of lines) stderr.write(`${writeLine(one, this.#hasColours(stderr))}\n`);
   }
 
+  /** Text beside the answer that must not be lost: resolves when stderr has taken it, rejects when it has not. */
+  keep(text: string): Promise<void> {
+    const { stderr } = this.#io;
+    this.#wipe();
+    return new Promise((resolve, reject) => {
+      stderr.write(`${text}\n`, error => (error ? reject(error) : resolve()));
+    });
+  }
+
   /** A line that whatever is said next writes over. Nothing where nobody looks. */
   progress(text: string): void {
     const { stderr } = this.#io;

@@ -1,4 +1,5 @@
 // `headgate vault rotate-key`.
+import { randomBytes } from 'node:crypto';
 import { command, configOption } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { withVault } from '../vault/work.ts';
@@ -11,16 +12,18 @@ export const vaultRotateKey = command<{ readonly config?: string }>({
   options: [configOption()],
   statuses: '0 rotated, 1 the vault does not open, 75 a service is running on it, 78 configuration',
   async run({ options, io, out }) {
-    const { rotateKey } = await import('../vault/rotate-key.ts');
-    // Said before it is in force: a crash in between must not leave a vault whose key nobody has.
-    let shown: string | null = null;
-    const keyFile = await withVault(options.config, io, place => {
-      rotateKey(place, key => {
-        shown = key;
-        out.note('the new value for HEADGATE_VAULT_KEY, in force once this command has ended well:');
-        out.note(key);
-      });
-      return shown === null ? place.keys.file : null;
+    const { assertOpens, rotateKey } = await import('../vault/rotate-key.ts');
+    const keyFile = await withVault(options.config, io, async place => {
+      const { file, variable } = place.keys;
+      const unlockKey = randomBytes(32);
+      if (variable !== undefined) {
+        assertOpens(place);
+        const said = 'the new value for HEADGATE_VAULT_KEY, in force once this command has ended well:';
+        // Before it is in force: neither a crash nor a full disk may leave a vault whose key nobody has.
+        await out.keep(`${said}\n${unlockKey.toString('hex')}`);
+      }
+      rotateKey(place, unlockKey);
+      return variable === undefined ? file : null;
     });
     await out.answer({ rotated: true, key_file: keyFile }, () => [`rotated: ${keyFile ?? 'HEADGATE_VAULT_KEY'}`]);
     return exitStatus.ok;

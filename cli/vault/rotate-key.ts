@@ -4,18 +4,20 @@ import { keyBytes } from '../../actors/vault/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { closeWith, heldVault, type VaultPlace, withStore } from './offline.ts';
 
+/** Throws where there is nothing that could be rotated. */
+export function assertOpens(place: VaultPlace): void {
+  withStore(place, store => heldVault(store, place.keys));
+}
+
 /**
- * One commit decides which of the two keys opens the vault, and the new one is kept before it: in a file beside the old one, or
- * with whoever gives keys in the environment, by `show` (hex). `showing` that comes before a crash may be of no use: one of
- * the two keys opens the vault, never both.
+ * One commit decides which of the two keys opens the vault, never both, and the new one (32 bytes) is kept before it: in a file
+ * beside the old one; where keys are given in the environment, by the caller.
  */
-export function rotateKey(place: VaultPlace, show: (newKey: string) => void): void {
+export function rotateKey(place: VaultPlace, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;
   withStore(place, store => {
     const { vault } = heldVault(store, place.keys);
-    const unlockKey = randomBytes(keyBytes);
     if (variable === undefined) writeNextKey(file, unlockKey);
-    else show(unlockKey.toString('hex'));
     const { auditKeys, auditEnd } = vault.keyring;
     const next = { from: auditEnd.seq + 1, key: randomBytes(keyBytes) };
     const batch = store.batch();

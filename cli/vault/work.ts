@@ -6,12 +6,16 @@ import type { Io } from '../io.ts';
 import type { VaultPlace } from './offline.ts';
 
 /** Does the work on the vault of the configuration that is found. */
-export async function withVault<T>(config: string | undefined, io: Io, work: (place: VaultPlace) => T): Promise<T> {
+export async function withVault<T>(
+  config: string | undefined,
+  io: Io,
+  work: (place: VaultPlace) => T | Promise<T>,
+): Promise<T> {
   const { placeOf, VaultRefused } = await import('./offline.ts');
   const { StoreHeld } = await import('../../runtime/store/lmdb.ts');
   const place = placeOf(await readConfiguration(config, io), io.env);
   try {
-    return work(place);
+    return await work(place);
   } catch (error) {
     if (error instanceof VaultRefused) {
       throw failure(exitStatus.failed, 'vault_refused', 'Not done', error.message, error);

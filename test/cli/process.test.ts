@@ -25,6 +25,10 @@ test.skipIf(!existsSync('/dev/full'))('a disk that is full under stdout ends wit
   expect(shell('"$0" "$1" version > /dev/full').status).toBe(74);
 });
 
+test.skipIf(!existsSync('/dev/full'))('what stderr does not take changes no exit status', () => {
+  expect(shell('"$0" "$1" job show 2> /dev/full').status).toBe(2);
+});
+
 test('a reader who has had enough is no trouble', () => {
   expect(shell('{ "$0" "$1" completion zsh; echo $? >&2; } | true').stderr).toBe('0\n');
 });

@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { nextKeyFile } from '../../actors/vault/unlock-key.ts';
+import { run } from '../../cli/run.ts';
 import { readAudit } from '../../cli/vault/audit.ts';
 import { heldVault, withStore } from '../../cli/vault/offline.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
@@ -100,6 +102,15 @@ test('with the key in the environment no file is made, and a new key is shown be
   ]);
 });
 
+test('a new key that stderr does not take is not put in force', async () => {
+  const env = { HEADGATE_VAULT_KEY: 'ab'.repeat(32) };
+  await vault('init', env);
+  const stderr = new Writable({ write: (_, __, done) => done(new Error('no space left')) }).on('error', () => {});
+  const io = { stdin: new PassThrough(), stdout: new PassThrough(), stderr, env, cwd: '/' };
+  await expect(run(['vault', 'rotate-key', '--config', directory], io)).rejects.toThrow('no space left');
+  expect(opens({ ...place.keys, variable: env.HEADGATE_VAULT_KEY })).toBe(true);
+});
+
 test('a lost admin token is replaced', async () => {
   const { json: made } = await vault('init');
   const { status, json } = await vault('reset-admin-token');
@@ -140,9 +151,10 @@ test('kill -9 while keys are changed leaves a vault that opens under exactly one
 }, async () => {
   await vault('init');
   const loop = `
+    import { randomBytes } from 'node:crypto';
     import { rotateKey } from './dist/cli/vault/rotate-key.js';
     process.stdout.write('.');
-    for (;;) { rotateKey(${JSON.stringify(place)}, () => {}); process.stdout.write('.'); }`;
+    for (;;) { rotateKey(${JSON.stringify(place)}, randomBytes(32)); process.stdout.write('.'); }`;
   for (let cycle = 0; cycle < 3; cycle++) {
     const child = spawn(process.execPath, ['--input-type=module', '-e', loop], {
       cwd: root,
