@@ -139,7 +139,7 @@ function writeLimits(): string {
 | --- | --- | --- |
 | body of a request | \`api.max_body_size\`, 1 MB by default | 413 |
 | depth of a JSON body | ${jsonDepthMax} | 400 |
-| queued jobs | \`service.max_queue_depth\`, 1,000,000 by default | 503 |
+| open jobs (queued, running or between two attempts; a run counts too) | \`service.max_queue_depth\`, 1,000,000 by default | 503 |
 | jobs in the tree of a synchronous call | ${treeJobsMax.toLocaleString('en-US')} | \`tree_truncated: true\`; \`GET /job/{job_id}/tree\` has them all |
 | a synchronous call | \`timeout_secs\` of the pipeline, 30 by default | 202 with \`timeout_exceeded\` |`;
 }
