@@ -132,8 +132,10 @@ export class PersistentProcess {
     const id = typeof answer === 'object' && answer !== null ? (answer as { id?: unknown }).id : undefined;
     if (id === undefined) return 'a line on stdout has no id';
     const task = this.#asked.get(id as number);
-    if (task === undefined)
-      return `a line on stdout has the id ${JSON.stringify(id).slice(0, 40)}, which waits for no answer`;
+    if (task === undefined) {
+      const shown = JSON.stringify(id);
+      return `a line on stdout has the id ${(this.mask?.text(shown) ?? shown).slice(0, 40)}, which waits for no answer`;
+    }
     this.#asked.delete(id as number);
     return { task, answer };
   }

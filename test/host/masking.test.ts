@@ -84,6 +84,18 @@ test('of a process plugin whose answer is no JSON', async () => {
   expect(ended).toMatchObject({ verdict: 'error', error: 'the response is not JSON (exit status 0)' });
 });
 
+test('of a process that stays, in the id of its answer, where it is cut', async () => {
+  const code =
+    '#!/bin/sh\nread -r request\nprintf \'%s\\n\' \'{"status":"ok","id":"tok-5f2a9c77d1 and so on tok-5f2a9c77d1"}\'\nread -r more\n';
+  const stage = new Stage().plugin('p', code, { persistent: { jobsMax: null, ageMs: null, pipelined: false } });
+  const ended = await stage.run('p', { secrets });
+  expect(ended.error).toMatch(
+    /^a line on stdout has the id "\[SECRET:token\] and so on .*, which waits for no answer$/,
+  );
+  await stage.heard('log', /a plugin process crashed/);
+  expect(JSON.stringify([ended, stage.told])).not.toMatch(values);
+});
+
 test('the unlock key of the vault is in no environment of a plugin, whatever is let through', () => {
   const environment = { HEADGATE_VAULT_KEY: 'ab'.repeat(32), CITY: 'Bern', OTHER: 'x' };
   expect(pluginEnvironment(environment, ['HEADGATE_VAULT_KEY', 'CITY'])).toEqual({ CITY: 'Bern' });
