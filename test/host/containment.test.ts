@@ -137,6 +137,17 @@ describe('A worker plugin', () => {
     expect(await stage.run('p')).toMatchObject({ verdict: 'error', error: expect.stringMatching(/^kill EPERM/) });
   });
 
+  it.each([
+    ['process.pid', '"SIGSTOP"'],
+    ['0', 'constants.signals.SIGSTOP'],
+    ['-process.pid', '"SIGSTOP"'],
+  ])('may not stop its host by process.kill(%s, %s)', async (pid, signal) => {
+    const code = `import { constants } from 'node:os'; export const handle = () => { process.kill(${pid}, ${signal}) }`;
+    expect(await new Stage(1).plugin('p', code).run('p')).toMatchObject({
+      error: expect.stringMatching(/^kill EPERM/),
+    });
+  });
+
   it('may kill its own children', async () => {
     const code = `import { spawn } from 'node:child_process'; import { once } from 'node:events';
       export async function handle() {
