@@ -95,6 +95,7 @@ function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
     run: called && { ...positionOf(called.outer), first: null },
     hooked,
   };
+  desk.bytesInTurn += payload.length + context.length;
   desk.tellJob({ kind: 'create_run', id, pipeline: name, group, payload });
   return id;
 }

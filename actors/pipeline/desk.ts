@@ -13,6 +13,8 @@ import { arrivalKey, encodeRun, encodeScope, listKey, loadRuns, scopeKey } from 
 import { idText, type Outer, type Run, type Scope } from './run.ts';
 import { Versions } from './versions.ts';
 
+/** Once the new jobs of a turn take so much, more follow in the next: payloads, and the copies of baggage. */
+export const bytesPerTurnMax = 16 * 2 ** 20;
 /** Arrivals stay in the record of their run until they take so much; then they get a value of their own. */
 export const restBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
@@ -79,6 +81,8 @@ export class Desk {
   turn!: Turn;
   /** Counts turns: what was written in an earlier one has been committed. */
   turnNumber = 0;
+  /** What the new jobs of this turn take. */
+  bytesInTurn = 0;
   /** What lists of fan-outs take in memory. */
   listBytes = 0;
   readonly #dirty = new Set<Run>();
@@ -107,6 +111,7 @@ export class Desk {
     if (this.turn === turn) return false;
     this.turn = turn;
     this.turnNumber++;
+    this.bytesInTurn = 0;
     this.dedupe.committed();
     return true;
   }
@@ -123,6 +128,11 @@ export class Desk {
     this.failing.add(run);
     this.expandable.delete(run);
     this.touch(run);
+  }
+
+  /** What may wait for the next turn does. */
+  get isFull(): boolean {
+    return this.bytesInTurn >= bytesPerTurnMax;
   }
 
   tellJob(message: CreateJobs | CreateRun | SettleRun): void {
@@ -157,6 +167,8 @@ export class Desk {
     const group = this.groupOf(run, step, stand, command === 'handle');
     run.jobs += payloads.length;
     this.touch(run);
+    this.bytesInTurn += stand.context.length;
+    for (const payload of payloads) this.bytesInTurn += payload.length;
     this.tellJob({ kind: 'create', plugin: instance, command, group, payloads, stillborn });
   }
 

@@ -1,4 +1,4 @@
-// A job that emitted very many events: they are taken some at a time, so that a flood never holds up a turn.
+// A job that emitted very many events, or many and carries much baggage: they are taken some at a time, so that a flood never holds up a turn.
 // Twice, each at its own pace: once to start runs, while few enough are open; and once as the chains of the job's run,
 // which must not wait for other runs to end: those may all be waiting for theirs.
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
@@ -118,7 +118,7 @@ export class Emissions {
 
   /** Takes the next events; false when there is nothing more to do in this turn. */
   step(): boolean {
-    if (this.#taken >= eventsPerTurnMax) return false;
+    if (this.#isFull) return false;
     const line = this.#next();
     if (line === undefined) return false;
     const waiting = this.#lines.get(line)!;
@@ -136,7 +136,7 @@ export class Emissions {
     const { batch } = this.#desk;
     const count = listCount(plan.events);
     let came = false;
-    for (; emission.index < count && this.#taken < eventsPerTurnMax; emission.index++, this.#taken++) {
+    for (; emission.index < count && !this.#isFull; emission.index++, this.#taken++) {
       const event = readEvent(plan.events, emission.at);
       emission.at = skipValue(plan.events, emission.at);
       if (event && this.#steps.take(plan, event, emission.index)) came = true;
@@ -152,6 +152,10 @@ export class Emissions {
     batch.remove('emissions', cursorKey(emission.key));
     this.#steps.end(plan);
     return false;
+  }
+
+  get #isFull(): boolean {
+    return this.#taken >= eventsPerTurnMax || this.#desk.isFull;
   }
 
   /** The first line that has room. */

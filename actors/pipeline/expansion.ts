@@ -2,7 +2,7 @@
 import { contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
-import type { Desk, Stand } from './desk.ts';
+import { bytesPerTurnMax, type Desk, type Stand } from './desk.ts';
 import { decodePlan, type FanOut, type FanPlan, takePayloads, takeSingle } from './fanout.ts';
 import { endChains } from './gather.ts';
 import { listKey } from './record.ts';
@@ -11,8 +11,6 @@ import type { Run } from './run.ts';
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
-/** No more children in a turn once they take so much: each has its own copy of what `with` and `baggage` give. */
-export const childBytesPerTurnMax = 16 * 2 ** 20;
 export const unsettledMax = 16_384;
 /** Lists that are kept in memory; those over it are read again when their turn comes. */
 const listBytesMax = 64 * 2 ** 20;
@@ -21,7 +19,6 @@ export class Expansion {
   readonly #desk: Desk;
   readonly #children: Children;
   #madeInTurn = 0;
-  #bytesInTurn = 0;
 
   constructor(desk: Desk, children: Children) {
     this.#desk = desk;
@@ -31,12 +28,11 @@ export class Expansion {
   /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#madeInTurn = 0;
-    this.#bytesInTurn = 0;
     this.#trim();
   }
 
   get #isFull(): boolean {
-    return this.#madeInTurn >= childrenPerTurnMax || this.#bytesInTurn >= childBytesPerTurnMax;
+    return this.#madeInTurn >= childrenPerTurnMax || this.#desk.isFull;
   }
 
   /** Whether another turn must follow to go on. */
@@ -81,9 +77,10 @@ export class Expansion {
     const first = fan.index;
     if (plan.each) this.#makeSingles(run, step, fan, plan, countMax);
     else {
-      const roomFor = Math.ceil((childBytesPerTurnMax - this.#bytesInTurn) / Math.max(1, plan.added.length));
+      // Jobs side by side share their baggage; each run that is called has its own copy.
+      const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
+      const roomFor = Math.ceil((bytesPerTurnMax - this.#desk.bytesInTurn) / Math.max(1, eachBytes));
       const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor));
-      this.#bytesInTurn += plan.added.length * payloads.length;
       this.#children.make(run, step, standOf(plan, first, plan.context), payloads, plan.missing);
     }
     this.#madeInTurn += fan.index - first;
@@ -99,20 +96,21 @@ export class Expansion {
     let missing: string | null = null;
     let context = plan.context;
     let payloads: Uint8Array[] = [];
+    let bytes = this.#desk.bytesInTurn;
     const send = (): void => {
       if (payloads.length > 0) this.#children.make(run, step, standOf(plan, first, context), payloads, missing);
       first += payloads.length;
       payloads = [];
     };
-    for (let k = 0; k < countMax && this.#bytesInTurn < childBytesPerTurnMax; k++) {
+    for (let k = 0; k < countMax && bytes < bytesPerTurnMax; k++) {
       const single = takeSingle(fan, plan);
       const fault = contextFault(step.id, single.context);
       if (fault !== null) {
         this.#desk.fail(run, fault);
         return;
       }
-      this.#bytesInTurn += single.payload.length;
-      if (single.context !== context) this.#bytesInTurn += single.context.length;
+      bytes += single.payload.length;
+      if (single.context !== context || step.kind === 'call') bytes += single.context.length;
       if (single.missing !== missing || single.context !== context) send();
       ({ missing, context } = single);
       payloads.push(single.payload);

@@ -4,11 +4,12 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
+import type { JobGroup } from '../job/record.ts';
 import { asPayload, type Chain, dataOf, movedTo, Packed } from './chain.ts';
 import { Children, type FindAncestor } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds } from './condition.ts';
-import type { Desk, Ending, Task } from './desk.ts';
+import { bytesPerTurnMax, type Desk, type Ending, type Task } from './desk.ts';
 import { type EmissionPlan, type EmissionSteps, Emissions, eventsAtOnceMax } from './emission.ts';
 import type { Emitted } from './events.ts';
 import { Expansion } from './expansion.ts';
@@ -50,7 +51,7 @@ export class Router {
     }
     for (const job of jobs) {
       if (this.triggers.hasHooks) this.triggers.fireHooks(job, message);
-      if (this.#isFlood(job)) {
+      if (this.#isFlood(job, group)) {
         this.#flood(job, message, run, node);
         continue;
       }
@@ -60,12 +61,14 @@ export class Router {
     if (run) this.expansion.resume(run);
   }
 
-  #isFlood({ status, body }: SettledJob): boolean {
+  #isFlood({ status, body }: SettledJob, { context }: JobGroup): boolean {
     const events = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
-    return events !== undefined && listCount(events) > eventsAtOnceMax;
+    if (events === undefined) return false;
+    const count = listCount(events);
+    return count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
   }
 
-  /** Very many events: they start runs, and the job's chain divides, as they are taken, in this turn and the ones after it. */
+  /** Very many events, or much baggage with each: they start runs, and the job's chain divides, as they are taken, in this turn and the ones after it. */
   #flood(job: SettledJob, { plugin, group }: JobsSettled, run: Run | null | undefined, node: Node | undefined): void {
     const { submittedBy, root, depth, context, hooked } = group;
     const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
@@ -100,6 +103,8 @@ export class Router {
       result: plan.result,
     };
     this.#desk.tasks.push({ kind: 'enter', run, scope, node: place.node, chain });
+    // What its job takes is known before the next event.
+    this.drain();
     return true;
   }
 

@@ -1,6 +1,6 @@
 // Fan-outs: one job per element, expanded a part at a time.
 import { describe, expect, it } from 'vitest';
-import { childBytesPerTurnMax } from '../../actors/pipeline/expansion.ts';
+import { bytesPerTurnMax } from '../../actors/pipeline/desk.ts';
 import { payloads, plugins, stage } from './cast.ts';
 import { contextOf, errorOf, type Job, resultOf, Stage } from './stage.ts';
 
@@ -145,10 +145,41 @@ describe('what the children of a fan-out take', () => {
     if (before === 1) s.work(1);
     const made = s.of(plugin);
     expect(made.length).toBeLessThan(list.length);
-    expect(made.reduce((sum, job) => sum + bytesOf(job), 0)).toBeLessThan(childBytesPerTurnMax + 2 ** 20);
+    expect(made.reduce((sum, job) => sum + bytesOf(job), 0)).toBeLessThan(bytesPerTurnMax + 2 ** 20);
     while (s.of(plugin).length < list.length) s.turn();
     expect(new Set(s.of(plugin).map(({ createdAt }) => createdAt)).size).toBe(3);
     s.finish();
+    expect(s.leftovers()).toBe(0);
+  });
+
+  /** What was made in the turn that made most; what stands side by side shares its baggage. */
+  function bytesMostInTurn(s: Stage): number {
+    const bytes = new Map<number, number>();
+    for (const job of s.jobs.values()) {
+      const made = job.payload.length + (job.offset === 0 ? job.group.context.length : 0);
+      bytes.set(job.createdAt, (bytes.get(job.createdAt) ?? 0) + made);
+    }
+    return Math.max(...bytes.values());
+  }
+
+  it.each([
+    ['runs that are called', { call: 'q', foreach: 'payload.list' }, 'sink'],
+    [
+      'runs that are called, each with its own payload',
+      { call: 'q', foreach: 'payload.list', with: { n: '{payload.item}' } },
+      'sink',
+    ],
+    ['events', { uses: 'emit' }, 'sink'],
+  ])('is bounded in a turn when each carries the baggage of its run: %s', (_, step, plugin) => {
+    const p = { name: 'p', steps: [{ uses: 'echo', baggage: { big: 'payload.big' } }, step, { uses: 'sink' }] };
+    const s = new Stage({ plugins, pipelines: [p, { name: 'q', steps: [{ uses: 'text' }] }] });
+    const events = list.map(n => ({ type: 'found', payload: { n } }));
+    const id = s.start('p', { list, big, events });
+    s.finish();
+    expect(s.jobs.get(id)!.status).toBe('succeeded');
+    expect(s.of(plugin).length).toBe(list.length);
+    // A run and its first job have a copy each.
+    expect(bytesMostInTurn(s)).toBeLessThan(2 * bytesPerTurnMax + 2 * 2 ** 20);
     expect(s.leftovers()).toBe(0);
   });
 });
