@@ -11,8 +11,9 @@ export const accepted = Type.Object({
 /** What a plugin answered (interface, 2.2). */
 export const outputSchema = Type.Object(
   {
-    status: Type.String(),
+    status: Type.Union([Type.Literal('ok'), Type.Literal('error')]),
     result: Type.Unknown({ description: 'A text or an object; of a run also a list, or null.' }),
+    error: Type.Optional(Type.String()),
     events: Type.Array(Type.Unknown()),
     state_updates: Type.Object({}),
     logs: Type.Array(Type.Object({ level: Type.String(), message: Type.String() })),

@@ -9,6 +9,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import type { LogPage } from '../engine.ts';
 import { writeJobRow, writeLog } from '../job-json.ts';
+import { outputSchema } from '../openapi/schemas.ts';
 import { cursor, flag, instant, integer, oneOf, type Parameters, type Query, text } from '../query.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
@@ -58,7 +59,7 @@ const logSchema = Type.Object({
   completed_at: moment,
   last_error: Type.Optional(Type.String()),
   stderr: Type.Optional(Type.String()),
-  result: Type.Optional(Type.Object({})),
+  result: Type.Optional(outputSchema),
 });
 
 const unsearched = Type.Optional(

@@ -8,6 +8,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { type Caller, may } from '../auth.ts';
 import type { Engine } from '../engine.ts';
 import { jobPieces, treeJobPieces } from '../job-json.ts';
+import { outputSchema } from '../openapi/schemas.ts';
 import { type Problem, problem } from '../problem.ts';
 import { type Answer, anyOf, json, type Route, route, type Sink } from '../route.ts';
 
@@ -22,7 +23,7 @@ const nullable = (schema: ReturnType<typeof Type.String>) => Type.Union([schema,
 const instant = Type.String({ format: 'date-time' });
 const uuid = Type.String({ format: 'uuid' });
 const status = Type.Union(statuses.map(name => Type.Literal(name)));
-const output = Type.Optional(Type.Union([Type.Object({}), Type.Null()]));
+const output = Type.Optional(Type.Union([outputSchema, Type.Null()]));
 
 const jobSchema = Type.Object({
   job_id: uuid,

@@ -1,5 +1,6 @@
 // Pipelines (decisions, section 3): every construct once, run by the real service.
 import { expect, test } from 'vitest';
+import { outputSchema } from '../../http/openapi/schemas.ts';
 import { type Job, shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
 
@@ -336,5 +337,6 @@ test('a step starts once for each event of the step before', async () => {
 test('a step that fails fails the run, with its error', async () => {
   const { status, body } = await gateway.call('POST', '/pipeline/three', { payload: { fail: 'no way' } });
   expect([status, body['status']]).toEqual([200, 'failed']);
+  expect(Object.keys(outputSchema['properties'] as object)).toEqual(Object.keys(body['result'] as object));
   expect((await gateway.job(String(body['job_id']))).last_error).toContain('no way');
 });
