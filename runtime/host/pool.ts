@@ -150,7 +150,7 @@ export class ThreadPool {
 
 /** Why a thread died, for the task that it died of. */
 export function reasonOf(error: unknown): string {
-  if ((error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY') {
+  if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
     return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;
   }
   const message = describe(error);

@@ -120,7 +120,8 @@ export class WorkerFrames {
       const [flight] = this.#waiting.splice(place, 1) as [Flight];
       this.#running++;
       this.#pool.run(flight.slot.shared, flight.head.plugin).then(
-        () => this.#land(flight),
+        // A thread that has died of a null or undefined that was thrown is told as one that has done its work.
+        () => (flight.slot.answered < flight.started ? this.#crash(flight, null) : this.#land(flight)),
         error => this.#crash(flight, error),
       );
     }

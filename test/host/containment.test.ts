@@ -53,6 +53,7 @@ describe('A worker plugin', () => {
       'uncaught error: later',
     ],
     ['() => { Promise.reject(new Error("alone")); return new Promise(() => {}) }', 'uncaught error: alone'],
+    ['() => { setTimeout(() => { throw null }); return new Promise(() => {}) }', 'uncaught error: null'],
     ['() => { Buffer.from = null; throw new Error("own") }', 'uncaught error: Buffer.from is not a function'],
   ] as const;
 
