@@ -1,6 +1,7 @@
 // A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
 
-import { parentPort, threadId, workerData } from 'node:worker_threads';
+import { syncBuiltinESMExports } from 'node:module';
+import threads, { type MessagePort, threadId, workerData } from 'node:worker_threads';
 import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { type Code, codeOf, handlerOf, loadCode } from './code.ts';
@@ -28,6 +29,7 @@ export type Loaded = { readonly loaded: number };
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
 const { generation, plugins } = workerData as ThreadData;
+const port = threads.parentPort!;
 for (const plugin of plugins) freezeDeep(plugin.config);
 guardKill();
 verifyModules(plugins);
@@ -37,7 +39,7 @@ const deadline = new Deadline();
 /** Wall time minus the thread's own steady clock. */
 let epochMs = Date.now() - performance.now();
 
-parentPort!.postMessage({ loaded: threadId } satisfies Loaded);
+port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** The task that piscina runs: one frame. */
 export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
@@ -50,6 +52,7 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   let handler: Handler | null = null;
   let check: PayloadCheck | null = null;
   let refused: Settled | null = null;
+  hidePort();
   try {
     const schema = plugin.commands[frame.command]?.inputSchema;
     if (schema) check = await checks.of(schema);
@@ -98,6 +101,13 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   }
 }
 
+/** From plugin code: what it said there the host would take for outcomes, and what is closed carries none. */
+function hidePort(): void {
+  if (threads.parentPort === null) return;
+  (threads as { parentPort: MessagePort | null }).parentPort = null;
+  syncBuiltinESMExports();
+}
+
 function publish(
   slot: Slot,
   frameId: number,
@@ -117,7 +127,7 @@ function publish(
     const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + settled.body.length);
     const written = room.subarray(0, writeOutcome(room, 0, head, settled.body));
     // Handed over, not copied: it may be large.
-    parentPort!.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
+    port.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
   }
   slot.countAnswered();
 }

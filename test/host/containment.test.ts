@@ -133,6 +133,21 @@ describe('A worker plugin', () => {
     });
   });
 
+  it('cannot speak to its host as its thread does, nor close its mouth', async () => {
+    const code = `import * as threads from 'node:worker_threads'; import { createRequire } from 'node:module';
+      export function handle() {
+        const ports = [threads.parentPort, createRequire(import.meta.url)('node:worker_threads').parentPort];
+        for (const port of ports) {
+          port?.postMessage({ frameId: 1, written: new Uint8Array(5) });
+          port?.close();
+        }
+        // Too long for the frame's memory.
+        return { result: 'x'.repeat(100_000) };
+      }`;
+    const stage = new Stage(1).plugin('p', code);
+    for (let time = 0; time < 2; time++) expect((await stage.run('p')).result).toHaveLength(100_000);
+  });
+
   it.each([['process.ppid'], ['1'], ['-1'], ['-process.ppid']])('may not kill %s', async pid => {
     const stage = new Stage(1).plugin('p', `export const handle = () => { process.kill(${pid}, 0) }`);
     expect(await stage.run('p')).toMatchObject({ verdict: 'error', error: expect.stringMatching(/^kill EPERM/) });
