@@ -1,5 +1,7 @@
 // The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
 import type { Hub } from '../actors/hub/actor.ts';
+import { untilTaken } from '../actors/index/lag.ts';
+import { stopwatchName } from '../actors/index/stopwatch-record.ts';
 import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
 import { BlockShelf } from '../actors/job/block-shelf.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
@@ -74,7 +76,10 @@ export function openEngine({
     startedAtMs,
     version,
     queueDepth: () => gauges.get('queued'),
-    stopwatch: (plugin, window) => new StopwatchReading(index(), plugin, window),
+    async stopwatch(plugin, window) {
+      await untilTaken(reader, index(), stopwatchName);
+      return new StopwatchReading(index(), plugin, window);
+    },
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => submissions.submit(submission),
     async startRun(submission, onOver) {

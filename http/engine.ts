@@ -74,8 +74,8 @@ export interface Engine {
   queueDepth(): number;
   /** The open event streams. */
   readonly events: EventStreams;
-  /** The times of a plugin's steps in a window; read bit by bit. */
-  stopwatch(plugin: string, window: Window): StopwatchReading;
+  /** The times of a plugin's steps in a window, with all that ended before the call; read bit by bit. */
+  stopwatch(plugin: string, window: Window): Promise<StopwatchReading>;
   startedAtMs: number;
   version: string;
   readonly administration: Administration;

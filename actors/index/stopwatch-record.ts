@@ -2,6 +2,8 @@
 import { pack, unpack } from '../../runtime/packing.ts';
 import { Histogram } from './histogram.ts';
 
+/** The consumer of the journal that keeps it. */
+export const stopwatchName = 'stopwatch';
 export const minuteUs = 60_000_000;
 /** Minutes that are kept: seven days. */
 export const minutesKept = 7 * 24 * 60;

@@ -7,14 +7,14 @@ import { type CommandName, Names } from '../job/names.ts';
 import { pipelinePlugin } from '../job/protocol.ts';
 import { type Step, Steps } from '../job/view.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
-import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep } from './stopwatch-record.ts';
+import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep, stopwatchName } from './stopwatch-record.ts';
 
 /** Old pages that are dropped at once. */
 const pagesPerPrune = 1_000;
 
 export function stopwatchConsumer(shelf: Shelf): JournalConsumer {
   const book = new Stopwatch(shelf);
-  return { name: 'stopwatch', take: (entries, batch) => book.take(entries, batch) };
+  return { name: stopwatchName, take: (entries, batch) => book.take(entries, batch) };
 }
 
 type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: Page; isDirty: boolean };

@@ -60,7 +60,7 @@ const getStopwatch = route({
     const { engine, config, found, query } = call;
     const nowUs = call.nowMs() * 1000;
     const window = windowOf(query.since ?? nowUs - windowUsDefault, nowUs);
-    const reading = engine.stopwatch(found.name, window);
+    const reading = await engine.stopwatch(found.name, window);
     while (!reading.read(readMsMax)) await breathe();
     const wantsSubs = query.include_subs === true;
     const withSubs = wantsSubs && maySeeResults(call.caller!);

@@ -214,7 +214,7 @@ export class MemoryEngine implements Engine {
     return 3;
   }
 
-  stopwatch(plugin: string, window: Window): StopwatchReading {
+  async stopwatch(plugin: string, window: Window): Promise<StopwatchReading> {
     return new StopwatchReading(this.index, plugin, window);
   }
 

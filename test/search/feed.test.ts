@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import type { JournalConsumer } from '../../actors/index/consumer.ts';
 import { Feed } from '../../actors/index/feed.ts';
+import { untilTaken } from '../../actors/index/lag.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
 import { Ledger } from './ledger.ts';
 
@@ -41,4 +42,25 @@ it.each([
   }
   const all = ledger.logs.map(({ atUs }, i, logs) => `${atUs} ${i - logs.findIndex(log => log.atUs === atUs)}`);
   for (const { taken } of consumers) expect(taken).toEqual(all);
+});
+
+it('who waits for a consumer goes on when it has taken what had ended, or when the time is over', async () => {
+  const ledger = new Ledger();
+  const index = openMemoryIndex();
+  const feed = new Feed({ ledger: ledger.store, index }, [consumer('one', 1)]);
+  const end = () => {
+    const jobs = [{ attempts: [{ status: 'failed' as const, error: 'no' }], end: 'over' as const }];
+    ledger.add({ plugin: 'p', command: 'c', submittedBy: 'api:one', jobs });
+  };
+  await untilTaken(ledger.store, index, 'one', Infinity);
+  end();
+  let goesOn = false;
+  const waiting = untilTaken(ledger.store, index, 'one', Infinity).then(() => {
+    goesOn = true;
+  });
+  await untilTaken(ledger.store, index, 'one', 1);
+  expect(goesOn).toBe(false);
+  while (feed.take(ledger.journalUs));
+  end();
+  await waiting;
 });

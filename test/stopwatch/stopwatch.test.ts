@@ -16,7 +16,7 @@ export async function handle({ event }, { span }) {
 export const quick = () => ({});
 export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
 };
-const tests = ['timed', 'stepped', 'spanned', 'kept', 'bounded'];
+const tests = ['timed', 'stepped', 'spanned', 'kept', 'bounded', 'asked'];
 const line = (name: string) => ({ name, on: name, steps: [{ id: 'first', uses: name }, { uses: `${name}.quick` }] });
 const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
 const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `token-${name}`, scopes });
@@ -147,6 +147,13 @@ test('what was measured is kept over restarts, and counted once', async () => {
   expect(stepOf(await counted('kept', 'quick.run', 5), 'quick.run')).toEqual(stepOf(before, 'quick.run'));
   await gateway.finished('kept/quick');
   expect(stepOf(await counted('kept', 'quick.run', 6), 'quick.run').sample_count).toBe(6);
+});
+
+test('what had ended before the call is counted', async () => {
+  for (const count of [1, 2, 3]) {
+    await gateway.finished('asked/quick');
+    expect(stepOf(await stopwatch('asked'), 'quick.run').sample_count).toBe(count);
+  }
 });
 
 test('since bounds the window, to the minute', async () => {
