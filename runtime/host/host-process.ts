@@ -92,7 +92,17 @@ export class HostProcess {
   async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {
     const child = this.#child;
     const reader = new MessageReader(take);
-    this.#pipe.on('data', chunk => reader.push(chunk));
+    let fault: string | null = null;
+    this.#pipe.on('data', chunk => {
+      if (fault !== null) return;
+      try {
+        reader.push(chunk);
+      } catch (error) {
+        // Plugin code can write to any descriptor of its process.
+        fault = `, which wrote to the service what cannot be read: ${describe(error)}`;
+        this.kill();
+      }
+    });
     this.#pipe.on('error', () => {});
     child.stderr!.on('data', chunk => this.#stderr.push(chunk));
     const closed = Promise.all(
@@ -105,6 +115,6 @@ export class HostProcess {
     this.#pipe.destroy();
     child.stderr!.destroy();
     const said = hide(this.#stderr.text().trim());
-    return `the plugin host died (${signal ?? `exit status ${code}`})${said && `: ${said.slice(-1000)}`}`;
+    return `the plugin host died (${signal ?? `exit status ${code}`})${fault ?? ''}${said && `: ${said.slice(-1000)}`}`;
   }
 }

@@ -42,7 +42,7 @@ export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
   return bytes.subarray(0, writeOutcome(bytes, 0, head, body));
 }
 
-/** `wallUs` turns the steady time of a start into wall time. */
+/** `wallUs` turns the steady time of a start into wall time. Throws where the bytes are no outcomes. */
 export function readOutcomes(
   body: Buffer,
   wallUs: (steadyUs: number) => number,
@@ -51,9 +51,11 @@ export function readOutcomes(
   for (let at = 8; at < body.length; ) {
     const bodyBytes = body.readUInt32LE(at + 6);
     const bodyAt = at + outcomeHeadBytes;
+    const verdict: Verdict | undefined = verdicts[body[at + 4]!];
+    if (verdict === undefined || bodyAt + bodyBytes > body.length) throw new RangeError('no outcome is like this');
     outcomes.push({
       task: body.readUInt32LE(at),
-      verdict: verdicts[body[at + 4]!] as Verdict,
+      verdict,
       permanent: body[at + 5] === 1,
       startedUs: wallUs(body.readDoubleLE(at + 14)),
       runUs: body.readUInt32LE(at + 10),
@@ -72,8 +74,13 @@ export function returnedMessage(frameId: number, first: number, end: number): Bu
   return message;
 }
 
+/** More than any frame has. */
+const tasksMax = 0xffff;
+
+/** Throws where the bytes name no tasks. */
 export function readReturned(body: Buffer): { frameId: number; tasks: number[] } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);
+  if (end < first || end - first > tasksMax) throw new RangeError('no frame has such tasks');
   return { frameId: body.readDoubleLE(0), tasks: Array.from({ length: end - first }, (_, i) => first + i) };
 }

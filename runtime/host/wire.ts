@@ -5,6 +5,8 @@ const kinds = ['configure', 'frame', 'stop', 'ready', 'outcomes', 'returned', 'r
 export type MessageKind = (typeof kinds)[number];
 
 const headBytes = 5;
+/** What begins as a longer one is none: a response has 64 MiB at most. */
+const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
 /** A message with room for a body of so many bytes, or for the first of it; the body starts at the returned offset. */
@@ -39,6 +41,7 @@ export class MessageReader {
     this.#take = take;
   }
 
+  /** Throws where the bytes are no message; nothing that follows can be read then. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;
@@ -53,7 +56,8 @@ export class MessageReader {
     }
     while (chunk.length - at >= headBytes) {
       const bytes = chunk.readUInt32LE(at);
-      const kind = kinds[chunk[at + 4]!]!;
+      const kind = kinds[chunk[at + 4]!];
+      if (kind === undefined || bytes > bodyBytesMax) throw new RangeError('no message begins like this');
       at += headBytes;
       if (chunk.length - at >= bytes) {
         this.#take(kind, chunk.subarray(at, at + bytes));
