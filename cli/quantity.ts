@@ -13,10 +13,10 @@ export function parseMs(text: string): number {
   return ms;
 }
 
-/** A time in RFC 3339, as it stands, or from a duration back. */
+/** A time in RFC 3339, as it stands, or from a duration back; before 1970 there is nothing to be asked for. */
 export function parseInstant(text: string): string {
   const ms = parseDuration(text);
-  if (ms !== undefined) return new Date(Date.now() - ms).toISOString();
+  if (ms !== undefined) return new Date(Math.max(0, Date.now() - ms)).toISOString();
   if (/^\d{4}-\d\d-\d\d[Tt ]/.test(text)) return text;
   throw new InvalidArgumentError('a time looks like 2026-01-31T12:00:00Z, or 2h for two hours ago.');
 }

@@ -88,6 +88,11 @@ test.each([
   expect(stderr).not.toBe('');
 });
 
+test('a time so far back that no clock has it is the beginning of all', async () => {
+  const { status, stderr } = await headgate(['job', 'logs', '--from', '999999999d', '--url', 'http://127.0.0.1:1']);
+  expect([status, stderr]).toEqual([69, expect.stringContaining('cannot reach the service')]);
+});
+
 test('wrong use with --json is a problem document on stdout', async () => {
   const { status, json } = await headgate(['job', 'lst', '--json']);
   expect([status, json.code]).toEqual([2, 'usage']);
