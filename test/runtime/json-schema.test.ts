@@ -1,4 +1,4 @@
-// The schema compiler: what refers to itself compiles, with and without a name; uniqueItems takes linear time.
+// The schema compiler: what refers to itself compiles, with and without a name; uniqueItems takes linear time; multipleOf is exact.
 import { describe, expect, test } from 'vitest';
 import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
@@ -25,6 +25,30 @@ describe('a schema that refers to itself', () => {
       expect(compiled.check({ child: { child: {} } })).toEqual([]);
       expect(compiled.check({ child: { child: { a: 1 } } })).toMatchObject([{ pointer: '/child/child' }]);
     }
+  });
+});
+
+describe('multipleOf', () => {
+  test.each<[of: number, multiples: readonly number[], others: readonly number[]]>([
+    [0.01, [0, -0, 0.07, 0.3, 4.35, 19.99, -19.99, 123456789.01, 1e21, 1e300], [0.001, 19.999, 1e-7, 0.0100000001]],
+    [0.1, [0.3, 0.7, 1.1], [0.35, 1.25]],
+    [1e-7, [1.5e-6, 1], [1.5e-7, 5e-324]],
+    [3, [9, -9, 0, 9007199254740990], [10, 9.5, 1e21]],
+    [2.5, [5, 1e21], [3]],
+    [1e21, [2e21], [1, 1.5e21]],
+  ])('%d: %j, and not %j', (multipleOf, multiples, others) => {
+    const compiled = makeSchemaCompiler()({ items: { multipleOf } });
+    if (!compiled.ok) throw new Error(compiled.message);
+    expect(compiled.check(multiples)).toEqual([]);
+    for (const other of others) {
+      const message = `must be multiple of ${multipleOf}`;
+      expect(compiled.check([other]), String(other)).toMatchObject([{ pointer: '/0', keyword: 'multipleOf', message }]);
+    }
+  });
+
+  test('says nothing of what is no number', () => {
+    const compiled = makeSchemaCompiler()({ multipleOf: 2 });
+    expect(compiled.ok && compiled.check('3')).toEqual([]);
   });
 });
 
