@@ -1,4 +1,5 @@
 // http: sends a request and answers with the response. It makes no second attempt itself: it tells the engine whether one is of use.
+import { isUtf8 } from 'node:buffer';
 import http from 'node:http';
 import { exchange } from './exchange.js';
 import { readSettings } from './settings.js';
@@ -72,12 +73,14 @@ export function firstRequest(order, { baseUrl, headers: own }, secrets) {
  * goes to another, and what began encrypted stays so.
  * @param {Sent} sent
  * @param {number} status
- * @param {string} location
+ * @param {string} location as the header has it
  * @param {Settings} settings
  * @returns {Sent}
  */
 export function redirected(sent, status, location, { headers: own }) {
-  const url = readUrl(location, sent.url);
+  // Headers come byte by byte; beyond ASCII it is UTF-8 that servers put there, as browsers take it.
+  const bytes = Buffer.from(location, 'latin1');
+  const url = readUrl(isUtf8(bytes) ? bytes.toString() : location, sent.url);
   if (sent.url.protocol === 'https:' && url.protocol === 'http:') throw final(`redirected from https to ${url.origin}`);
   const becomesGet = (status === 303 && sent.method !== 'HEAD') || (status < 303 && sent.method === 'POST');
   const isElsewhere = url.origin !== sent.url.origin;

@@ -315,6 +315,14 @@ describe('a redirect', () => {
   });
 
   test.each([
+    ['UTF-8', Buffer.from('/é 日').toString('latin1'), '/%C3%A9%20%E6%97%A5'],
+    ['Latin-1', '/\xe9', '/%C3%A9'],
+    ['ASCII', '/%C3%A9', '/%C3%A9'],
+  ])('leads where a Location in %s says', (_, location, path) => {
+    expect(follow(302, location).url.pathname).toBe(path);
+  });
+
+  test.each([
     ['http://one.example/', /from https to/],
     ['ftp://one.example/', /neither http nor https/],
     ['https://u:p@one.example/', /user name/],
