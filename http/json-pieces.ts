@@ -1,4 +1,4 @@
-// Packed values as JSON, piece by piece: however large a value is, no piece takes long to make.
+// JSON with packed values in it, piece by piece: however large a value is, no piece takes long to make.
 import { unpack } from '../runtime/packing.ts';
 import { contentsOf, endWithin, listCount, listHead, mapCount, mapHead, textSpan } from '../runtime/splice.ts';
 
@@ -7,9 +7,15 @@ export const pieceBytes = 16 * 1024;
 /** Of a letter in UTF-8, behind its first byte. */
 const letterBytesMore = 3;
 
-/** The pieces of the value's text, in their order. */
-export function jsonPieces(packed: Uint8Array): Iterable<string> {
-  return valueAt(packed, 0);
+/** Text as it is, or a packed value that stands between texts. */
+export type JsonPart = string | Uint8Array;
+
+/** The pieces of the text, in their order. */
+export function* jsonPieces(parts: Iterable<JsonPart>): Iterable<string> {
+  for (const part of parts) {
+    if (typeof part === 'string') yield part;
+    else yield* valueAt(part, 0);
+  }
 }
 
 /** Returns where the value ends. */

@@ -8,8 +8,10 @@ import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import type { LogPage } from '../engine.ts';
-import { writeJobRow, writeLog } from '../job-json.ts';
+import { logParts, writeJobRow } from '../job-json.ts';
+import type { JsonPart } from '../json-pieces.ts';
 import { outputSchema } from '../openapi/schemas.ts';
+import { inPieces } from '../pieces.ts';
 import { cursor, flag, instant, integer, oneOf, type Parameters, type Query, text } from '../query.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
@@ -87,7 +89,9 @@ const getJobs = route({
       command: query.command ?? null,
       status: query.status ?? null,
     };
-    return answered(engine.listJobs(filter, query.limit ?? limitDefault, query.cursor ?? null), writeJobs);
+    return answered(engine.listJobs(filter, query.limit ?? limitDefault, query.cursor ?? null), page =>
+      json(200, writeJobs(page)),
+    );
   },
 });
 
@@ -132,7 +136,7 @@ const getLogs = route({
       before: query.cursor ? readPlace(query.cursor) : null,
     });
     const detail = !withResult ? 'bare' : query.include_result ? 'result' : 'plain';
-    return answered(page, found => writeLogs(found, detail));
+    return answered(page, found => inPieces(logsParts(found, detail)));
   },
 });
 
@@ -150,8 +154,8 @@ function filterOf({ plugin, command, status: wanted, submitted_by, from, to }: Q
 }
 
 /** At once where the page is there at once. */
-function answered<T>(page: T | Promise<T>, write: (page: T) => string): Answer | Promise<Answer> {
-  return page instanceof Promise ? page.then(found => json(200, write(found))) : json(200, write(page));
+function answered<T>(page: T | Promise<T>, write: (page: T) => Answer): Answer | Promise<Answer> {
+  return page instanceof Promise ? page.then(write) : write(page);
 }
 
 function writeJobs({ rows, total: count, more }: JobPage): string {
@@ -159,12 +163,19 @@ function writeJobs({ rows, total: count, more }: JobPage): string {
   return `{"jobs":[${rows.map(writeJobRow).join(',')}],"total":${count}${next}}`;
 }
 
-function writeLogs(
+function* logsParts(
   { logs, total: count, next, unsearched: left }: LogPage,
   detail: 'bare' | 'plain' | 'result',
-): string {
+): Iterable<JsonPart> {
+  let separator = '';
+  yield '{"logs":[';
+  for (const log of logs) {
+    yield separator;
+    yield* logParts(log, detail);
+    separator = ',';
+  }
   const more = next ? `,"next_cursor":"${logsCursor.write(placeBytes(next))}"` : '';
-  return `{"logs":[${logs.map(log => writeLog(log, detail)).join(',')}],"total":${count}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
+  yield `],"total":${count}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
 }
 
 function placeBytes({ atUs, place }: Place): Buffer {

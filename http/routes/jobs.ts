@@ -7,10 +7,12 @@ import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { type Caller, may } from '../auth.ts';
 import type { Engine } from '../engine.ts';
-import { jobPieces, treeJobPieces } from '../job-json.ts';
+import { jobParts, treeJobParts } from '../job-json.ts';
+import type { JsonPart } from '../json-pieces.ts';
 import { outputSchema } from '../openapi/schemas.ts';
+import { inPieces } from '../pieces.ts';
 import { type Problem, problem } from '../problem.ts';
-import { type Answer, anyOf, json, type Route, route, type Sink } from '../route.ts';
+import { anyOf, type Route, route } from '../route.ts';
 
 const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
@@ -65,11 +67,7 @@ const getJob = route({
     const id = parseId(params.job_id);
     return (id && engine.job(id)) ?? unknownJob(params.job_id);
   },
-  handle({ found, caller }) {
-    const pieces = jobPieces(found, maySeeResults(caller!));
-    const isLarge = found.body !== null && found.body.length > bodyBytesMax;
-    return isLarge ? streamed(pieces) : json(200, [...pieces].join(''));
-  },
+  handle: ({ found, caller }) => inPieces(jobParts(found, maySeeResults(caller!))),
 });
 
 type Pages = NonNullable<ReturnType<Engine['treePages']>>;
@@ -89,46 +87,21 @@ const getTree = route({
     const pages = id && engine.treePages(id);
     return pages ? { pages } : unknownJob(params.job_id);
   },
-  handle: ({ found, caller }) => streamed(treePieces(found.pages, maySeeResults(caller!))),
+  handle: ({ found, caller }) => inPieces(treeParts(found.pages, maySeeResults(caller!))),
 });
 
 export const jobRoutes: readonly Route[] = [getJob, getTree];
 
-function* treePieces(pages: Pages, withResult: boolean): Iterable<string> {
+function* treeParts(pages: Pages, withResult: boolean): Iterable<JsonPart> {
   let separator = '[';
   for (let page = pages.next(); page.length > 0; page = pages.next()) {
     for (const job of page) {
       yield separator;
-      yield* treeJobPieces(job, withResult);
+      yield* treeJobParts(job, withResult);
       separator = ',';
     }
   }
   yield separator === '[' ? '[]' : ']';
-}
-
-/** Bodies up to this are answered whole. */
-const bodyBytesMax = 65_536;
-const chunkCharsMin = 65_536;
-
-function streamed(pieces: Iterable<string>): Answer {
-  return { kind: 'stream', status: 200, contentType: 'application/json', open: sink => stream(pieces, sink) };
-}
-
-/** Some pieces at a time, and the next only when the reader has taken those. */
-function stream(pieces: Iterable<string>, sink: Sink): void {
-  const rest = pieces[Symbol.iterator]();
-  const writeSome = () => {
-    let text = '';
-    let next = rest.next();
-    for (; !next.done; next = rest.next()) {
-      text += next.value;
-      if (text.length >= chunkCharsMin) break;
-    }
-    sink.write(text);
-    if (next.done) sink.end();
-    else sink.onReady(writeSome);
-  };
-  writeSome();
 }
 
 function unknownJob(id: string): Problem {

@@ -1,8 +1,11 @@
 // A pipeline call that waits: for the run, its time-out, or the caller to go away, whichever comes first.
+import type { JobView } from '../../actors/job/job-view.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import type { Engine, RunSubmission } from '../engine.ts';
-import { writeOutput, writeTreeEntry } from '../job-json.ts';
+import { outputParts, treeEntryParts } from '../job-json.ts';
+import type { JsonPart } from '../json-pieces.ts';
+import { inPieces } from '../pieces.ts';
 import { problem } from '../problem.ts';
 import { type Answer, type Call, json } from '../route.ts';
 
@@ -45,17 +48,20 @@ function settled(engine: Engine, id: JobId): Answer {
   // A repeated call can come to a run that retention has pruned meanwhile.
   if (!run || !tree) return problem('unknown_job', `the run ${formatId(id)} is no longer kept`);
   const durationMs = Math.round(((run.completedUs ?? run.createdUs) - run.createdUs) / 1000);
-  const isCut = tree.length > treeJobsMax;
-  // The run is the first job of its tree.
-  const output = writeOutput(run);
-  let entries = writeTreeEntry(run, output);
-  for (let place = 1; place < tree.length && place < treeJobsMax; place++)
-    entries += `,${writeTreeEntry(tree[place]!)}`;
-  return json(
-    200,
-    `{"job_id":"${run.jobId}","status":"${run.status}","duration_ms":${durationMs},` +
-      `"result":${output},"tree":[${entries}]${isCut ? ',"tree_truncated":true' : ''}}`,
-  );
+  return inPieces(settledParts(run, durationMs, tree));
+}
+
+/** The run is the first job of its tree. */
+function* settledParts(run: JobView, durationMs: number, tree: readonly JobView[]): Iterable<JsonPart> {
+  yield `{"job_id":"${run.jobId}","status":"${run.status}","duration_ms":${durationMs},"result":`;
+  yield* outputParts(run);
+  let separator = ',"tree":[';
+  for (const job of tree.slice(0, treeJobsMax)) {
+    yield separator;
+    yield* treeEntryParts(job);
+    separator = ',';
+  }
+  yield tree.length > treeJobsMax ? '],"tree_truncated":true}' : ']}';
 }
 
 function unfinished(id: JobId, timeoutMs: number): Answer {
