@@ -41,7 +41,7 @@ export const limitsDefault: Limits = {
 const workPlace = '/work';
 /** Directories of the system; links on most. */
 const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];
-/** What libraries read of /etc. */
+/** What libraries read of /etc; not the private keys beside the certificates. */
 const systemFiles = [
   'alternatives',
   'ca-certificates',
@@ -51,8 +51,11 @@ const systemFiles = [
   'localtime',
   'nsswitch.conf',
   'passwd',
-  'pki',
-  'ssl',
+  'pki/ca-trust',
+  'pki/tls/certs',
+  'pki/tls/openssl.cnf',
+  'ssl/certs',
+  'ssl/openssl.cnf',
 ];
 const probeMsMax = 10_000;
 
@@ -86,7 +89,8 @@ function bwrap(): string[] {
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...systemDirectories.flatMap(systemPlace),
     ...systemFiles.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
+    // Read-only: settings of the machine in it can be written by whoever has the id of root, also without capabilities.
+    ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
   ];
 }
 

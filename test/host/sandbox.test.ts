@@ -63,6 +63,8 @@ describe.skipIf(!hasBwrap)('In bubblewrap', () => {
       others: ['ls ../neighbour || echo hidden', 'hidden'],
       service: ['ls ../../run || echo hidden', 'hidden'],
       homes: ['ls -d /root /home || echo hidden', 'hidden'],
+      machine: ['cat /proc/sys/vm/swappiness >/proc/sys/vm/swappiness || echo refused', 'refused'],
+      keys: ['ls -d /etc/ssl/private /etc/pki/tls/private || echo hidden', 'hidden'],
       system: ['touch /usr/x || echo refused', 'refused'],
       home: ['echo kept >>$HOME/a && cat $HOME/a', 'kept'],
       temporary: ['ls -A /tmp/a; echo fresh >/tmp/a && cat /tmp/a', 'fresh'],
