@@ -9,17 +9,13 @@ export function hints({ gateway, url, local }: Started): string[] {
     lines.push(local.made ? `a token was made and kept in ${local.file}` : `the token is in ${local.file}`);
     lines.push(`  export HEADGATE_TOKEN="$(cat ${local.file})"`);
   }
-  const authorization = `-H "Authorization: Bearer $HEADGATE_TOKEN"`;
+  const call = 'curl -s -H "Authorization: Bearer $HEADGATE_TOKEN"';
+  const body = `-H 'Content-Type: application/json' -d '{"payload":{}}'`;
   const [pipeline] = pipelines;
-  if (pipeline) lines.push('run a pipeline:', `  curl -s -X POST ${authorization} ${url}/pipeline/${pipeline.name}`);
+  if (pipeline) lines.push('run a pipeline:', `  ${call} ${url}/pipeline/${pipeline.name} ${body}`);
   const plugin = Object.values(plugins)[0];
   const command = plugin?.manifest.commands[0];
-  if (plugin && command)
-    lines.push('call a plugin:', `  curl -s -X POST ${authorization} ${url}/plugin/${plugin.name}/${command.name}`);
-  lines.push(
-    'look at a job:',
-    `  curl -s ${authorization} ${url}/job/<job_id>`,
-    `  curl -s ${authorization} ${url}/job/<job_id>/tree`,
-  );
+  if (plugin && command) lines.push('call a plugin:', `  ${call} ${url}/plugin/${plugin.name}/${command.name} ${body}`);
+  lines.push('look at a job:', `  ${call} ${url}/job/<job_id>`, `  ${call} ${url}/job/<job_id>/tree`);
   return lines;
 }
