@@ -4,7 +4,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import type { Config } from '../config/config.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock, timerMsMax } from '../runtime/clock.ts';
 import { startHost } from '../runtime/host/host.ts';
 import type { PluginHost } from '../runtime/host/port.ts';
 import { makeBlockKeys } from '../runtime/ids.ts';
@@ -42,9 +42,9 @@ export type LedgerNotice =
   | { readonly kind: 'fatal'; readonly exitStatus: number; readonly message: string };
 
 /** Exit statuses (decisions, sections 4 and 8). */
-export const exitHeld = 75;
-export const exitIo = 74;
-export const exitBug = 70;
+const exitHeld = 75;
+const exitIo = 74;
+const exitBug = 70;
 
 /** Below this much free room on the disk new work is refused; what runs may still be written. */
 export const diskReserveBytes = 64 * 2 ** 20;
@@ -52,8 +52,6 @@ export const diskReserveBytes = 64 * 2 ** 20;
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
-/** The longest time a timer can be set to. */
-const timeoutMsMax = 2 ** 31 - 1;
 /** The actors are made anew from the store at most so often. */
 const intensity = { deathsMax: 3, withinMs: 10_000 };
 
@@ -187,7 +185,7 @@ function run({ config: first, gauges: shared }: LedgerData): void {
         clearTimeout(alarm);
         if (atUs === null) return;
         const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
-        alarm = setTimeout(() => toSelf({ kind: 'alarm' }), Math.min(waitMs, timeoutMsMax));
+        alarm = setTimeout(() => toSelf({ kind: 'alarm' }), Math.min(waitMs, timerMsMax));
       },
     });
     const pipeline = startPipelineActor({

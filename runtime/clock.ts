@@ -10,6 +10,9 @@ export interface SystemClock extends Clock {
   wallUs(steadyUs: number): number;
 }
 
+/** The longest time that a timer can be set to. */
+export const timerMsMax = 2 ** 31 - 1;
+
 // The high-resolution time has the same zero in every process of a machine; `performance.now` is cheaper to read.
 const zeroMs = measureZeroMs();
 

@@ -12,7 +12,7 @@ const anyWord = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]|(?:(?![\p{sc=Han}\p{sc=Hira}
 const wordAndStar = new RegExp(`(${anyWord.source})(\\*?)`, 'gu');
 
 /** Case and accents folded, compatible forms made one. */
-export function fold(text: string): string {
+function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase();
   // Upper case first: it makes one of ß and ss, and of the three letters sigma but one, which lower case parts again.
   return text

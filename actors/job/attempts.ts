@@ -10,11 +10,11 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, bodyAt, decodeAttempt, writeAttempt } from './attempt.ts';
 
 /**
- * Attempts of a stretch, and the bytes of their records beyond which it takes no further one; a larger record is a stretch by itself. A stretch ends at each
- * multiple of so many jobs of the block: so most are found by their key, without a search. More would be quicker to
- * write, by little, and slower to read one of.
+ * Attempts of a stretch. It ends at each multiple of so many jobs of the block: so most are found by their key, without a
+ * search. More would be quicker to write, by little, and slower to read one of.
  */
 export const stretchAttemptsMax = 32;
+/** With so many bytes of records a stretch takes no further one; a record that is larger is a stretch by itself. */
 export const stretchBytesMax = 16 * 2 ** 10;
 /** Attempts of a job are numbered below this. */
 const numbersEnd = 0xffff;

@@ -52,7 +52,8 @@ export class Desk {
   readonly lanes = new Map<string, Lane>();
   /** Jobs that may have taken their host down: they run in the quarantine, one by one. */
   readonly suspects: Again[] = [];
-  readonly touched = new Set<OpenBlock>();
+  /** Their open records are written at the end of the turn. */
+  readonly #touched = new Set<OpenBlock>();
   /** Unsettled jobs, those that stand for runs not counted. */
   unsettled = 0;
   running = 0;
@@ -101,8 +102,7 @@ export class Desk {
 
   /** The open record of this block is written at the end of the turn. */
   touch(open: OpenBlock): void {
-    open.touched = true;
-    this.touched.add(open);
+    this.#touched.add(open);
   }
 
   /** A job ends for good: record, log, journal, counters, and the word to the pipeline actor are one commit. */
@@ -210,8 +210,7 @@ export class Desk {
 
   /** Writes what the turn changed. */
   close(turn: Turn): void {
-    for (const open of this.touched) {
-      open.touched = false;
+    for (const open of this.#touched) {
       const key = open.keyBytes;
       if (open.unsettled > 0) turn.batch.put('open', key, open.encode());
       else {
@@ -219,7 +218,7 @@ export class Desk {
         this.release(open);
       }
     }
-    this.touched.clear();
+    this.#touched.clear();
     this.books.close(turn.batch);
     const { journalUs } = this.books;
     // Not before the commit: what follows the journal may take an entry only when nothing can undo it.

@@ -68,7 +68,6 @@ export function pickFrame(
       add(open, open.next, 1, false);
       open.next++;
     }
-    open.touched = true;
     if (open.next === open.count) lane.fresh.shift();
   }
   return close();

@@ -13,8 +13,8 @@ import { statuses, type TerminalStatus } from './record.ts';
 
 export const journalEntryBytes = 44;
 export const statusAt = 18;
-export const commandAt = 36;
-export const submitterAt = 40;
+const commandAt = 36;
+const submitterAt = 40;
 const flagsAt = 19;
 const finalFlag = 1;
 const tellingFlag = 2;

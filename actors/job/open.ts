@@ -41,8 +41,6 @@ export class OpenBlock {
   cachedBytes = 0;
   /** How many of its jobs hosts hold. Not persisted. */
   out = 0;
-  /** To be written in this turn. Not persisted. */
-  touched = false;
   readonly key: KeyText;
   /** The same as bytes. */
   readonly keyBytes: Uint8Array;

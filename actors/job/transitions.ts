@@ -15,11 +15,7 @@ const moves: { readonly [From in Status]: readonly Status[] } = {
   dead: [],
 };
 
-export function isAllowed(from: Status, to: Status): boolean {
-  return moves[from].includes(to);
-}
-
 /** A move that is not in the table is a bug of ours. */
 export function assertMove(from: Status, to: Status): void {
-  if (!isAllowed(from, to)) throw new Error(`a job cannot go from ${from} to ${to}`);
+  if (!moves[from].includes(to)) throw new Error(`a job cannot go from ${from} to ${to}`);
 }

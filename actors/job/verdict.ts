@@ -27,6 +27,6 @@ export function decide(ending: Ending, random: () => number): Decision {
 }
 
 /** The longest wait before the attempt after this one. */
-export function backoffMs(policy: RetryPolicy, attempt: number): number {
+function backoffMs(policy: RetryPolicy, attempt: number): number {
   return Math.min(policy.backoffMaxMs, policy.backoffBaseMs * 2 ** (attempt - 1));
 }

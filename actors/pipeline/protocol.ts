@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { IdempotencyKey, JobsSettled, SubmitReply } from '../job/protocol.ts';
+import type { IdempotencyKey, JobsSettled } from '../job/protocol.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */
 export const callEventType = 'api.trigger';
@@ -21,7 +21,6 @@ export type StartRun = {
   readonly watch: boolean;
   readonly idempotency?: IdempotencyKey;
 };
-export type StartRunReply = SubmitReply;
 
 /** To the edge, after the commit that settled a watched run. */
 export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };

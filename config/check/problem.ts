@@ -29,7 +29,7 @@ export function formatPlace(place: Place): string {
 }
 
 /** `file:line:column: path: what is wrong and what would be right`, on one line. */
-export function formatProblem(problem: Problem): string {
+function formatProblem(problem: Problem): string {
   const parts = [problem.place === null ? '' : formatPlace(problem.place), formatPath(problem.path), problem.message];
   return parts
     .filter(part => part !== '')

@@ -59,7 +59,7 @@ function checkText(text: string, place: Place): Template {
 }
 
 /** Text and paths in turn; `{{` and `}}` are braces. */
-export function parseText(text: string): (string | Path)[] | { readonly wrong: string } {
+function parseText(text: string): (string | Path)[] | { readonly wrong: string } {
   const parts: (string | Path)[] = [];
   let literal = '';
   for (let i = 0; i < text.length; i++) {

@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { hint } from '../check/suggestion.ts';
 
-export const typeNames = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null', 'any'] as const;
+const typeNames = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null', 'any'] as const;
 
 const isTypeName = (value: Json): boolean => (typeNames as readonly Json[]).includes(value);
 

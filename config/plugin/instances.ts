@@ -1,4 +1,5 @@
 // Puts plugins and configuration together: the instances that jobs can name.
+import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { formatPlace, type Problem, type Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
@@ -25,8 +26,6 @@ const deadlineDefaultMs = new Map([
   ['health', 10_000],
 ]);
 const deadlineOtherMs = 60_000;
-// The largest delay of a Node timer.
-const deadlineMaxMs = 2 ** 31 - 1;
 const retryDefault = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
 
 export type Instances = {
@@ -204,7 +203,7 @@ function checkTimeouts(work: Work, name: string, manifest: Manifest, node: Sourc
       continue;
     }
     const ms = parseDuration(textOf(entry.value));
-    if (ms === undefined || (ms > 0 && ms <= deadlineMaxMs)) continue;
+    if (ms === undefined || (ms > 0 && ms <= timerMsMax)) continue;
     const message = `is ${JSON.stringify(textOf(entry.value))}; it must be from 1ms to 24d`;
     work.report({ place: entry.value.place, path, message });
   }

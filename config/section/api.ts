@@ -6,7 +6,7 @@ import { parseListen, parseSize } from '../quantity.ts';
 import { flagOf, itemsOf, nodeAt, numberOf, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 import { readListen } from './listen.ts';
 
-export const bodyBytesDefault = 2 ** 20;
+const bodyBytesDefault = 2 ** 20;
 
 export function readApi(root: SourceNode, report: Report): Config['api'] {
   const api = nodeAt(root, 'api');

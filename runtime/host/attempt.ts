@@ -1,4 +1,5 @@
 // One attempt of a process plugin: a program of its own, request on stdin, response on stdout.
+import { timerMsMax } from '../clock.ts';
 import { answerOfDuctile } from './ductile.ts';
 import type { Mask } from './mask.ts';
 import type { Request } from './plugin-api.ts';
@@ -10,7 +11,6 @@ import { Tail } from './tail.ts';
 export const stdoutBytesMax = 10 * 2 ** 20;
 /** The exit status of a failure that another attempt would not mend. */
 export const permanentStatus = 78;
-export const timerMsMax = 2 ** 31 - 1;
 
 /** Asks the program once. At the deadline it is ended. */
 export async function runAttempt(

@@ -1,8 +1,6 @@
 // The deadline of the async handler that a thread waits for: one timer for all, wound anew only when it rings.
+import { timerMsMax } from '../clock.ts';
 import type { Kit } from './kit.ts';
-
-/** What a timer can hold. */
-const timerMsMax = 2 ** 31 - 1;
 
 type Waiting = { readonly atMs: number; readonly kit: Kit };
 

@@ -1,5 +1,5 @@
 // The persistent processes of one plugin: started when they are needed, recycled, and after too many crashes not started for a while.
-import { timerMsMax } from './attempt.ts';
+import { timerMsMax } from '../clock.ts';
 import { Breaker, openReason } from './breaker.ts';
 import { PersistentProcess } from './persistent.ts';
 import type { HostedPlugin, PersistentMode } from './port.ts';

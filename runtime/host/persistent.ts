@@ -1,5 +1,6 @@
 // A process that stays for many jobs: a request per line on its stdin, an answer per line on its stdout, with the same `id`.
-import { permanentStatus, stdoutBytesMax, timerMsMax, tooLongReason } from './attempt.ts';
+import { timerMsMax } from '../clock.ts';
+import { permanentStatus, stdoutBytesMax, tooLongReason } from './attempt.ts';
 import { LineReader } from './lines.ts';
 import { LearnedMask, type Mask } from './mask.ts';
 import type { Request } from './plugin-api.ts';

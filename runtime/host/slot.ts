@@ -13,7 +13,7 @@ const controlBytes = 32;
 const roomPerTask = 56;
 const roomBase = 4096;
 
-export const phases = ['waiting', 'loading', 'running'] as const;
+const phases = ['waiting', 'loading', 'running'] as const;
 export type Phase = (typeof phases)[number];
 
 export class Slot {
