@@ -1,6 +1,7 @@
 // Observations as frames of an event stream: `id:`, `event:`, and `data:` with one line of JSON.
 import { type Gap, type Hub, idAt, type Stretch } from '../actors/hub/actor.ts';
 import { type Filter, filterKey } from '../actors/hub/filter.ts';
+import { ringSize } from '../actors/hub/ring.ts';
 import { timestamp } from './timestamp.ts';
 
 /** A chunk ends with the observation that takes it past so many characters. */
@@ -9,41 +10,69 @@ export const chunkCharsMax = 32_768;
 export const errorCharsMax = 2_048;
 /** Observations of one chunk. */
 const chunkObservationsMax = 512;
-/** Chunks that are kept for others that want the same. */
-const keptChunksMax = 16;
+/** Of all chunks together that are kept for others that want the same: each reader may want something else. */
+export const keptCharsMax = 4 * 2 ** 20;
+/** What a chunk takes besides its text. */
+const chunkChars = 128;
 
 /** The frames that follow an id, as far as one chunk goes. */
 export type Chunk = { readonly text: string; readonly upTo: number };
+
+/** The chunks that were written last. */
+class Kept {
+  readonly #chunks = new Map<string, Chunk>();
+  #chars = 0;
+
+  get chars(): number {
+    return this.#chars;
+  }
+
+  get(key: string): Chunk | undefined {
+    return this.#chunks.get(key);
+  }
+
+  /** The oldest give way. */
+  put(key: string, chunk: Chunk): void {
+    this.#chunks.set(key, chunk);
+    this.#chars += chunkChars + chunk.text.length;
+    for (const [oldest, { text }] of this.#chunks) {
+      if (this.#chars <= keptCharsMax) return;
+      this.#chunks.delete(oldest);
+      this.#chars -= chunkChars + text.length;
+    }
+  }
+}
 
 /** Writes what a filter lets through, once for all that read at the same place. */
 export class Feed {
   readonly #hub: Hub;
   readonly #filter: Filter;
   readonly #withErrors: boolean;
-  #kept = new Map<number, Chunk>();
+  readonly #kept: Kept;
+  /** Tells its chunks from those of others. */
+  readonly #number: number;
   /** How many streams read from it. */
   readers = 0;
 
-  constructor(hub: Hub, filter: Filter, withErrors: boolean) {
+  constructor(hub: Hub, filter: Filter, withErrors: boolean, kept: Kept, number: number) {
     this.#hub = hub;
     this.#filter = filter;
     this.#withErrors = withErrors;
+    this.#kept = kept;
+    this.#number = number;
   }
 
   /** What comes next after this id. */
   after(id: number): Chunk {
-    const known = this.#kept.get(id);
-    if (known) return known;
+    const key = `${this.#number} ${id}`;
+    const known = this.#kept.get(key);
+    // What the ring does not hold any more is lost for all alike.
+    if (known && id >= this.#hub.newest - ringSize) return known;
     const { gap, stretches, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
     const chunk = this.#write(gap, stretches, upTo);
     // How much a gap has lost grows: it is written for each reader anew.
-    if (gap === null && chunk.upTo > id) this.#keep(id, chunk);
+    if (gap === null && chunk.upTo > id) this.#kept.put(key, chunk);
     return chunk;
-  }
-
-  #keep(id: number, chunk: Chunk): void {
-    if (this.#kept.size >= keptChunksMax) this.#kept = new Map([...this.#kept].slice(keptChunksMax / 2));
-    this.#kept.set(id, chunk);
   }
 
   #write(gap: Gap | null, stretches: readonly Stretch[], upTo: number): Chunk {
@@ -72,15 +101,22 @@ export class Feed {
 export class Feeds {
   readonly #hub: Hub;
   readonly #feeds = new Map<string, Feed>();
+  readonly #kept = new Kept();
+  #numbers = 0;
 
   constructor(hub: Hub) {
     this.#hub = hub;
   }
 
+  /** Characters of all chunks that are kept. */
+  get keptChars(): number {
+    return this.#kept.chars;
+  }
+
   /** Returns the feed, and how to leave it. */
   join(filter: Filter, withErrors: boolean): { readonly feed: Feed; leave(): void } {
     const key = `${filterKey(filter)} ${withErrors}`;
-    const feed = this.#feeds.get(key) ?? new Feed(this.#hub, filter, withErrors);
+    const feed = this.#feeds.get(key) ?? new Feed(this.#hub, filter, withErrors, this.#kept, ++this.#numbers);
     this.#feeds.set(key, feed);
     feed.readers++;
     const leave = (): void => {

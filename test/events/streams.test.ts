@@ -2,9 +2,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { type Hub, startHub } from '../../actors/hub/actor.ts';
 import { everything } from '../../actors/hub/filter.ts';
-import type { Observations } from '../../actors/hub/protocol.ts';
+import { type Observations, type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
 import { ringSize } from '../../actors/hub/ring.ts';
-import { chunkCharsMax } from '../../http/event-frames.ts';
+import { chunkCharsMax, Feeds, keptCharsMax } from '../../http/event-frames.ts';
 import { beatMs, EventStreams, type Outlet, streamBytesMax, streamsMax } from '../../http/event-streams.ts';
 import { until } from '../gateway/until.ts';
 import { startGateway } from '../http/gateway.ts';
@@ -82,6 +82,24 @@ it('a thousand readers of the same are written once, and woken together', async 
   // The word that the stream is open, and then one chunk with all.
   expect(Math.max(...glasses.map(({ writes }) => writes))).toBeLessThanOrEqual(3);
   expect(reads()).toBeLessThanOrEqual(10);
+});
+
+it('readers that all want something else have only so much kept for them', () => {
+  const hub = startHub();
+  const feeds = new Feeds(hub);
+  for (let groups = 0; groups < 8; groups++) observe(hub, ringSize / 8);
+  const others = observationTypes.filter(type => type !== 'job.completed').slice(0, 5);
+  for (let n = 0; n < 2 ** others.length; n++) {
+    const types = new Set<ObservationType>(['job.completed', ...others.filter((_, bit) => (n >> bit) & 1)]);
+    const { feed } = feeds.join({ types, jobId: null }, false);
+    let chars = 0;
+    for (let at = 0; at < hub.newest; ) {
+      const { text, upTo } = feed.after(at);
+      [at, chars] = [upTo, chars + text.length];
+    }
+    expect(chars).toBeGreaterThan(keptCharsMax / 10);
+    expect(feeds.keptChars).toBeLessThanOrEqual(keptCharsMax);
+  }
 });
 
 it('nothing more is written to a reader that is full; it hears what it lost when it drinks again', async () => {
