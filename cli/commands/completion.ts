@@ -28,7 +28,7 @@ export const completionBash = completion(
 
 export const completionZsh = completion(
   'zsh',
-  'source <(headgate completion zsh)',
+  'autoload -Uz compinit && compinit && source <(headgate completion zsh)',
   async () => (await import('../completion/zsh.ts')).zshScript,
 );
 
