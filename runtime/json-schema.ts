@@ -40,6 +40,8 @@ export function makeSchemaCompiler(): SchemaCompiler {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
       const check = validating(engineOf(first, schema, false), schema);
+      // One that refers to itself, and not for something inside of the value, would fail of every value.
+      check({});
       let thorough: SchemaCheck | null = null;
       const checkAll: SchemaCheck = value => {
         thorough ??= validating(engineOf(all, schema, true), schema);
@@ -134,6 +136,7 @@ function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
 }
 
 function reasonOf(error: unknown): string {
+  if (error instanceof RangeError) return 'it refers to itself without end';
   const message = (error instanceof Error ? error.message : String(error)).replace(` from id ${ownId}`, '');
   if (!message.includes('error parsing regexp')) return message;
   return `${message} (patterns run in linear time, without look-around and back-references)`;

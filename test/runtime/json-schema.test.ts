@@ -28,6 +28,14 @@ describe('a schema that refers to itself', () => {
   });
 });
 
+test.each<JsonObject>([
+  { $ref: '#' },
+  { allOf: [{ $ref: '#' }] },
+  { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
+])('%j is refused: it fails of every value', schema => {
+  expect(makeSchemaCompiler()(schema)).toEqual({ ok: false, message: 'it refers to itself without end' });
+});
+
 describe('multipleOf', () => {
   test.each<[of: number, multiples: readonly number[], others: readonly number[]]>([
     [0.01, [0, -0, 0.07, 0.3, 4.35, 19.99, -19.99, 123456789.01, 1e21, 1e300], [0.001, 19.999, 1e-7, 0.0100000001]],
