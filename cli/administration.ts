@@ -1,6 +1,7 @@
 // What the administrative routes ask, put together: reload, figures, doctor, selfcheck.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Gauges } from '../actors/job/gauges.ts';
+import { newestCommitUs } from '../actors/job/journal.ts';
 import { settledLately } from '../actors/job/minutes.ts';
 import type { IdleReply, QueueReply } from '../actors/job/protocol.ts';
 import { type Findings, lookedMax, selfcheck } from '../actors/job/selfcheck.ts';
@@ -58,8 +59,9 @@ export function openAdministration(parts: AdministrationParts): Administration {
         ...settledLately(reader, Date.now() * 1000),
       };
     },
-    doctor: () =>
-      examine({
+    doctor() {
+      reader.refresh();
+      return examine({
         config: config(),
         read,
         nowMs: Date.now(),
@@ -71,7 +73,8 @@ export function openAdministration(parts: AdministrationParts): Administration {
           reader.refresh();
           return examineVault(reader, readUnlockKey(vaultKeys()));
         },
-      }),
+      });
+    },
     selfcheck() {
       // Whoever asks while one is under way gets what that one finds.
       checking ??= check().finally(() => {
@@ -80,12 +83,4 @@ export function openAdministration(parts: AdministrationParts): Administration {
       return checking;
     },
   };
-}
-
-function newestCommitUs(reader: Reader): number | null {
-  reader.refresh();
-  for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) {
-    return Number(Buffer.from(key).readBigUInt64BE());
-  }
-  return null;
 }

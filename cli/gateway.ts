@@ -113,7 +113,7 @@ export class Gateway {
       port: worker as never,
       schedule: flush => setImmediate(flush),
       onTold: (actor, message) => {
-        if (actor === 'hub') this.#hub?.receive([message], null as never);
+        if (actor === 'hub') this.#publish((message as Observed).groups);
         else if (actor === 'edge') this.#told(message as EdgeMessage | VaultState);
         else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
       },
@@ -255,7 +255,7 @@ export class Gateway {
   }
 
   #publish(groups: readonly Observations[]): void {
-    this.#hub?.receive([{ kind: 'observed', groups } satisfies Observed], null as never);
+    this.#hub?.observe(groups);
   }
 
   /** After everything has stopped: lets go of connections that are still open. */

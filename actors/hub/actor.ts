@@ -1,8 +1,7 @@
 // The hub: takes observations after their commit, and lets each subscriber read them at its own pace.
 import { formatId, jobIdBytes } from '../../runtime/ids.ts';
-import type { Actor } from '../../runtime/turn.ts';
 import { type Filter, nextWanted, wantsType } from './filter.ts';
-import type { Observations, ObservationType, Observed } from './protocol.ts';
+import type { Observations, ObservationType } from './protocol.ts';
 import { type Held, Ring } from './ring.ts';
 
 /** One observation, taken out of its group. `fields` are those of its type. */
@@ -33,7 +32,9 @@ export type Reading = {
   readonly upTo: number;
 };
 
-export interface Hub extends Actor {
+export interface Hub {
+  /** Takes groups in, in order, after their commit. */
+  observe(groups: readonly Observations[]): void;
   /** The id of the newest observation; one less than the first id, when there is none. */
   readonly newest: number;
   /** What came after this id and is wanted, at most `max`. Costs nothing until it is called. */
@@ -50,8 +51,8 @@ export function startHub(firstId = 1): Hub {
   const listeners = new Set<() => void>();
 
   return {
-    receive(messages) {
-      for (const message of messages) for (const group of (message as Observed).groups) ring.push(group);
+    observe(groups) {
+      for (const group of groups) ring.push(group);
       for (const listener of listeners) listener();
     },
     get newest() {

@@ -1,7 +1,7 @@
 // Waiting for the indexer: who has seen a job end finds it in what the index makes of the journal.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
-import { readUs, usKey } from '../job/journal.ts';
+import { newestCommitUs } from '../job/journal.ts';
 import { positionOf } from './position.ts';
 
 /** Some looks of the indexer at the journal; it may be far behind, or stand still. */
@@ -16,15 +16,9 @@ export async function untilTaken(
   msMax = lagMsMax,
 ): Promise<void> {
   const endMs = performance.now() + msMax;
-  const newestUs = newestOf(ledger);
-  while (!hasTaken(index, consumer, newestUs) && performance.now() < endMs) await pause(lookMs);
-}
-
-/** The newest commit of the journal; -1 where it has none. */
-function newestOf(ledger: Reader): number {
   ledger.refresh();
-  const [newest] = [...ledger.scan('journal', { to: usKey(Number.MAX_SAFE_INTEGER), reverse: true, limit: 1 })];
-  return newest ? readUs(newest.key) : -1;
+  const newestUs = newestCommitUs(ledger) ?? -1;
+  while (!hasTaken(index, consumer, newestUs) && performance.now() < endMs) await pause(lookMs);
 }
 
 function hasTaken(index: Reader<IndexTable>, consumer: string, newestUs: number): boolean {

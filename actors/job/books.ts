@@ -4,8 +4,8 @@ import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptWriter } from './attempts.ts';
-import { type Counts, countsKey, emptyCounts, readCounts, settledOf } from './counts.ts';
-import { JournalPage, readUs, usKey } from './journal.ts';
+import { type Counts, countsKey, emptyCounts, readCounts, retriedCount, settledOf } from './counts.ts';
+import { JournalPage, newestCommitUs, usKey } from './journal.ts';
 import { NameBook } from './names.ts';
 import { statuses } from './record.ts';
 
@@ -37,8 +37,8 @@ export class Books {
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
   readonly #attempts = new AttemptWriter();
   readonly #page = new JournalPage();
-  /** The newest time in the journal. */
-  journalUs = 0;
+  /** The newest time in the journal; 0: there is none. */
+  journalUs: number;
 
   constructor(reader: Reader) {
     this.#reader = reader;
@@ -47,7 +47,7 @@ export class Books {
       this.#open(plugin, command, counts);
       this.settledKept += settledOf(counts);
     }
-    for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) this.journalUs = readUs(key);
+    this.journalUs = newestCommitUs(reader) ?? 0;
   }
 
   /** The counters as of now, of every plugin and command. */
@@ -161,10 +161,6 @@ export class Books {
 }
 
 const nothing = new Uint8Array(0);
-
-function retriedCount(status: Attempt['status']): 'retried_failed' | 'retried_timed_out' {
-  return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
-}
 
 /** Where the blocks of a plugin and command are listed. */
 export function byCommandKey(number: number, block: Uint8Array): Buffer {

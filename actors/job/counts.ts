@@ -30,6 +30,11 @@ export function readCounts(reader: Reader): CommandCounts[] {
   return all;
 }
 
+/** What counts an attempt that ended so and was followed by another. */
+export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retried_timed_out' {
+  return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
+}
+
 /** Jobs that ended. */
 export function settledOf(counts: Counts): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);

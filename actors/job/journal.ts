@@ -232,6 +232,12 @@ export function readUs(key: Uint8Array): number {
   return bytes.readUInt32BE(0) * 2 ** 32 + bytes.readUInt32BE(4);
 }
 
+/** The time of the newest commit; null: there is none. */
+export function newestCommitUs(reader: Reader): number | null {
+  for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) return readUs(key);
+  return null;
+}
+
 /** How far pruning has come: no attempt that ended later is gone. The number grows with each commit that prunes. */
 export type Pruned = { readonly upToUs: number; readonly number: number };
 const prunedKey = Buffer.from('pruned');

@@ -6,7 +6,7 @@ import { formatId, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import { inSlices, type Sliced } from '../../runtime/slices.ts';
 import type { Reader, Table } from '../../runtime/store/store.ts';
 import { decodeBlock } from './block.ts';
-import { type Counts, countsKey, emptyCounts, readCounts } from './counts.ts';
+import { type Counts, countsKey, emptyCounts, readCounts, retriedCount } from './counts.ts';
 import { type Invariant, invariantsOf } from './invariants.ts';
 import { entriesOf, readPruned, readUs } from './journal.ts';
 import { Names } from './names.ts';
@@ -155,8 +155,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
       const name = commands[commandNumber];
       if (!name) continue;
       const counts = countsOf(name.plugin, name.command);
-      if (final) counts[status]++;
-      else counts[status === 'timed_out' ? 'retried_timed_out' : 'retried_failed']++;
+      counts[final ? status : retriedCount(status)]++;
     }
   });
   if (readPruned(reader).number !== pruned) return null;

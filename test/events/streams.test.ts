@@ -19,7 +19,7 @@ function observe(hub: Hub, count: number): void {
     command: 'handle',
     ids: Buffer.alloc(16 * count),
   };
-  hub.receive([{ kind: 'observed', groups: [group] }], null as never);
+  hub.observe([group]);
 }
 
 /** An outlet that remembers what was written; while it is shut, writes do not get through. */

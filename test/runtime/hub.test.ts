@@ -5,9 +5,6 @@ import { everything, type Filter, filterKey, typesOf } from '../../actors/hub/fi
 import type { Observations } from '../../actors/hub/protocol.ts';
 import { ringSize } from '../../actors/hub/ring.ts';
 import { parseId } from '../../runtime/ids.ts';
-import type { Turn } from '../../runtime/turn.ts';
-
-const turn = null as unknown as Turn;
 
 function jobs(type: 'job.completed' | 'job.failed', count: number): Observations {
   const ids = Buffer.alloc(16 * count);
@@ -20,7 +17,7 @@ function jobs(type: 'job.completed' | 'job.failed', count: number): Observations
 }
 
 function observe(hub: Hub, ...groups: Observations[]): void {
-  hub.receive([{ kind: 'observed', groups }], turn);
+  hub.observe(groups);
 }
 
 function readAll(hub: Hub, filter: Filter, after: number, max = 10) {
