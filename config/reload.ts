@@ -1,5 +1,6 @@
 // What a reload cannot change while the service runs: it stays as it is until the next start.
-import type { Config, ListenAddress } from './config.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from './config.ts';
 import { defaultKeyFile } from './section/service.ts';
 
 export type Reloaded = {
@@ -11,21 +12,19 @@ export type Reloaded = {
 
 export function compareForReload(old: Config, next: Config): Reloaded {
   const kept: string[] = [];
-  const keep = <T>(name: string, before: T, after: T, isSame: boolean): T => {
-    if (!isSame) kept.push(name);
-    return isSame ? after : before;
+  const keep = <T>(name: string, before: T, after: T): T => {
+    if (isDeepStrictEqual(before, after)) return after;
+    kept.push(name);
+    return before;
   };
-  const workers = [old.service.workersMax, next.service.workersMax] as const;
-  const workersMax = keep('service.max_workers', ...workers, workers[0] === workers[1]);
+  const workersMax = keep('service.max_workers', old.service.workersMax, next.service.workersMax);
   const passed = [old.service.pluginEnvPassthrough, next.service.pluginEnvPassthrough] as const;
-  const isSamePassed = passed[0].length === passed[1].length && passed[0].every((name, i) => name === passed[1][i]);
   // Hosts have the environment of their start.
-  const pluginEnvPassthrough = keep('service.plugin_env_passthrough', ...passed, isSamePassed);
-  const isEnabled = keep('api.enabled', old.api.enabled, next.api.enabled, old.api.enabled === next.api.enabled);
-  const apiListen = keep('api.listen', old.api.listen, next.api.listen, sameListen(old.api.listen, next.api.listen));
-  const hooks = [old.webhooks.listen, next.webhooks.listen] as const;
-  const hooksListen = keep('webhooks.listen', ...hooks, sameListen(...hooks));
-  const statePath = keep('state.path', old.state.path, next.state.path, old.state.path === next.state.path);
+  const pluginEnvPassthrough = keep('service.plugin_env_passthrough', ...passed);
+  const isEnabled = keep('api.enabled', old.api.enabled, next.api.enabled);
+  const apiListen = keep('api.listen', old.api.listen, next.api.listen);
+  const hooksListen = keep('webhooks.listen', old.webhooks.listen, next.webhooks.listen);
+  const statePath = keep('state.path', old.state.path, next.state.path);
   // The default key file lies in the state directory and stays with it.
   const isDefaultKey = next.vault.keyFile === defaultKeyFile(next.state.path);
   const keyFile = isDefaultKey ? defaultKeyFile(statePath) : next.vault.keyFile;
@@ -38,8 +37,4 @@ export function compareForReload(old: Config, next: Config): Reloaded {
     vault: Object.freeze({ ...next.vault, keyFile }),
   });
   return { kept, config };
-}
-
-function sameListen(a: ListenAddress, b: ListenAddress): boolean {
-  return a.host === b.host && a.port === b.port;
 }

@@ -15,6 +15,7 @@ import { attemptsOf as attemptsIn, latestAttempt } from './attempts.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from './block.ts';
 import { byCommandKey, unsuccessfulKey } from './books.ts';
 import { decodeEntry, endKey } from './idempotency.ts';
+import { openOf } from './job-view.ts';
 import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from './journal.ts';
 import type { Names } from './names.ts';
 import { keyText, OpenBlock } from './open.ts';
@@ -84,7 +85,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   function retryIsOpen(key: Uint8Array): string | null {
-    const open = openOf(blockOf(key));
+    const open = openOf(reader, blockOf(key));
     const index = indexOf(key);
     if (open && index < open.next && !open.isSettled(index)) return null;
     return `the next attempt of ${formatId(key)}, which is not open`;
@@ -99,7 +100,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function settledHaveLogs(key: Uint8Array, value: Uint8Array): string | null {
     const { count } = decodeBlock(value);
-    const open = openOf(key);
+    const open = openOf(reader, key);
     const ended = new Set<number>();
     for (const [id, , attempt] of attemptsOf(key, count)) if (attempt.final) ended.add(indexOf(id));
     for (let index = 0; index < count; index++) {
@@ -155,7 +156,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = decodeBlock(value);
     if (block.plugin !== pipelinePlugin) return null;
-    const open = openOf(key);
+    const open = openOf(reader, key);
     for (let index = 0; index < block.count; index++) {
       if (open && !open.isSettled(index)) continue;
       const id = jobId(Buffer.from(key), index);
@@ -170,7 +171,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     for (const entry of [...reader.scan('tree', { from: root, to, limit: treeBlocksMax })]) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
       const bytes = reader.get('blocks', key);
-      const open = openOf(key);
+      const open = openOf(reader, key);
       if (!bytes || !open) continue;
       const block = decodeBlock(bytes);
       for (const [place, start] of block.starts.entries()) {
@@ -260,7 +261,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function runIsOpen(key: Uint8Array): string | null {
     if (key.length > jobIdBytes) return partHasRun(key);
-    const open = openOf(blockOf(key));
+    const open = openOf(reader, blockOf(key));
     const isOpen = open?.plugin === pipelinePlugin && !open.isSettled(indexOf(key));
     return isOpen ? null : `the run ${formatId(key)} goes on, but is not open`;
   }
@@ -278,11 +279,6 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   function endHasKey(key: Uint8Array): string | null {
     const name = key.subarray(8);
     return reader.get('idempotency', name) ? null : `the idempotency key ${hex(name)} has an end and does not exist`;
-  }
-
-  function openOf(key: Uint8Array): OpenBlock | undefined {
-    const bytes = reader.get('open', key);
-    return bytes && OpenBlock.decode(keyText(key), bytes);
   }
 
   /** What is known of the attempts of a block, read once for all questions about it. */

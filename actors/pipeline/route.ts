@@ -314,8 +314,8 @@ function isGathering({ nodes }: CompiledPipeline, number: number): boolean {
 }
 
 /** The step that a chain comes to at a node, looking past the opening of a scope; null where chains are gathered. */
-function stepNode({ nodes }: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
-  const node = nodes[number]!;
-  if (node.kind === 'scope') return stepNode({ nodes } as CompiledPipeline, node.first);
+function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
+  const node = compiled.nodes[number]!;
+  if (node.kind === 'scope') return stepNode(compiled, node.first);
   return 'step' in node ? node : null;
 }
