@@ -1,11 +1,13 @@
 // One HTTP/1.1 connection over a raw socket, one request at a time: as little work for a response as can be.
 import { connect, type Socket } from 'node:net';
+import { chunkedBody } from './chunked.ts';
 
 /** `body` is a view that is good only during the call. */
 export type OnResponse = (status: number, body: Buffer) => void;
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lengthName = Buffer.from('Content-Length: ');
+const chunkedName = Buffer.from('Transfer-Encoding: chunked');
 const statusAt = 'HTTP/1.1 '.length;
 /** It has no body, and need not say so. */
 const notModified = 304;
@@ -68,14 +70,15 @@ export class Connection {
     const status = (bytes[statusAt]! - zero) * 100 + (bytes[statusAt + 1]! - zero) * 10 + bytes[statusAt + 2]! - zero;
     const length = head < 0 ? Number.POSITIVE_INFINITY : status === notModified ? 0 : contentLength(bytes, head);
     const end = bodyAt + length;
-    if (bytes.length < end) {
+    const chunked = length < 0 ? chunkedBody(bytes, bodyAt) : null;
+    if (chunked === null && (length < 0 || bytes.length < end)) {
       this.#held = bytes;
       return;
     }
     const onResponse = this.#waiting;
     this.#waiting = null;
-    if (bytes.length > end || !onResponse) this.#fail('a response that was not asked for');
-    else onResponse(status, bytes.subarray(bodyAt, end));
+    if (!onResponse || (chunked === null && bytes.length > end)) this.#fail('a response that was not asked for');
+    else onResponse(status, chunked ?? bytes.subarray(bodyAt, end));
   }
 
   #fail(reason: string): void {
@@ -86,8 +89,11 @@ export class Connection {
   }
 }
 
+/** Negative: it comes in chunks. */
 function contentLength(bytes: Buffer, head: number): number {
   const at = bytes.indexOf(lengthName);
+  const chunkedAt = at < 0 ? bytes.indexOf(chunkedName) : -1;
+  if (chunkedAt >= 0 && chunkedAt < head) return -1;
   if (at < 0 || at > head) throw new Error(`a response without Content-Length: ${bytes.toString('latin1', 0, head)}`);
   let length = 0;
   for (let i = at + lengthName.length; ; i++) {

@@ -42,6 +42,16 @@ test('sends each numbered request once and keeps the ids of every tenth', async 
   expect(samples).toHaveLength(10);
 });
 
+test('takes bodies that come in chunks, and looks into them', async () => {
+  const url = await serve((_, response) => {
+    response.writeHead(202);
+    for (const part of ['{"job_id":', '"1","text":"', 'x'.repeat(100_000), 'ok"}']) response.write(part);
+    response.end();
+  });
+  const { completed, refused } = await load(plan(url, { expect: { status: 202, text: 'xok' } }));
+  expect([completed, refused]).toEqual([100, {}]);
+});
+
 test('counts a wrong status by what was answered', async () => {
   const url = await serve((_, response) => response.writeHead(503, { 'Content-Length': 4 }).end('full'));
   const { completed, refused } = await load(plan(url));
