@@ -35,6 +35,12 @@ export class Caller {
     return (await this.#get(`/job/${id}`)) as Job;
   }
 
+  /** Of the jobs of a command the one that was accepted last, as a list shows it. */
+  async newest(plugin: string, command: string): Promise<Pick<Job, 'job_id' | 'status'>> {
+    const { jobs } = (await this.#get(`/jobs?plugin=${plugin}&command=${command}&limit=1`)) as { jobs: Job[] };
+    return jobs[0]!;
+  }
+
   async tree(id: string): Promise<Job[]> {
     return (await this.#get(`/job/${id}/tree`)) as Job[];
   }

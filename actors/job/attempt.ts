@@ -1,11 +1,11 @@
 // How one attempt of a job ended, as it is stored: a short head, then the response's parts just as the host sent them.
 //
-//   status (1) | final (1) | started (8, µs) | completed (8, µs) | body
+//   status (1) | final (1) | started (8, µs) | completed (8, µs) | body, unless it lies apart
 import { copyBytes } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
-/** Where the body begins in a record. */
+/** Where the body begins in a record: so long is the head. A record that is no longer has its body elsewhere; none is empty. */
 export const bodyAt = 18;
 
 /** `final`: the job ended with it; else another attempt follows. The status is the attempt's own. */
@@ -25,22 +25,36 @@ export function attemptBytes({ body }: Attempt): number {
 }
 
 export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void {
+  writeHead(bytes, at, attempt);
+  copyBytes(bytes, at + bodyAt, attempt.body);
+}
+
+export function writeHead(bytes: Buffer, at: number, attempt: Attempt): void {
   bytes[at] = codes.get(attempt.status)!;
   bytes[at + 1] = attempt.final ? 1 : 0;
   bytes.writeDoubleLE(attempt.startedUs, at + 2);
   bytes.writeDoubleLE(attempt.completedUs, at + 10);
-  copyBytes(bytes, at + bodyAt, attempt.body);
 }
 
-export function decodeAttempt(value: Uint8Array): Attempt {
-  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return {
-    status: statuses[bytes[0]!] as TerminalStatus,
-    final: bytes[1] === 1,
-    startedUs: bytes.readDoubleLE(2),
-    completedUs: bytes.readDoubleLE(10),
-    body: bytes.subarray(bodyAt),
-  };
+/** An attempt as it was read; its body is looked for when it is asked for, in the transaction of that moment. */
+export class StoredAttempt implements Attempt {
+  readonly status: TerminalStatus;
+  readonly final: boolean;
+  readonly startedUs: number;
+  readonly completedUs: number;
+  readonly #body: () => Body;
+
+  constructor(record: Buffer, body: () => Body) {
+    this.status = statuses[record[0]!] as TerminalStatus;
+    this.final = record[1] === 1;
+    this.startedUs = record.readDoubleLE(2);
+    this.completedUs = record.readDoubleLE(10);
+    this.#body = body;
+  }
+
+  get body(): Body {
+    return this.#body();
+  }
 }
 
 /** What went wrong, in words, or null. */

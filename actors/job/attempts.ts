@@ -3,18 +3,28 @@
 //   key: id of its first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
 //
 // Any other attempt is a stretch of one. So the attempts of a job lie side by side, in order, or are one in a stretch.
+// What a large one left behind lies apart, in the table of bodies under its key: who asks how jobs ended does not read it.
 import { copyBytes } from '../../runtime/bytes.ts';
 import type { Body } from '../../runtime/host/outcome.ts';
-import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
+import {
+  type BlockKey,
+  blockKeyBytes,
+  blockOf,
+  formatId,
+  indexOf,
+  type JobId,
+  jobId,
+  jobIdBytes,
+} from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { type Attempt, attemptBytes, bodyAt, decodeAttempt, writeAttempt } from './attempt.ts';
+import { type Attempt, attemptBytes, bodyAt, StoredAttempt, writeAttempt, writeHead } from './attempt.ts';
 
 /**
  * Attempts of a stretch. It ends at each multiple of so many jobs of the block: so most are found by their key, without a
  * search. More would be quicker to write, by little, and slower to read one of.
  */
 export const stretchAttemptsMax = 32;
-/** With so many bytes of records a stretch takes no further one; a record that is larger is a stretch by itself. */
+/** With so many bytes of records a stretch takes no further one; of a record that is larger the body lies apart. */
 export const stretchBytesMax = 16 * 2 ** 10;
 /** Attempts of a job are numbered below this. */
 const numbersEnd = 0xffff;
@@ -42,7 +52,9 @@ export class AttemptWriter {
     const bytes = attemptBytes(attempt);
     if (bytes > stretchBytesMax) {
       this.close(batch);
-      batch.put('attempts', attemptKey(id, number), encodeLarge(attempt, bytes));
+      const key = attemptKey(id, number);
+      batch.put('attempts', key, encodeHeadAlone(attempt));
+      batch.put('bodies', key, attempt.body);
       return;
     }
     if (!this.#continues(id, number, attempt)) {
@@ -82,13 +94,13 @@ function encodeStretch(records: Buffer, ends: readonly number[]): Buffer {
   return value;
 }
 
-/** A stretch of one attempt, which may take very many bytes: they are copied once. */
-function encodeLarge(attempt: Attempt, bytes: number): Buffer {
-  const headBytes = 6;
-  const value = Buffer.allocUnsafe(headBytes + bytes);
+/** A stretch of one attempt whose body lies apart. */
+function encodeHeadAlone(attempt: Attempt): Buffer {
+  const headAt = 6;
+  const value = Buffer.allocUnsafe(headAt + bodyAt);
   value.writeUInt16LE(1, 0);
-  value.writeUInt32LE(bytes, 2);
-  writeAttempt(value, headBytes, attempt);
+  value.writeUInt32LE(bodyAt, 2);
+  writeHead(value, headAt, attempt);
   return value;
 }
 
@@ -100,9 +112,11 @@ export class Stretch {
   /** The place of its first job in the block. */
   readonly first: number;
   readonly count: number;
+  readonly #reader: Reader;
   readonly #value: Buffer;
 
-  constructor(key: Uint8Array, value: Uint8Array) {
+  constructor(reader: Reader, key: Uint8Array, value: Uint8Array) {
+    this.#reader = reader;
     this.key = key;
     this.number = (key[jobIdBytes]! << 8) | key[jobIdBytes + 1]!;
     this.first = indexOf(key);
@@ -116,31 +130,46 @@ export class Stretch {
 
   /** How the attempt of the job at this place of the block ended; undefined when it is not in here. */
   attempt(index: number): Attempt | undefined {
-    return this.has(index) ? decodeAttempt(this.#record(index, 0)) : undefined;
+    return this.has(index) ? new StoredAttempt(this.#record(index), () => this.body(index)) : undefined;
   }
 
-  /** The body of that attempt, which must be in here. */
+  /** The body of that attempt, which must be in here. Throws a RangeError where it is nowhere. */
   body(index: number): Body {
-    return this.#record(index, bodyAt);
+    const record = this.#record(index);
+    if (record.length > bodyAt) return record.subarray(bodyAt);
+    const body = this.#reader.get('bodies', this.key);
+    if (!body) throw new RangeError(`the attempt ${formatId(this.key)}-${this.number} has no body`);
+    return body;
+  }
+
+  /** Whether the body of its only attempt lies apart. */
+  get isApart(): boolean {
+    return this.#record(this.first).length === bodyAt;
+  }
+
+  remove(batch: Batch): void {
+    const key = Buffer.from(this.key);
+    batch.remove('attempts', key);
+    if (this.isApart) batch.remove('bodies', key);
   }
 
   has(index: number): boolean {
     return index >= this.first && index < this.first + this.count;
   }
 
-  #record(index: number, from: number): Buffer {
+  #record(index: number): Buffer {
     const place = index - this.first;
     const base = 2 + 4 * this.count;
     const start = place === 0 ? 0 : this.#value.readUInt32LE(2 + 4 * (place - 1));
     const end = this.#value.readUInt32LE(2 + 4 * place);
-    return this.#value.subarray(base + start + from, base + end);
+    return this.#value.subarray(base + start, base + end);
   }
 }
 
 /** The last stretch of the block whose key is below this one. */
 function stretchBelow(reader: Reader, key: BlockKey, to: Uint8Array): Stretch | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
-  for (const entry of reader.scan('attempts', range)) return new Stretch(entry.key, entry.value);
+  for (const entry of reader.scan('attempts', range)) return new Stretch(reader, entry.key, entry.value);
   return undefined;
 }
 
@@ -150,7 +179,7 @@ function stretchAt(reader: Reader, id: JobId): Stretch | undefined {
   const key = attemptKey(id, 1);
   key.writeUInt32BE(index - (index % stretchAttemptsMax), blockKeyBytes);
   const value = reader.get('attempts', key);
-  const stretch = value && new Stretch(key, value);
+  const stretch = value && new Stretch(reader, key, value);
   return stretch?.has(index) ? stretch : undefined;
 }
 
@@ -180,7 +209,7 @@ export function* stretchesOf(reader: Reader, key: BlockKey, from: number, to: nu
   const before = from === 0 ? undefined : stretchBelow(reader, key, start);
   if (before?.attempt(from)) yield before;
   const range = { from: start, to: attemptKey(jobId(key, to), 0) };
-  for (const entry of reader.scan('attempts', range)) yield new Stretch(entry.key, entry.value);
+  for (const entry of reader.scan('attempts', range)) yield new Stretch(reader, entry.key, entry.value);
 }
 
 /** The attempts of the jobs `from` to below `to` of a block: job by job, and each job's in order. */

@@ -11,7 +11,7 @@ import {
 } from '../../runtime/ids.ts';
 import type { Reader, Table } from '../../runtime/store/store.ts';
 import type { Attempt } from './attempt.ts';
-import { attemptsOf as attemptsIn, latestAttempt } from './attempts.ts';
+import { attemptsOf as attemptsIn, latestAttempt, Stretch } from './attempts.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from './block.ts';
 import { byCommandKey, unsuccessfulKey } from './books.ts';
 import { decodeEntry, endKey } from './idempotency.ts';
@@ -56,6 +56,8 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     { name: 'unsuccessful_jobs_are_listed', table: 'blocks', wrong: unsuccessfulAreListed },
     { name: 'journal_has_attempts', table: 'journal', wrong: journalHasAttempts },
     { name: 'attempts_are_in_journal', table: 'blocks', wrong: attemptsAreInJournal },
+    { name: 'attempts_have_bodies', table: 'attempts', wrong: attemptHasBody },
+    { name: 'bodies_have_attempts', table: 'bodies', wrong: bodyHasAttempt },
     { name: 'runs_are_open', table: 'runs', wrong: runIsOpen },
     { name: 'arrivals_have_runs', table: 'arrivals', wrong: partHasRun },
     { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
@@ -247,6 +249,16 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
       if (!names.has(shortName(id, number))) return `the attempt ${formatId(id)}-${number} is not in the journal`;
     }
     return null;
+  }
+
+  function attemptHasBody(key: Uint8Array, value: Uint8Array): string | null {
+    const isWhole = !new Stretch(reader, key, value).isApart || reader.get('bodies', key) !== undefined;
+    return isWhole ? null : `the body of the attempt ${hex(key)} is missing`;
+  }
+
+  function bodyHasAttempt(key: Uint8Array): string | null {
+    const value = reader.get('attempts', key);
+    return value && new Stretch(reader, key, value).isApart ? null : `the body ${hex(key)} is of no attempt`;
   }
 
   function countOf(id: JobId): number {

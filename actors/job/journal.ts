@@ -177,8 +177,10 @@ export class AttemptShelf {
   #stretchWith(id: JobId, number: number): Stretch | undefined {
     const known = this.#last;
     if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
-    this.#last = stretchWith(this.#reader, id, number);
-    return this.#last;
+    const found = stretchWith(this.#reader, id, number);
+    // A body that lies apart may be pruned before it is asked for again.
+    this.#last = found?.isApart ? undefined : found;
+    return found;
   }
 }
 

@@ -137,7 +137,7 @@ class Listing {
       for (const { key, value } of this.#reader.scan('attempts', { to, reverse: true, limit: pageSize })) {
         to = Buffer.from(key);
         seen++;
-        const stretch = new Stretch(to, value);
+        const stretch = new Stretch(this.#reader, to, value);
         const block = this.#blockOf(stretch.block);
         if (block) this.#takeStretch(stretch, block);
         if (this.#full) return;
@@ -224,7 +224,7 @@ class Listing {
   #takeSucceeded(key: Uint8Array, block: Block, end: number): void {
     const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, end), 0), reverse: true };
     for (const entry of this.#reader.scan('attempts', range)) {
-      this.#takeStretch(new Stretch(entry.key, entry.value), block);
+      this.#takeStretch(new Stretch(this.#reader, entry.key, entry.value), block);
       if (this.#full) return;
     }
   }

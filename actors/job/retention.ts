@@ -74,7 +74,7 @@ export class Retention {
     const { reader, books } = this.#desk;
     const timesUs = new Set<number>();
     for (const stretch of stretchesOf(reader, key, 0, block.count)) {
-      turn.batch.remove('attempts', Buffer.from(stretch.key));
+      stretch.remove(turn.batch);
       for (let index = stretch.first; index < stretch.first + stretch.count; index++) {
         const attempt = stretch.attempt(index)!;
         books.pruned(turn.batch, block.plugin, block.command, jobId(key, index), attempt);

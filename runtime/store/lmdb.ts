@@ -18,7 +18,7 @@ import {
 
 /** Address space set aside for the file; the file itself grows as it is filled. */
 export const mapBytesMax = 256 * 2 ** 30;
-const formatVersion = 7;
+const formatVersion = 8;
 /** An index of another format is made again from the ledger. */
 const indexFormatVersion = 2;
 

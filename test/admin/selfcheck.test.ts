@@ -2,7 +2,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AttemptWriter, attemptKey, latestAttempt } from '../../actors/job/attempts.ts';
+import { AttemptWriter, attemptKey, latestAttempt, stretchBytesMax } from '../../actors/job/attempts.ts';
 import { keyText, OpenBlock } from '../../actors/job/open.ts';
 import { encodeRetry } from '../../actors/job/retries.ts';
 import { type AskIdle, selfcheck } from '../../actors/job/selfcheck.ts';
@@ -46,11 +46,12 @@ async function check(gateway: Gateway): Promise<Body> {
 /** Some jobs of every kind: settled, failed after attempts, of a run, with a key; and a run that is held at the gate. */
 async function fill(gateway: Gateway) {
   const ok = await gateway.submit('echo/say', { n: 1 });
+  const large = await gateway.submit('echo/say', { text: 'x'.repeat(stretchBytesMax) });
   const dead = await gateway.submit('failing/handle');
   const run = await gateway.run('whole', { items: [1, 2, 3] });
   const held = await gateway.run('held', { gate: 'all' });
   await gateway.call('POST', '/plugin/echo/handle', {}, { headers: { 'Idempotency-Key': 'k' } });
-  for (const id of [ok, dead, run]) await gateway.settled(id);
+  for (const id of [ok, large, dead, run]) await gateway.settled(id);
   const child = (await gateway.tree(run)).find(({ plugin }) => plugin === 'step')!.job_id;
   await gateway.noted('start', 5);
   const all = { ok, dead, run, held, child };
@@ -125,7 +126,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     final_states_are_last: (batch, reader, { ok }) => {
       const { attempt } = latestAttempt(reader, ok)!;
       const writer = new AttemptWriter();
-      writer.add(batch, ok, 2, { ...attempt, status: 'failed' });
+      writer.add(batch, ok, 2, { ...attempt, status: 'failed', body: attempt.body });
       writer.close(batch);
     },
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
@@ -160,6 +161,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       batch.put('open', blockOf(child), open.encode());
     },
     blocks_are_listed_by_command: (batch, reader) => batch.remove('by_command', firstKey(reader, 'by_command')),
+    attempts_have_bodies: (batch, reader) => batch.remove('bodies', firstKey(reader, 'bodies')),
+    bodies_have_attempts: batch => batch.put('bodies', Buffer.concat([nowhere, Buffer.alloc(6)]), nowhere),
     runs_are_open: (batch, _, { held }) => batch.remove('open', blockOf(held)),
   },
 ];

@@ -1,17 +1,19 @@
 // The table of attempts: whatever shares a value, each attempt is found again, alone and among the others.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Attempt } from '../../actors/job/attempt.ts';
+import { type Attempt, bodyAt } from '../../actors/job/attempt.ts';
 import {
   AttemptWriter,
   attemptsOf,
   latestAttempt,
   stretchAttemptsMax,
   stretchBytesMax,
+  stretchesOf,
 } from '../../actors/job/attempts.ts';
 import { AttemptShelf } from '../../actors/job/journal.ts';
 import { jobId } from '../../runtime/ids.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
+import type { Table } from '../../runtime/store/store.ts';
 
 const jobs = 80;
 const blocks = [1, 2].map(n => Buffer.from(`0198c0de000${n}700080000000`, 'hex'));
@@ -19,6 +21,15 @@ const blocks = [1, 2].map(n => Buffer.from(`0198c0de000${n}700080000000`, 'hex')
 function attemptOf(completedUs: number, final: boolean, bodyBytes = 3): Attempt {
   const status = final ? 'succeeded' : 'failed';
   return { status, final, startedUs: completedUs - 1, completedUs, body: Buffer.alloc(bodyBytes, completedUs % 251) };
+}
+
+/** What is read, as what was written. */
+function plain({ status, final, startedUs, completedUs, body }: Attempt): Attempt {
+  return { status, final, startedUs, completedUs, body };
+}
+
+function plainOf<T extends { readonly attempt: Attempt }>(ending: T): T {
+  return { ...ending, attempt: plain(ending.attempt) };
 }
 
 /** In each commit, jobs whose next attempt ends in it: the block, the job, and whether it was the last. */
@@ -52,33 +63,62 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
         const all = told[block]!.flatMap((known, index) =>
           known.map((attempt, n) => ({ index, number: n + 1, attempt })),
         );
-        expect([...attemptsOf(store, key, from, to)]).toEqual(all.filter(({ index }) => index >= from && index < to));
+        const inRange = all.filter(({ index }) => index >= from && index < to);
+        expect(Array.from(attemptsOf(store, key, from, to), plainOf)).toEqual(inRange);
         for (const { index, number, attempt } of all) {
-          expect(shelf.find({ id: jobId(key, index), attempt: number })).toEqual(attempt);
+          expect(plain(shelf.find({ id: jobId(key, index), attempt: number })!)).toEqual(attempt);
           expect(shelf.find({ id: jobId(key, index), attempt: told[block]![index]!.length + 1 })).toBeUndefined();
         }
         for (const [index, known] of told[block]!.entries()) {
-          const latest = known.length === 0 ? undefined : { number: known.length, attempt: known.at(-1) };
-          expect(latestAttempt(store, jobId(key, index))).toEqual(latest);
+          const latest = latestAttempt(store, jobId(key, index));
+          const ended = known.length === 0 ? undefined : { number: known.length, attempt: known.at(-1) };
+          expect(latest && plainOf(latest)).toEqual(ended);
         }
       }
     }),
   );
 });
 
-test.each([
-  ['neighbours that end together share a value', 3, [10, 10, 10], 1],
-  ['a value has at most so many attempts', stretchAttemptsMax + 1, [10], 2],
-  ['a value that is long enough takes no further one', 3, [stretchBytesMax, 10, 10], 2],
-  ['a large one has a value to itself', 3, [10, 2 ** 20, 10], 3],
-])('%s', (_, count, bodies, values) => {
+/** A store with first attempts that ended together, with bodies of so many bytes. */
+function filled(bodies: readonly number[]) {
   const store = openMemoryStore();
   const writer = new AttemptWriter();
   const batch = store.batch();
-  const attempts = Array.from({ length: count }, (_, n) => attemptOf(1000 + n, true, bodies[n % bodies.length]));
+  const attempts = bodies.map((bytes, n) => attemptOf(1000 + n, true, bytes));
   for (const [index, attempt] of attempts.entries()) writer.add(batch, jobId(blocks[0]!, index), 1, attempt);
   writer.close(batch);
   store.commit(batch);
-  expect(store.count('attempts')).toBe(values);
-  expect(Array.from(attemptsOf(store, blocks[0]!, 0, count), ({ attempt }) => attempt)).toEqual(attempts);
+  return { store, attempts };
+}
+
+const large = stretchBytesMax - bodyAt + 1;
+
+test.each([
+  ['neighbours that end together share a value', [10, 10, 10], 1, 0],
+  ['a value has at most so many attempts', Array<number>(stretchAttemptsMax + 1).fill(10), 2, 0],
+  ['a value that is long enough takes no further one', [large - 1, 10, 10], 2, 0],
+  ['a large one has a value to itself, and its body lies apart', [10, large, 10], 3, 1],
+])('%s', (_, sizes, values, bodies) => {
+  const { store, attempts } = filled(sizes);
+  expect([store.count('attempts'), store.count('bodies')]).toEqual([values, bodies]);
+  expect(Array.from(attemptsOf(store, blocks[0]!, 0, sizes.length), ({ attempt }) => plain(attempt))).toEqual(attempts);
+});
+
+test('a body that lies apart is read when it is asked for, and removed with its attempt', () => {
+  const { store, attempts } = filled([large]);
+  const read: Table[] = [];
+  const get = (table: Table, key: Uint8Array) => {
+    read.push(table);
+    return store.get(table, key);
+  };
+  const { attempt } = latestAttempt({ ...store, get }, jobId(blocks[0]!, 0))!;
+  expect([attempt.status, attempt.completedUs]).toEqual(['succeeded', 1000]);
+  expect(read).not.toContain('bodies');
+  expect(attempt.body).toEqual(attempts[0]!.body);
+  expect(read).toContain('bodies');
+  const batch = store.batch();
+  for (const stretch of stretchesOf(store, blocks[0]!, 0, 1)) stretch.remove(batch);
+  store.commit(batch);
+  expect([store.count('attempts'), store.count('bodies')]).toEqual([0, 0]);
+  expect(() => attempt.body).toThrow(RangeError);
 });
