@@ -1,6 +1,8 @@
 // What makes a call the same as one before (decisions, section 5): the header `Idempotency-Key` of a token, the delivery id of a webhook.
+
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';
+import { canonicalText } from '../runtime/json-value.ts';
 import { type Problem, problem } from './problem.ts';
 import type { Call } from './route.ts';
 
@@ -30,13 +32,5 @@ export function deliveryKeyOf(endpoint: string, id: string): IdempotencyKey {
 }
 
 function hash(value: unknown): Uint8Array {
-  return createHash('sha256').update(canonical(value)).digest().subarray(0, hashBytes);
-}
-
-/** The value as text, whatever the order of keys in its objects. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner)}`).join(',')}}`;
+  return createHash('sha256').update(canonicalText(value)).digest().subarray(0, hashBytes);
 }

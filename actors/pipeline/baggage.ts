@@ -1,5 +1,7 @@
 // Baggage: data carried along a pipeline, set by steps and merged where chains come together.
+
 import type { Path } from '../../config/pipeline/definition.ts';
+import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { comparePaths } from './arrivals.ts';
 import type { Data } from './lookup.ts';
@@ -15,10 +17,6 @@ export function contextFault(stepId: string, context: Uint8Array): string | null
 
 type Open = { [key: string]: Json };
 
-function isMap(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The context with the step's baggage laid over it; dotted targets nest. A path that is missing sets nothing. */
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
   const next: Open = { ...context };
@@ -30,7 +28,7 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
     let here = next;
     for (const key of keys) {
       const below = Object.hasOwn(here, key) ? here[key] : undefined;
-      const copy: Open = isMap(below) ? { ...below } : {};
+      const copy: Open = isObject(below) ? { ...below } : {};
       here[key] = copy;
       here = copy;
     }
@@ -49,7 +47,7 @@ export function bringContext(leaves: Leaves, context: JsonObject, path: readonly
   const walk = (map: JsonObject, keys: readonly string[]): void => {
     for (const [key, value] of Object.entries(map)) {
       const here = [...keys, key];
-      if (isMap(value) && Object.keys(value).length > 0) walk(value, here);
+      if (isObject(value) && Object.keys(value).length > 0) walk(value, here);
       else {
         const name = JSON.stringify(here);
         const known = leaves.get(name);
@@ -75,7 +73,7 @@ function setFirst(into: Open, keys: readonly string[], value: Json): void {
   for (const key of keys.slice(0, -1)) {
     if (!Object.hasOwn(here, key)) here[key] = {};
     const below = here[key];
-    if (!isMap(below)) return;
+    if (!isObject(below)) return;
     here = below as Open;
   }
   const last = keys.at(-1)!;

@@ -3,6 +3,7 @@
 import type { HostedPlugin } from '../../runtime/host/port.ts';
 import { endText, killDelayMs } from '../../runtime/host/program.ts';
 import { PayloadChecks } from '../../runtime/host/schema.ts';
+import { isObject } from '../../runtime/json-value.ts';
 import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';
 import { sampleOf } from './sample.ts';
 import type { Answer, Stand } from './stand.ts';
@@ -158,8 +159,4 @@ function isOk(stdout: string): boolean {
   } catch {
     return false;
   }
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 // A payload made of an input schema: the smallest that a reader of the schema would write.
+import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** Deeper a schema refers to itself. */
@@ -66,8 +67,4 @@ function resolve(root: JsonObject, ref: string): Json {
     .slice(1)
     .map(name => name.replaceAll('~1', '/').replaceAll('~0', '~'));
   return names.reduce<Json>((at, name) => (isObject(at) ? (at[name] ?? {}) : {}), root);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

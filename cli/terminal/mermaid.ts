@@ -1,5 +1,6 @@
 // A pipeline as a Mermaid flowchart: steps in their order, branches beside one another, conditions as diamonds.
-import type { Condition, Path, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
+import { formatPath } from '../../actors/pipeline/lookup.ts';
+import type { Condition, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 
 /** Where the drawing of a step goes on: the nodes that lead to the next one, each with what stands at its arrow. */
 type Ends = readonly { readonly node: string; readonly label: string }[];
@@ -82,7 +83,7 @@ class Drawing {
 
 function traits(step: Extract<Step, { kind: 'uses' | 'call' }>): string[] {
   return [
-    ...(step.foreach === null ? [] : [`foreach ${pathText(step.foreach)}`]),
+    ...(step.foreach === null ? [] : [`foreach ${formatPath(step.foreach)}`]),
     ...(step.onError === 'continue' ? ['on_error: continue'] : []),
   ];
 }
@@ -92,12 +93,8 @@ function conditionText(condition: Condition): string {
   if (condition.kind !== 'test')
     return condition.of.map(inner => `(${conditionText(inner)})`).join(` ${condition.kind === 'all' ? 'and' : 'or'} `);
   const { path, op, value } = condition;
-  if (op === 'exists') return `${pathText(path)} ${value === true ? 'exists' : 'is absent'}`;
-  return `${pathText(path)} ${op} ${JSON.stringify(value)}`;
-}
-
-function pathText({ root, keys }: Path): string {
-  return [root, ...keys].join('.');
+  if (op === 'exists') return `${formatPath(path)} ${value === true ? 'exists' : 'is absent'}`;
+  return `${formatPath(path)} ${op} ${JSON.stringify(value)}`;
 }
 
 /** Text in quotes; what Mermaid or HTML would read is written as character codes. */

@@ -1,13 +1,11 @@
 // Checks the `pipelines:` of the configuration and takes them apart: everything that is wrong, at once, with its place.
+import { isObject } from '../../runtime/json-value.ts';
 import { checkCondition } from './condition.ts';
 import { findCycles } from './cycles.ts';
 import { type Hook, hooks, type PipelineDefinition } from './definition.ts';
-import { alternatives, describe, inside, isMap, type Place, type PlainMap, type Problem, report } from './problems.ts';
-import { checkKeys, checkSteps, type KnownPlugins } from './step.ts';
+import { alternatives, describe, inside, type Place, type PlainMap, type Problem, report } from './problems.ts';
+import { checkKeys, checkSteps, isGiven, type KnownPlugins } from './step.ts';
 import { didYouMean } from './suggestion.ts';
-
-export type { Problem } from './problems.ts';
-export type { KnownPlugins } from './step.ts';
 
 const pipelineKeys = ['name', 'on', 'on_hook', 'execution_mode', 'timeout_secs', 'if', 'steps'];
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
@@ -29,7 +27,7 @@ export function checkPipelines(
     report(place, `must be a list of pipelines, not ${describe(raw)}`);
     return { pipelines: [], problems: place.problems };
   }
-  const names = raw.flatMap(item => (isMap(item) && typeof item['name'] === 'string' ? [item['name']] : []));
+  const names = raw.flatMap(item => (isObject(item) && typeof item['name'] === 'string' ? [item['name']] : []));
   const checked = raw.map((item, i) => checkPipeline(item, known, names, inside(place, i)));
   const pipelines = checked.filter(pipeline => pipeline !== null);
   for (const cycle of findCycles(pipelines)) {
@@ -45,7 +43,7 @@ function checkPipeline(
   pipelines: readonly string[],
   place: Place,
 ): PipelineDefinition | null {
-  if (!isMap(value)) {
+  if (!isObject(value)) {
     report(place, `must be a pipeline: a map with "name" and "steps", not ${describe(value)}`);
     return null;
   }
@@ -65,10 +63,6 @@ function checkPipeline(
   const around = { plugins, pipelines, ids: new Map<string, string>() };
   const steps = checkSteps(value['steps'], around, inside(place, 'steps'), '', 'fail', 0);
   return name === null ? null : { name, on, onHook, executionMode, timeoutMs, if: condition, steps };
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }
 
 function checkName(value: PlainMap, place: Place, misspelt: boolean): string | null {

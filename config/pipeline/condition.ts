@@ -1,9 +1,10 @@
 // Conditions: `{path, op, value}`, and `all`, `any`, `not` of conditions, checked and taken apart at load.
+import { isObject } from '../../runtime/json-value.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { patternProblem } from '../../runtime/pattern.ts';
 import { type Condition, type Operator, operators } from './definition.ts';
 import { checkPath, type PathRoot } from './path.ts';
-import { alternatives, describe, inside, isMap, type Place, type PlainMap, report } from './problems.ts';
+import { alternatives, describe, inside, type Place, type PlainMap, report } from './problems.ts';
 import { didYouMean } from './suggestion.ts';
 
 const depthMax = 32;
@@ -15,7 +16,7 @@ export function checkCondition(value: unknown, roots: readonly PathRoot[], place
     report(place, `conditions nested deeper than ${depthMax}`);
     return null;
   }
-  if (!isMap(value)) {
+  if (!isObject(value)) {
     report(place, `must be a condition: {path, op, value}, or all, any or not of conditions, not ${describe(value)}`);
     return null;
   }

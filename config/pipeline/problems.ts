@@ -22,10 +22,6 @@ export function report(place: Place, message: string, at?: 'key' | 'value'): voi
 
 export type PlainMap = { readonly [key: string]: unknown };
 
-export function isMap(value: unknown): value is PlainMap {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** What a value is, in the words of a message: `the text "x"`, `a list`. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';

@@ -1,8 +1,9 @@
 // The steps of a pipeline, checked and taken apart.
+import { isObject } from '../../runtime/json-value.ts';
 import { checkCondition } from './condition.ts';
 import type { Join, Path, Step } from './definition.ts';
 import { checkPath, type PathRoot } from './path.ts';
-import { alternatives, describe, inside, isMap, type Place, type PlainMap, report } from './problems.ts';
+import { alternatives, describe, inside, type Place, type PlainMap, report } from './problems.ts';
 import { didYouMean } from './suggestion.ts';
 import { checkTemplates } from './template.ts';
 
@@ -51,7 +52,7 @@ export function checkSteps(
   }
   const steps = value.map((step, i) => {
     const at = inside(place, i);
-    if (i === 0 && isMap(step) && step['join'] !== undefined && step['join'] !== null) {
+    if (i === 0 && isObject(step) && isGiven(step['join'])) {
       report(inside(at, 'join'), 'the first step has nothing before it to join');
     }
     return checkStep(step, around, at, `${number}${i + 1}`, onError, depth);
@@ -67,7 +68,7 @@ function checkStep(
   inherited: OnError,
   depth: number,
 ): Step | null {
-  if (!isMap(value)) {
+  if (!isObject(value)) {
     report(place, `must be a step: a map with ${alternatives(kinds)}, not ${describe(value)}`);
     return null;
   }
@@ -76,7 +77,7 @@ function checkStep(
   const onError = checkOnError(value['on_error'], inside(place, 'on_error')) ?? inherited;
   const common = {
     id: checkId(value['id'], around, inside(place, 'id')) ?? number,
-    if: given(value['if'])
+    if: isGiven(value['if'])
       ? checkCondition(value['if'], kind === 'uses' ? stepRoots : dataRoots, inside(place, 'if'))
       : null,
     onError,
@@ -85,9 +86,9 @@ function checkStep(
   if (kind === 'uses' || kind === 'call') {
     const work = {
       ...common,
-      foreach: given(value['foreach']) ? checkPath(value['foreach'], dataRoots, inside(place, 'foreach')) : null,
-      with: given(value['with']) ? checkTemplates(value['with'], inside(place, 'with')) : null,
-      baggage: given(value['baggage']) ? checkBaggage(value['baggage'], inside(place, 'baggage')) : [],
+      foreach: isGiven(value['foreach']) ? checkPath(value['foreach'], dataRoots, inside(place, 'foreach')) : null,
+      with: isGiven(value['with']) ? checkTemplates(value['with'], inside(place, 'with')) : null,
+      baggage: isGiven(value['baggage']) ? checkBaggage(value['baggage'], inside(place, 'baggage')) : [],
     };
     if (kind === 'call') {
       const pipeline = checkCall(value['call'], around, inside(place, 'call'));
@@ -97,7 +98,7 @@ function checkStep(
     return used === null ? null : { ...work, kind, ...used };
   }
   for (const key of workKeys) {
-    if (kind !== null && given(value[key])) {
+    if (kind !== null && isGiven(value[key])) {
       report(inside(place, key), `"${key}" belongs to a step with "uses" or "call", not to one with "${kind}"`, 'key');
     }
   }
@@ -112,7 +113,7 @@ function checkStep(
   return null;
 }
 
-function given(value: unknown): boolean {
+export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
@@ -140,7 +141,7 @@ function checkKind(value: PlainMap, place: Place, misspelt: boolean): (typeof ki
 }
 
 function checkId(value: unknown, around: Surroundings, place: Place): string | null {
-  if (!given(value)) return null;
+  if (!isGiven(value)) return null;
   if (typeof value !== 'string' || !idPattern.test(value)) {
     report(
       place,
@@ -164,7 +165,7 @@ function placeText(place: Place): string {
 }
 
 function checkOnError(value: unknown, place: Place): OnError | null {
-  if (!given(value)) return null;
+  if (!isGiven(value)) return null;
   if (value === 'continue' || value === 'fail') return value;
   const meant = typeof value === 'string' ? didYouMean(value, ['continue', 'fail']) : '';
   report(place, `must be "continue" or "fail", not ${describe(value)}${meant}`);
@@ -173,12 +174,12 @@ function checkOnError(value: unknown, place: Place): OnError | null {
 
 function checkJoin(step: PlainMap, place: Place): Join | null {
   const { join, collect } = step;
-  if (!given(join)) {
-    if (given(collect)) report(inside(place, 'collect'), '"collect" belongs to a step with "join: all"', 'key');
+  if (!isGiven(join)) {
+    if (isGiven(collect)) report(inside(place, 'collect'), '"collect" belongs to a step with "join: all"', 'key');
     return null;
   }
   if (join !== 'all') report(inside(place, 'join'), `must be "all", not ${describe(join)}`);
-  if (given(collect) && collect !== 'results' && collect !== 'counts') {
+  if (isGiven(collect) && collect !== 'results' && collect !== 'counts') {
     report(inside(place, 'collect'), `must be "results" or "counts", not ${describe(collect)}`);
   }
   return { collect: collect === 'counts' ? 'counts' : 'results' };
@@ -223,7 +224,7 @@ function checkCall(value: unknown, around: Surroundings, place: Place): string |
 }
 
 function checkBaggage(value: unknown, place: Place): (readonly [string, Path])[] {
-  if (!isMap(value)) {
+  if (!isObject(value)) {
     report(place, `must be a map of names to paths, not ${describe(value)}`);
     return [];
   }
@@ -256,7 +257,7 @@ function checkSplit(
   depth: number,
 ): Branch[] {
   const listed = Array.isArray(value);
-  if (!listed && !isMap(value)) {
+  if (!listed && !isObject(value)) {
     report(place, `must be a map or a list of branches, not ${describe(value)}`);
     return [];
   }
@@ -271,7 +272,7 @@ function checkSplit(
     const steps = (of: unknown, where: Place) =>
       checkSteps(of, around, where, `${number}.${i + 1}.`, onError, depth + 1);
     if (Array.isArray(branch)) return { name: listed ? null : String(key), steps: steps(branch, at) };
-    if (listed && isMap(branch) && Object.hasOwn(branch, 'name')) {
+    if (listed && isObject(branch) && Object.hasOwn(branch, 'name')) {
       checkKeys(branch, ['name', 'steps'], 'a named branch', at);
       return {
         name: checkBranchName(branch['name'], names, inside(at, 'name')),
@@ -279,7 +280,7 @@ function checkSplit(
       };
     }
     const step = checkStep(branch, around, at, `${number}.${i + 1}.1`, onError, depth + 1);
-    if (isMap(branch) && given(branch['join']))
+    if (isObject(branch) && isGiven(branch['join']))
       report(inside(at, 'join'), 'the first step has nothing before it to join');
     return { name: listed ? null : String(key), steps: step === null ? [] : [step] };
   });

@@ -1,15 +1,16 @@
 // The values of `with`: text with `{payload.a}` in it, taken apart once at load.
+import { isObject } from '../../runtime/json-value.ts';
 import type { Json } from '../../runtime/packing.ts';
 import type { Path, Template } from './definition.ts';
 import { type PathRoot, parsePath } from './path.ts';
-import { describe, inside, isMap, type Place, report } from './problems.ts';
+import { describe, inside, type Place, report } from './problems.ts';
 
 const templateRoots: readonly PathRoot[] = ['payload', 'context'];
 const depthMax = 32;
 
 /** One entry after another of a `with` map. */
 export function checkTemplates(value: unknown, place: Place): (readonly [string, Template])[] | null {
-  if (!isMap(value)) {
+  if (!isObject(value)) {
     report(place, `must be a map of names to values, not ${describe(value)}`);
     return null;
   }
@@ -34,7 +35,7 @@ function checkTemplate(value: unknown, place: Place, depth: number): Template {
     if (items.every(item => item.kind === 'literal')) return { kind: 'literal', value: items.map(item => item.value) };
     return { kind: 'list', items };
   }
-  if (isMap(value)) {
+  if (isObject(value)) {
     const entries = checkEntries(value, place, depth);
     const literal: { [key: string]: Json } = {};
     for (const [key, entry] of entries) {

@@ -1,5 +1,6 @@
 // JSON Schemas that move into a larger document. Their definitions become components of it, each reference a pointer from its
 // root, and what names parts by other means ($id, $anchor) is dropped, so that no tool needs to know those.
+import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** What the keywords of a schema hold. */
@@ -84,12 +85,12 @@ function placesOf(schema: JsonObject, name: string): Place[] {
   const taken = new Set<string>();
 
   function visit(value: Json, outer: readonly Resource[], pointer: string, component: string | null): void {
-    if (!isMap(value) && typeof value !== 'boolean') return;
+    if (!isObject(value) && typeof value !== 'boolean') return;
     const above = outer[0]?.base ?? whole;
-    const base = isMap(value) ? baseWithin(value, above) : above;
+    const base = isObject(value) ? baseWithin(value, above) : above;
     const resources = base === above && outer.length > 0 ? outer : [{ base, pointer: '' }, ...outer];
     found.push({ value, above, resources, pointer, component });
-    if (!isMap(value)) return;
+    if (!isObject(value)) return;
     const enter = (inner: Json, was: string, to: string, as: string | null = null): void => {
       const moved = resources.map(resource => ({ base: resource.base, pointer: resource.pointer + was }));
       visit(inner, moved, to, as);
@@ -101,7 +102,7 @@ function placesOf(schema: JsonObject, name: string): Place[] {
       if (kind === 'value') continue;
       if (Array.isArray(content)) content.forEach((item: Json, n) => void enter(item, `${was}/${n}`, `${to}/${n}`));
       else if (kind !== 'map') enter(content, was, to);
-      else if (isMap(content)) {
+      else if (isObject(content)) {
         for (const [key, item] of Object.entries(content)) {
           const as = defining.includes(keyword) ? unused(`${component ?? name}.${key}`, taken) : null;
           enter(item, `${was}/${escaped(key)}`, as === null ? `${to}/${fragment(key)}` : components + as, as);
@@ -133,7 +134,7 @@ function namesOf(places: readonly Place[]): ReadonlyMap<string, string> {
   for (const { value, resources, pointer: to } of places) {
     const { base } = resources[0]!;
     for (const { base, pointer } of resources) add(`#${encodeURIComponent(pointer)}`, base, to);
-    if (!isMap(value)) continue;
+    if (!isObject(value)) continue;
     const { $anchor, $dynamicAnchor, $id } = value;
     if (typeof $anchor === 'string') add(`#${$anchor}`, base, to);
     if (typeof $dynamicAnchor === 'string') add(`#${$dynamicAnchor}`, base, to);
@@ -176,9 +177,9 @@ type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: str
 
 /** A component must be a map: so must what was true or false. */
 function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
-  if (!isMap(schema)) return schema === false ? { not: {} } : {};
+  if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);
-  const within = (value: Json): Json => (isMap(value) ? rewrite(value, base, how) : value);
+  const within = (value: Json): Json => (isObject(value) ? rewrite(value, base, how) : value);
   const entries = Object.entries(schema).flatMap(([keyword, value]): (readonly [string, Json])[] => {
     if (defining.includes(keyword) || (naming.includes(keyword) && typeof value === 'string')) return [];
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
@@ -190,7 +191,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
     const kind = contents.get(keyword);
     if (kind === 'value') return [[name, value]];
     if (Array.isArray(value)) return [[name, value.map(within)]];
-    if (kind !== 'map' || !isMap(value)) return [[name, within(value)]];
+    if (kind !== 'map' || !isObject(value)) return [[name, within(value)]];
     return [[name, Object.fromEntries(Object.entries(value).map(([key, item]) => [key, within(item)]))]];
   });
   return Object.fromEntries(entries);
@@ -208,8 +209,4 @@ function escaped(key: string): string {
 /** A key as a part of a pointer in a fragment. */
 function fragment(key: string): string {
   return encodeURI(escaped(key)).replaceAll('#', '%23');
-}
-
-function isMap(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 // What plugins with `manifest_spec: ductile.plugin` find, and what is made of what they answer: they run unmodified.
+import { isObject } from '../json-value.ts';
 import type { Json, JsonObject } from '../packing.ts';
 import type { Group } from './frame.ts';
 
@@ -25,12 +26,8 @@ export function answerOfDuctile(answer: unknown): unknown {
   return { ...answer, events: events.map(event => withResult(event, result)) };
 }
 
-function withResult(event: unknown, result: Json): unknown {
+function withResult(event: unknown, result: unknown): unknown {
   if (!isObject(event)) return event;
   const payload = event['payload'] ?? {};
   return isObject(payload) && !Object.hasOwn(payload, 'result') ? { ...event, payload: { ...payload, result } } : event;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,7 @@
 // From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
+
 import { types } from 'node:util';
+import { isObject } from '../json-value.ts';
 import { pack, packedEmpty } from '../packing.ts';
 import type { Mask } from './mask.ts';
 import { type Body, emptyBody, encodeBody, type Part, partsBytes } from './outcome.ts';
@@ -271,10 +273,6 @@ function named<T>(name: string, make: () => T): T {
 
 function isResult(value: unknown): value is string | Fields {
   return typeof value === 'string' || isObject(value);
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What a wrong value is, in few words. */
