@@ -21,13 +21,11 @@ export type LinkOptions = {
   readonly thread: string;
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onTold: (actor: string, message: unknown) => void;
-  /** Before the messages of a packet are handed on. */
-  readonly onPacket?: () => void;
   /** When to flush by itself: `setImmediate` gathers what one poll of the sockets brought. Absent: only by `flush()`. */
   readonly schedule?: (flush: () => void) => void;
 };
 
-export function openLink({ thread, port, onTold, onPacket, schedule }: LinkOptions): Link {
+export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link {
   let parcels: Parcel[] = [];
   let asks = 0;
   let broken: Error | null = null;
@@ -48,7 +46,6 @@ export function openLink({ thread, port, onTold, onPacket, schedule }: LinkOptio
   }
 
   port.on('message', (bytes: Uint8Array) => {
-    onPacket?.();
     for (const [to, value] of unpackMessages<Parcel>(bytes)) {
       if (typeof to === 'string') {
         onTold(to, value);
