@@ -44,6 +44,8 @@ describe('multipleOf', () => {
     [3, [9, -9, 0, 9007199254740990], [10, 9.5, 1e21]],
     [2.5, [5, 1e21], [3]],
     [1e21, [2e21], [1, 1.5e21]],
+    [2 ** 50, [1e50, 1e300], [1e49]],
+    [5e-324, [1e-323, 1e308], []],
   ])('%d: %j, and not %j', (multipleOf, multiples, others) => {
     const compiled = makeSchemaCompiler()({ items: { multipleOf } });
     if (!compiled.ok) throw new Error(compiled.message);
@@ -54,9 +56,11 @@ describe('multipleOf', () => {
     }
   });
 
-  test('says nothing of what is no number', () => {
+  test('says nothing of what is no number, and no to what is too large for one', () => {
     const compiled = makeSchemaCompiler()({ multipleOf: 2 });
-    expect(compiled.ok && compiled.check('3')).toEqual([]);
+    if (!compiled.ok) throw new Error(compiled.message);
+    expect(compiled.check('3')).toEqual([]);
+    for (const text of ['1e999', '-1e999']) expect(compiled.check(JSON.parse(text))).toHaveLength(1);
   });
 });
 
