@@ -1,5 +1,5 @@
 // Which process is meant: a number alone may be somebody else's by now.
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** `startTicks` and `bootId` are null where the system does not tell (outside Linux). */
 export type ProcessIdentity = {
@@ -25,13 +25,34 @@ export function isAlive(known: ProcessIdentity): boolean {
 }
 
 function startTicksOf(pid: number): string | null {
+  return livingStat(pid)?.[19] ?? null;
+}
+
+/** As `statOf`, of a process that lives: a zombie does not. */
+export function livingStat(pid: number): readonly string[] | null {
+  const fields = statOf(pid);
+  return fields === null || fields[0] === 'Z' || fields[0] === 'X' ? null : fields;
+}
+
+/** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null where there is no such process, or outside Linux. */
+export function statOf(pid: number): readonly string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may hold anything: count fields from its end.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+    // The name in parentheses may hold anything: what follows its end counts.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
+  }
+}
+
+/** The numbers of all processes; none outside Linux. */
+export function processNumbers(): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter(name => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
   }
 }
 

@@ -3,7 +3,6 @@
 import type { Place } from '../../actors/job/journal.ts';
 import type { JobPage } from '../../actors/job/listing.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/record.ts';
-import type { Scope } from '../../config/section/scope.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
@@ -14,9 +13,7 @@ import { outputSchema } from '../openapi/schemas.ts';
 import { inPieces } from '../pieces.ts';
 import { cursor, flag, instant, integer, oneOf, type Parameters, type Query, text } from '../query.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
-import { maySeeResults } from './jobs.ts';
-
-const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
+import { maySeeResults, resultScopes } from './jobs.ts';
 
 /** The most rows that one answer holds. */
 const limitMax = 200;

@@ -14,7 +14,7 @@ import { inPieces } from '../pieces.ts';
 import { type Problem, problem } from '../problem.ts';
 import { anyOf, type Route, route } from '../route.ts';
 
-const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
+export const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
 /** Whether `result`, `last_error` and `stderr` are shown. */
 export function maySeeResults(caller: Caller): boolean {

@@ -1,5 +1,6 @@
 // Processes that have left their group (setsid, a double fork): found by what their environment was when they were started.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { processNumbers } from '../process.ts';
 
 /** Names the host that a process was started by, and behind a dot the start. Children inherit it. */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
@@ -14,9 +15,8 @@ const looksMax = 20;
 /** Kills all processes with an origin that is `doomed`; returns how many it has found. Finds none outside Linux. */
 export function killByOrigin(doomed: (origin: string) => boolean): number {
   let found = 0;
-  for (const name of processNames()) {
-    const pid = Number(name);
-    const origin = pid === process.pid ? null : originOf(name);
+  for (const pid of processNumbers()) {
+    const origin = pid === process.pid ? null : originOf(pid);
     if (origin === null || !doomed(origin)) continue;
     found++;
     try {
@@ -28,16 +28,8 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
   return found;
 }
 
-function processNames(): string[] {
-  try {
-    return readdirSync('/proc').filter(name => /^\d+$/.test(name));
-  } catch {
-    return [];
-  }
-}
-
 /** Null too for a process that cleared its environment, is a zombie, or runs as somebody else. */
-function originOf(pid: string): string | null {
+function originOf(pid: number): string | null {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
     const at = `\0${environment}`.indexOf(`\0${originVariable}=`);

@@ -1,6 +1,6 @@
 // Keeps plugin code from signalling processes that are not its own: the service, say, which runs as the same user.
-import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { statOf } from '../process.ts';
 
 /** Refuses `process.kill` for all but this process and its descendants, as the system refuses a stranger's. */
 export function guardKill(): void {
@@ -31,11 +31,6 @@ function isOurs(pid: number): boolean {
 }
 
 function parentOf(pid: number): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may hold anything: count fields from its end.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    return null;
-  }
+  const stat = statOf(pid);
+  return stat === null ? null : Number(stat[1]);
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identify, isAlive, type ProcessIdentity, pidNamespace } from '../process.ts';
+import { identify, isAlive, livingStat, type ProcessIdentity, pidNamespace, processNumbers } from '../process.ts';
 import { killByOrigin } from './escapees.ts';
 import { programsPart, readProgramMarks } from './program-marks.ts';
 
@@ -120,21 +120,11 @@ function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
 /** How many living processes each group has. */
 function groupMembers(): Map<number, number> {
   const members = new Map<number, number>();
-  let names: string[] = [];
-  try {
-    names = readdirSync('/proc').filter(name => /^\d+$/.test(name));
-  } catch {
-    return members;
-  }
-  for (const name of names) {
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-      // The name in parentheses may hold anything: count fields from its end.
-      const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      if (state !== 'Z' && state !== 'X') members.set(Number(group), (members.get(Number(group)) ?? 0) + 1);
-    } catch {
-      // Gone meanwhile.
-    }
+  for (const pid of processNumbers()) {
+    const stat = livingStat(pid);
+    if (stat === null) continue;
+    const group = Number(stat[2]);
+    members.set(group, (members.get(group) ?? 0) + 1);
   }
   return members;
 }

@@ -2,7 +2,7 @@
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
-  'meta', // names of single facts: format, owner
+  'meta', // names of single facts: format, owner, how far pruning has come
   'blocks', // block key (12) -> block of jobs, written once when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled; gone when none is
   'retries', // job id (16) -> the next attempt of a job that waits for it, or runs it
@@ -13,8 +13,8 @@ export const tables = [
   'by_command', // number of plugin and command (4) + block key (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
-  'runs', // run id (16) -> an unfinished pipeline run
-  'arrivals', // run id (16) + scope (4) + sequence (8) -> what came to a join
+  'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
+  'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join
   'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded
   'emissions', // job id (16), to start runs or to go on (1) (+ 1) -> where the events in its record go that have not been taken yet, and the cursor in them
   'definitions', // hash -> a pipeline definition that an unfinished run began with
@@ -34,7 +34,7 @@ export type Table = (typeof tables)[number];
 /** The tables of the index: an environment of its own, which can be made again from the ledger at any time. */
 export const indexTables = [
   'positions', // consumer -> the commit of the journal up to which it has taken the entries
-  'logs', // chunk (4) -> a record for each log of it that has something to search
+  'logs', // page (4) -> a record for each log of it; only logs that have something to search
   'postings', // chunk (4) + word -> which logs of the chunk have the word
   'pruned', // chunk (4) -> which logs of the chunk are gone
   'stopwatch', // minute (4) + plugin -> how long its steps took, as histograms
