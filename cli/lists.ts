@@ -43,7 +43,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): Pick
   function ofJob(wanted: LogsWanted, jobId: string): LogPage {
     const id = parseId(jobId);
     const phrases = parseQuery(wanted.query ?? '');
-    const isFound = ({ body }: LogView) => matchesBody(phrases, body);
+    const isFound = (log: LogView) => phrases.length === 0 || matchesBody(phrases, log.body);
     const all = (id ? logsOfJob(reader, id) : []).filter(log => matchesLog(log, wanted) && isFound(log));
     const { before, limit } = wanted;
     const behind = before ? all.filter(log => isBefore(log, before)) : all;

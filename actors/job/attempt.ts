@@ -1,12 +1,18 @@
 // How one attempt of a job ended, as it is stored: a short head, then the response's parts just as the host sent them.
 //
-//   status (1) | final (1) | started (8, µs) | completed (8, µs) | body, unless it lies apart
+//   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or where it lies apart the first byte of it
+//
+// That byte says which parts there are.
 import { copyBytes } from '../../runtime/bytes.ts';
-import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
+import { type Body, bodyPart, emptyBody, hasPart } from '../../runtime/host/outcome.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
-/** Where the body begins in a record: so long is the head. A record that is no longer has its body elsewhere; none is empty. */
-export const bodyAt = 18;
+/** Where the body begins in a record. */
+const bodyAt = 18;
+/** So long is a record whose body lies apart. */
+export const headBytes = bodyAt + 1;
+const finalFlag = 1;
+const apartFlag = 2;
 
 /** `final`: the job ended with it; else another attempt follows. The status is the attempt's own. */
 export type Attempt = {
@@ -25,40 +31,63 @@ export function attemptBytes({ body }: Attempt): number {
 }
 
 export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void {
-  writeHead(bytes, at, attempt);
+  writeHead(bytes, at, attempt, 0);
   copyBytes(bytes, at + bodyAt, attempt.body);
 }
 
-export function writeHead(bytes: Buffer, at: number, attempt: Attempt): void {
+/** The record of an attempt whose body lies apart. */
+export function writeApart(bytes: Buffer, at: number, attempt: Attempt): void {
+  writeHead(bytes, at, attempt, apartFlag);
+  bytes[at + bodyAt] = attempt.body[0]!;
+}
+
+function writeHead(bytes: Buffer, at: number, attempt: Attempt, flags: number): void {
   bytes[at] = codes.get(attempt.status)!;
-  bytes[at + 1] = attempt.final ? 1 : 0;
+  bytes[at + 1] = attempt.final ? flags | finalFlag : flags;
   bytes.writeDoubleLE(attempt.startedUs, at + 2);
   bytes.writeDoubleLE(attempt.completedUs, at + 10);
 }
 
-/** An attempt as it was read; its body is looked for when it is asked for, in the transaction of that moment. */
+export function isApart(record: Buffer): boolean {
+  return (record[1]! & apartFlag) !== 0;
+}
+
+/** An attempt as it was read. A body that lies apart is read when it is asked for; of one that was pruned meanwhile nothing is left. */
 export class StoredAttempt implements Attempt {
   readonly status: TerminalStatus;
   readonly final: boolean;
   readonly startedUs: number;
   readonly completedUs: number;
-  readonly #body: () => Body;
+  readonly #record: Buffer;
+  readonly #readApart: () => Body | undefined;
+  #body: Body | undefined;
 
-  constructor(record: Buffer, body: () => Body) {
+  constructor(record: Buffer, readApart: () => Body | undefined) {
     this.status = statuses[record[0]!] as TerminalStatus;
-    this.final = record[1] === 1;
+    this.final = (record[1]! & finalFlag) !== 0;
     this.startedUs = record.readDoubleLE(2);
     this.completedUs = record.readDoubleLE(10);
-    this.#body = body;
+    this.#record = record;
+    this.#readApart = readApart;
   }
 
   get body(): Body {
-    return this.#body();
+    this.#body ??= isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#record.subarray(bodyAt);
+    return this.#body;
+  }
+
+  /** As text, or null where there is none. The body is read only for a part that it has. */
+  text(part: 'error' | 'stderr'): string | null {
+    return hasPart(this.#record.subarray(bodyAt), part) ? textOf(this.body, part) : null;
   }
 }
 
 /** What went wrong, in words, or null. */
 export function errorOf(body: Body): string | null {
-  const error = bodyPart(body, 'error');
-  return error ? Buffer.from(error).toString() : null;
+  return textOf(body, 'error');
+}
+
+function textOf(body: Body, part: 'error' | 'stderr'): string | null {
+  const bytes = bodyPart(body, part);
+  return bytes ? Buffer.from(bytes).toString() : null;
 }

@@ -6,18 +6,9 @@
 // What a large one left behind lies apart, in the table of bodies under its key: who asks how jobs ended does not read it.
 import { copyBytes } from '../../runtime/bytes.ts';
 import type { Body } from '../../runtime/host/outcome.ts';
-import {
-  type BlockKey,
-  blockKeyBytes,
-  blockOf,
-  formatId,
-  indexOf,
-  type JobId,
-  jobId,
-  jobIdBytes,
-} from '../../runtime/ids.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { type Attempt, attemptBytes, bodyAt, StoredAttempt, writeAttempt, writeHead } from './attempt.ts';
+import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
 
 /**
  * Attempts of a stretch. It ends at each multiple of so many jobs of the block: so most are found by their key, without a
@@ -30,7 +21,7 @@ export const stretchBytesMax = 16 * 2 ** 10;
 const numbersEnd = 0xffff;
 
 /** How an attempt of a job ended, and which one it was. */
-export type Ending = { readonly number: number; readonly attempt: Attempt };
+export type Ending = { readonly number: number; readonly attempt: StoredAttempt };
 
 export function attemptKey(id: Uint8Array, attempt: number): Buffer {
   const key = Buffer.allocUnsafe(jobIdBytes + 2);
@@ -53,7 +44,7 @@ export class AttemptWriter {
     if (bytes > stretchBytesMax) {
       this.close(batch);
       const key = attemptKey(id, number);
-      batch.put('attempts', key, encodeHeadAlone(attempt));
+      batch.put('attempts', key, encodeApart(attempt));
       batch.put('bodies', key, attempt.body);
       return;
     }
@@ -95,12 +86,12 @@ function encodeStretch(records: Buffer, ends: readonly number[]): Buffer {
 }
 
 /** A stretch of one attempt whose body lies apart. */
-function encodeHeadAlone(attempt: Attempt): Buffer {
-  const headAt = 6;
-  const value = Buffer.allocUnsafe(headAt + bodyAt);
+function encodeApart(attempt: Attempt): Buffer {
+  const recordAt = 6;
+  const value = Buffer.allocUnsafe(recordAt + headBytes);
   value.writeUInt16LE(1, 0);
-  value.writeUInt32LE(bodyAt, 2);
-  writeHead(value, headAt, attempt);
+  value.writeUInt32LE(headBytes, 2);
+  writeApart(value, recordAt, attempt);
   return value;
 }
 
@@ -114,6 +105,7 @@ export class Stretch {
   readonly count: number;
   readonly #reader: Reader;
   readonly #value: Buffer;
+  readonly #readApart = (): Body | undefined => this.#reader.get('bodies', this.key);
 
   constructor(reader: Reader, key: Uint8Array, value: Uint8Array) {
     this.#reader = reader;
@@ -129,22 +121,13 @@ export class Stretch {
   }
 
   /** How the attempt of the job at this place of the block ended; undefined when it is not in here. */
-  attempt(index: number): Attempt | undefined {
-    return this.has(index) ? new StoredAttempt(this.#record(index), () => this.body(index)) : undefined;
-  }
-
-  /** The body of that attempt, which must be in here. Throws a RangeError where it is nowhere. */
-  body(index: number): Body {
-    const record = this.#record(index);
-    if (record.length > bodyAt) return record.subarray(bodyAt);
-    const body = this.#reader.get('bodies', this.key);
-    if (!body) throw new RangeError(`the attempt ${formatId(this.key)}-${this.number} has no body`);
-    return body;
+  attempt(index: number): StoredAttempt | undefined {
+    return this.has(index) ? new StoredAttempt(this.#record(index), this.#readApart) : undefined;
   }
 
   /** Whether the body of its only attempt lies apart. */
   get isApart(): boolean {
-    return this.#record(this.first).length === bodyAt;
+    return isApart(this.#record(this.first));
   }
 
   remove(batch: Batch): void {

@@ -2,7 +2,7 @@
 import type { Body } from '../../runtime/host/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { errorOf } from './attempt.ts';
+import type { StoredAttempt } from './attempt.ts';
 import type { Ending } from './attempts.ts';
 import { type Block, groupOf } from './block.ts';
 import { keyText, OpenBlock } from './open.ts';
@@ -61,7 +61,6 @@ export class Members {
 class StoredJob implements JobView {
   readonly jobId: string;
   readonly status: Status;
-  readonly body: Body | null;
   readonly #block: Block;
   readonly #index: number;
   readonly #last: Ending | undefined;
@@ -69,10 +68,8 @@ class StoredJob implements JobView {
   readonly #runningUs: number | null;
 
   constructor(id: string, block: Block, index: number, last: Ending | undefined, runningUs: number | null) {
-    const final = last?.attempt.final === true;
     this.jobId = id;
-    this.status = final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
-    this.body = final ? last.attempt.body : null;
+    this.status = last?.attempt.final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
     this.#block = block;
     this.#index = index;
     this.#last = last;
@@ -108,12 +105,21 @@ class StoredJob implements JobView {
     return this.#runningUs ?? this.#last?.attempt.startedUs ?? null;
   }
 
+  /** The attempt with which it ended. */
+  get #final(): StoredAttempt | undefined {
+    return this.#last?.attempt.final ? this.#last.attempt : undefined;
+  }
+
+  get body(): Body | null {
+    return this.#final?.body ?? null;
+  }
+
   get completedUs(): number | null {
-    return this.body === null ? null : this.#last!.attempt.completedUs;
+    return this.#final?.completedUs ?? null;
   }
 
   get lastError(): string | null {
-    return this.#last ? errorOf(this.#last.attempt.body) : null;
+    return this.#last?.attempt.text('error') ?? null;
   }
 }
 

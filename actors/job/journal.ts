@@ -7,7 +7,7 @@ import { copyBytes } from '../../runtime/bytes.ts';
 import { type Body, hasPart, isTelling } from '../../runtime/host/outcome.ts';
 import { indexOf, isOfBlock, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import type { Attempt } from './attempt.ts';
+import type { Attempt, StoredAttempt } from './attempt.ts';
 import { type Stretch, stretchWith } from './attempts.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
@@ -165,22 +165,20 @@ export class AttemptShelf {
   }
 
   /** Undefined when it is not kept any more. */
-  find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Attempt | undefined {
+  find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
     return this.#stretchWith(id, attempt)?.attempt(indexOf(id));
   }
 
   /** Its body alone. Undefined when it is not kept any more. */
   findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
-    return this.#stretchWith(id, attempt)?.body(indexOf(id));
+    return this.find({ id, attempt })?.body;
   }
 
   #stretchWith(id: JobId, number: number): Stretch | undefined {
     const known = this.#last;
     if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
-    const found = stretchWith(this.#reader, id, number);
-    // A body that lies apart may be pruned before it is asked for again.
-    this.#last = found?.isApart ? undefined : found;
-    return found;
+    this.#last = stretchWith(this.#reader, id, number);
+    return this.#last;
   }
 }
 

@@ -1,9 +1,8 @@
 // The list of logs, newest first (interface, 4.2): one for each attempt that ended, found in the journal by time of completion.
-import { bodyPart } from '../../runtime/host/outcome.ts';
 import { blockOf, formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { type Attempt, errorOf } from './attempt.ts';
+import type { Attempt, StoredAttempt } from './attempt.ts';
 import { attemptsOf } from './attempts.ts';
 import { findBlock, groupOf } from './block.ts';
 import { logsOf, readCounts } from './counts.ts';
@@ -177,10 +176,9 @@ function viewOf(
   place: number,
   id: Uint8Array,
   number: number,
-  attempt: Attempt,
+  attempt: StoredAttempt,
   owner: Pick<LogView, 'plugin' | 'command' | 'submittedBy' | 'createdUs'>,
 ): LogView {
-  const stderr = bodyPart(attempt.body, 'stderr');
   return {
     ...owner,
     atUs: attempt.completedUs,
@@ -189,8 +187,10 @@ function viewOf(
     attempt: number,
     status: attempt.status,
     completedUs: attempt.completedUs,
-    lastError: errorOf(attempt.body),
-    stderr: stderr ? Buffer.from(stderr).toString() : null,
-    body: attempt.body,
+    lastError: attempt.text('error'),
+    stderr: attempt.text('stderr'),
+    get body() {
+      return attempt.body;
+    },
   };
 }

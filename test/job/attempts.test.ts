@@ -1,7 +1,7 @@
 // The table of attempts: whatever shares a value, each attempt is found again, alone and among the others.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Attempt, bodyAt } from '../../actors/job/attempt.ts';
+import { type Attempt, attemptBytes } from '../../actors/job/attempt.ts';
 import {
   AttemptWriter,
   attemptsOf,
@@ -11,6 +11,7 @@ import {
   stretchesOf,
 } from '../../actors/job/attempts.ts';
 import { AttemptShelf } from '../../actors/job/journal.ts';
+import { encodeBody } from '../../runtime/host/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
 import type { Table } from '../../runtime/store/store.ts';
@@ -79,19 +80,18 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
   );
 });
 
-/** A store with first attempts that ended together, with bodies of so many bytes. */
-function filled(bodies: readonly number[]) {
+/** A store with these first attempts of neighbours, which ended together. */
+function storeOf(attempts: readonly Attempt[]) {
   const store = openMemoryStore();
   const writer = new AttemptWriter();
   const batch = store.batch();
-  const attempts = bodies.map((bytes, n) => attemptOf(1000 + n, true, bytes));
   for (const [index, attempt] of attempts.entries()) writer.add(batch, jobId(blocks[0]!, index), 1, attempt);
   writer.close(batch);
   store.commit(batch);
-  return { store, attempts };
+  return store;
 }
 
-const large = stretchBytesMax - bodyAt + 1;
+const large = stretchBytesMax - attemptBytes(attemptOf(0, true, 0)) + 1;
 
 test.each([
   ['neighbours that end together share a value', [10, 10, 10], 1, 0],
@@ -99,13 +99,15 @@ test.each([
   ['a value that is long enough takes no further one', [large - 1, 10, 10], 2, 0],
   ['a large one has a value to itself, and its body lies apart', [10, large, 10], 3, 1],
 ])('%s', (_, sizes, values, bodies) => {
-  const { store, attempts } = filled(sizes);
+  const attempts = sizes.map((bytes, n) => attemptOf(1000 + n, true, bytes));
+  const store = storeOf(attempts);
   expect([store.count('attempts'), store.count('bodies')]).toEqual([values, bodies]);
   expect(Array.from(attemptsOf(store, blocks[0]!, 0, sizes.length), ({ attempt }) => plain(attempt))).toEqual(attempts);
 });
 
-test('a body that lies apart is read when it is asked for, and removed with its attempt', () => {
-  const { store, attempts } = filled([large]);
+test('a body that lies apart is read when it is asked for, once, and removed with its attempt', () => {
+  const body = encodeBody({ result: Buffer.alloc(large) });
+  const store = storeOf([{ ...attemptOf(1000, true), body }]);
   const read: Table[] = [];
   const get = (table: Table, key: Uint8Array) => {
     read.push(table);
@@ -113,12 +115,15 @@ test('a body that lies apart is read when it is asked for, and removed with its 
   };
   const { attempt } = latestAttempt({ ...store, get }, jobId(blocks[0]!, 0))!;
   expect([attempt.status, attempt.completedUs]).toEqual(['succeeded', 1000]);
+  // The parts that it has are known before.
+  expect(attempt.text('stderr')).toBeNull();
   expect(read).not.toContain('bodies');
-  expect(attempt.body).toEqual(attempts[0]!.body);
-  expect(read).toContain('bodies');
+  expect(attempt.body).toEqual(body);
+  expect(attempt.body).toBe(attempt.body);
+  expect(read.filter(table => table === 'bodies')).toHaveLength(1);
   const batch = store.batch();
   for (const stretch of stretchesOf(store, blocks[0]!, 0, 1)) stretch.remove(batch);
   store.commit(batch);
   expect([store.count('attempts'), store.count('bodies')]).toEqual([0, 0]);
-  expect(() => attempt.body).toThrow(RangeError);
+  expect(latestAttempt(store, jobId(blocks[0]!, 0))).toBeUndefined();
 });
