@@ -1,20 +1,26 @@
-// Which process is meant: a number alone may be somebody else's by now.
+// Which process is meant: a number alone may be somebody else's by now, and means something in its pid namespace alone.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** `startTicks` and `bootId` are null where the system does not tell (outside Linux). */
+/** All but `pid` are null where the system does not tell (outside Linux). */
 export type ProcessIdentity = {
   readonly pid: number;
   readonly startTicks: string | null;
   readonly bootId: string | null;
+  readonly namespace: string | null;
 };
 
 export function identify(pid: number): ProcessIdentity {
-  return { pid, startTicks: startTicksOf(pid), bootId: bootId() };
+  return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
 }
 
-/** Whether exactly this process still runs (a zombie does not). */
+/** Whether its number means something to this process: of a process of another boot or namespace nothing can be asked. */
+export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
+  return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
+}
+
+/** Whether exactly this process still runs (a zombie does not). Only for one that is here. */
 export function isAlive(known: ProcessIdentity): boolean {
-  if (known.bootId !== null && known.bootId !== bootId()) return false;
+  if (!isHere(known)) return false;
   if (known.startTicks !== null) return startTicksOf(known.pid) === known.startTicks;
   try {
     process.kill(known.pid, 0);
@@ -36,6 +42,7 @@ export function livingStat(pid: number): readonly string[] | null {
 
 /** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null where there is no such process, or outside Linux. */
 export function statOf(pid: number): readonly string[] | null {
+  if (!isProcOurs()) return null;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name in parentheses may hold anything: what follows its end counts.
@@ -47,6 +54,7 @@ export function statOf(pid: number): readonly string[] | null {
 
 /** The numbers of all processes; none outside Linux. */
 export function processNumbers(): number[] {
+  if (!isProcOurs()) return [];
   try {
     return readdirSync('/proc')
       .filter(name => /^\d+$/.test(name))
@@ -54,6 +62,14 @@ export function processNumbers(): number[] {
   } catch {
     return [];
   }
+}
+
+let knownOurs: boolean | undefined;
+
+/** Whether /proc is of this pid namespace: where it is of another, its numbers are those of others here. Read once. */
+function isProcOurs(): boolean {
+  knownOurs ??= linkAt('/proc/self') === String(process.pid);
+  return knownOurs;
 }
 
 let knownBootId: string | null | undefined;
@@ -74,12 +90,14 @@ let knownNamespace: string | null | undefined;
 
 /** In which numbers of processes mean something. Read once: a process keeps it. Null outside Linux. */
 export function pidNamespace(): string | null {
-  if (knownNamespace === undefined) {
-    try {
-      knownNamespace = readlinkSync('/proc/self/ns/pid');
-    } catch {
-      knownNamespace = null;
-    }
-  }
+  if (knownNamespace === undefined) knownNamespace = linkAt('/proc/self/ns/pid');
   return knownNamespace;
+}
+
+function linkAt(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
 }

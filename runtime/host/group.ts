@@ -17,7 +17,7 @@ export class Group {
     if (pid === undefined || this.#isOver) return;
     const isLed = exitCode === null && signalCode === null;
     // While others of the group live, no new process gets the leader's number: whoever has it now came when all were gone.
-    this.#isOver = !isLed && isAlive({ pid, startTicks: null, bootId: null });
+    this.#isOver = !isLed && isAlive({ pid, startTicks: null, bootId: null, namespace: null });
     if (!this.#isOver) killGroup(pid, signal);
   }
 

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identify, isAlive, livingStat, type ProcessIdentity, pidNamespace, processNumbers } from '../process.ts';
+import { identify, isAlive, isHere, livingStat, type ProcessIdentity, processNumbers } from '../process.ts';
 import { killByOrigin } from './escapees.ts';
 import { programsPart, readProgramMarks } from './program-marks.ts';
 
-/** A process group's leader, and the pid namespace in which its number means something. */
-type Mark = ProcessIdentity & { readonly namespace: string | null };
+/** A process group's leader. */
+type Mark = ProcessIdentity;
 
 const pollMs = 5;
 /** A program starts before it is marked, which is known a little late. Its number is not given again so soon. */
@@ -40,8 +40,7 @@ export class Marks {
   }
 
   put(pid: number): void {
-    const mark: Mark = { ...identify(pid), namespace: pidNamespace() };
-    writeFileSync(this.#path(pid), JSON.stringify(mark));
+    writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark));
   }
 
   /** Kills every group with a mark of this host, or of one that is no more, and resolves when none is left. */
@@ -108,8 +107,7 @@ function killAlive(marks: readonly Mark[], members: Map<number, number>): number
 
 function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
   if (mark.namespace === null) return isAlive(mark);
-  const here = identify(process.pid);
-  if (mark.bootId !== here.bootId || mark.namespace !== pidNamespace()) return false;
+  if (!isHere(mark)) return false;
   // Without start ticks the leader was gone when it was marked.
   if (mark.startTicks !== null && isAlive(mark)) return true;
   // The leader is gone. While others of its group live, the number belongs to no new process.

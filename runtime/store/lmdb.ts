@@ -2,8 +2,9 @@
 import { mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
-import { identify, isAlive, type ProcessIdentity } from '../process.ts';
+import { identify, isAlive, isHere, type ProcessIdentity } from '../process.ts';
 import { WriteBatch } from './batch.ts';
+import { showLife, showsLife } from './sign-of-life.ts';
 import {
   type IndexTable,
   indexTables,
@@ -21,13 +22,16 @@ export const mapBytesMax = 256 * 2 ** 30;
 const formatVersion = 8;
 /** An index of another format is made again from the ledger. */
 const indexFormatVersion = 2;
+/** A holder in another pid namespace that shows no life for so long is taken for dead. */
+const silenceMsMax = 5_000;
 
 /** The state directory is held by another running process. */
 export class StoreHeld extends Error {
   readonly code = 'store_held';
   readonly holder: ProcessIdentity;
   constructor(path: string, holder: ProcessIdentity) {
-    super(`${path} is in use by process ${holder.pid}: stop it, or give this instance a state.path of its own`);
+    const where = isHere(holder) ? '' : ' of another container (pid namespace)';
+    super(`${path} is in use by process ${holder.pid}${where}: stop it, or give this instance a state.path of its own`);
     this.holder = holder;
   }
 }
@@ -123,21 +127,32 @@ function hasFormat({ env, of }: Sheets<IndexTable>): boolean {
   });
 }
 
-/** For the ledger thread. Throws StoreHeld when another living process has the directory; `close` lets go of it. */
-export function openStore(path: string): Store {
+/**
+ * For the ledger thread. Throws StoreHeld when another living process has the directory; `close` lets go of it. One in another
+ * pid namespace is given `silenceMs` to show that it lives, for which the thread waits.
+ */
+export function openStore(path: string, silenceMs = silenceMsMax): Store {
   const sheets = openSheets(path, tables);
-  claim(sheets, path);
-  const store = storeOf(sheets, path);
+  const { env, of } = sheets;
+  const claimed = claim(sheets, path, silenceMs);
+  const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
+  const hide = showLife(path);
+  const store = storeOf(sheets, path, () => {
+    // It was taken for dead, since it stood still.
+    if (!isOurs()) throw new Error(`${path} was taken over by another process`);
+  });
   return {
     ...store,
     close() {
-      sheets.env.transactionSync(() => void sheets.of.meta.remove(ownerKey));
+      hide();
+      env.transactionSync(() => void (isOurs() && of.meta.remove(ownerKey)));
       store.close();
     },
   };
 }
 
-function storeOf<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
+/** `check` throws where a commit must not be. */
+function storeOf<T extends string>(sheets: Sheets<T>, path: string, check: () => void = () => {}): Store<T> {
   return {
     ...readerOf(sheets),
     batch: () => new WriteBatch<T>(),
@@ -145,6 +160,7 @@ function storeOf<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
       const { tables: names, keys, values } = batch as WriteBatch<T>;
       try {
         sheets.env.transactionSync(() => {
+          check();
           for (let i = 0; i < names.length; i++) {
             const value = values[i];
             if (value === undefined) sheets.of[names[i]!].remove(keys[i]!);
@@ -160,23 +176,50 @@ function storeOf<T extends string>(sheets: Sheets<T>, path: string): Store<T> {
 
 const ownerKey = Buffer.from('owner');
 
-/** The write lock of LMDB decides between two that start at the same moment. */
-function claim({ env, of }: Sheets<Table>, path: string): void {
+/** Writes this process down as the owner, and returns what it has written. */
+function claim(sheets: Sheets<Table>, path: string, silenceMs: number): Buffer {
+  const self = Buffer.from(JSON.stringify(identify(process.pid)));
+  for (let silent: Uint8Array | null = null; ; ) {
+    const known = replaceOwner(sheets, path, self, silent);
+    if (known === null) return self;
+    if (showsLife(path, silenceMs)) throw new StoreHeld(path, ownerIn(known));
+    silent = known;
+  }
+}
+
+/**
+ * Null: it was done. Else the owner, which is in another pid namespace and is not the one that is `silent`. The write lock of
+ * LMDB decides between two that start at the same moment.
+ */
+function replaceOwner(
+  { env, of }: Sheets<Table>,
+  path: string,
+  self: Buffer,
+  silent: Uint8Array | null,
+): Uint8Array | null {
   const formatKey = Buffer.from('format');
-  const self = identify(process.pid);
-  const refusal = env.transactionSync((): Error | null => {
+  const found = env.transactionSync((): Error | Uint8Array | null => {
     const format = of.meta.get(formatKey);
     if (format && format[0] !== formatVersion) {
       return new StoreFault(`${path} was written in format ${format[0]}; this version reads ${formatVersion}`);
     }
     const known = of.meta.get(ownerKey);
-    const holder = known ? (JSON.parse(Buffer.from(known).toString()) as ProcessIdentity) : null;
-    if (holder && holder.pid !== self.pid && isAlive(holder)) return new StoreHeld(path, holder);
-    of.meta.put(ownerKey, Buffer.from(JSON.stringify(self)));
+    if (known) {
+      const holder = ownerIn(known);
+      if (!isHere(holder)) {
+        if (silent === null || !Buffer.from(known).equals(silent)) return Buffer.from(known);
+      } else if (holder.pid !== process.pid && isAlive(holder)) return new StoreHeld(path, holder);
+    }
+    of.meta.put(ownerKey, self);
     of.meta.put(formatKey, Buffer.from([formatVersion]));
     return null;
   });
-  if (refusal) throw refusal;
+  if (found instanceof Error) throw found;
+  return found;
+}
+
+function ownerIn(record: Uint8Array): ProcessIdentity {
+  return JSON.parse(Buffer.from(record).toString());
 }
 
 const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);

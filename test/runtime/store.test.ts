@@ -25,15 +25,15 @@ const range = fc.record(
 function apply(store: Store, writes: readonly { key: Uint8Array; value: Uint8Array | undefined }[]): void {
   const batch = store.batch();
   for (const { key, value } of writes) {
-    if (value) batch.put('meta', key, value);
-    else batch.remove('meta', key);
+    if (value) batch.put('names', key, value);
+    else batch.remove('names', key);
   }
   store.commit(batch);
   store.refresh();
 }
 
 function read(store: Store, range: Range): [string, string][] {
-  return [...store.scan('meta', range)].map(({ key, value }) => [hex(key), hex(value)]);
+  return [...store.scan('names', range)].map(({ key, value }) => [hex(key), hex(value)]);
 }
 
 function hex(bytes: Uint8Array): string {
@@ -66,8 +66,8 @@ it('answers reads and scans like a sorted map, after any commits', () => {
 it('gives values that stay as they are when the key is written again', () => {
   const at = Buffer.from('stay');
   apply(disk, [{ key: at, value: Buffer.from('one') }]);
-  const before = disk.get('meta', at)!;
+  const before = disk.get('names', at)!;
   apply(disk, [{ key: at, value: Buffer.from('two') }]);
   expect(Buffer.from(before).toString()).toBe('one');
-  expect(Buffer.from(disk.get('meta', at)!).toString()).toBe('two');
+  expect(Buffer.from(disk.get('names', at)!).toString()).toBe('two');
 });
