@@ -79,7 +79,10 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   for (const [name, entry] of entriesOf(configured)) {
     if (name === reservedName) report({ place: entry.keyPlace, path: ['plugins', name], message: reservedMessage });
     if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.add(name);
-    else found.push(...(configuredInstance(work, name, entry.value) ?? []));
+    else {
+      const instance = configuredInstance(work, name, entry.value);
+      if (instance !== null) found.push(instance);
+    }
   }
   for (const [name, manifest] of manifests) {
     if (nodeAt(configured, name) !== undefined) continue;
@@ -110,8 +113,8 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   return { plugins: Object.fromEntries(sorted), unusable: work.unusable, disabled, warnings };
 }
 
-/** One instance, or none, with the reason said. */
-function configuredInstance(work: Work, name: string, node: SourceNode): PluginInstance[] | null {
+/** Null: there is none; the reason is reported. */
+function configuredInstance(work: Work, name: string, node: SourceNode): PluginInstance | null {
   const manifest = resolveManifest(work, name);
   if (manifest === null) return null;
   checkConfigKeys(work, name, manifest, node);
@@ -122,7 +125,7 @@ function configuredInstance(work: Work, name: string, node: SourceNode): PluginI
     const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at once`;
     work.warnings.push({ place: parallelism.place, path: ['plugins', name, 'parallelism'], message });
   }
-  return [composeInstance(name, manifest, node)];
+  return composeInstance(name, manifest, node);
 }
 
 /** Follows `uses` to a manifest. */
