@@ -10,10 +10,19 @@ export type Io = {
   readonly stdout: Sink;
   readonly stderr: Sink;
   readonly env: { readonly [name: string]: string | undefined };
+  /** Reading it throws a system error where the working directory was removed. */
   readonly cwd: string;
 };
 
 export function processIo(): Io {
   const { stdin, stdout, stderr, env } = process;
-  return { stdin, stdout, stderr, env, cwd: process.cwd() };
+  return {
+    stdin,
+    stdout,
+    stderr,
+    env,
+    get cwd() {
+      return process.cwd();
+    },
+  };
 }

@@ -33,6 +33,14 @@ test('a reader who has had enough is no trouble', () => {
   expect(shell('{ "$0" "$1" completion zsh; echo $? >&2; } | true').stderr).toBe('0\n');
 });
 
+test('in a directory that was removed a command runs that needs none, and another says what is wrong', () => {
+  const { status, stdout, stderr } = shell(
+    'cd "$(mktemp -d)" && rmdir "$PWD" && "$0" "$1" version >/dev/null && "$0" "$1" config check',
+  );
+  expect([status, stdout]).toEqual([74, '']);
+  expect(stderr).toMatch(/^headgate: ENOENT.*uv_cwd\n$/);
+});
+
 function shell(line: string) {
   return spawnSync('sh', ['-c', line, process.execPath, main], { encoding: 'utf8' });
 }
