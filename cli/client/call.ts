@@ -62,12 +62,20 @@ async function readPayload(text: string | undefined, io: Io): Promise<unknown> {
   if (text === '-') {
     const chunks: Buffer[] = [];
     for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk as Uint8Array | string));
-    json = Buffer.concat(chunks).toString('utf8');
+    json = decoded(Buffer.concat(chunks));
   }
   try {
     return JSON.parse(json);
   } catch (error) {
     throw usageFailure(`--payload is not JSON: ${(error as Error).message}`);
+  }
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw usageFailure('--payload is not UTF-8 text');
   }
 }
 

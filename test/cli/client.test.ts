@@ -91,6 +91,13 @@ test.each<[what: string, answer: (response: ServerResponse) => void, status: num
   expect([outcome.status, outcome.json.code]).toEqual([status, code]);
 });
 
+test('a payload that is not UTF-8 is refused: read as text, it would be another', async () => {
+  const stdin = Buffer.from('{"name":"J\xfcrgen"}', 'latin1');
+  const words = ['plugin', 'run', 'greet', 'handle', '--payload', '-', '--url', 'http://127.0.0.1:9', '--json'];
+  const { status, json } = await headgate(words, { stdin });
+  expect([status, json.detail]).toEqual([2, '--payload is not UTF-8 text']);
+});
+
 test('what a service says is not obeyed by a terminal', async () => {
   const url = await serve((_request, response) => problem(response, 409, 'reload_refused', '\u001b]0;title\u0007'));
   const { stdout, stderr } = await headgate(['reload', '--json', '--url', url], { isTerminal: true });
