@@ -2,9 +2,11 @@
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
+import type { Output } from '../output.ts';
 import { table } from '../terminal/table.ts';
+import { printableJson } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
-import type { AuditFilter, AuditLine } from '../vault/audit.ts';
+import type { AuditFilter, AuditLine, AuditPages } from '../vault/audit.ts';
 import { withVault } from '../vault/work.ts';
 
 type Options = AuditFilter & { readonly config?: string };
@@ -26,17 +28,60 @@ export const vaultAudit = command<Options>({
     const { readAudit } = await import('../vault/audit.ts');
     const { op, actor, principal, secret, outcome } = filter;
     const wanted: AuditFilter = { op, actor, principal, secret, outcome };
-    const { records, broken } = await withVault(config, io, place => readAudit(place, wanted));
-    const shown = records.map(record => ({ ...record, at: new Date(record.at / 1000).toISOString() }));
-    await out.answer({ records: shown, verified: broken === null }, () => table(heading, shown.map(rowOf)));
+    const show = out.json ? copy : draw;
+    const broken = await withVault(config, io, place => show(readAudit(place, wanted), out));
     if (broken !== null) out.note(`headgate: the audit trail is broken: ${broken}`);
     return broken === null ? exitStatus.ok : exitStatus.failed;
   },
 });
 
+/** One document, however long it is: a record in a line. */
+async function copy(pages: AuditPages, out: Output): Promise<string | null> {
+  let separator = '{"records": [\n';
+  const broken = await eachPage(pages, async page => {
+    const records = page.map(line => printableJson(JSON.stringify(shown(line))));
+    await out.piece(separator + records.join(',\n'));
+    separator = ',\n';
+  });
+  const start = separator.startsWith('{') ? '{"records": [' : '\n';
+  await out.piece(`${start}], "verified": ${broken === null}}\n`);
+  return broken;
+}
+
+/** A table, page by page. */
+async function draw(pages: AuditPages, out: Output): Promise<string | null> {
+  const widths: number[] = [];
+  let isHeaded = false;
+  const show = (page: readonly AuditLine[]) => {
+    const lines = table(heading, page.map(shown).map(rowOf), widths);
+    const more = isHeaded ? lines.slice(1) : lines;
+    isHeaded = true;
+    return out.answer(null, () => more);
+  };
+  const broken = await eachPage(pages, show);
+  if (!isHeaded) await show([]);
+  return broken;
+}
+
+/** Resolves with what the pages return. */
+async function eachPage(
+  pages: AuditPages,
+  show: (page: readonly AuditLine[]) => Promise<void>,
+): Promise<string | null> {
+  for (;;) {
+    const step = pages.next();
+    if (step.done) return step.value;
+    await show(step.value);
+  }
+}
+
+function shown(record: AuditLine) {
+  return { ...record, at: new Date(record.at / 1000).toISOString() };
+}
+
 const heading = ['seq', 'at', 'actor', 'op', 'principal', 'secret', 'outcome', 'code', 'count'];
 
-function rowOf(line: Omit<AuditLine, 'at'> & { readonly at: string }): string[] {
+function rowOf(line: ReturnType<typeof shown>): string[] {
   const { seq, at, actor, op, principal, secret, outcome, code, count } = line;
   return [String(seq), formatAt(at), actor, op, principal ?? '', secret ?? '', outcome, code ?? '', String(count ?? 1)];
 }

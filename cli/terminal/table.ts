@@ -3,10 +3,16 @@ import { type Line, type Piece, textOf, widthOf } from './text.ts';
 
 const gap = '  ';
 
-/** A heading in bold, then the rows. A column whose every cell looks like a number is aligned to the right. */
-export function table(heading: readonly string[], rows: readonly (readonly Piece[])[]): Line[] {
+/**
+ * A heading in bold, then the rows. A column whose every cell looks like a number is aligned to the right. `widths`: how wide the
+ * columns are at least; it grows with them, so that a long table can be made in parts.
+ */
+export function table(heading: readonly string[], rows: readonly (readonly Piece[])[], widths: number[] = []): Line[] {
   const all: readonly (readonly Piece[])[] = [heading.map(text => ({ text, style: 'bold' as const })), ...rows];
-  const widths = heading.map((_, column) => Math.max(...all.map(row => widthOf(row[column] ?? ''))));
+  for (const row of all)
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+    });
   const isRight = heading.map((_, column) => rows.length > 0 && rows.every(row => isNumber(row[column] ?? '')));
   return all.map(row =>
     heading.flatMap((_, column) => {

@@ -1,4 +1,4 @@
-// Reads and verifies the audit trail, beside a running service too: what is committed at one moment.
+// Reads and verifies the audit trail, beside a running service too: what is committed at one moment. It may be far larger than the memory.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AuditRecord, checkAuditEnd, walkAudit } from '../../actors/vault/audit.ts';
@@ -19,29 +19,35 @@ export type AuditFilter = {
   readonly outcome?: string | undefined;
 };
 
-/** `broken`: the first thing that is not as it was written; null: the whole trail is. All of it is verified, whatever the filter. */
-export type AuditFindings = { readonly records: readonly AuditLine[]; readonly broken: string | null };
+/** Records that the filter wants, in pages of bounded size; returns the first thing that is not as it was written, or null: the whole trail is. All of it is verified, whatever the filter. */
+export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
-export function readAudit({ statePath, keys }: VaultPlace, filter: AuditFilter): AuditFindings {
+/** Throws VaultRefused before the first page. Nothing is held open between pages but the reader, which is closed at the end. */
+export function* readAudit({ statePath, keys }: VaultPlace, filter: AuditFilter): AuditPages {
   if (!existsSync(join(statePath, 'data.mdb'))) throw new VaultRefused(`there is no state in ${statePath}`);
   const reader = openReader(statePath);
   try {
-    return auditOf(reader, keys, filter);
+    return yield* auditPages(reader, keys, filter);
   } finally {
     reader.close();
   }
 }
 
-export function auditOf(reader: Reader, keys: VaultPlace['keys'], filter: AuditFilter): AuditFindings {
+export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: AuditFilter): AuditPages {
   const keyring = keyringOf(reader, keys);
+  // At once: what is written while pages are taken lies behind the end that this keyring names.
+  const wrongEnd = checkAuditEnd(reader, keyring);
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof AuditFilter, string][];
-  const records: AuditLine[] = [];
+  let page: AuditLine[] = [];
   const work = walkAudit(reader, keyring, (seq, record) => {
-    if (wanted.every(([field, value]) => record[field] === value)) records.push({ seq, ...record });
+    if (wanted.every(([field, value]) => record[field] === value)) page.push({ seq, ...record });
   });
   for (;;) {
     const step = work.next();
-    if (step.done) return { records, broken: step.value.broken ?? checkAuditEnd(reader, keyring) };
+    if (page.length > 0) yield page;
+    if (step.done) return step.value.broken ?? wrongEnd;
+    page = [];
+    reader.refresh();
   }
 }
 

@@ -38,6 +38,17 @@ test('a table is as wide as its widest cells, with numbers to the right', () => 
   ]);
 });
 
+test('a table has any number of rows, and can come in parts', () => {
+  const widths: number[] = [];
+  expect(plain(table(['NAME', 'REST'], [['the longest', 'x']], widths))).toEqual([
+    'NAME         REST',
+    'the longest  x',
+  ]);
+  expect(plain(table(['NAME', 'REST'], [['short', 'x']], widths))).toEqual(['NAME         REST', 'short        x']);
+  const many = Array.from({ length: 150_000 }, () => ['x']);
+  expect(table(['NAME'], many)).toHaveLength(150_001);
+});
+
 test.each([
   [0, '0 µs'],
   [0.4, '400 µs'],

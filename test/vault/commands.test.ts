@@ -13,7 +13,7 @@ import { readAudit } from '../../cli/vault/audit.ts';
 import { heldVault, withStore } from '../../cli/vault/offline.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import { headgate, type Outcome } from '../cli/headgate.ts';
-import { placeIn } from './service.ts';
+import { placeIn, wholeTrail } from './service.ts';
 
 let directory = '';
 let place = placeIn('');
@@ -83,7 +83,7 @@ test('rotate-key: the old key opens nothing, and the trail goes on', async () =>
   copyFileSync(place.keys.file, old);
   expect(await vault('rotate-key')).toMatchObject({ status: 0, json: { rotated: true, key_file: place.keys.file } });
   expect([opens(), opens({ file: old, variable: undefined })]).toEqual([true, false]);
-  const { records, broken } = readAudit(place, {});
+  const { records, broken } = wholeTrail(readAudit(place, {}));
   expect([records.map(({ op }) => op), broken]).toEqual([['vault.init', 'key.rotate'], null]);
 });
 
@@ -144,6 +144,34 @@ test('audit prints, filters and verifies', async () => {
   expect(stderr).toContain('records 1 to 1 are missing');
 });
 
+test('a long trail is printed page by page: one table, one document', async () => {
+  await vault('init');
+  withStore(place, store => {
+    const { vault: held } = heldVault(store, place.keys);
+    const batch = store.batch();
+    const record = { at: 0, op: 'deliver', principal: 'p', secret: 's', outcome: 'ok', code: null } as const;
+    for (let i = 0; i < 600; i++) held.audit(batch, { ...record, actor: `job:${i}` });
+    held.close(batch);
+    store.commit(batch);
+  });
+  const pages = [...readAudit(place, {})].map(page => page.length);
+  expect(pages).toEqual([256, 256, 89]);
+  const { json } = await vault('audit');
+  expect([json.records.length, json.records[600].seq, json.verified]).toEqual([601, 601, true]);
+  expect((await vault('audit --op nothing')).json).toEqual({ records: [], verified: true });
+  const { stdout } = await headgate(['vault', 'audit', '--config', directory]);
+  expect(stdout.match(/^seq/gm)).toHaveLength(1);
+  expect(
+    new Set(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .slice(257)
+        .map(line => line.indexOf('deliver')),
+    ).size,
+  ).toBe(1);
+});
+
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 test('kill -9 while keys are changed leaves a vault that opens under exactly one key', {
@@ -174,7 +202,7 @@ test('kill -9 while keys are changed leaves a vault that opens under exactly one
       return copy;
     });
     // What is read beside it, before anything is settled.
-    expect(readAudit(place, {}).broken).toBeNull();
+    expect(wholeTrail(readAudit(place, {})).broken).toBeNull();
     expect(candidates.filter(file => opens({ file, variable: undefined }))).toHaveLength(1);
     expect(opens()).toBe(true);
     expect(existsSync(nextKeyFile(place.keys.file))).toBe(false);

@@ -1,6 +1,6 @@
 // A gateway with a vault: made before its start, and asked with the admin token.
 import { join } from 'node:path';
-import { type AuditLine, readAudit } from '../../cli/vault/audit.ts';
+import { type AuditLine, type AuditPages, readAudit } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
 import type { VaultPlace } from '../../cli/vault/offline.ts';
 import { watch } from '../canary/canary.ts';
@@ -43,9 +43,22 @@ export class VaultGateway {
 
   /** The trail as it is now. */
   trail(): readonly AuditLine[] {
-    const { records, broken } = readAudit(this.place, {});
+    const { records, broken } = wholeTrail(readAudit(this.place, {}));
     if (broken !== null) throw new Error(broken);
     return records;
+  }
+}
+
+/** All pages of a trail, and what they return. */
+export function wholeTrail(pages: AuditPages): {
+  readonly records: readonly AuditLine[];
+  readonly broken: string | null;
+} {
+  const records: AuditLine[] = [];
+  for (;;) {
+    const step = pages.next();
+    if (step.done) return { records, broken: step.value };
+    records.push(...step.value);
   }
 }
 

@@ -8,14 +8,14 @@ import { startVaultActor } from '../../actors/vault/actor.ts';
 import type { VaultRequest } from '../../actors/vault/protocol.ts';
 import { readUnlockKey } from '../../actors/vault/unlock-key.ts';
 import { checkTrail, examineVault } from '../../actors/vault/view.ts';
-import { auditOf } from '../../cli/vault/audit.ts';
+import { auditPages } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { startLoop } from '../../runtime/loop.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Store, Table } from '../../runtime/store/store.ts';
-import { placeIn } from './service.ts';
+import { placeIn, wholeTrail } from './service.ts';
 
 const statePath = mkdtempSync(join(tmpdir(), 'headgate-vault-'));
 afterAll(() => rmSync(statePath, { recursive: true, force: true }));
@@ -92,7 +92,7 @@ async function found() {
   const trail = await inSlices(checkTrail(store, key, 1_000), () => {});
   let command: string | null = null;
   try {
-    command = auditOf(store, place.keys, {}).broken;
+    command = wholeTrail(auditPages(store, place.keys, {})).broken;
   } catch (error) {
     command = (error as Error).message;
   }
