@@ -1,7 +1,6 @@
 // The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
 import { firstIdAt, type Hub, startHub as openHub } from '../actors/hub/actor.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
-import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
@@ -24,7 +23,8 @@ import { openIndexReader, openReader } from '../runtime/store/lmdb.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
-import { indexerThread, ledgerThread } from './threads.ts';
+import { startIndexer } from './indexer.ts';
+import { ledgerThread } from './threads.ts';
 import { withLocalToken } from './token.ts';
 import { LedgerVaultDoor } from './vault/door.ts';
 import { version } from './version.ts';
@@ -94,7 +94,7 @@ export class Gateway {
 
   readonly startHub = async (): Promise<Running> => {
     this.#hub = openHub(firstIdAt(Date.now() * 1000));
-    return { died: never, stop: async () => {} };
+    return lasting;
   };
 
   readonly startLedger = async (): Promise<Running> => {
@@ -155,37 +155,12 @@ export class Gateway {
     };
   };
 
-  readonly startIndexer = async (): Promise<Running> => {
-    const data: IndexerData = { path: this.#config.state.path, gauges: this.#gauges.shared };
-    const worker = indexerThread.start(data);
-    const told = { ready: () => {}, stopped: () => {} };
-    const ready = new Promise<void>(resolve => {
-      told.ready = resolve;
-    });
-    const stopped = new Promise<void>(resolve => {
-      told.stopped = resolve;
-    });
-    const died = new Promise<Error>(resolve => {
-      worker.on('error', resolve);
-      worker.on('exit', code => resolve(new Error(`the indexer thread ended with ${code}`)));
-    });
-    worker.on('message', (notice: IndexerNotice) => {
-      if (notice.kind === 'log') this.#log.error(notice.fields, notice.message);
-      else told[notice.kind]();
-    });
-    await Promise.race([ready, died.then(error => Promise.reject(error))]);
-    return {
-      died,
-      stop: async () => {
-        worker.postMessage('stop');
-        await Promise.race([stopped, died]);
-      },
-    };
-  };
+  readonly startIndexer = (): Promise<Running> =>
+    startIndexer({ path: this.#config.state.path, gauges: this.#gauges.shared }, this.#log);
 
   readonly startEdge = async (): Promise<Running> => {
     const { enabled, listen } = this.#config.api;
-    if (!enabled) return { died: never, stop: async () => {} };
+    if (!enabled) return lasting;
     const table = makeRouteTable(apiRoutes);
     this.#server = await serve({
       listen,
@@ -197,7 +172,7 @@ export class Gateway {
       nowMs: Date.now,
       idPrefix: Date.now().toString(36),
     });
-    return { died: never, stop: answersOn };
+    return lasting;
   };
 
   /** It listens without endpoints too: the next reload may bring some. */
@@ -214,7 +189,7 @@ export class Gateway {
         later: (act, ms) => void setTimeout(act, ms).unref(),
       }),
     });
-    return { died: never, stop: answersOn };
+    return lasting;
   };
 
   /** Reads, checks and swaps without a pause in between: two reloads never mix, and nobody sees half of one. */
@@ -280,9 +255,6 @@ function pluginsLoaded({ plugins }: Config): Observations[] {
   });
 }
 
-/** The listeners stay until the ledger has stopped. */
-const answersOn = async (): Promise<void> => {};
-
 function requestLog(log: Logger): ServerLog {
   return {
     // The level may change with a reload.
@@ -294,5 +266,5 @@ function requestLog(log: Logger): ServerLog {
   };
 }
 
-/** The death of a part that has none of its own: it lives and dies with the process. */
-const never = new Promise<Error>(() => {});
+/** A part that lives and dies with the process: listeners answer on until the ledger, which closes them, has stopped. */
+const lasting: Running = { died: new Promise(() => {}), stop: async () => {} };
