@@ -120,8 +120,8 @@ export class Desk {
     open.settle(index);
     this.unsettled--;
     this.touch(open);
-    if (status === 'succeeded') this.watch.job('job.completed', open.plugin, open.command, id);
-    else this.watch.job(`job.${status}`, open.plugin, open.command, id, errorOf(body));
+    if (status === 'succeeded') this.watch.job('job.completed', turn.nowUs, open.plugin, open.command, id);
+    else this.watch.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
     this.#route(turn, open, group, offset, id, status, body);
   }
 
@@ -190,7 +190,7 @@ export class Desk {
       completedUs,
       body,
     });
-    this.watch.job('job.retry_scheduled', open.plugin, open.command, id, errorOf(body));
+    this.watch.job('job.retry_scheduled', turn.nowUs, open.plugin, open.command, id, errorOf(body));
   }
 
   policyOf(plugin: string): RetryPolicy {

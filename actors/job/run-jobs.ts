@@ -51,8 +51,8 @@ export class RunJobs implements RunIds {
     const { builder } = begun;
     if (builder.count !== indexOf(id)) throw new Error(`a run is created as ${indexOf(id)} of ${builder.count} runs`);
     builder.add(payload, group, isAlike(builder.groups.at(-1), group));
-    watch.job('job.enqueued', pipelinePlugin, pipeline, id);
-    watch.job('pipeline.started', pipelinePlugin, pipeline, id);
+    watch.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
+    watch.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
   }
 
   settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: SettleRun): void {
@@ -65,8 +65,8 @@ export class RunJobs implements RunIds {
     this.#end(id);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
-    watch.job(succeeded ? 'job.completed' : 'job.failed', pipelinePlugin, pipeline, id, error);
-    watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', pipelinePlugin, pipeline, id, error);
+    watch.job(succeeded ? 'job.completed' : 'job.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
+    watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
   }
 
   /** Writes the blocks of the runs that began: ids that are given from now on are of others. */

@@ -2,6 +2,7 @@
 import type { Refusal } from '../../actors/job/protocol.ts';
 import type { Config, WebhookEndpoint } from '../../config/config.ts';
 import { formatId } from '../../runtime/ids.ts';
+import { isObject } from '../../runtime/json-value.ts';
 import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { mayBeJson } from '../head.ts';
@@ -77,8 +78,7 @@ function readObject(
   const reading = readJson(bytes);
   if (reading.kind === 'refused') return problem('invalid_json', reading.message);
   const { value } = reading;
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject
+  return isObject(value)
     ? { kind: 'object', value: value as JsonObject }
     : problem('invalid_request', 'the body must be a JSON object');
 }
