@@ -20,8 +20,8 @@ import { openLists } from './lists.ts';
 import { Submissions } from './submissions.ts';
 import { Watchers } from './watchers.ts';
 
-/** Jobs of one page of a streamed tree. */
-const treePageJobs = 256;
+/** Jobs of one page of a streamed tree; what they left behind, which may be large, is held until all of it is written. */
+const treePageJobs = 16;
 
 export type EngineParts = {
   readonly link: Link;

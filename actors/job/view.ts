@@ -82,6 +82,8 @@ function* jobsOf(
     const endings = endingsOf(reader, key, ranges[pair]!, ranges[pair + 1]!);
     for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) {
       const view = members.view(index, endings.get(index));
+      // What an attempt left behind may be large: that of one job is let go before the range is over.
+      endings.delete(index);
       if (inside) {
         if (view.parentJobId === null || !inside.has(view.parentJobId)) continue;
         inside.add(view.jobId);
