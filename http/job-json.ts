@@ -52,11 +52,11 @@ export function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
 }
 
 /** One job of the tree in the answer of a synchronous call. */
-export function treeEntryParts(job: JobView): JsonPart[] {
+export function treeEntryParts(job: JobView, output = outputParts(job)): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
     `"status":"${job.status}","result":`;
-  return [head, ...outputParts(job), '}'];
+  return [head, ...output, '}'];
 }
 
 /** The plugin output (interface, 2.2), with empty parts where the response had none; null before the job has ended. */

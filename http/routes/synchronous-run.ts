@@ -54,11 +54,13 @@ function settled(engine: Engine, id: JobId): Answer {
 /** The run is the first job of its tree. */
 function* settledParts(run: JobView, durationMs: number, tree: readonly JobView[]): Iterable<JsonPart> {
   yield `{"job_id":"${run.jobId}","status":"${run.status}","duration_ms":${durationMs},"result":`;
-  yield* outputParts(run);
+  // Written once for both its places.
+  const output = outputParts(run);
+  yield* output;
   let separator = ',"tree":[';
   for (const job of tree.slice(0, treeJobsMax)) {
     yield separator;
-    yield* treeEntryParts(job);
+    yield* treeEntryParts(job, job === run ? output : undefined);
     separator = ',';
   }
   yield tree.length > treeJobsMax ? '],"tree_truncated":true}' : ']}';
