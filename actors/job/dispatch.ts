@@ -234,8 +234,7 @@ export class Dispatcher {
     const culpritKnown = held.reduce((tasks, frame) => tasks + frame.left, 0) === 1;
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
-      for (let task = 0; task < frame.opens.length; task++) {
-        if (frame.heard[task] !== 0) continue;
+      for (const task of unheardOf(frame)) {
         this.#hear(frame, task);
         const open = frame.opens[task]!;
         const index = frame.indexes[task]!;
@@ -260,8 +259,7 @@ export class Dispatcher {
   requeueAll(turn: Turn): void {
     for (const slot of this.#slots.values()) {
       for (const frame of [...slot.frames.values()]) {
-        for (let task = 0; task < frame.opens.length; task++) {
-          if (frame.heard[task] !== 0) continue;
+        for (const task of unheardOf(frame)) {
           this.#hear(frame, task);
           this.#requeue(turn, frame, task, false);
         }
@@ -343,9 +341,7 @@ export class Dispatcher {
   *active(): Iterable<Active> {
     for (const slot of this.#slots.values()) {
       for (const frame of slot.frames.values()) {
-        for (let task = 0; task < frame.opens.length; task++) {
-          if (frame.heard[task] === 0) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
-        }
+        for (const task of unheardOf(frame)) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
       }
     }
   }
@@ -359,6 +355,11 @@ export class Dispatcher {
   utilization(nowUs: number): number {
     return this.#busy.busyUs(nowUs) / (this.threads * busyWindowUs);
   }
+}
+
+/** Tasks of a frame whose end nobody has heard of. */
+function* unheardOf({ heard }: JobFrame): Iterable<number> {
+  for (let task = 0; task < heard.length; task++) if (heard[task] === 0) yield task;
 }
 
 /** The outcome of a job that must not be run twice and whose end nobody saw. */
