@@ -12,7 +12,15 @@ import type { Marks } from './marks.ts';
 import type { HostOptions } from './port.ts';
 import { describe } from './response.ts';
 import { Tail } from './tail.ts';
-import { type MessageKind, MessageReader } from './wire.ts';
+import { encodeMessage, type MessageKind, MessageReader } from './wire.ts';
+
+/**
+ * A host is pinged so often, and is dead when it has said nothing to so many pings in a row: who keeps its deadlines has stopped,
+ * or what it says cannot be read any more, since plugin code wrote half a message.
+ */
+export const pingMs = 10_000;
+const unansweredMax = 3;
+const ping = encodeMessage('ping', new Uint8Array(0));
 
 /** For what the host wrote before it died. */
 const lastWordsMs = 500;
@@ -91,8 +99,20 @@ export class HostProcess {
 
   async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {
     const child = this.#child;
-    const reader = new MessageReader(take);
+    let unanswered = 0;
+    const reader = new MessageReader((kind, body) => {
+      unanswered = 0;
+      take(kind, body);
+    });
     let fault: string | null = null;
+    const pinging = setInterval(() => {
+      if (unanswered++ < unansweredMax) {
+        this.send(ping);
+        return;
+      }
+      fault ??= ', which did not answer any more';
+      this.kill();
+    }, pingMs);
     this.#pipe.on('data', chunk => {
       if (fault !== null) return;
       try {
@@ -109,6 +129,7 @@ export class HostProcess {
       [this.#pipe, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
     );
     const [code, signal] = await once(child, 'exit');
+    clearInterval(pinging);
     this.#group.end();
     // What it had answered before counts.
     await Promise.race([closed, sleep(lastWordsMs)]);

@@ -97,6 +97,7 @@ const reader = new MessageReader((kind, body) => {
   if (kind === 'frame') submit(body);
   else if (kind === 'configure') configure(unpack<never>(body));
   else if (kind === 'stop') stop(unpack<never>(body));
+  else if (kind === 'ping') reports.pong();
 });
 pipe.on('data', chunk => reader.push(chunk));
 pipe.on('end', die);

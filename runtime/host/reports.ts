@@ -18,6 +18,10 @@ export class Reports {
     this.#pipe.write(encodeMessage('ready', new Uint8Array(0)));
   }
 
+  pong(): void {
+    this.#pipe.write(encodeMessage('pong', new Uint8Array(0)));
+  }
+
   /** Outcomes that a thread wrote. */
   written(frameId: number, outcomes: Uint8Array): void {
     this.#pipe.write(outcomesMessage(frameId, outcomes));

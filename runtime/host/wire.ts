@@ -1,7 +1,18 @@
 // Messages on the pipe between the ledger thread and a plugin host: length (4, little endian) | kind (1) | body.
 
 /** Towards the host, then towards the ledger thread. */
-const kinds = ['configure', 'frame', 'stop', 'ready', 'outcomes', 'returned', 'replaced', 'log'] as const;
+const kinds = [
+  'configure',
+  'frame',
+  'stop',
+  'ping',
+  'ready',
+  'outcomes',
+  'returned',
+  'replaced',
+  'log',
+  'pong',
+] as const;
 export type MessageKind = (typeof kinds)[number];
 
 const headBytes = 5;
