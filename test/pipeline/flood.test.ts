@@ -111,9 +111,9 @@ it('waits in memory as long as it does not take too much; else it is read again 
     ['x', false],
     ['x'.repeat(33 * 2 ** 20), true],
   ] as const) {
-    const s = new Stage({ plugins, pipelines, openRunsMax: 100 });
-    for (let n = 0; n < 3; n++)
-      s.submit('emit', { events: [{ type: 'said', payload: { large } }, ...flood.slice(0, 300)] });
+    const emit = () => ({ events: flood.slice(0, 300) as never, result: large });
+    const s = new Stage({ plugins: { ...plugins, emit }, pipelines, openRunsMax: 100 });
+    for (let n = 0; n < 3; n++) s.submit('emit');
     s.finish();
     expect(s.of('text').length).toBe(900);
     expect(s.bodiesRead > 0).toBe(isRead);
