@@ -1,6 +1,6 @@
 // The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
 import type { Hub } from '../actors/hub/actor.ts';
-import { untilTaken } from '../actors/index/lag.ts';
+import { lagMsMax, untilTaken } from '../actors/index/lag.ts';
 import { stopwatchName } from '../actors/index/stopwatch-record.ts';
 import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
 import { BlockShelf } from '../actors/job/block-shelf.ts';
@@ -77,7 +77,9 @@ export function openEngine({
     version,
     queueDepth: () => gauges.get('queued'),
     async stopwatch(plugin, window) {
-      await untilTaken(reader, index(), stopwatchName);
+      const endMs = performance.now() + lagMsMax;
+      // In a service that stops, the indexer has stopped before what still runs.
+      await untilTaken(reader, index(), stopwatchName, () => !stopping() && performance.now() < endMs);
       return new StopwatchReading(index(), plugin, window);
     },
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),

@@ -8,17 +8,16 @@ import { positionOf } from './position.ts';
 export const lagMsMax = 2_000;
 const lookMs = 10;
 
-/** Resolves when a consumer has taken all that had ended at the call, or has not within `msMax`. */
+/** Resolves when a consumer has taken all that had ended at the call, or has not and may be waited for no longer. */
 export async function untilTaken(
   ledger: Reader,
   index: Reader<IndexTable>,
   consumer: string,
-  msMax = lagMsMax,
+  mayWait: () => boolean,
 ): Promise<void> {
-  const endMs = performance.now() + msMax;
   ledger.refresh();
   const newestUs = newestCommitUs(ledger) ?? -1;
-  while (!hasTaken(index, consumer, newestUs) && performance.now() < endMs) await pause(lookMs);
+  while (!hasTaken(index, consumer, newestUs) && mayWait()) await pause(lookMs);
 }
 
 function hasTaken(index: Reader<IndexTable>, consumer: string, newestUs: number): boolean {
