@@ -94,7 +94,7 @@ function readIncludes(reading: Reading, map: MapNode, file: string, chain: reado
 function readPath(reading: Reading, path: string, naming: Naming): void {
   const kind = reading.disk.kind(path);
   if (kind === 'directory') {
-    for (const file of yamlFiles(reading, path, naming)) readOne(reading, file, naming);
+    for (const file of yamlFiles(reading, path, naming)) readPath(reading, file, naming);
   } else if (kind === 'file') {
     readOne(reading, path, naming);
   } else {
@@ -103,13 +103,14 @@ function readPath(reading: Reading, path: string, naming: Naming): void {
   }
 }
 
+/** Links that lead nowhere are among them: what was to be read there is missed. */
 function yamlFiles(reading: Reading, directory: string, naming: Naming): string[] {
   try {
     return [...reading.disk.list(directory)]
       .filter(name => name.endsWith('.yaml') && !name.startsWith('.'))
       .sort()
       .map(name => join(directory, name))
-      .filter(file => reading.disk.kind(file) === 'file');
+      .filter(file => ['file', 'missing'].includes(reading.disk.kind(file)));
   } catch (error) {
     reading.report({ ...naming, message: `${directory} cannot be listed (${diskReason(error)})` });
     return [];

@@ -108,6 +108,15 @@ describe('reading', () => {
     if (result.ok) expect(result.config.files).toEqual(closure.map(name => join(directory, name)));
   });
 
+  it('misses the file that a link in an included directory leads to', () => {
+    const directory = makeSandbox({ 'config.yaml': 'include: [parts]', 'parts/a.yaml': '' });
+    symlinkSync('gone.yaml', join(directory, 'parts/webhooks.yaml'));
+    expect(loadSandbox(directory)).toMatchObject({
+      ok: false,
+      problems: ['~/config.yaml:1:11: include[0]: ~/parts/webhooks.yaml does not exist (config.yaml -> webhooks.yaml)'],
+    });
+  });
+
   it('says why a file cannot be read', () => {
     const directory = makeSandbox({ 'config.yaml': 'include: [a.yaml]', 'a.yaml': '' });
     const disk = {
