@@ -4,6 +4,8 @@ import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** Deeper a schema refers to itself. */
 const depthMax = 20;
+/** Deeper, what is not required is left out: a schema that names itself many times would go on for hours. */
+const optionalDepthMax = 5;
 
 /** The schema's own example where it has one; it need not fit (a pattern, say, is not looked at). */
 export function sampleOf(schema: JsonObject): Json {
@@ -53,7 +55,8 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     default: {
       // Where nothing is required, all is shown: short schemas require nothing, and their plugins often do.
       const all = isObject(properties) ? properties : {};
-      const names = Array.isArray(required) ? required.map(String) : Object.keys(all);
+      const shown = depth > optionalDepthMax ? [] : Object.keys(all);
+      const names = Array.isArray(required) ? required.map(String) : shown;
       return Object.fromEntries(names.map(name => [name, sample(all[name] ?? {}, root, depth + 1)]));
     }
   }

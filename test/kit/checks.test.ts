@@ -190,4 +190,6 @@ test.each<[schema: JsonObject, sample: unknown]>([
 
 test('the sample of a schema that refers to itself ends', () => {
   expect(() => sampleOf({ required: ['a'], properties: { a: { $ref: '#' } } })).not.toThrow();
+  const often = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`p${i}`, { $ref: '#' }]));
+  expect(Object.keys(sampleOf({ properties: often }) as object)).toEqual(Object.keys(often));
 });
