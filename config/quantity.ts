@@ -6,7 +6,7 @@ const unitBytes: { readonly [unit: string]: number } = { '': 1, KB: 2 ** 10, MB:
 
 // Shared with the JSON Schemas, so that an editor says the same.
 export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
-export const sizePattern = '^[1-9][0-9]{0,11}(KB|MB|GB)?$';
+export const sizePattern = '^[1-9]([0-9]{0,11}(KB|MB)?|[0-9]{0,8}GB)$';
 export const listenPattern = '^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.%]+\\]):[0-9]{1,5}$';
 
 /** Milliseconds, or undefined when the text is not a duration. */

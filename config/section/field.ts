@@ -44,8 +44,8 @@ export function duration(description: string) {
 }
 
 export function size(description: string) {
-  const number = Type.Integer({ minimum: 1 });
-  const expected = 'a size such as 512KB, 1MB or 1GB, or a number of bytes';
+  const number = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+  const expected = 'a size such as 512KB, 1MB or 1GB, at most 999999999GB, or a number of bytes';
   return Type.Union([number, Type.String({ pattern: sizePattern })], { expected, description });
 }
 
