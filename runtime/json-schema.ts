@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isMultiple } from './multiple-of.ts';
 import type { Json, JsonObject } from './packing.ts';
-import { schemaPatterns } from './pattern.ts';
+import { allowSteps, schemaPatterns, TooManySteps } from './pattern.ts';
 import { equalItems } from './unique-items.ts';
 
 export type Mismatch = {
@@ -132,7 +132,16 @@ const ownId = 'schema:this';
 function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
   // Without a name of its own a schema that the engine does not keep could not refer to itself (`$ref: "#"`).
   const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
-  return value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf));
+  return value => {
+    allowSteps();
+    try {
+      return validate(value) ? [] : (validate.errors ?? []).map(mismatchOf);
+    } catch (error) {
+      if (!(error instanceof TooManySteps)) throw error;
+      // Wrong also below `not`: what was not looked at is not let in.
+      return [{ pointer: '', message: error.message, keyword: 'pattern', params: {}, schema, key: null }];
+    }
+  };
 }
 
 function reasonOf(error: unknown): string {

@@ -4,7 +4,14 @@ import { RE2JS } from 're2js';
 export const patternCharsMax = 1000;
 export const patternProgramMax = 5000;
 
-/** A compiled pattern: whether it matches anywhere in the text. */
+/**
+ * A match takes as many steps as the text has characters, times the instructions of the pattern, at most; 10⁸ steps take 1 to 2 s
+ * at the worst. Of one text and a condition, and of all texts in a value that a schema checks.
+ */
+export const matchStepsMax = 1e7;
+export const checkStepsMax = 1e8;
+
+/** A compiled pattern: whether it matches anywhere in the text. None matches a text that would take too many steps. */
 export type Pattern = (text: string) => boolean;
 
 /** Throws an Error that says what is wrong with the pattern. */
@@ -12,7 +19,8 @@ export function compilePattern(source: string): Pattern {
   if (source.length > patternCharsMax) throw new Error(`longer than ${patternCharsMax} characters`);
   const compiled = RE2JS.compile(source);
   if (compiled.programSize() > patternProgramMax) throw new Error('too large once its repetitions are written out');
-  return text => compiled.test(text);
+  const charsMax = matchStepsMax / compiled.programSize();
+  return text => text.length <= charsMax && compiled.test(text);
 }
 
 /** What is wrong with a pattern, or undefined. */
@@ -25,12 +33,28 @@ export function patternProblem(source: string): string | undefined {
   }
 }
 
-/** The engine for `pattern` in JSON Schemas: JavaScript's syntax where it can be had in linear time. */
+/** The texts of a value are too long, together, for the patterns that check them. */
+export class TooManySteps extends Error {}
+
+let stepsLeft = 0;
+
+/** Gives what follows, which is one check of one value, its steps. */
+export function allowSteps(): void {
+  stepsLeft = checkStepsMax;
+}
+
+/** The engine for `pattern` in JSON Schemas: JavaScript's syntax where it can be had in linear time. Throws TooManySteps. */
 export const schemaPatterns = Object.assign(
   (source: string, flags: string) => {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(source));
+    const size = compiled.programSize();
+    const test = (text: string) => {
+      stepsLeft -= text.length * size;
+      if (stepsLeft < 0) throw new TooManySteps('has more text than its patterns can be matched with');
+      return compiled.test(text);
+    };
     // Schema compilers keep patterns by their text: the prefix keeps these apart from those of another engine.
-    return { test: (text: string) => compiled.test(text), toString: () => `re2:${flags}:${source}` };
+    return { test, toString: () => `re2:${flags}:${source}` };
   },
   { code: 're2' },
 );

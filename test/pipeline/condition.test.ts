@@ -99,4 +99,9 @@ describe('a condition', () => {
     const held = ['(a+)+$', '(a|a)*$', '(a*)*b', '(.*a){20}$'].map(pattern => holds(test('regex', pattern, 'a'), data));
     expect(held).toEqual([false, true, false, false]);
   });
+
+  it('matches no pattern with a text that is too long for it', () => {
+    const of = (text: string) => holds(test('regex', 'a[ab]{0,300}c$', 'a'), dataOfValues({ payload: { a: text } }));
+    expect(['aaac'.repeat(4_000), 'aaac'.repeat(250_000)].map(of)).toEqual([true, false]);
+  });
 });

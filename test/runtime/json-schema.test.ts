@@ -1,4 +1,4 @@
-// The schema compiler: what refers to itself compiles, with and without a name; uniqueItems takes linear time; multipleOf is exact.
+// The schema compiler: what refers to itself compiles, with and without a name; uniqueItems takes linear time; multipleOf is exact; patterns have their steps.
 import { describe, expect, test } from 'vitest';
 import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
@@ -34,6 +34,32 @@ test.each<JsonObject>([
   { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
 ])('%j is refused: it fails of every value', schema => {
   expect(makeSchemaCompiler()(schema)).toEqual({ ok: false, message: 'it refers to itself without end' });
+});
+
+describe('text that is too long for its patterns', () => {
+  // Of 605 instructions.
+  const costly = { type: 'string', pattern: 'a[ab]{0,300}c$' };
+  const refused = [{ pointer: '', keyword: 'pattern', message: 'has more text than its patterns can be matched with' }];
+  const mismatches = (schema: JsonObject, value: Json) => {
+    const compiled = makeSchemaCompiler()(schema);
+    if (!compiled.ok) throw new Error(compiled.message);
+    // What one check has taken is not taken from the next.
+    compiled.check(value);
+    return compiled.check(value);
+  };
+
+  test.each<[what: string, schema: JsonObject, value: Json]>([
+    ['one text', costly, 'ab'.repeat(500_000)],
+    ['many texts', { items: costly }, Array<string>(20_000).fill('aaac'.repeat(10))],
+    ['one below "not"', { not: costly }, 'ab'.repeat(500_000)],
+    ['a key', { propertyNames: costly }, { ['ab'.repeat(500_000)]: 1 }],
+  ])('%s is refused', (_, schema, value) => expect(mismatches(schema, value)).toMatchObject(refused));
+
+  test('what is just short enough is matched', () => {
+    const text = 'aaac'.repeat(41_000);
+    expect(mismatches(costly, text)).toEqual([]);
+    expect(mismatches({ pattern: '^[a-z ]*$' }, 'a'.repeat(1_000_000))).toEqual([]);
+  });
 });
 
 describe('multipleOf', () => {
