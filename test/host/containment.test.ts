@@ -1,5 +1,6 @@
 // What a plugin cannot do to the service: each kind of misbehaviour, and what becomes of the job and of its neighbours.
 import { afterEach, describe, expect, it } from 'vitest';
+import { encodeMessage } from '../../runtime/host/wire.ts';
 import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -134,17 +135,17 @@ describe('A worker plugin', () => {
   });
 
   const garbage = [
-    ['of no kind', 'Buffer.from([1, 0, 0, 0, 99, 0])'],
-    ['without end', 'Buffer.from([255, 255, 255, 255, 4])'],
-    ['an outcome that is cut', 'Buffer.from([9, 0, 0, 0, 4, ...Buffer.alloc(9)])'],
-    ['an outcome of no kind', 'Buffer.from([30, 0, 0, 0, 4, ...Buffer.alloc(30, 255)])'],
-    ['more tasks than there are', 'Buffer.from([16, 0, 0, 0, 5, ...Buffer.alloc(12), 255, 255, 255, 255])'],
-    ['a log line that is none', 'Buffer.from([1, 0, 0, 0, 7, 1])'],
+    ['of no kind', Buffer.from([1, 0, 0, 0, 99, 0])],
+    ['without end', Buffer.from([255, 255, 255, 255, 4])],
+    ['an outcome that is cut', encodeMessage('outcomes', Buffer.alloc(9))],
+    ['an outcome of no kind', encodeMessage('outcomes', Buffer.alloc(30, 255))],
+    ['more tasks than there are', encodeMessage('returned', Buffer.from([...Buffer.alloc(12), 255, 255, 255, 255]))],
+    ['a log line that is none', encodeMessage('log', Buffer.of(1))],
   ] as const;
 
   it.each(garbage)('that writes to the service itself, %s, loses its host', async (_, bytes) => {
     const code = `import { writeSync } from 'node:fs';
-      export const handle = ({ payload }) => { if (payload.writes) { writeSync(3, ${bytes}); for (;;); } };`;
+      export const handle = ({ payload }) => { if (payload.writes) { writeSync(3, Buffer.from([${[...bytes]}])); for (;;); } };`;
     const stage = new Stage(1).plugin('p', code);
     const { lost } = await stage.frame('p', { payload: { writes: true } });
     expect(lost).toMatch(/^the plugin host died \(SIGKILL\), which wrote to the service what cannot be read: /);
