@@ -13,7 +13,7 @@ const cycles = 50;
 const clientCount = 6;
 const acceptedPerCycle = 16;
 /** Bytes of the journal, some hundred a job. */
-const writtenMax = 3_000;
+const writtenMax = 2_000;
 const readersMax = 8;
 
 test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 600_000 }, async () => {

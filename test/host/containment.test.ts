@@ -247,7 +247,7 @@ describe('A slow task', () => {
   it('is not what many quick ones are: a long frame is told bit by bit, and goes on', async () => {
     const busy = 'export const handle = () => { const end = performance.now() + 1; while (performance.now() < end); }';
     const stage = new Stage(1).plugin('p', busy);
-    const { returned } = await stage.whole('p', { payloads: Array(30).fill(0) });
+    const { returned } = await stage.whole('p', { payloads: Array(300).fill(0) });
     expect(returned).toEqual([]);
     expect(stage.told.filter(({ kind }) => kind === 'outcomes').length).toBeGreaterThan(1);
   });
