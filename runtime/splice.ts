@@ -173,13 +173,6 @@ function head(count: number, small: number, large: number): Uint8Array {
   return Uint8Array.of(large + 1, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
 }
 
-/** How many bytes a whole number from 0 to 2^32-1 takes. */
-export function uintBytes(value: number): number {
-  if (value < 0x80) return 1;
-  if (value < 0x100) return 2;
-  return value < 0x10000 ? 3 : 5;
-}
-
 /** Writes a whole number from 0 to 2^32-1; returns where it ends. */
 export function writeUint(into: Uint8Array, at: number, value: number): number {
   if (value < 0x80) {

@@ -12,7 +12,6 @@ import {
   skipValue,
   spanAt,
   textAt,
-  uintBytes,
   writeUint,
 } from '../../runtime/splice.ts';
 import { fc } from '../seed.ts';
@@ -67,9 +66,9 @@ it('finds what keys lead to, in maps by name and in lists by place', () => {
 
 it('writes whole numbers as packing does, and reads texts', () => {
   for (const value of [0, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32 - 1]) {
-    const bytes = Buffer.alloc(uintBytes(value));
-    expect(writeUint(bytes, 0, value)).toBe(bytes.length);
-    expect(unpack(bytes)).toBe(value);
+    const bytes = Buffer.alloc(8);
+    const end = writeUint(bytes, 0, value);
+    expect(bytes.subarray(0, end)).toEqual(Buffer.from(pack(value)));
   }
   for (const text of ['', 'abc', 'é'.repeat(50), 'x'.repeat(300), 'x'.repeat(70_000)]) {
     expect(textAt(pack(text), 0)).toBe(text);
