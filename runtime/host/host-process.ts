@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { pluginEnvironment } from './environment.ts';
 import { originVariable } from './escapees.ts';
 import { Group } from './group.ts';
-import { type HostSetup, pipeFd } from './host-setup.ts';
+import { type HostSetup, pipeFd, sharesSession } from './host-setup.ts';
 import type { Marks } from './marks.ts';
 import type { HostOptions } from './port.ts';
 import { describe } from './response.ts';
@@ -64,8 +64,8 @@ export class HostProcess {
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-      // A group of its own: what its threads start can be killed with it.
-      detached: true,
+      // Leads a group, else makes itself the leader of one: what its threads start can be killed with it.
+      detached: !sharesSession(runtimes),
     });
     // Some faults are thrown above, some are told by an event.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
@@ -95,6 +95,8 @@ export class HostProcess {
 
   kill(): void {
     this.#group.signal('SIGKILL');
+    // At its very start it leads no group yet.
+    this.#child.kill('SIGKILL');
   }
 
   async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {

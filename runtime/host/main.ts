@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { unpack } from '../packing.ts';
 import { captureConsole } from './console.ts';
 import { frameHead } from './frame.ts';
-import { type Configure, type HostSetup, pipeFd, type Stop } from './host-setup.ts';
+import { type Configure, type HostSetup, pipeFd, type Stop, sharesSession } from './host-setup.ts';
 import { closeInherited } from './inherited.ts';
 import { killGroup } from './marks.ts';
 import { LearnedMask } from './mask.ts';
@@ -19,6 +19,7 @@ type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers:
 
 closeInherited(pipeFd);
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
+if (sharesSession(setup.runtimes)) (await import('./own-group.ts')).leadOwnGroup();
 process.title = `headgate plugins ${setup.name}`;
 // Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
 const ofThreads = setup.runtimes.includes('worker') ? await import('./worker-frames.ts') : null;

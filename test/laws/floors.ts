@@ -16,7 +16,7 @@ const publicMore: { readonly [actor: string]: readonly string[] } = {
 };
 
 /** One file of the house imports each of these. */
-const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr'];
+const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr', 'koffi'];
 /** One file per floor. */
 const heavyPerFloor = ['ajv'];
 /** Every command of the command line is made with it, and nothing else is. */
