@@ -2,13 +2,21 @@
 import type { Socket } from 'node:net';
 import { pack } from '../packing.ts';
 import type { Body } from './outcome.ts';
-import { encodeOutcome, type OutcomeHead, outcomesHead, outcomesMessage, returnedMessage } from './settlement.ts';
+import { encodeOutcome, type OutcomeHead, outcomesMessage, partsOf, returnedMessage } from './settlement.ts';
 import { encodeMessage } from './wire.ts';
+
+/** Longer outcomes are told in parts: those of many small tasks are shorter, and are copied once. */
+const wholeBytesMax = 512 * 2 ** 10;
+const partBytes = 64 * 2 ** 10;
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export class Reports {
   readonly #pipe: Socket;
+  /** Outcomes that are told in parts, one after the other. */
+  readonly #long: Iterator<Buffer>[] = [];
+  /** What is to follow when all is out. */
+  #then: (() => void) | null = null;
 
   constructor(pipe: Socket) {
     this.#pipe = pipe;
@@ -22,17 +30,14 @@ export class Reports {
     this.#pipe.write(encodeMessage('pong', new Uint8Array(0)));
   }
 
-  /** Outcomes that a thread wrote. */
+  /** Outcomes that are written already. Long ones are told in parts, between which shorter ones of other jobs find their way. */
   written(frameId: number, outcomes: Uint8Array): void {
-    this.#pipe.write(outcomesMessage(frameId, outcomes));
-  }
-
-  /** An outcome that a thread wrote into memory of its own: it may be large, and is not copied. */
-  late(frameId: number, outcome: Uint8Array): void {
-    this.#pipe.cork();
-    this.#pipe.write(outcomesHead(frameId, outcome.length));
-    this.#pipe.write(outcome);
-    this.#pipe.uncork();
+    if (outcomes.length <= wholeBytesMax) {
+      this.#pipe.write(outcomesMessage(frameId, outcomes));
+      return;
+    }
+    this.#long.push(partsOf(frameId, outcomes, partBytes));
+    if (this.#long.length === 1) this.#tellPart();
   }
 
   outcome(frameId: number, head: OutcomeHead, body: Body): void {
@@ -59,6 +64,18 @@ export class Reports {
 
   /** Says the last word; `then` runs when it is out. */
   end(then: () => void): void {
-    this.#pipe.end(then);
+    if (this.#long.length === 0) this.#pipe.end(then);
+    else this.#then = then;
+  }
+
+  #tellPart(): void {
+    const part = this.#long[0]!.next();
+    if (!part.done) {
+      this.#pipe.write(part.value, () => this.#tellPart());
+      return;
+    }
+    this.#long.shift();
+    if (this.#long.length > 0) this.#tellPart();
+    else if (this.#then !== null) this.#pipe.end(this.#then);
   }
 }

@@ -2,7 +2,7 @@
 import { copyBytes } from '../bytes.ts';
 import { type Body, emptyBody } from './outcome.ts';
 import { type Outcome, type Verdict, verdicts } from './port.ts';
-import { allocateMessage } from './wire.ts';
+import { allocateMessage, encodePart } from './wire.ts';
 
 export type OutcomeHead = Omit<Outcome, 'body'>;
 
@@ -30,11 +30,14 @@ export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
   return message;
 }
 
-/** What comes before outcomes that are written already and take so many bytes. */
-export function outcomesHead(frameId: number, bytes: number): Buffer {
-  const { message, bodyAt } = allocateMessage('outcomes', 8 + bytes, 8);
-  message.writeDoubleLE(frameId, bodyAt);
-  return message;
+/** The same in messages of so many bytes, each made when it is asked for. */
+export function* partsOf(frameId: number, written: Uint8Array, partBytes: number): Generator<Buffer, void> {
+  const allBytes = 8 + written.length;
+  const id = Buffer.allocUnsafe(8);
+  id.writeDoubleLE(frameId, 0);
+  yield encodePart(allBytes, id);
+  for (let at = 0; at < written.length; at += partBytes)
+    yield encodePart(allBytes, written.subarray(at, at + partBytes));
 }
 
 export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {

@@ -12,21 +12,19 @@ const kinds = [
   'replaced',
   'log',
   'pong',
+  'part',
 ] as const;
 export type MessageKind = (typeof kinds)[number];
 
 const headBytes = 5;
+const allBytesBytes = 4;
 /** What begins as a longer one is none: a response has 64 MiB at most. */
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
-/** A message with room for a body of so many bytes, or for the first of it; the body starts at the returned offset. */
-export function allocateMessage(
-  kind: MessageKind,
-  bodyBytes: number,
-  roomBytes = bodyBytes,
-): { message: Buffer; bodyAt: number } {
-  const message = Buffer.allocUnsafe(headBytes + roomBytes);
+/** A message with room for a body of so many bytes, which starts at the returned offset. */
+export function allocateMessage(kind: MessageKind, bodyBytes: number): { message: Buffer; bodyAt: number } {
+  const message = Buffer.allocUnsafe(headBytes + bodyBytes);
   message.writeUInt32LE(bodyBytes, 0);
   message[4] = numbers[kind];
   return { message, bodyAt: headBytes };
@@ -35,6 +33,14 @@ export function allocateMessage(
 export function encodeMessage(kind: MessageKind, body: Uint8Array): Buffer {
   const { message, bodyAt } = allocateMessage(kind, body.length);
   message.set(body, bodyAt);
+  return message;
+}
+
+/** A part of the outcomes that are so long in all: length of all (4) | some of it. Other messages may come between parts. */
+export function encodePart(allBytes: number, bytes: Uint8Array): Buffer {
+  const { message, bodyAt } = allocateMessage('part', allBytesBytes + bytes.length);
+  message.writeUInt32LE(allBytes, bodyAt);
+  message.set(bytes, bodyAt + allBytesBytes);
   return message;
 }
 
@@ -47,6 +53,9 @@ export class MessageReader {
   #body: Buffer | null = null;
   #filled = 0;
   #kind: MessageKind = 'ready';
+  /** Outcomes that come in parts. */
+  #long: Buffer | null = null;
+  #longFilled = 0;
 
   constructor(take: (kind: MessageKind, body: Buffer) => void) {
     this.#take = take;
@@ -63,15 +72,16 @@ export class MessageReader {
       if (this.#filled < this.#body.length) return;
       const body = this.#body;
       this.#body = null;
-      this.#take(this.#kind, body);
+      this.#tell(this.#kind, body);
     }
     while (chunk.length - at >= headBytes) {
       const bytes = chunk.readUInt32LE(at);
       const kind = kinds[chunk[at + 4]!];
-      if (kind === undefined || bytes > bodyBytesMax) throw new RangeError('no message begins like this');
+      if (kind === undefined) throw new RangeError('no message begins like this');
+      boundedBytes(bytes);
       at += headBytes;
       if (chunk.length - at >= bytes) {
-        this.#take(kind, chunk.subarray(at, at + bytes));
+        this.#tell(kind, chunk.subarray(at, at + bytes));
         at += bytes;
       } else {
         this.#kind = kind;
@@ -82,4 +92,26 @@ export class MessageReader {
     }
     if (at < chunk.length) this.#rest = chunk.subarray(at);
   }
+
+  #tell(kind: MessageKind, body: Buffer): void {
+    if (kind !== 'part') {
+      this.#take(kind, body);
+      return;
+    }
+    const allBytes = body.readUInt32LE(0);
+    this.#long ??= Buffer.allocUnsafeSlow(boundedBytes(allBytes));
+    if (this.#long.length !== allBytes || body.length - allBytesBytes > allBytes - this.#longFilled) {
+      throw new RangeError('a part of other outcomes');
+    }
+    this.#longFilled += body.copy(this.#long, this.#longFilled, allBytesBytes);
+    if (this.#longFilled < allBytes) return;
+    const long = this.#long;
+    [this.#long, this.#longFilled] = [null, 0];
+    this.#take('outcomes', long);
+  }
+}
+
+function boundedBytes(bytes: number): number {
+  if (bytes > bodyBytesMax) throw new RangeError('no message begins like this');
+  return bytes;
 }

@@ -69,7 +69,7 @@ export class WorkerFrames {
       { generation, plugins },
       {
         onWhole: () => this.#release([...this.#held.keys()]),
-        onLateOutcome: late => reports.late(late.frameId, late.written),
+        onLateOutcome: late => reports.written(late.frameId, late.written),
         onThreadReplaced: reason => reports.replaced(learned.text(reason)),
         onStuck,
       },
