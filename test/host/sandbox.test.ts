@@ -11,8 +11,10 @@ afterEach(clearStages);
 
 const limits = { ...limitsDefault, memoryBytesMax: 512 * 2 ** 20, cpuSMax: 1, fileBytesMax: 2 ** 20, openFilesMax: 64 };
 const limited = { sandbox: { kind: 'limits', limits } } as const;
-/** Where the machine is busy, filling so much memory takes more than a second. */
-const leisurely = { sandbox: { kind: 'limits', limits: { ...limits, cpuSMax: 60 } } } as const;
+/** Memory that is full soon, and time for it: on a busy machine 512 MB took more than a second. */
+const small = {
+  sandbox: { kind: 'limits', limits: { ...limits, memoryBytesMax: 64 * 2 ** 20, cpuSMax: 60 } },
+} as const;
 const caged = { sandbox: { kind: 'bwrap', limits: limitsDefault } } as const;
 const hasBwrap = (await sandboxFault(caged.sandbox)) === null;
 const isRoot = process.getuid!() === 0;
@@ -39,7 +41,7 @@ describe('Limits', () => {
   it('hold', async () => {
     const stage = new Stage(2)
       .plugin('busy', '#!/bin/sh\nwhile :; do :; done\n', limited)
-      .plugin('fat', '#!/bin/sh\nexec head -c 2147483648 /dev/zero | tail -n 1 >/dev/null\n', leisurely)
+      .plugin('fat', '#!/bin/sh\nexec head -c 2147483648 /dev/zero | tail -n 1 >/dev/null\n', small)
       .plugin('large', '#!/bin/sh\nexec head -c 9000000 /dev/zero >large\n', limited);
     const [busy, fat, large] = await Promise.all(['busy', 'fat', 'large'].map(name => stage.run(name)));
     expect(busy).toMatchObject({ verdict: 'error', error: 'no response on stdout (killed by SIGXCPU)' });
