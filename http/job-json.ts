@@ -3,7 +3,7 @@ import { errorOf } from '../actors/job/attempt.ts';
 import type { JobView } from '../actors/job/job-view.ts';
 import type { JobRow } from '../actors/job/listing.ts';
 import type { LogView } from '../actors/job/log-view.ts';
-import { type Body, bodyPart, hasPart, type Part } from '../runtime/host/outcome.ts';
+import { type Body, bodyPart, hasDeflated, hasPart, type Part } from '../runtime/host/outcome.ts';
 import { formatId } from '../runtime/ids.ts';
 import { unpack } from '../runtime/packing.ts';
 import { type JsonPart, pieceBytes } from './json-pieces.ts';
@@ -64,21 +64,20 @@ export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>):
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;
   const error = hasPart(body, 'error') ? `,"error":${JSON.stringify(errorOf(body))}` : '';
-  const result = part(body, 'result', 'null');
-  const events = part(body, 'events', '[]');
-  const updates = part(body, 'state_updates', '{}');
-  const logs = part(body, 'logs', '[]');
+  const small = body.length <= pieceBytes && !hasDeflated(body);
+  const result = part(body, small, 'result', 'null');
+  const events = part(body, small, 'events', '[]');
+  const updates = part(body, small, 'state_updates', '{}');
+  const logs = part(body, small, 'logs', '[]');
   // Most are small: to handle them as parts would take longer than to write them.
-  if (body.length <= pieceBytes)
-    return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
+  if (small) return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
   return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
 }
 
 /** As text in a body that is small. */
-function part(body: Body, name: Part, absent: string): JsonPart {
+function part(body: Body, small: boolean, name: Part, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
-  const packed = bodyPart(body, name)!;
-  return body.length <= pieceBytes ? JSON.stringify(unpack(packed)) : packed;
+  return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;
 }
 
 function text(value: string | null): string {

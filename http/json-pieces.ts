@@ -7,14 +7,14 @@ export const pieceBytes = 16 * 1024;
 /** Of a letter in UTF-8, behind its first byte. */
 const letterBytesMore = 3;
 
-/** Text as it is, or a packed value that stands between texts. */
-export type JsonPart = string | Uint8Array;
+/** Text as it is, or a packed value that stands between texts, read when its turn comes. */
+export type JsonPart = string | (() => Uint8Array);
 
 /** The pieces of the text, in their order. */
 export function* jsonPieces(parts: Iterable<JsonPart>): Iterable<string> {
   for (const part of parts) {
     if (typeof part === 'string') yield part;
-    else yield* valueAt(part, 0);
+    else yield* valueAt(part(), 0);
   }
 }
 

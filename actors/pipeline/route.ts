@@ -1,5 +1,5 @@
 // Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
-import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
+import { type Body, bodyPart, inflateBody } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
@@ -49,8 +49,12 @@ export class Router {
       run.jobs -= jobs.length;
       this.#desk.touch(run);
     }
-    for (const job of jobs) {
-      if (this.triggers.hasHooks) this.triggers.fireHooks(job, message);
+    for (const settled of jobs) {
+      if (this.triggers.hasHooks) this.triggers.fireHooks(settled, message);
+      // Nothing is read of what goes nowhere.
+      if (!run && !this.triggers.hasEvents) continue;
+      const body = inflateBody(settled.body);
+      const job = body === settled.body ? settled : { ...settled, body };
       if (this.#isFlood(job, group)) {
         this.#flood(job, message, run, node);
         continue;

@@ -1,8 +1,11 @@
 // What an attempt left behind: the parts of a plugin's response, packed once by whoever ran it and stored as they are.
 //
 //   mask (1 byte) | for each part that is there: length (4, little endian) | the parts, in order
+//
+// The highest bit of a length tells that the part is deflated.
 import { copyBytes } from '../bytes.ts';
 import { packedNull } from '../packing.ts';
+import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 
 /** Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
 export const parts = ['result', 'events', 'state_updates', 'logs', 'error', 'stderr', 'spans'] as const;
@@ -34,6 +37,10 @@ function bitOf(part: Part): number {
   }
 }
 
+/** The others are small, or the ledger reads them. */
+const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
+const deflatedFlag = 2 ** 31;
+
 /** In the order of their bits. */
 function valuesOf({ result, events, state_updates, logs, error, stderr, spans }: Parts) {
   return [result, events, state_updates, logs, error, stderr, spans];
@@ -47,7 +54,25 @@ export function partsBytes(given: Parts): number {
 }
 
 export function encodeBody(given: Parts): Body {
-  const values = valuesOf(given);
+  return encodeValues(valuesOf(given), 0);
+}
+
+/** The same with its large parts deflated, where they shrink: for hosts. */
+export function encodeDeflated(given: Parts): Body {
+  if (partsBytes(given) < deflatedBytesMin) return encodeBody(given);
+  const fitting = { ...given };
+  let deflated = 0;
+  for (const part of deflatedParts) {
+    const small = given[part] && deflate(given[part]);
+    if (!small) continue;
+    fitting[part] = small;
+    deflated |= bitOf(part);
+  }
+  return encodeValues(valuesOf(fitting), deflated);
+}
+
+/** Values in the order of their bits; `deflated` is the mask of those that are. */
+function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: number): Body {
   let mask = 0;
   let bytes = 1;
   for (let i = 0; i < values.length; i++) {
@@ -60,7 +85,11 @@ export function encodeBody(given: Parts): Body {
   const body = Buffer.allocUnsafe(bytes);
   let at = 1;
   body[0] = mask;
-  for (const value of values) if (value !== undefined) at = body.writeUInt32LE(value.length, at);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (value === undefined) continue;
+    at = body.writeUInt32LE((deflated & (1 << i)) === 0 ? value.length : value.length + deflatedFlag, at);
+  }
   for (const value of values) if (value !== undefined) at = copyBytes(body, at, value);
   return body;
 }
@@ -70,8 +99,14 @@ export function hasPart(body: Body, part: Part): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
 
-/** A view of one part, or undefined. */
+/** One part, or undefined: a view, but for what is deflated. Throws where that cannot be inflated. */
 export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
+  const stored = storedPart(body, wanted);
+  return stored?.deflated ? inflate(stored.value) : stored?.value;
+}
+
+/** The part as it lies in the body. */
+function storedPart(body: Body, wanted: Part): { readonly value: Uint8Array; readonly deflated: boolean } | undefined {
   const mask = body[0]!;
   const bit = bitOf(wanted);
   if ((mask & bit) === 0) return undefined;
@@ -82,11 +117,28 @@ export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
     start += readLength(body, lengthAt);
     lengthAt += 4;
   }
-  return body.subarray(start, start + readLength(body, lengthAt));
+  const value = body.subarray(start, start + readLength(body, lengthAt));
+  return { value, deflated: isDeflated(body, lengthAt) };
 }
 
 function readLength(body: Body, at: number): number {
-  return (body[at]! | (body[at + 1]! << 8) | (body[at + 2]! << 16) | (body[at + 3]! << 24)) >>> 0;
+  return body[at]! | (body[at + 1]! << 8) | (body[at + 2]! << 16) | ((body[at + 3]! & 0x7f) << 24);
+}
+
+function isDeflated(body: Body, lengthAt: number): boolean {
+  return (body[lengthAt + 3]! & 0x80) !== 0;
+}
+
+/** Whether one of its parts is deflated: larger than the body shows, and made again whenever it is asked for. */
+export function hasDeflated(body: Body): boolean {
+  let lengthAt = 1;
+  for (let left = body[0]!; left !== 0; left &= left - 1, lengthAt += 4) if (isDeflated(body, lengthAt)) return true;
+  return false;
+}
+
+/** With nothing deflated: for who asks for a part more than once. */
+export function inflateBody(body: Body): Body {
+  return hasDeflated(body) ? encodeBody(decodeBody(body)) : body;
 }
 
 /** Whether it says anything that can be shown or searched. Times of spans say nothing, nor does a result that is null. */
@@ -98,7 +150,7 @@ export function isTelling(body: Body): boolean {
   return readLength(body, 1) !== packedNull.length || body[headBytes] !== packedNull[0];
 }
 
-/** All parts, as views. */
+/** All parts, as `bodyPart` gives them. */
 export function decodeBody(body: Body): Parts {
   const found: { [P in Part]?: Uint8Array } = {};
   for (const part of parts) {
@@ -110,5 +162,13 @@ export function decodeBody(body: Body): Parts {
 
 /** Of an attempt that had ended well and fails all the same: it keeps what it said, but for its state updates. */
 export function failedBody(body: Body, reason: string): Body {
-  return encodeBody({ ...decodeBody(body), state_updates: undefined, error: Buffer.from(reason) });
+  const kept: { [P in Part]?: Uint8Array } = {};
+  let deflated = 0;
+  for (const part of parts) {
+    const stored = storedPart(body, part);
+    if (stored === undefined) continue;
+    kept[part] = stored.value;
+    if (stored.deflated) deflated |= bitOf(part);
+  }
+  return encodeValues(valuesOf({ ...kept, state_updates: undefined, error: Buffer.from(reason) }), deflated);
 }

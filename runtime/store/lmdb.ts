@@ -19,7 +19,9 @@ import {
 
 /** Address space set aside for the file; the file itself grows as it is filled. */
 export const mapBytesMax = 256 * 2 ** 30;
-const formatVersion = 8;
+const formatVersion = 9;
+/** The one before is read as it is: it has no deflated parts, and is as this one otherwise. */
+const formatsRead = [8, formatVersion];
 /** An index of another format is made again from the ledger. */
 const indexFormatVersion = 2;
 /** A holder in another pid namespace that shows no life for so long is taken for dead. */
@@ -200,8 +202,8 @@ function replaceOwner(
   const formatKey = Buffer.from('format');
   const found = env.transactionSync((): Error | Uint8Array | null => {
     const format = of.meta.get(formatKey);
-    if (format && format[0] !== formatVersion) {
-      return new StoreFault(`${path} was written in format ${format[0]}; this version reads ${formatVersion}`);
+    if (format && !formatsRead.includes(format[0]!)) {
+      return new StoreFault(`${path} was written in format ${format[0]}; this version reads ${formatsRead.join(' and ')}`);
     }
     const known = of.meta.get(ownerKey);
     if (known) {

@@ -47,6 +47,20 @@ test('an emitted event starts the pipelines that wait for its type, also from a 
   expect(tree.filter(({ plugin }) => plugin === 'noted')).toHaveLength(2);
 });
 
+test('large output, which is deflated, is read, searched and routed as it was answered', async () => {
+  const text = 'of this a lot; '.repeat(10_000);
+  const emit = [made(1, { payload: { text } }), made(2)];
+  const run = await gateway.ran('emitter', { emit, result: { text, word: 'unheardof' } });
+  const [, job] = await gateway.tree(run.job_id);
+  expect(job).toMatchObject({ plugin: 'step', result: { result: { text }, events: emit } });
+  const runs = await runsBelow(run.job_id, 2);
+  expect(runs.map(payloadOf)).toEqual([{ text }, { n: 2 }]);
+  await until('it is found', async () => {
+    const { body } = await gateway.call('GET', '/job-logs?query=unheardof');
+    return JSON.stringify(body).includes(job!.job_id);
+  });
+});
+
 test('a run that an event starts shows in the tree of the run that emitted it', async () => {
   const run = await gateway.ran('emitter', { emit: [made(1)] });
   expect(run.status).toBe('succeeded');

@@ -26,8 +26,12 @@ function ownedBy(owner: ProcessIdentity): { readonly path: string; readonly stor
 }
 
 function write(store: Store, owner: ProcessIdentity): void {
+  note(store, 'owner', Buffer.from(JSON.stringify(owner)));
+}
+
+function note(store: Store, name: string, value: Buffer): void {
   const batch = store.batch();
-  batch.put('meta', Buffer.from('owner'), Buffer.from(JSON.stringify(owner)));
+  batch.put('meta', Buffer.from(name), value);
   store.commit(batch);
 }
 
@@ -71,4 +75,18 @@ test('who was taken for dead writes no more, and leaves the claim of its success
   expect(() => write(store, self)).toThrow('was taken over by another process');
   expect(ownerOf(store)).toEqual(elsewhere);
   store.close();
+});
+
+test('what was written in the format before this one is read, and is of this one from then on', () => {
+  const { path, store } = ownedBy(self);
+  const formatOf = (of: Store) => of.get('meta', Buffer.from('format'))![0]!;
+  const own = formatOf(store);
+  note(store, 'format', Buffer.of(own - 1));
+  expect(formatOf(openStore(path, silenceMs))).toBe(own);
+  for (const other of [own - 2, own + 1]) {
+    note(store, 'format', Buffer.of(other));
+    expect(() => openStore(path, silenceMs)).toThrow(
+      `was written in format ${other}; this version reads ${own - 1} and ${own}`,
+    );
+  }
 });
