@@ -1,5 +1,6 @@
 // One life of a plugin host's process, from its start to the moment when nothing of it is left.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,12 +13,9 @@ import type { Marks } from './marks.ts';
 import type { HostOptions } from './port.ts';
 import { describe } from './response.ts';
 import { Tail } from './tail.ts';
-import { encodeMessage, type MessageKind, MessageReader } from './wire.ts';
+import { encodeMessage, keyBytes, type MessageKind, MessageReader } from './wire.ts';
 
-/**
- * A host is pinged so often, and is dead when it has said nothing to so many pings in a row: who keeps its deadlines has stopped,
- * or what it says cannot be read any more, since plugin code wrote half a message.
- */
+/** A host is pinged so often, and is dead when it has said nothing to so many pings in a row: who keeps its deadlines has stopped. */
 export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
@@ -44,10 +42,13 @@ export class HostProcess {
 
   private constructor(child: ChildProcess, pid: number, take: HostMessage, hide: (text: string) => string) {
     this.pid = pid;
+    const key = randomBytes(keyBytes);
+    child.stdin!.on('error', () => {});
+    child.stdin!.end(key);
     this.#child = child;
     this.#group = new Group(child);
     this.#pipe = child.stdio[pipeFd] as Socket;
-    this.gone = this.#live(take, hide);
+    this.gone = this.#live(key, take, hide);
   }
 
   /** Rejects where the system starts none. `hide` takes secrets out of what the host said last. */
@@ -63,7 +64,7 @@ export class HostProcess {
     const nodeOptions = runtimes.includes('worker') ? [] : smallOptions;
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
       // Leads a group, else makes itself the leader of one: what its threads start can be killed with it.
       detached: !sharesSession(runtimes),
     });
@@ -99,13 +100,13 @@ export class HostProcess {
     this.#child.kill('SIGKILL');
   }
 
-  async #live(take: HostMessage, hide: (text: string) => string): Promise<string> {
+  async #live(key: Buffer, take: HostMessage, hide: (text: string) => string): Promise<string> {
     const child = this.#child;
     let unanswered = 0;
     const reader = new MessageReader((kind, body) => {
       unanswered = 0;
       take(kind, body);
-    });
+    }, key);
     let fault: string | null = null;
     const pinging = setInterval(() => {
       if (unanswered++ < unansweredMax) {

@@ -1,6 +1,8 @@
 // What a plugin host's process is started with, and what it is told over its pipe.
 import type { HostedPlugin, Runtime } from './port.ts';
 
+/** Where the host reads its key, which is all there is. */
+export const keyFd = 0;
 /** The pipe's place among the streams of the process. */
 export const pipeFd = 3;
 

@@ -1,10 +1,10 @@
 // The plugin host's process: takes frames from the pipe, has them run, and dies with the service.
-import { writeSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { unpack } from '../packing.ts';
 import { captureConsole } from './console.ts';
 import { frameHead } from './frame.ts';
-import { type Configure, type HostSetup, pipeFd, type Stop, sharesSession } from './host-setup.ts';
+import { type Configure, type HostSetup, keyFd, pipeFd, type Stop, sharesSession } from './host-setup.ts';
 import { closeInherited } from './inherited.ts';
 import { killGroup } from './marks.ts';
 import { LearnedMask } from './mask.ts';
@@ -24,7 +24,8 @@ process.title = `headgate plugins ${setup.name}`;
 // Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
 const ofThreads = setup.runtimes.includes('worker') ? await import('./worker-frames.ts') : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
-const reports = new Reports(pipe);
+// Read before there is plugin code, and kept in this thread.
+const reports = new Reports(pipe, readFileSync(keyFd));
 const learned = new LearnedMask();
 captureConsole(reports, learned);
 const marks = new ProgramMarks(setup.runDirectory, setup.name, setup.marksId);

@@ -13,27 +13,29 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export class Reports {
   readonly #pipe: Socket;
+  readonly #key: Buffer;
   /** Outcomes that are told in parts, one after the other. */
   readonly #long: Iterator<Buffer>[] = [];
   /** What is to follow when all is out. */
   #then: (() => void) | null = null;
 
-  constructor(pipe: Socket) {
+  constructor(pipe: Socket, key: Buffer) {
     this.#pipe = pipe;
+    this.#key = key;
   }
 
   ready(): void {
-    this.#pipe.write(encodeMessage('ready', new Uint8Array(0)));
+    this.#write(encodeMessage('ready', new Uint8Array(0)));
   }
 
   pong(): void {
-    this.#pipe.write(encodeMessage('pong', new Uint8Array(0)));
+    this.#write(encodeMessage('pong', new Uint8Array(0)));
   }
 
   /** Outcomes that are written already. Long ones are told in parts, between which shorter ones of other jobs find their way. */
   written(frameId: number, outcomes: Uint8Array): void {
     if (outcomes.length <= wholeBytesMax) {
-      this.#pipe.write(outcomesMessage(frameId, outcomes));
+      this.#write(outcomesMessage(frameId, outcomes));
       return;
     }
     this.#long.push(partsOf(frameId, outcomes, partBytes));
@@ -51,15 +53,15 @@ export class Reports {
 
   /** Tasks from `first` on, up to `end`, were never started. */
   returned(frameId: number, first: number, end: number): void {
-    if (first < end) this.#pipe.write(returnedMessage(frameId, first, end));
+    if (first < end) this.#write(returnedMessage(frameId, first, end));
   }
 
   replaced(reason: string): void {
-    this.#pipe.write(encodeMessage('replaced', Buffer.from(reason)));
+    this.#write(encodeMessage('replaced', Buffer.from(reason)));
   }
 
   log(level: LogLevel, message: string, fields: Record<string, unknown> = {}): void {
-    this.#pipe.write(encodeMessage('log', pack([level, message, fields])));
+    this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 
   /** Says the last word; `then` runs when it is out. */
@@ -68,10 +70,17 @@ export class Reports {
     else this.#then = then;
   }
 
+  #write(message: Buffer, then?: () => void): void {
+    this.#pipe.cork();
+    this.#pipe.write(this.#key);
+    this.#pipe.write(message, then);
+    this.#pipe.uncork();
+  }
+
   #tellPart(): void {
     const part = this.#long[0]!.next();
     if (!part.done) {
-      this.#pipe.write(part.value, () => this.#tellPart());
+      this.#write(part.value, () => this.#tellPart());
       return;
     }
     this.#long.shift();

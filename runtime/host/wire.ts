@@ -1,4 +1,6 @@
 // Messages on the pipe between the ledger thread and a plugin host: length (4, little endian) | kind (1) | body.
+//
+// Those of the host begin with its key. Plugin code can write to any descriptor of its process, and knows no key.
 
 /** Towards the host, then towards the ledger thread. */
 const kinds = [
@@ -16,6 +18,9 @@ const kinds = [
 ] as const;
 export type MessageKind = (typeof kinds)[number];
 
+/** Of a host's key: nobody guesses it. */
+export const keyBytes = 16;
+const noKey = Buffer.alloc(0);
 const headBytes = 5;
 const allBytesBytes = 4;
 /** What begins as a longer one is none: a response has 64 MiB at most. */
@@ -44,8 +49,9 @@ export function encodePart(allBytes: number, bytes: Uint8Array): Buffer {
   return message;
 }
 
-/** Cuts a stream of chunks into messages. Bodies that lie within a chunk are views of it. */
+/** Cuts a stream of chunks into messages, each of which begins with the key. Bodies that lie within a chunk are views of it. */
 export class MessageReader {
+  readonly #key: Buffer;
   readonly #take: (kind: MessageKind, body: Buffer) => void;
   /** Less than a head, left over from the chunk before. */
   #rest: Buffer | null = null;
@@ -57,7 +63,8 @@ export class MessageReader {
   #long: Buffer | null = null;
   #longFilled = 0;
 
-  constructor(take: (kind: MessageKind, body: Buffer) => void) {
+  constructor(take: (kind: MessageKind, body: Buffer) => void, key: Buffer = noKey) {
+    this.#key = key;
     this.#take = take;
   }
 
@@ -74,7 +81,11 @@ export class MessageReader {
       this.#body = null;
       this.#tell(this.#kind, body);
     }
-    while (chunk.length - at >= headBytes) {
+    for (const key = this.#key; at < chunk.length; ) {
+      const known = Math.min(key.length, chunk.length - at);
+      if (chunk.compare(key, 0, known, at, at + known) !== 0) throw new RangeError('no host wrote this');
+      if (chunk.length - at < key.length + headBytes) break;
+      at += key.length;
       const bytes = chunk.readUInt32LE(at);
       const kind = kinds[chunk[at + 4]!];
       if (kind === undefined) throw new RangeError('no message begins like this');

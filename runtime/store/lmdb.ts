@@ -203,7 +203,9 @@ function replaceOwner(
   const found = env.transactionSync((): Error | Uint8Array | null => {
     const format = of.meta.get(formatKey);
     if (format && !formatsRead.includes(format[0]!)) {
-      return new StoreFault(`${path} was written in format ${format[0]}; this version reads ${formatsRead.join(' and ')}`);
+      return new StoreFault(
+        `${path} was written in format ${format[0]}; this version reads ${formatsRead.join(' and ')}`,
+      );
     }
     const known = of.meta.get(ownerKey);
     if (known) {

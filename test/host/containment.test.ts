@@ -1,6 +1,9 @@
 // What a plugin cannot do to the service: each kind of misbehaviour, and what becomes of the job and of its neighbours.
 import { afterEach, describe, expect, it } from 'vitest';
+import { emptyBody } from '../../runtime/host/outcome.ts';
+import { encodeOutcome, outcomesMessage } from '../../runtime/host/settlement.ts';
 import { encodeMessage } from '../../runtime/host/wire.ts';
+import { pack } from '../../runtime/packing.ts';
 import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);
@@ -134,13 +137,12 @@ describe('A worker plugin', () => {
     });
   });
 
+  const fine = encodeOutcome({ task: 0, verdict: 'ok', permanent: false, startedUs: 1, runUs: 1 }, emptyBody);
   const garbage = [
     ['of no kind', Buffer.from([1, 0, 0, 0, 99, 0])],
     ['without end', Buffer.from([255, 255, 255, 255, 4])],
-    ['an outcome that is cut', encodeMessage('outcomes', Buffer.alloc(9))],
-    ['an outcome of no kind', encodeMessage('outcomes', Buffer.alloc(30, 255))],
-    ['more tasks than there are', encodeMessage('returned', Buffer.from([...Buffer.alloc(12), 255, 255, 255, 255]))],
-    ['a log line that is none', encodeMessage('log', Buffer.of(1))],
+    ['a log line', encodeMessage('log', pack(['info', 'forged', {}]))],
+    ['an outcome of its own', outcomesMessage(1, fine)],
   ] as const;
 
   it.each(garbage)('that writes to the service itself, %s, loses its host', async (_, bytes) => {

@@ -4,8 +4,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Reports } from '../../runtime/host/reports.ts';
-import { partsOf, returnedMessage } from '../../runtime/host/settlement.ts';
-import { type MessageKind, MessageReader } from '../../runtime/host/wire.ts';
+import { partsOf, readOutcomes, readReturned, returnedMessage } from '../../runtime/host/settlement.ts';
+import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../../runtime/host/wire.ts';
 
 const frameId = (body: Buffer) => body.readDoubleLE(0);
 
@@ -37,14 +37,44 @@ it.each([
   expect(() => reader.push(Buffer.from([length, 0, 0, 0, kind, ...body]))).toThrow(RangeError);
 });
 
+it('a message without the key of its host is refused, however it arrives', () => {
+  const key = Buffer.alloc(keyBytes, 7);
+  const message = encodeMessage('returned', Buffer.alloc(16));
+  const whole = Buffer.concat([key, message]);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: whole.length }), fc.integer({ min: 0, max: keyBytes - 1 }), (step, place) => {
+      let told = 0;
+      const reader = new MessageReader(() => told++, key);
+      const push = (bytes: Buffer) => {
+        for (let at = 0; at < bytes.length; at += step) reader.push(bytes.subarray(at, at + step));
+      };
+      push(Buffer.concat([whole, whole]));
+      expect(told).toBe(2);
+      const forged = Buffer.from(whole);
+      forged[place]! ^= 1;
+      expect(() => push(forged)).toThrow('no host wrote this');
+      expect(told).toBe(2);
+    }),
+  );
+});
+
+it.each([
+  ['an outcome that is cut', () => readOutcomes(Buffer.alloc(9), us => us)],
+  ['an outcome of no kind', () => readOutcomes(Buffer.alloc(30, 255), us => us)],
+  ['more tasks than there are', () => readReturned(Buffer.from([...Buffer.alloc(12), 255, 255, 255, 255]))],
+])('%s is refused', (_, read) => {
+  expect(read).toThrow(RangeError);
+});
+
 it('a short outcome does not wait for a long one, and the last word for both', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address() as { port: number };
   const [[end], pipe] = await Promise.all([once(server, 'connection') as Promise<[Socket]>, connect(address.port)]);
-  const reports = new Reports(pipe);
+  const key = Buffer.alloc(keyBytes, 7);
+  const reports = new Reports(pipe, key);
   const told: number[] = [];
-  const reader = new MessageReader((_, body) => told.push(frameId(body)));
+  const reader = new MessageReader((_, body) => told.push(frameId(body)), key);
   end.on('data', chunk => reader.push(chunk));
   reports.written(1, Buffer.alloc(4 * 2 ** 20));
   reports.written(2, Buffer.alloc(2 ** 20));
