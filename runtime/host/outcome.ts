@@ -39,7 +39,8 @@ function bitOf(part: Part): number {
 
 /** The others are small, or the ledger reads them. */
 const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
-const deflatedFlag = 2 ** 31;
+/** In the last byte of a length. */
+const deflatedFlag = 0x80;
 
 /** In the order of their bits. */
 function valuesOf({ result, events, state_updates, logs, error, stderr, spans }: Parts) {
@@ -57,9 +58,9 @@ export function encodeBody(given: Parts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
-/** The same with its large parts deflated, where they shrink: for hosts. */
-export function encodeDeflated(given: Parts): Body {
-  if (partsBytes(given) < deflatedBytesMin) return encodeBody(given);
+/** The same with its large parts deflated, where they shrink: for hosts. `bytes` are those of all parts. */
+export function encodeDeflated(given: Parts, bytes: number): Body {
+  if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };
   let deflated = 0;
   for (const part of deflatedParts) {
@@ -88,7 +89,8 @@ function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: num
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
     if (value === undefined) continue;
-    at = body.writeUInt32LE((deflated & (1 << i)) === 0 ? value.length : value.length + deflatedFlag, at);
+    at = body.writeUInt32LE(value.length, at);
+    if ((deflated & (1 << i)) !== 0) body[at - 1]! |= deflatedFlag;
   }
   for (const value of values) if (value !== undefined) at = copyBytes(body, at, value);
   return body;
@@ -101,38 +103,39 @@ export function hasPart(body: Body, part: Part): boolean {
 
 /** One part, or undefined: a view, but for what is deflated. Throws where that cannot be inflated. */
 export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
-  const stored = storedPart(body, wanted);
-  return stored?.deflated ? inflate(stored.value) : stored?.value;
+  if (!hasPart(body, wanted)) return undefined;
+  const value = storedPart(body, wanted);
+  return isDeflated(body, lengthAt(body, wanted)) ? inflate(value) : value;
 }
 
-/** The part as it lies in the body. */
-function storedPart(body: Body, wanted: Part): { readonly value: Uint8Array; readonly deflated: boolean } | undefined {
-  const mask = body[0]!;
-  const bit = bitOf(wanted);
-  if ((mask & bit) === 0) return undefined;
-  let lengthAt = 1;
+/** As it lies in the body, which has it. */
+function storedPart(body: Body, part: Part): Uint8Array {
   let start = 1;
-  for (let left = mask; left !== 0; left &= left - 1) start += 4;
-  for (let before = mask & (bit - 1); before !== 0; before &= before - 1) {
-    start += readLength(body, lengthAt);
-    lengthAt += 4;
-  }
-  const value = body.subarray(start, start + readLength(body, lengthAt));
-  return { value, deflated: isDeflated(body, lengthAt) };
+  for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
+  const at = lengthAt(body, part);
+  for (let before = 1; before < at; before += 4) start += readLength(body, before);
+  return body.subarray(start, start + readLength(body, at));
+}
+
+/** Where the length of a part is that the body has. */
+function lengthAt(body: Body, part: Part): number {
+  let at = 1;
+  for (let before = body[0]! & (bitOf(part) - 1); before !== 0; before &= before - 1) at += 4;
+  return at;
 }
 
 function readLength(body: Body, at: number): number {
-  return body[at]! | (body[at + 1]! << 8) | (body[at + 2]! << 16) | ((body[at + 3]! & 0x7f) << 24);
+  return body[at]! | (body[at + 1]! << 8) | (body[at + 2]! << 16) | ((body[at + 3]! & ~deflatedFlag) << 24);
 }
 
-function isDeflated(body: Body, lengthAt: number): boolean {
-  return (body[lengthAt + 3]! & 0x80) !== 0;
+function isDeflated(body: Body, at: number): boolean {
+  return (body[at + 3]! & deflatedFlag) !== 0;
 }
 
 /** Whether one of its parts is deflated: larger than the body shows, and made again whenever it is asked for. */
 export function hasDeflated(body: Body): boolean {
-  let lengthAt = 1;
-  for (let left = body[0]!; left !== 0; left &= left - 1, lengthAt += 4) if (isDeflated(body, lengthAt)) return true;
+  let at = 1;
+  for (let left = body[0]!; left !== 0; left &= left - 1, at += 4) if (isDeflated(body, at)) return true;
   return false;
 }
 
@@ -165,10 +168,9 @@ export function failedBody(body: Body, reason: string): Body {
   const kept: { [P in Part]?: Uint8Array } = {};
   let deflated = 0;
   for (const part of parts) {
-    const stored = storedPart(body, part);
-    if (stored === undefined) continue;
-    kept[part] = stored.value;
-    if (stored.deflated) deflated |= bitOf(part);
+    if (!hasPart(body, part)) continue;
+    kept[part] = storedPart(body, part);
+    if (isDeflated(body, lengthAt(body, part))) deflated |= bitOf(part);
   }
   return encodeValues(valuesOf({ ...kept, state_updates: undefined, error: Buffer.from(reason) }), deflated);
 }

@@ -4,7 +4,7 @@ import { types } from 'node:util';
 import { isObject } from '../json-value.ts';
 import { pack, packedEmpty } from '../packing.ts';
 import type { Mask } from './mask.ts';
-import { type Body, emptyBody, encodeDeflated, type Part, partsBytes } from './outcome.ts';
+import { type Body, emptyBody, encodeBody, encodeDeflated, type Part, partsBytes } from './outcome.ts';
 import { makePlain, packPlain } from './plain.ts';
 import type { EmittedEvent, LogLine, Span } from './plugin-api.ts';
 import type { Verdict } from './port.ts';
@@ -104,7 +104,8 @@ export function settleFailure(
     // What was said besides cannot be kept; the reason is.
   }
   const { error, stderr } = found;
-  const body = encodeDeflated(partsBytes(found) > responseBytesMax ? { error, stderr } : found);
+  const bytes = partsBytes(found);
+  const body = bytes > responseBytesMax ? encodeBody({ error, stderr }) : encodeDeflated(found, bytes);
   return { verdict, permanent, body, stateUpdates: null };
 }
 
@@ -189,7 +190,7 @@ function settleParts(
     const reason = `invalid response: it has ${bytes} bytes; at most ${responseBytesMax} are taken`;
     return settleFailure(reason, true, { stderr: aside.stderr });
   }
-  return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found), stateUpdates };
+  return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };
 }
 
 function addAside(found: Found, { events, logs, spans, stderr }: Aside): void {
