@@ -4,13 +4,12 @@ import { compareForReload } from '../../config/reload.ts';
 import { loaded } from './sandbox.ts';
 
 describe('compareForReload', () => {
-  const started = () => loaded({ 'config.yaml': 'state: { path: /tmp/one }\napi: { listen: "127.0.0.1:0" }' });
+  const old = loaded({ 'config.yaml': 'state: { path: /tmp/one }\napi: { listen: "127.0.0.1:0" }' });
 
   it('takes everything over when nothing of it needs a restart', () => {
     const next = loaded({
       'config.yaml': 'state: { path: /tmp/one }\napi: { listen: "127.0.0.1:0", max_body_size: 2 }',
     });
-    const old = started();
     expect(compareForReload(old, next)).toEqual({ kept: [], config: next });
   });
 
@@ -21,7 +20,6 @@ state: { path: /tmp/two, retention: { jobs: 1d } }
 api: { enabled: false, listen: "0.0.0.0:9", max_body_size: 2 }
 webhooks: { listen: "0.0.0.0:10" }`,
     });
-    const old = started();
     const { kept, config } = compareForReload(old, next);
     expect(kept).toEqual(['api.enabled', 'api.listen', 'webhooks.listen', 'state.path']);
     expect(config.api).toEqual({ ...old.api, bodyBytesMax: 2 });

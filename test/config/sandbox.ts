@@ -1,16 +1,22 @@
-// A temporary directory with configuration files, loaded, and gone when its test is over.
+// A temporary directory with configuration files, loaded, and gone afterwards.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterEach } from 'vitest';
 import { type LoadOptions, type LoadResult, loadConfig } from '../../config/load.ts';
 
 /** Path -> content. A path that ends with `*` becomes an executable file without it. */
 export type SandboxFiles = { readonly [path: string]: string | Uint8Array };
 
+const made: string[] = [];
+
+afterEach(() => {
+  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
 export function makeSandbox(files: SandboxFiles): string {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-config-')));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  made.push(directory);
   for (const [name, content] of Object.entries(files)) {
     const path = join(directory, name.replace(/\*$/, ''));
     mkdirSync(dirname(path), { recursive: true });

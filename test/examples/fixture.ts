@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { afterEach } from 'vitest';
 import type { Json, JsonObject, Request, Response } from '../../runtime/host/plugin-api.ts';
 
 export const projectRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
@@ -43,10 +43,16 @@ export function makeRequest(payload: Json, given: { config?: JsonObject; context
 export type Tree = { readonly [path: string]: string | Uint8Array | JsonObject | Link };
 type Link = { readonly linkTo: string };
 
+const made: string[] = [];
+
+afterEach(() => {
+  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
 /** A path that ends with `/` becomes an empty directory. Links are made as they are written. */
 export function makeTree(tree: Tree): string {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-examples-')));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  made.push(directory);
   for (const [path, content] of Object.entries(tree)) {
     const file = join(directory, path);
     mkdirSync(path.endsWith('/') ? file : dirname(file), { recursive: true });
