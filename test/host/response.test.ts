@@ -1,7 +1,7 @@
 // From what a plugin answered, or threw, to an outcome, whatever its runtime.
 import { expect, test } from 'vitest';
 import { Mask } from '../../runtime/host/mask.ts';
-import { bodyPart, decodeBody, type Part } from '../../runtime/host/outcome.ts';
+import { bodyPart, decodeBody, hasDeflated, type Part } from '../../runtime/host/outcome.ts';
 import { responseBytesMax, settleAnswer, settleThrown } from '../../runtime/host/response.ts';
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 
@@ -31,6 +31,19 @@ test('of a handler that throws, the reason is kept, and what it had said besides
   const much = thrown({ tooMuch });
   expect(much).toMatchObject({ verdict: 'error', permanent: false });
   expect(shown(decodeBody(much.body))).toEqual(['no luck', undefined]);
+});
+
+test('what is large in a response, or in what failed with it, is deflated', () => {
+  const large = { text: 'again and again; '.repeat(10_000) };
+  const aside = { events: [{ type: 'a', payload: large }] };
+  for (const { body } of [
+    settleAnswer({ status: 'ok', result: large }, true),
+    settleAnswer({ status: 'ok' }, true, aside),
+    settleThrown(new Error('no luck'), aside),
+  ]) {
+    expect(hasDeflated(body)).toBe(true);
+    expect(body.length).toBeLessThan(10_000);
+  }
 });
 
 test('half of a surrogate pair, for which UTF-8 has no form, is replaced in every part; nothing else is', () => {
