@@ -7,27 +7,43 @@ import type { Config } from '../config/config.ts';
 import { systemClock, timerMsMax } from '../runtime/clock.ts';
 import { startHost } from '../runtime/host/host.ts';
 import type { PluginHost } from '../runtime/host/port.ts';
+import { sandboxFault } from '../runtime/host/sandbox.ts';
 import { makeBlockKeys } from '../runtime/ids.ts';
 import { type Link, openLink } from '../runtime/link.ts';
-import { startLoop } from '../runtime/loop.ts';
 import { givenData } from '../runtime/spare-thread.ts';
+import { isStoreFault } from '../runtime/store/fault.ts';
 import { openStore, StoreHeld } from '../runtime/store/lmdb.ts';
-import { type Store, StoreFault, StoreFull } from '../runtime/store/store.ts';
-import { deathCounter } from '../runtime/supervisor.ts';
-import type { Actor, ReplyTo } from '../runtime/turn.ts';
+import { type Store, StoreFull } from '../runtime/store/store.ts';
+import type { Actor } from '../runtime/turn.ts';
 import { type InnerMessage, startJobActor } from './job/actor.ts';
 import { newestBlock } from './job/block.ts';
 import { Gauges } from './job/gauges.ts';
+import { HostedFrames } from './job/hosted-frames.ts';
 import { Idempotency } from './job/idempotency.ts';
-import type { Refusal, SubmitReply } from './job/protocol.ts';
+import { inPieces } from './job/pieces.ts';
+import type { HoldsChanged } from './job/protocol.ts';
+import { endedHostsMax, isolationMs } from './job/quarantine.ts';
 import type { Slot } from './job/slot.ts';
+import { type Life, Lives } from './lives.ts';
 import { startPipelineActor } from './pipeline/actor.ts';
 import type { Begun } from './pipeline/protocol.ts';
+import { SetAside } from './set-aside.ts';
+import { settleAbandoned } from './vault/abandoned.ts';
 import { startVaultActor, type VaultActor } from './vault/actor.ts';
-import { type KeySource, keyVariable, readUnlockKey, settleKeys } from './vault/unlock-key.ts';
+import type { PruneAudit, SweepEvent } from './vault/protocol.ts';
+import { damageRemedy, type KeySource, looseModeOf, readUnlock, remedyOf, settleKeys } from './vault/unlock-key.ts';
 
 /** What the edge hands to the thread at its start. */
-export type LedgerData = { readonly config: Config; readonly gauges: SharedArrayBuffer };
+export type LedgerData = {
+  readonly config: Config;
+  readonly gauges: SharedArrayBuffer;
+  /** What HEADGATE_VAULT_KEY was. */
+  readonly vaultKey?: string | undefined;
+  /** That plugins have; left out, they have that of the service. */
+  readonly umask?: number | undefined;
+};
+
+type LedgerLog = Extract<LedgerNotice, { readonly kind: 'log' }>;
 
 /** From the ledger to whoever started it, beside the packets of actors. */
 export type LedgerNotice =
@@ -44,7 +60,6 @@ export type LedgerNotice =
 /** Exit statuses (decisions, sections 4 and 8). */
 const exitHeld = 75;
 const exitIo = 74;
-const exitBug = 70;
 
 /** Below this much free room on the disk new work is refused; what runs may still be written. */
 export const diskReserveBytes = 64 * 2 ** 20;
@@ -52,23 +67,15 @@ export const diskReserveBytes = 64 * 2 ** 20;
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
-/** The actors are made anew from the store at most so often. */
-const intensity = { deathsMax: 3, withinMs: 10_000 };
 
-function run({ config: first, gauges: shared }: LedgerData): void {
+function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): void {
   const gauges = new Gauges(shared);
   const clock = systemClock();
-  const tooManyDeaths = deathCounter(intensity);
   /** Those that have not ended: of the slots, and quarantines that are being closed. */
   const hosts = new Set<PluginHost>();
+  const hosted = new HostedFrames();
   let config = first;
   let alarm: NodeJS.Timeout | undefined;
-  /** Counts the lives of the actors: what was meant for an earlier one is dropped. */
-  let life = 0;
-  /** up: work is done. resting: the disk is full. leaving: the hosts of the life before are still ending. */
-  let condition: 'up' | 'resting' | 'leaving' = 'resting';
-  /** Who asked for the stop; from then on no life begins. */
-  let stopper: ReplyTo | null = null;
   /** What the actors take the disk to have; a new life takes it to have room. */
   let hadRoom = true;
 
@@ -78,21 +85,25 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     onTold(actor, message) {
       const inner = message as InnerMessage;
       if (inner.kind === 'reconfigure') config = inner.config;
-      else if (inner.kind === 'stop') stopper = inner.replyTo;
-      loop.deliver(actor, message);
+      else if (inner.kind === 'stop') lives.stopping(inner.replyTo);
+      lives.loop.deliver(actor, message);
     },
   });
   const notify = (notice: LedgerNotice): void => {
     link.tell('supervisor', notice);
     link.flush();
   };
+  const log = (level: LedgerLog['level'], message: string, fields: object): void =>
+    notify({ kind: 'log', level, message, fields });
   const store = openOrTell(config.state.path, notify);
   if (!store) return;
   const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
+  const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));
 
-  const loop = startLoop({
+  const lives = new Lives({
     store,
     clock,
+    stopwatch: () => performance.now(),
     schedule: turn =>
       setImmediate(() => {
         turn();
@@ -100,76 +111,25 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       }),
     send: (actor, message) => link.tell(actor, message as object),
     reply: link.reply,
-    onFailure: fail,
+    flush: link.flush,
+    nowMs: Date.now,
+    begin,
+    setAside,
+    async stopHosts() {
+      clearTimeout(alarm);
+      await Promise.all([...hosts].map(host => host.stop(0)));
+      hosted.clear();
+    },
+    hasRoom: diskHasRoom,
+    log,
+    onFatal: (exitStatus, message) => notify({ kind: 'fatal', exitStatus, message }),
   });
 
-  /** A turn failed: memory and disk may differ. Everything is made anew from what is on disk. */
-  function fail(error: unknown, unanswered: readonly unknown[]): void {
-    const { message, stack } = error as Error;
-    if (error instanceof StoreFault) {
-      notify({ kind: 'fatal', exitStatus: exitIo, message: `the ledger cannot be written: ${message}` });
-      return;
-    }
-    const full = error instanceof StoreFull;
-    notify({
-      kind: 'log',
-      level: 'error',
-      message: full ? 'the disk is full' : 'a turn failed',
-      fields: { error: stack ?? message },
-    });
-    if (!full && tooManyDeaths(Date.now())) {
-      notify({ kind: 'fatal', exitStatus: exitBug, message: `the ledger failed too often: ${message}` });
-      return;
-    }
-    const refusal = full ? 'disk_full' : 'unavailable';
-    for (const asked of unanswered) refuse(asked, refusal);
-    rest(refusal);
-  }
-
-  /**
-   * Ends the life of the actors. A new one begins when no plugin code of this one runs any more, and the disk has room;
-   * or the stop that was asked for is answered then.
-   */
-  function rest(refusal: Refusal): void {
-    life++;
-    condition = 'leaving';
-    clearTimeout(alarm);
-    const refuser: Actor = {
-      receive(messages) {
-        for (const message of messages) refuse(message, refusal);
-      },
-    };
-    loop.setActors({ job: refuser, pipeline: refuser, vault: refuser });
-    void Promise.all([...hosts].map(host => host.stop(0))).then(() => {
-      condition = 'resting';
-      if (stopper === null) {
-        if (diskHasRoom()) begin();
-        return;
-      }
-      link.reply(stopper, { kind: 'stopped' });
-      link.flush();
-    });
-  }
-
-  function refuse(message: unknown, refusal: Refusal): void {
-    const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
-    if (!replyTo) return;
-    if (kind !== 'stop' && kind !== 'hosts_stopped')
-      link.reply(replyTo, { kind: 'refused', refusal } satisfies SubmitReply);
-    // Else it is answered when the last life has left.
-    else if (condition === 'resting') link.reply(replyTo, { kind: 'stopped' });
-  }
-
-  function begin(): void {
-    condition = 'up';
+  function begin({ number, tell }: Life): Readonly<Record<string, Actor>> {
     hadRoom = true;
-    const current = ++life;
-    const tell = (actor: string, message: object): void => {
-      if (current === life) loop.deliver(actor, message);
-    };
-    const toSelf = (message: InnerMessage): void => tell('job', message);
+    const toSelf = (message: InnerMessage | HoldsChanged): void => tell('job', message);
     const idempotency = new Idempotency(store!);
-    const vault = openVaultActor(store!);
+    const vault = openVaultActor(store!, event => tell('vault', event));
     const job = startJobActor({
       idempotency,
       reader: store!,
@@ -177,10 +137,21 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       blockKeys,
       random: Math.random,
       gauges,
+      setAside,
       nowMs: Math.floor(clock.nowUs() / 1000),
       self: toSelf,
       deliver: vault.deliver,
-      startHost: slot => openHost(slot, toSelf),
+      holdSources: [['vault', vault.waitsFor]],
+      trySandbox: sandboxFault,
+      hosted,
+      startHost: openHost,
+      onIsolated: plugin =>
+        notify({
+          kind: 'log',
+          level: 'warn',
+          message: `jobs of a plugin ended their host ${endedHostsMax} times: for ${isolationMs / 1000} s it runs apart from others, one job at a time`,
+          fields: { plugin },
+        }),
       alarm(atUs) {
         clearTimeout(alarm);
         if (atUs === null) return;
@@ -191,42 +162,66 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     const pipeline = startPipelineActor({
       store: store!,
       config,
+      setAside,
       runIds: job.runIds,
       wake: () => tell('pipeline', { kind: 'expand' }),
-      onRuns: runs => gauges.set({ runs }),
+      onRuns: (runs, settledInRuns) => gauges.set({ runs, settledInRuns }),
       admit: job.refusal,
       remembrance: idempotency,
     });
-    // The vault is last: what the others have delivered is in its commit.
-    loop.setActors({ job, pipeline, vault });
     link.tell('edge', vault.state);
-    if (current > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
-    toSelf({ kind: 'load' });
+    if (number > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
+    // The vault is last: what the others have delivered is in its commit.
+    return { job, pipeline, vault };
   }
 
-  function openVaultActor(reader: Store): VaultActor {
-    const source = (): KeySource => ({ file: config.vault.keyFile, variable: process.env[keyVariable] });
-    try {
-      settleKeys(reader, source());
-    } catch (error) {
-      // The directory of the key cannot be written: the vault stays shut, the service runs.
-      notify({
-        kind: 'log',
-        level: 'error',
-        message: 'a waiting key of the vault cannot be put in its place',
-        fields: { error: (error as Error).message },
-      });
+  function openVaultActor(reader: Store, tell: (event: SweepEvent) => void): VaultActor {
+    const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
+    let wasSealed = false;
+    /** Where the directory of the key cannot be written, the vault stays shut, and the service runs. */
+    function settle(what: string, settling: () => void): void {
+      try {
+        settling();
+      } catch (error) {
+        if (isStoreFault(error) || error instanceof StoreFull) throw error;
+        log('error', what, { error: (error as Error).message });
+      }
     }
+    settle('the vault that was abandoned cannot be set aside whole', () => settleAbandoned(reader));
     return startVaultActor({
       reader,
-      readKey: () => readUnlockKey(source()),
+      readUnlock() {
+        settle('a waiting key of the vault cannot be put in its place', () => settleKeys(reader, source()));
+        const mode = looseModeOf(source());
+        if (mode !== null) {
+          const message = 'others than its owner may use the unlock key of the vault: set its mode to 0600';
+          log('warn', message, { file: source().file, mode });
+        }
+        return readUnlock(source());
+      },
       random: randomBytes,
-      onSealed: problems =>
-        notify({ kind: 'log', level: 'error', message: 'the vault does not open', fields: { problems } }),
+      tell,
+      exportDirectory: () => config.vault.auditExport,
+      onExportFailed: problem =>
+        log('error', 'the audit trail cannot be exported: nothing of it is pruned', { problem }),
+      onBrokenTrail: problem => log('error', 'the audit trail is broken: nothing of it is pruned', { problem }),
+      onOpened(opening) {
+        if (opening.kind === 'sealed') {
+          const message = 'the vault does not open: no job is handed out';
+          log('error', message, { problems: opening.problems, remedy: remedyOf(source()) });
+        } else if (opening.kind === 'open' && opening.problems.length > 0) {
+          const message = 'records of the vault do not open: the jobs of their principals wait';
+          log('error', message, { problems: opening.problems, remedy: damageRemedy });
+        }
+        if (opening.kind === 'open' && wasSealed) log('info', 'the vault is open: jobs go on', {});
+        wasSealed = opening.kind === 'sealed';
+      },
     });
   }
 
-  function openHost({ name, threads, runtimes }: Slot, toSelf: (message: InnerMessage) => void): PluginHost {
+  /** It outlives the actors that started it: what it says is for those that are there when it says it. */
+  function openHost({ name, threads, runtimes }: Slot): PluginHost {
+    const toJobs = (message: InnerMessage): void => lives.loop.deliver('job', message);
     const host = startHost({
       name,
       threads,
@@ -234,12 +229,15 @@ function run({ config: first, gauges: shared }: LedgerData): void {
       clock,
       runDirectory: `${config.state.path}/run`,
       envPassthrough: config.service.pluginEnvPassthrough,
+      umask,
       log: (level, message, fields = {}) => notify({ kind: 'log', level, message, fields }),
       listener: {
-        onOutcomes: (frameId, outcomes) => toSelf({ kind: 'outcomes', slot: name, frameId, outcomes }),
-        onReturned: (frameId, tasks) => toSelf({ kind: 'returned', slot: name, frameId, tasks }),
-        onLost: reason => toSelf({ kind: 'host_lost', slot: name, reason }),
-        onThreadReplaced: () => toSelf({ kind: 'thread_replaced', slot: name }),
+        onOutcomes(frameId, outcomes) {
+          for (const piece of inPieces(outcomes)) toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
+        },
+        onReturned: (frameId, tasks) => toJobs({ kind: 'returned', slot: name, frameId, tasks }),
+        onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: hosted.newestId }),
+        onThreadReplaced: () => toJobs({ kind: 'thread_replaced', slot: name }),
       },
     });
     hosts.add(host);
@@ -249,15 +247,18 @@ function run({ config: first, gauges: shared }: LedgerData): void {
 
   setInterval(() => {
     const hasRoom = diskHasRoom();
-    if (condition === 'resting' && stopper === null && hasRoom) begin();
-    else if (condition === 'up' && hasRoom !== hadRoom)
-      loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
+    if (lives.condition === 'resting' && hasRoom) lives.begin();
+    else if (lives.condition === 'up' && hasRoom !== hadRoom)
+      lives.loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
     hadRoom = hasRoom;
   }, diskCheckMs).unref();
   setInterval(() => {
-    if (condition !== 'up') return;
-    loop.deliver('job', { kind: 'prune' });
-    loop.deliver('pipeline', { kind: 'prune' });
+    if (lives.condition !== 'up') return;
+    lives.loop.deliver('job', { kind: 'prune' });
+    lives.loop.deliver('pipeline', { kind: 'prune' });
+    const { auditRetentionMs } = config.vault;
+    const beforeUs = clock.nowUs() - auditRetentionMs * 1000;
+    if (auditRetentionMs > 0) lives.loop.deliver('vault', { kind: 'prune_audit', beforeUs } satisfies PruneAudit);
   }, pruneMs).unref();
 
   function diskHasRoom(): boolean {
@@ -265,8 +266,8 @@ function run({ config: first, gauges: shared }: LedgerData): void {
     return bavail * bsize >= Math.min(diskReserveBytes, blocks * bsize * diskReservePart);
   }
 
-  begin();
-  notify({ kind: 'ready' });
+  lives.begin();
+  if (lives.condition === 'up') notify({ kind: 'ready' });
 }
 
 function openOrTell(path: string, notify: (notice: LedgerNotice) => void): Store | null {

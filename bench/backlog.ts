@@ -1,4 +1,5 @@
-// Bench: a million queued jobs: what they cost in memory and at the next start; and what an idle service costs.
+// Bench: a million queued jobs, and then a million queued runs beside them: what they cost in memory and at the next start; and what
+// an idle service costs.
 import { atMost, type Bench, type Metric } from './bench.ts';
 import type { Caller } from './caller.ts';
 import { memoryMetrics, rssMb } from './cost.ts';
@@ -12,6 +13,8 @@ import { fineCpuUs } from './usage.ts';
 
 type Backlog = {
   readonly jobs: number;
+  /** Each with its one job, which waits behind the others. */
+  readonly runs: number;
   readonly connections: number;
   readonly sampleEvery: number;
   /** After a start, before the idle time is measured. */
@@ -21,11 +24,19 @@ type Backlog = {
 
 export const backlog: Bench<Backlog> = {
   name: 'backlog',
-  purpose: 'a million queued jobs: memory, and the start after a crash; and the CPU of an idle service',
-  limitMs: { smoke: 30_000, real: 600_000 },
+  purpose:
+    'a million queued jobs, then a million queued runs beside them: memory, and the start after a crash; and the CPU of an idle service',
+  limitMs: { smoke: 30_000, real: 900_000 },
   parameters: {
-    smoke: { jobs: 2_000, connections: 16, sampleEvery: 200, settleSeconds: 0.1, idleSeconds: 0.25 },
-    real: { jobs: 1_000_000, connections: 128, sampleEvery: 10_000, settleSeconds: 20, idleSeconds: 10 },
+    smoke: { jobs: 2_000, runs: 1_000, connections: 16, sampleEvery: 200, settleSeconds: 0.1, idleSeconds: 0.25 },
+    real: {
+      jobs: 1_000_000,
+      runs: 1_000_000,
+      connections: 128,
+      sampleEvery: 10_000,
+      settleSeconds: 20,
+      idleSeconds: 10,
+    },
   },
 
   async run(parameters: Backlog, stage: Stage) {
@@ -34,7 +45,7 @@ export const backlog: Bench<Backlog> = {
     await pause(2_000 * Math.min(1, parameters.settleSeconds));
     const full = service.usage();
     await service.kill();
-    const restarted = await restart(service, parameters, stage);
+    const restarted = await restart(service, parameters.jobs, stage);
     const caller = restarted.service.caller();
     const found: unknown[] = [];
     for (const { n, jobId } of samples) {
@@ -42,7 +53,7 @@ export const backlog: Bench<Backlog> = {
       found.push([n, plugin, command]);
     }
     const after = restarted.service.usage();
-    await restarted.service.kill();
+    const runs = await queueRuns(restarted.service, parameters, stage);
     return {
       metrics: [
         { name: 'rss_mb', value: rssMb(full), unit: 'MB', target: atMost(400) },
@@ -51,16 +62,48 @@ export const backlog: Bench<Backlog> = {
         { name: 'queued_per_s', value: perS, unit: '1/s' },
         ...restarted.metrics,
         { name: 'rss_restarted_mb', value: rssMb(after), unit: 'MB', target: atMost(400) },
+        ...runs,
         ...idle,
       ],
-      work: { jobs: parameters.jobs, found },
+      work: { jobs: parameters.jobs, runs: parameters.runs, found },
     };
   },
 };
 
+const setting = { pipelines: [{ name: 'held', on: 'bench.held', steps: [{ id: 'hold', uses: 'gate.hold' }] }] };
+
+/** Runs beside the jobs that are queued already; then a crash, and a start. */
+async function queueRuns(
+  service: Service,
+  { jobs, runs, connections, settleSeconds }: Backlog,
+  stage: Stage,
+): Promise<Metric[]> {
+  const { elapsedMs } = await runLoad(service, {
+    path: '/pipeline/held?async=true',
+    connections,
+    until: { kind: 'requests', count: runs },
+    expect: { status: 202 },
+    sampleEvery: 0,
+  });
+  await depthIs(service.caller(), jobs + runs);
+  await pause(2_000 * Math.min(1, settleSeconds));
+  const full = service.usage();
+  await service.kill();
+  const restarted = await restart(service, jobs + runs, stage);
+  const after = restarted.service.usage();
+  await restarted.service.kill();
+  const ready = restarted.metrics.find(({ name }) => name === 'restart_to_ready_ms')!;
+  return [
+    { name: 'runs_rss_mb', value: rssMb(full), unit: 'MB' },
+    { name: 'runs_queued_per_s', value: (runs * 1000) / elapsedMs, unit: '1/s' },
+    { ...ready, name: 'runs_restart_to_ready_ms', target: atMost(3_000) },
+    { name: 'runs_rss_restarted_mb', value: rssMb(after), unit: 'MB', target: atMost(800) },
+  ];
+}
+
 /** The jobs themselves are gates: the first few hold all threads, also after a restart, and the others wait. */
 async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage) {
-  const service = await stage.start({ port: await freePort() });
+  const service = await stage.start({ port: await freePort(), ...setting });
   const count = jobs + workers;
   const { samples, elapsedMs } = await runLoad(service, {
     path: '/plugin/gate/hold',
@@ -74,8 +117,8 @@ async function queueUp({ jobs, connections, sampleEvery }: Backlog, stage: Stage
 }
 
 /** Starts again on the same address, and looks from the first moment whether anybody answers. */
-async function restart(before: Service, { jobs }: Backlog, stage: Stage) {
-  const service = stage.launch({ port: Number(before.url.port) });
+async function restart(before: Service, queued: number, stage: Stage) {
+  const service = stage.launch({ port: Number(before.url.port), ...setting });
   const startMs = performance.now();
   const answers = async (): Promise<true | undefined> => {
     service.assertRunning();
@@ -85,7 +128,7 @@ async function restart(before: Service, { jobs }: Backlog, stage: Stage) {
   await until(answers, { everyMs: 2, withinMs: 120_000, what: 'an answer of /healthz' });
   const healthyMs = performance.now() - startMs;
   await service.ready();
-  await depthIs(service.caller(), jobs);
+  await depthIs(service.caller(), queued);
   const loadedMs = performance.now() - startMs;
   const metrics: Metric[] = [
     { name: 'restart_to_ready_ms', value: Math.max(healthyMs, service.readyMs), unit: 'ms', target: atMost(2_000) },

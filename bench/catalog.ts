@@ -11,14 +11,20 @@ import { httpRead } from './http-read.ts';
 import { latency } from './latency.ts';
 import { misbehaviour } from './misbehaviour.ts';
 import { openapi } from './openapi.ts';
+import { overload } from './overload.ts';
 import { plugins } from './plugins.ts';
+import { reads } from './reads.ts';
 import { scaleFanout } from './scale/fanout.ts';
 import { scalePayload } from './scale/payload.ts';
 import { scalePlugins } from './scale/plugins.ts';
 import { scaleStored } from './scale/stored.ts';
 import { scaleThreads } from './scale/threads.ts';
 import { search } from './search.ts';
+import { soak } from './soak/soak.ts';
 import { sse } from './sse.ts';
+import { start } from './start.ts';
+import { turns } from './turns.ts';
+import { vault } from './vault.ts';
 
 export const benches: readonly Bench[] = [
   fanout,
@@ -27,13 +33,19 @@ export const benches: readonly Bench[] = [
   latency,
   flood,
   backlog,
+  start,
   httpRead,
+  reads,
   search,
   sse,
+  vault,
+  turns,
   openapi,
   plugins,
   bare,
   misbehaviour,
+  overload,
+  soak,
   peers,
   scaleStored,
   scalePlugins,

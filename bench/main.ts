@@ -24,15 +24,18 @@ const { values: flags, positionals } = parseArgs({
     rounds: { type: 'string', default: roundsDefault },
     keep: { type: 'string' },
     only: { type: 'string' },
+    server: { type: 'string' },
     set: { type: 'string', multiple: true, default: [] },
+    minutes: { type: 'string' },
   },
 });
 const size = flags.smoke ? 'smoke' : 'real';
+if (flags.minutes !== undefined) flags.set.push(`minutes=${flags.minutes}`);
 const only = flags.only?.split(',');
 
 function list(): string {
   const usage = [
-    'npm run bench -- NAME [--json] [--smoke] [--set PARAMETER=NUMBER]… [--only PART,…] [--out DIRECTORY]',
+    'npm run bench -- NAME [--json] [--smoke] [--set PARAMETER=NUMBER]… [--only PART,…] [--server uws|node] [--out DIRECTORY]',
     'npm run bench -- profile NAME …   the same with a CPU profile of every thread',
     'npm run bench -- against DIRECTORY NAME [--rounds NUMBER] [--keep TEXT] …   in turns with the build in another checkout',
   ];
@@ -68,7 +71,9 @@ function outputDirectory(): string {
 
 async function run(bench: Bench, isProfiled: boolean): Promise<void> {
   const profiles = isProfiled ? outputDirectory() : undefined;
-  const { report, files, stretches } = await measure(bench, { size, parameters: parametersOf(bench), only, profiles });
+  const { server } = flags;
+  const parameters = parametersOf(bench);
+  const { report, files, stretches } = await measure(bench, { size, parameters, only, profiles, server });
   process.stdout.write(flags.json ? jsonLines(report) : `${table(report)}\n`);
   if (profiles !== undefined) {
     const account = readAccount(profiles, stretches);

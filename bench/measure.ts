@@ -46,7 +46,7 @@ export async function measure(bench: Bench, { size, parameters, only, ...setting
     const report = {
       bench: name,
       purpose,
-      params: { size, ...params, ...circumstances },
+      params: { size, ...(setting.server && { server: setting.server }), ...params, ...circumstances },
       metrics: [...metrics, hash],
       table,
     };

@@ -41,6 +41,7 @@ const ways: readonly Way[] = [
   { plugin: 'wild-worker', command: 'memory', amount: 'memoryMb' },
   { plugin: 'wild-worker', command: 'events', amount: 'events' },
   { plugin: 'wild-worker', command: 'exit' },
+  { plugin: 'wild-worker', command: 'kill' },
 ];
 
 /** What its metrics begin with. */

@@ -19,6 +19,8 @@ export type Launch = {
   readonly command: string;
   /** Where CPU profiles of all its threads are put; none are made without it. */
   readonly profiles?: string | undefined;
+  /** For node. */
+  readonly nodeOptions?: readonly string[] | undefined;
 };
 
 type ReadyLine = { readonly msg: string; readonly url: string; readonly time: string };
@@ -38,7 +40,7 @@ export class Service {
   /** From the start of the process to the line `ready`, as that line tells the time. */
   #readyMs = Number.NaN;
 
-  constructor({ directory, logFile, token, command, profiles }: Launch) {
+  constructor({ directory, logFile, token, command, profiles, nodeOptions: more = [] }: Launch) {
     this.token = token;
     this.#profiles = profiles;
     this.#logFile = logFile;
@@ -46,6 +48,7 @@ export class Service {
     const log = openSync(logFile, 'w');
     const options = ['--config', directory, '--grace', '5s'];
     const nodeOptions = (process.env['HEADGATE_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(option => option !== '');
+    nodeOptions.push(...more);
     if (profiles !== undefined) nodeOptions.push(...profilingOptions(profiles));
     this.#child = spawn(process.execPath, [...nodeOptions, command, 'start', ...options], {
       stdio: ['ignore', log, log],

@@ -22,6 +22,11 @@ export type Setting = {
   readonly port?: number;
   /** Of the plugin host. */
   readonly threads?: number;
+  /** More of these sections. */
+  readonly service?: object;
+  readonly retention?: object;
+  /** For the service's own process. */
+  readonly nodeOptions?: readonly string[];
 };
 
 export type StageOptions = {
@@ -29,6 +34,8 @@ export type StageOptions = {
   readonly profiles?: string | undefined;
   /** The service's command, when it is not the one that is built here. */
   readonly command?: string | undefined;
+  /** `api.server`; absent: the default of the service. */
+  readonly server?: string | undefined;
 };
 
 export class Stage {
@@ -36,8 +43,10 @@ export class Stage {
   readonly #services: Service[] = [];
   readonly #profiles: string | undefined;
   readonly #command: string;
+  readonly #server: string | undefined;
 
-  constructor({ profiles, command = commandIn(projectRoot) }: StageOptions) {
+  constructor({ profiles, server, command = commandIn(projectRoot) }: StageOptions) {
+    this.#server = server;
     this.#profiles = profiles;
     this.#command = command;
     mkdirSync(this.#gates);
@@ -53,13 +62,23 @@ export class Stage {
   }
 
   /** Starts the service on the state that is there, without waiting for it. */
-  launch({ pipelines = [], instances = {}, port = 0, threads = workers }: Setting = {}): Service {
+  launch(setting: Setting = {}): Service {
+    const {
+      pipelines = [],
+      instances = {},
+      port = 0,
+      threads = workers,
+      service: more,
+      retention,
+      nodeOptions,
+    } = setting;
     const config = {
-      service: { name: 'bench', max_workers: threads, max_queue_depth: queueDepthMax },
-      state: { path: this.state, retention: { max_jobs: storedJobsMax } },
+      service: { name: 'bench', max_workers: threads, max_queue_depth: queueDepthMax, ...more },
+      state: { path: this.state, retention: { max_jobs: storedJobsMax, ...retention } },
       webhooks: { listen: '127.0.0.1:0' },
       api: {
         listen: `127.0.0.1:${port}`,
+        ...(this.#server !== undefined && { server: this.#server }),
         max_body_size: bodyMax,
         auth: { tokens: [{ name: 'bench', token, scopes: ['*'] }] },
       },
@@ -77,7 +96,7 @@ export class Stage {
     writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(config, null, 2));
     const logFile = join(this.directory, `service-${this.#services.length}.log`);
     const [command, profiles] = [this.#command, this.#profiles];
-    const service = new Service({ directory: this.directory, logFile, token, command, profiles });
+    const service = new Service({ directory: this.directory, logFile, token, command, profiles, nodeOptions });
     this.#services.push(service);
     return service;
   }

@@ -36,5 +36,5 @@ export function command<Options extends object = object>(
 
 /** `{ config?: string }`. A new one each time: commander keeps state in it. */
 export function configOption(): Option {
-  return new Option('--config <path>', 'a configuration file, or a directory that holds config.yaml');
+  return new Option('--config <path>', 'the configuration file, or a directory that contains config.yaml');
 }

@@ -21,12 +21,15 @@ import { pluginNew } from './commands/plugin-new.ts';
 import { pluginRun } from './commands/plugin-run.ts';
 import { pluginTest } from './commands/plugin-test.ts';
 import { reloadCommand } from './commands/reload.ts';
+import { servicePrint } from './commands/service-print.ts';
 import { startCommand } from './commands/start.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopwatchCommand } from './commands/stopwatch.ts';
 import { tokenNew } from './commands/token-new.ts';
+import { vaultAbandon } from './commands/vault-abandon.ts';
 import { vaultAudit } from './commands/vault-audit.ts';
 import { vaultInit } from './commands/vault-init.ts';
+import { vaultList } from './commands/vault-list.ts';
 import { principalAdd, principalPurge, principalRevoke, principalRoll } from './commands/vault-principal.ts';
 import { vaultResetAdminToken } from './commands/vault-reset-admin-token.ts';
 import { vaultRotateKey } from './commands/vault-rotate-key.ts';
@@ -39,6 +42,7 @@ export const commands: readonly CommandDeclaration[] = [
   statusCommand,
   doctorCommand,
   reloadCommand,
+  servicePrint,
   configCheck,
   configLock,
   configShow,
@@ -61,6 +65,8 @@ export const commands: readonly CommandDeclaration[] = [
   vaultAudit,
   vaultRotateKey,
   vaultResetAdminToken,
+  vaultAbandon,
+  vaultList,
   principalAdd,
   principalRoll,
   principalRevoke,

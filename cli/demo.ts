@@ -49,11 +49,15 @@ async function main(): Promise<number> {
 }
 
 async function demonstrate({ url, local }: Started, out: Output): Promise<number> {
-  const client = new Client({ url: url!, token: local!.token });
+  const client = new Client({ url: url!, tokens: [local!.token], tokenHint: null });
   await say(out, `headgate is up at ${url}; running the pipeline ${pipeline} on ${root}`);
-  const { job_id: id } = await client.post<{ job_id: string }>(`/pipeline/${pipeline}?async=true`, {
-    payload: { root },
-  });
+  const { job_id: id } = await client.post<{ job_id: string }>(
+    `/pipeline/${pipeline}?async=true`,
+    { job_id: true },
+    {
+      payload: { root },
+    },
+  );
   const run = await settledJob(client, id, null, out);
   const tree = new JobTree();
   const jobs: TreeJob[] = [];
@@ -63,7 +67,7 @@ async function demonstrate({ url, local }: Started, out: Output): Promise<number
   }
   await say(out, '', 'The tree', ...tree.lines(siblingsMax));
   await say(out, '', `The result: ${run.status}`, ...resultLines(run));
-  await say(out, '', 'What took how long', ...timeLines(run, jobs.slice(1)));
+  await say(out, '', 'Where the time went', ...timeLines(run, jobs.slice(1)));
   return run.status === 'succeeded' ? 0 : 1;
 }
 

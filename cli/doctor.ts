@@ -1,15 +1,24 @@
 // `/system/doctor`: preflight as a start would do it now, and what around the service is not as it should be.
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, open, rm, stat, statfs } from 'node:fs/promises';
+import { access, open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { IndexCondition } from '../actors/index/indexer.ts';
+import type { HeldJobs, SetAsideReply } from '../actors/job/protocol.ts';
+import { damageRemedy, type KeySource, remedyOf } from '../actors/vault/unlock-key.ts';
 import type { VaultCondition } from '../actors/vault/view.ts';
 import { isLoopback } from '../config/address.ts';
-import type { Config, ListenAddress } from '../config/config.ts';
-import type { LoadResult } from '../config/load.ts';
+import { dateText, endsSoonMs } from '../config/certificate.ts';
+import type { Config } from '../config/config.ts';
+import { sealGap } from '../config/load.ts';
 import type { Seal } from '../config/seal/seal.ts';
 import type { Check } from '../http/administration.ts';
-import { possibleSandboxes, refusedSandboxes } from './sandboxes.ts';
+import { type ListenerCertificate, leftBehind } from './certificates.ts';
+import { exposedFiles } from './exposed-files.ts';
+import { heldText } from './held.ts';
+import type { Inspection } from './reads/inspection.ts';
+import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
+import { setAsideText } from './set-aside.ts';
 
 /** Below this much free room (or this part of a small disk) the disk is worth a look; work is refused later than that. */
 export const diskLowBytes = 256 * 2 ** 20;
@@ -24,7 +33,8 @@ export type DoctorOptions = {
   /** In force. */
   readonly config: Config;
   /** Reads what is on disk now. */
-  readonly read: () => LoadResult;
+  readonly inspect: () => Promise<Inspection>;
+  readonly trySandboxes: (asked: readonly AskedSandbox[]) => Promise<TriedSandboxes>;
   readonly nowMs: number;
   /** Time since the start by the monotonic clock, and the wall clock at the start. */
   readonly upMs: number;
@@ -32,8 +42,24 @@ export type DoctorOptions = {
   /** The newest commit of the ledger that settled something; null: none. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
+  /** What the listeners with TLS serve. */
+  readonly certificates: readonly ListenerCertificate[];
+  /** Null: the ledger cannot be asked now. */
+  readonly held: () => Promise<readonly HeldJobs[] | null>;
+  /** Null: the ledger cannot be asked now. */
+  readonly setAside: () => Promise<SetAsideReply | null>;
+  /** The HTTP server in use, with the reason where it is not the one that is tried first. */
+  readonly server: string;
+  readonly index: IndexCondition;
   /** Looks at the vault on disk. */
-  readonly vault: () => VaultCondition;
+  readonly vault: () => VaultState;
+};
+
+export type VaultState = {
+  readonly condition: VaultCondition;
+  readonly keys: KeySource;
+  /** The mode of the key file, where others than its owner may use it. */
+  readonly looseMode: string | null;
 };
 
 type Finding = { readonly passed: boolean; readonly detail: string };
@@ -41,22 +67,24 @@ type Finding = { readonly passed: boolean; readonly detail: string };
 /** In the order of the decisions, section 5. A check that throws has not passed. */
 export async function examine(options: DoctorOptions): Promise<Check[]> {
   const { config } = options;
-  const loaded = options.read();
-  const { seal } = loaded;
-  const problems = loaded.ok ? [] : loaded.problems.filter(line => !seal.findings.includes(line));
-  const warnings = loaded.ok ? loaded.config.warnings : loaded.warnings;
+  const { seal, warnings, ...found } = await options.inspect();
+  const problems = found.problems.filter(line => !seal.findings.includes(line));
   const checks: readonly (readonly [name: string, check: () => Finding | Promise<Finding>])[] = [
     ['config', () => checkConfig(problems, config)],
     ['seal', () => checkSealed(seal)],
     ['state_writable', () => checkState(config.state.path)],
     ['disk_space', () => checkDisk(config.state.path)],
-    ['plugins', () => checkPlugins(problems, warnings, config)],
+    ['search_index', () => checkIndex(options.index)],
+    ['plugins', () => checkPlugins(problems, warnings, options)],
+    ['held_jobs', async () => checkHeld(await options.held())],
+    ['records', async () => checkRecords(await options.setAside())],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
-    ['vault', () => checkVault(config.vault.keyFile, options.vault())],
+    ['vault', () => checkVault(options.vault())],
     ['listen_exposure', () => checkExposure(config)],
+    ['certificates', () => checkCertificates(options)],
     ['clock', () => checkClock(options)],
-    ['node_version', () => checkNode(options.nodeVersion)],
+    ['node_version', () => checkNode(options)],
   ];
   return Promise.all(checks.map(async ([name, check]) => ({ name, ...(await tried(check)) })));
 }
@@ -86,16 +114,20 @@ function checkConfig(problems: readonly string[], { files }: Config): Finding {
   return problems.length > 0 ? failed(lines(problems)) : passed(`${files.length} files`);
 }
 
-function checkSealed({ isSealed, strict, lock, findings }: Seal): Finding {
+function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): Finding {
   if (!isSealed) return passed('not sealed');
   if (findings.length > 0 || lock === null) return failed(lines(findings));
-  return passed(`as in lock ${lock.number}${strict ? ', strict' : ''}`);
+  return passed(`matches lock ${lock.number}${strict ? ', strict' : ''}${gap === null ? '' : `; ${sealGap(gap)}`}`);
 }
 
 /** What of the configuration on disk is wrong in these sections. */
 function checkSection(problems: readonly string[], sections: readonly string[], detail: string): Finding {
-  const own = problems.filter(line => sections.includes(/:\d+:\d+: ([a-z_]+)/.exec(line)?.[1] ?? ''));
+  const own = linesOf(problems, sections);
   return own.length > 0 ? failed(lines(own)) : passed(detail);
+}
+
+function linesOf(problems: readonly string[], sections: readonly string[]): string[] {
+  return problems.filter(line => sections.includes(/:\d+:\d+: ([a-z_]+)/.exec(line)?.[1] ?? ''));
 }
 
 async function checkState(path: string): Promise<Finding> {
@@ -111,7 +143,25 @@ async function checkState(path: string): Promise<Finding> {
   } finally {
     await rm(probe, { force: true });
   }
+  const exposed = exposedFiles(path);
+  if (exposed.length > 0) return failed(`others than its owner may use ${lines(exposed)}: chmod -R go-rwx ${path}`);
   return passed(path);
+}
+
+function checkHeld(held: readonly HeldJobs[] | null): Finding {
+  if (held === null) return failed('the ledger cannot be asked now');
+  if (held.length === 0) return passed('none');
+  const all = held.map(({ plugin, command, jobs, detail, sinceUs }) => {
+    const since = sinceUs === 0 ? '' : ` since ${new Date(sinceUs / 1000).toISOString()}`;
+    return `${heldText([{ plugin, command, jobs }])}${since}: ${detail}`;
+  });
+  return failed(all.join('; '));
+}
+
+function checkRecords(found: SetAsideReply | null): Finding {
+  if (found === null) return failed('the ledger cannot be asked now');
+  if (found.all === 0) return passed('none is set aside');
+  return failed(`${setAsideText(found, linesMax)}; put back a backup of the state, or go on without them`);
 }
 
 async function checkDisk(path: string): Promise<Finding> {
@@ -121,67 +171,105 @@ async function checkDisk(path: string): Promise<Finding> {
   return free < Math.min(diskLowBytes, blocks * bsize * diskLowPart) ? failed(detail) : passed(detail);
 }
 
-/** Broken ones, and those of the running configuration whose entrypoint has gone. */
+function checkIndex(index: IndexCondition): Finding {
+  if (index.kind === 'closed') return failed(`it cannot be opened, and searches get 503: ${index.reason}`);
+  if (index.kind === 'failing') return failed(`it does not follow the journal: ${index.reason}`);
+  if (index.replaced === null) return passed('open');
+  const { reason, setAside } = index.replaced;
+  return passed(`open, built again from the ledger: ${reason}; the one before lies in ${setAside}`);
+}
+
+/** Every broken one is named, and every one of the running configuration whose entrypoint has gone. */
 async function checkPlugins(
   problems: readonly string[],
   warnings: readonly string[],
-  config: Config,
+  { config, trySandboxes }: DoctorOptions,
 ): Promise<Finding> {
-  const broken = checkSection(problems, ['plugins', 'plugin_roots'], '');
-  if (!broken.passed) return broken;
-  if (warnings.length > 0) return failed(lines(warnings));
+  const others = linesOf(warnings, ['api', 'webhooks']);
+  const own = warnings.filter(line => !others.includes(line));
+  const broken = [...linesOf(problems, ['plugins', 'plugin_roots']), ...own];
   const plugins = Object.values(config.plugins);
   const gone: string[] = [];
   for (const { name, manifest } of plugins) {
     const mode = manifest.runtime === 'process' ? constants.X_OK : constants.R_OK;
     await access(manifest.entrypoint, mode).catch(() => gone.push(`${name}: ${manifest.entrypoint} cannot be used`));
   }
-  const wrong = [...gone, ...(await refusedSandboxes(plugins))];
-  return wrong.length > 0 ? failed(lines(wrong)) : passed(`${plugins.length} plugins; ${await possibleSandboxes()}`);
+  const { refused, possible } = await trySandboxes(askedSandboxes(plugins));
+  const wrong = [...broken, ...gone, ...refused];
+  return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
 }
 
 /** The file of the unlock key is for its owner alone, and every record opens with it. */
-async function checkVault(keyFile: string, vault: VaultCondition): Promise<Finding> {
-  const key = await stat(keyFile).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  if (key !== null && (key.mode & 0o077) !== 0) {
-    return failed(`others than its owner may use ${keyFile}: set its mode to 0600`);
+function checkVault({ condition, looseMode, keys }: VaultState): Finding {
+  const problems = condition.kind === 'absent' ? [] : condition.problems;
+  const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
+  if (looseMode !== null) {
+    found.push(`others than its owner may use ${keys.file} (mode ${looseMode}): set its mode to 0600`);
   }
-  if (vault.kind === 'sealed') return failed(lines(vault.problems));
-  if (vault.kind === 'absent') return passed('not initialised');
-  return passed(`${vault.principals} principals, ${vault.secrets} secrets`);
+  if (found.length > 0) return failed(found.join('; '));
+  if (condition.kind !== 'open') return passed('not initialised');
+  return passed(`${condition.principals} principals, ${condition.secrets} secrets`);
 }
 
 function endpointsOf({ webhooks: { endpoints } }: Config): string {
   const unguarded = endpoints.filter(({ idHeader }) => idHeader === undefined).map(({ name }) => name);
   const detail = `${endpoints.length} endpoints`;
   if (unguarded.length === 0) return detail;
-  return `${detail}; a repeated delivery runs again where there is no id_header: ${unguarded.join(', ')}`;
+  return `${detail}; repeated deliveries run again at endpoints without id_header: ${unguarded.join(', ')}`;
 }
 
 function checkExposure({ api, webhooks }: Config): Finding {
-  const listeners: (readonly [name: string, listen: ListenAddress])[] = [['webhooks', webhooks.listen]];
-  if (api.enabled) listeners.push(['api', api.listen]);
-  const exposed = listeners
-    .filter(([, { host }]) => !isLoopback(host))
-    .map(([name, { host }]) => `${name}.listen ${host}`);
-  if (exposed.length === 0) return passed('loopback only');
-  return failed(`${exposed.join(' and ')} can be reached from elsewhere, without TLS: put a proxy with TLS in front`);
+  const listeners = [...(api.enabled ? [{ ...api, name: 'api' }] : []), { ...webhooks, name: 'webhooks' }].filter(
+    ({ listen }) => !isLoopback(listen.host),
+  );
+  if (listeners.length === 0) return passed('loopback only');
+  const found = listeners.map(({ name, listen: { host }, tls, behindProxy }) => {
+    const address = `${name}.listen ${host}`;
+    if (tls !== undefined) return passed(`${address}: TLS`);
+    if (behindProxy) return passed(`${address}: behind a proxy with TLS, as ${name}.behind_proxy declares`);
+    const remedy = `set ${name}.tls, or ${name}.behind_proxy: true where a proxy with TLS stands in front`;
+    return failed(`${address}: reachable from other machines without TLS; ${remedy}`);
+  });
+  return together(found);
+}
+
+/** Names and end of what is served. A certificate that ends soon, or is not served to all, fails. */
+function checkCertificates({ certificates, nowMs }: DoctorOptions): Finding {
+  if (certificates.length === 0) return passed('no TLS');
+  const found = certificates.map(({ name, served }) => {
+    const { names, endsAtMs } = served.newest;
+    const days = Math.floor((endsAtMs - nowMs) / 86_400_000);
+    const ends =
+      endsAtMs <= nowMs ? 'expired on' : days < endsSoonMs / 86_400_000 ? `ends in ${days} days, on` : 'until';
+    const left = leftBehind(served);
+    const all = names.length === 0 ? 'no names' : names.slice(0, linesMax).join(', ');
+    const more = names.length > linesMax ? ` and ${names.length - linesMax} more` : '';
+    const detail = `${name}: ${all}${more} ${ends} ${dateText(endsAtMs)}${left === null ? '' : `; ${left}`}`;
+    return ends === 'until' && left === null ? passed(detail) : failed(detail);
+  });
+  return together(found);
+}
+
+/** What has failed comes first. */
+function together(findings: readonly Finding[]): Finding {
+  const wrong = findings.filter(finding => !finding.passed);
+  const detail = [...wrong, ...findings.filter(finding => finding.passed)].map(finding => finding.detail).join('; ');
+  return wrong.length > 0 ? failed(detail) : passed(detail);
 }
 
 function checkClock({ nowMs, upMs, startedAtMs, committedUs }: DoctorOptions): Finding {
   const driftMs = nowMs - startedAtMs - upMs;
   if (Math.abs(driftMs) > clockDriftMsMax)
-    return failed(`the clock was moved by ${Math.round(driftMs / 1000)} s since the start`);
+    return failed(`the clock has jumped by ${Math.round(driftMs / 1000)} s since the start`);
   const behindMs = (committedUs ?? 0) / 1000 - nowMs;
-  if (behindMs > clockDriftMsMax) return failed(`the clock lies ${Math.round(behindMs / 1000)} s behind the ledger`);
+  if (behindMs > clockDriftMsMax) return failed(`the clock is ${Math.round(behindMs / 1000)} s behind the last commit`);
   return passed(new Date(nowMs).toISOString());
 }
 
-function checkNode(version: string): Finding {
+function checkNode({ nodeVersion: version, server }: DoctorOptions): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const fits = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
-  return fits ? passed(version) : failed(`${version}; at least ${nodeMin.join('.')} is needed`);
+  return fits
+    ? passed(`${version}, HTTP server ${server}`)
+    : failed(`${version}; headgate needs ${nodeMin.join('.')} or later`);
 }

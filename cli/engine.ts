@@ -1,35 +1,36 @@
-// The HTTP face's view of the rest: work goes to the ledger thread as packets, reads go to the store directly.
+// The HTTP face's view of the rest: work goes to the ledger thread as packets, long reads to the thread for them; a job and a small
+// tree are read here.
 import type { Hub } from '../actors/hub/actor.ts';
-import { lagMsMax, untilTaken } from '../actors/index/lag.ts';
-import { stopwatchName } from '../actors/index/stopwatch-record.ts';
-import { StopwatchReading } from '../actors/index/stopwatch-view.ts';
 import { BlockShelf } from '../actors/job/block-shelf.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { JobView } from '../actors/job/job-view.ts';
-import type { SubmitReply } from '../actors/job/protocol.ts';
+import type { WaitsReply } from '../actors/job/protocol.ts';
 import { findJob, findTree } from '../actors/job/view.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Administration } from '../http/administration.ts';
 import type { Engine } from '../http/engine.ts';
 import { EventStreams } from '../http/event-streams.ts';
+import type { Reads } from '../http/reads.ts';
 import type { VaultDoor } from '../http/vault-door.ts';
 import type { Link } from '../runtime/link.ts';
-import type { IndexTable, Reader } from '../runtime/store/store.ts';
-import { openLists } from './lists.ts';
+import type { Reader } from '../runtime/store/store.ts';
 import { Submissions } from './submissions.ts';
 import { Watchers } from './watchers.ts';
 
-/** Jobs of one page of a streamed tree; what they left behind, which may be large, is held until all of it is written. */
-const treePageJobs = 16;
+/** What the jobs of a tree left behind, where it is written on the main thread: so much, or the walk over so many blocks, takes some ms. */
+const smallTreeBytesMax = 2 ** 20;
+const smallTreeBlocksMax = 256;
+
+/** For so long an answer waits to hear what its job waits for. */
+const waitsMsMax = 100;
 
 export type EngineParts = {
   readonly link: Link;
   readonly reader: Reader;
   readonly gauges: Gauges;
   readonly hub: Hub;
-  /** Opens the index; called once, when it is first looked into. */
-  readonly openIndex: () => Reader<IndexTable>;
+  readonly reads: Reads;
   readonly administration: Administration;
   readonly vault: VaultDoor;
   readonly config: () => Config;
@@ -50,7 +51,7 @@ export function openEngine({
   reader,
   gauges,
   hub,
-  openIndex,
+  reads,
   administration,
   vault,
   config,
@@ -60,15 +61,10 @@ export function openEngine({
 }: EngineParts): GatewayEngine {
   const blocks = new BlockShelf(reader);
   const submissions = new Submissions(link);
-  let opened: Reader<IndexTable> | null = null;
-  const index = (): Reader<IndexTable> => {
-    opened ??= openIndex();
-    return opened;
-  };
   const watchers = new Watchers(link, reader);
 
   return {
-    ...openLists(reader, index),
+    reads,
     administration,
     vault,
     config,
@@ -76,17 +72,11 @@ export function openEngine({
     startedAtMs,
     version,
     queueDepth: () => gauges.get('queued'),
-    async stopwatch(plugin, window) {
-      const endMs = performance.now() + lagMsMax;
-      // In a service that stops, the indexer has stopped before what still runs.
-      await untilTaken(reader, index(), stopwatchName, () => !stopping() && performance.now() < endMs);
-      return new StopwatchReading(index(), plugin, window);
-    },
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => submissions.submit(submission),
     async startRun(submission, onOver) {
       const watch = onOver !== undefined;
-      const reply = await link.ask<SubmitReply>('pipeline', { kind: 'start_run', ...submission, watch });
+      const reply = await submissions.startRun(submission, watch);
       if (watch && reply.kind === 'accepted') watchers.add(reply.id, onOver);
       return reply;
     },
@@ -100,24 +90,45 @@ export function openEngine({
       reader.refresh();
       return findJob(reader, id, blocks);
     },
-    tree(id, limit) {
-      const views = findTree(reader, id, blocks);
-      return views && take(views[Symbol.iterator](), limit);
+    async waits(id) {
+      const asked = link.ask<WaitsReply | { readonly kind: 'refused' }>('job', { kind: 'ask_waits', id });
+      const reply = await within(asked, waitsMsMax);
+      return reply?.kind === 'waits' ? reply.waits : null;
     },
-    treePages(id) {
-      reader.refresh();
-      const views = findTree(reader, id, blocks)?.[Symbol.iterator]();
-      return views && { next: () => take(views, treePageJobs) };
+    smallTree(id, limit) {
+      const views = findTree(reader, id, blocks);
+      return views && takeSmall(views, limit);
     },
   };
 }
 
-function take(views: Iterator<JobView>, limit: number): JobView[] {
+/** Undefined when it is not small. */
+function takeSmall(views: Iterable<JobView | null>, limit: number): JobView[] | undefined {
   const taken: JobView[] = [];
-  while (taken.length < limit) {
-    const next = views.next();
-    if (next.done) break;
-    taken.push(next.value);
+  let bytes = 0;
+  let blocks = 0;
+  for (const view of views) {
+    if (view === null) blocks++;
+    else {
+      if (view.isLarge) return undefined;
+      bytes += view.body?.length ?? 0;
+      taken.push(view);
+    }
+    if (taken.length >= limit) break;
+    if (bytes > smallTreeBytesMax || blocks > smallTreeBlocksMax) return undefined;
   }
   return taken;
+}
+
+/** Undefined where the answer is late, or there is none. */
+async function within<T>(asked: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>(resolve => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([asked.catch(() => undefined), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

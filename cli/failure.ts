@@ -16,11 +16,14 @@ export type ProblemDocument = {
 export class Failure extends Error {
   readonly exitStatus: number;
   readonly problem: ProblemDocument;
+  /** A line for people: what may have led to it on this side. */
+  readonly hint: string | null;
 
-  constructor(status: number, problem: ProblemDocument, cause?: unknown) {
+  constructor(status: number, problem: ProblemDocument, cause?: unknown, hint: string | null = null) {
     super(problem.detail, { cause });
     this.exitStatus = status;
     this.problem = problem;
+    this.hint = hint;
   }
 }
 
@@ -29,13 +32,14 @@ export function failure(status: number, code: string, title: string, detail: str
 }
 
 export function usageFailure(detail: string): Failure {
-  return failure(exitStatus.usage, 'usage', 'Wrong use of the command', detail);
+  return failure(exitStatus.usage, 'usage', 'Invalid usage', detail);
 }
 
 /** Says why: lines on stderr, and with `--json` the document. Resolves with the exit status. */
-export async function report({ exitStatus: status, problem }: Failure, out: Output): Promise<number> {
+export async function report({ exitStatus: status, problem, hint }: Failure, out: Output): Promise<number> {
   out.note(`headgate: ${problem.detail}`);
   for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);
+  if (hint !== null) out.note(hint);
   if (out.json) await out.item(problem, () => '');
   return status;
 }

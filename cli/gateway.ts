@@ -1,29 +1,37 @@
 // The service put together: configuration, ledger thread, hub and HTTP face, each as a part that the supervisor runs.
+import { isDeepStrictEqual } from 'node:util';
 import { firstIdAt, type Hub, startHub as openHub } from '../actors/hub/actor.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
+import type { IndexCondition } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
+import type { IdleReply } from '../actors/job/protocol.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { VaultState } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
-import { type LoadResult, sealWarnings } from '../config/load.ts';
+import { type LoadOptions, type LoadResult, sealGap, sealWarnings } from '../config/load.ts';
 import { compareForReload } from '../config/reload.ts';
 import { accept } from '../config/seal/acceptance.ts';
-import type { ReloadReply } from '../http/administration.ts';
+import type { Certificates } from '../config/section/tls.ts';
+import type { ReloadReply, ReloadTrial } from '../http/administration.ts';
 import { makeAuthenticate } from '../http/auth.ts';
 import type { ServerLog } from '../http/log.ts';
 import { makeRouteTable } from '../http/route-table.ts';
 import { apiRoutes } from '../http/routes/api.ts';
-import { type Server, serve } from '../http/server.ts';
+import { bind, chooseTransport, type Server, serve } from '../http/server.ts';
+import type { TransportName } from '../http/transport/transport.ts';
 import { serveWebhooks } from '../http/webhooks/listener.ts';
 import { DeliveryNews } from '../http/webhooks/news.ts';
 import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
-import { openIndexReader, openReader } from '../runtime/store/lmdb.ts';
+import { openReader } from '../runtime/store/lmdb.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
+import { ServedCertificates } from './certificates.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
+import { type Commands, commandsOf, heldNow, heldText, heldUnder } from './held.ts';
 import { startIndexer } from './indexer.ts';
+import { Reader } from './reads/reader.ts';
 import { ledgerThread } from './threads.ts';
 import { withLocalToken } from './token.ts';
 import { LedgerVaultDoor } from './vault/door.ts';
@@ -40,31 +48,54 @@ export class ServiceFault extends Error {
 
 export type GatewayOptions = {
   readonly config: Config;
+  /** Of the listeners with TLS. */
+  readonly certificates: Certificates;
   readonly graceMs: number;
   readonly log: Logger;
   /** Reads the configuration that is on disk now. */
   readonly read: () => LoadResult;
+  /** What HEADGATE_VAULT_KEY was. */
+  readonly vaultKey?: string | undefined;
+  /** That plugins have; left out, they have that of the service. */
+  readonly umask?: number | undefined;
+  /** Where it lies: for the thread that reads it for the doctor. */
+  readonly source: Omit<LoadOptions, 'env'>;
 };
 
 export class Gateway {
   readonly graceMs: number;
   readonly #log: Logger;
   readonly #read: () => LoadResult;
+  readonly #umask: number | undefined;
+  readonly #vaultKey: string | undefined;
+  readonly #source: Omit<LoadOptions, 'env'>;
+  readonly #reader = new Reader(ids => this.#askIdle(ids));
   readonly #gauges = new Gauges();
+  readonly #certificates: Certificates;
+  readonly #served: ServedCertificates;
   #config: Config;
   #stopping = false;
+  #onFault: (error: Error) => void = () => {};
   #hub: Hub | null = null;
   #link: Link | null = null;
   #engine: GatewayEngine | null = null;
   readonly #vault = new LedgerVaultDoor(() => this.#link!);
   #server: Server | null = null;
   #webhooks: Server | null = null;
+  #serverName: TransportName | null = null;
+  #serverDetail = 'none';
+  #index: IndexCondition = { kind: 'closed', reason: 'the indexer has not started yet' };
 
-  constructor({ config, graceMs, log, read }: GatewayOptions) {
+  constructor({ config, certificates, graceMs, log, read, umask, vaultKey, source }: GatewayOptions) {
     this.#config = config;
+    this.#certificates = certificates;
+    this.#served = new ServedCertificates(log, () => this.#config);
     this.graceMs = graceMs;
     this.#log = log;
     this.#read = read;
+    this.#umask = umask;
+    this.#vaultKey = vaultKey;
+    this.#source = source;
   }
 
   /** Where the API listens; known once the edge is up. */
@@ -77,6 +108,11 @@ export class Gateway {
     return this.#webhooks?.port ?? 0;
   }
 
+  /** Which HTTP server is in use; known once the edge is up. */
+  get serverName(): TransportName | null {
+    return this.#serverName;
+  }
+
   get hub(): Hub {
     if (!this.#hub) throw new Error('the hub is not up');
     return this.#hub;
@@ -85,6 +121,12 @@ export class Gateway {
   get engine(): GatewayEngine {
     if (!this.#engine) throw new Error('the ledger is not up');
     return this.#engine;
+  }
+
+  /** Something on the main thread threw, and nobody caught it: what is in its memory may be wrong. */
+  fault(error: Error): void {
+    this.refuse();
+    this.#onFault(error);
   }
 
   /** From now on new work is refused. */
@@ -98,7 +140,12 @@ export class Gateway {
   };
 
   readonly startLedger = async (): Promise<Running> => {
-    const data: LedgerData = { config: this.#config, gauges: this.#gauges.shared };
+    const data: LedgerData = {
+      config: this.#config,
+      gauges: this.#gauges.shared,
+      umask: this.#umask,
+      vaultKey: this.#vaultKey,
+    };
     const worker = ledgerThread.start(data);
     let onReady = (): void => {};
     let onDeath = (_: Error): void => {};
@@ -128,13 +175,24 @@ export class Gateway {
       reader: openReader(this.#config.state.path),
       gauges: this.#gauges,
       hub: this.hub,
-      openIndex: () => openIndexReader(this.#config.state.path),
+      reads: this.#reader,
       config: () => this.#config,
       startedAtMs: Date.now(),
     };
     this.#engine = openEngine({
       ...shared,
-      administration: openAdministration({ ...shared, read: this.#read, reload: () => this.reload() }),
+      administration: openAdministration({
+        ...shared,
+        vaultKey: this.#vaultKey,
+        selfcheck: () => this.#reader.selfcheck(),
+        inspect: () => this.#reader.inspect(this.#source),
+        trySandboxes: asked => this.#reader.trySandboxes(asked),
+        certificates: () => this.#served.served(),
+        reload: options => this.reload(options),
+        tryReload: () => this.tryReload(),
+        server: () => this.#serverDetail,
+        index: () => this.#index,
+      }),
       vault: this.#vault,
       stopping: () => this.#stopping,
       version,
@@ -155,33 +213,36 @@ export class Gateway {
     };
   };
 
-  readonly startIndexer = (): Promise<Running> =>
-    startIndexer({ path: this.#config.state.path, gauges: this.#gauges.shared }, this.#log);
+  readonly startReads = (): Promise<Running> => this.#reader.start({ path: this.#config.state.path });
 
-  readonly startEdge = async (): Promise<Running> => {
-    const { enabled, listen } = this.#config.api;
-    if (!enabled) return lasting;
-    const table = makeRouteTable(apiRoutes);
-    this.#server = await serve({
-      listen,
-      setting: 'api.listen',
-      table: () => table,
-      authenticate: makeAuthenticate(Date.now, () => this.#vault.adminDigest),
-      engine: this.engine,
-      log: requestLog(this.#log),
-      nowMs: Date.now,
-      idPrefix: Date.now().toString(36),
+  readonly startIndexer = (): Promise<Running> => {
+    this.#index = { kind: 'open', replaced: null };
+    const data = { path: this.#config.state.path, gauges: this.#gauges.shared };
+    return startIndexer(data, this.#log, condition => {
+      this.#index = condition;
     });
-    return lasting;
   };
 
-  /** It listens without endpoints too: the next reload may bring some. */
-  readonly startWebhooks = async (): Promise<Running> => {
-    this.#webhooks = await serveWebhooks({
-      listen: this.#config.webhooks.listen,
-      engine: this.engine,
-      log: requestLog(this.#log),
-      nowMs: Date.now,
+  /**
+   * API and webhooks. Both addresses are bound before either answers. The webhook listener is there without endpoints too: the next
+   * reload may bring some.
+   */
+  readonly startEdge = async (): Promise<Running> => {
+    const { api, webhooks, state } = this.#config;
+    const certificates = this.#certificates;
+    const { transport, reason } = await chooseTransport(api.server, state.path);
+    this.#serverName = transport.name;
+    this.#serverDetail = reason === null ? transport.name : `${transport.name} (${reason})`;
+    if (reason !== null)
+      this.#log.warn({ reason }, 'uWebSockets.js cannot be loaded here: node:http serves in its place');
+    const apiListener = api.enabled ? await bind(transport, api.listen, 'api', certificates.api) : null;
+    const webhookListener = await bind(transport, webhooks.listen, 'webhooks', certificates.webhooks).catch(error => {
+      apiListener?.close();
+      throw error;
+    });
+    const common = { engine: this.engine, log: requestLog(this.#log), nowMs: Date.now };
+    this.#webhooks = serveWebhooks(webhookListener, {
+      ...common,
       idPrefix: `w${Date.now().toString(36)}`,
       news: new DeliveryNews({
         publish: groups => this.#publish(groups),
@@ -189,39 +250,97 @@ export class Gateway {
         later: (act, ms) => void setTimeout(act, ms).unref(),
       }),
     });
-    return lasting;
+    this.#served.add('webhooks', this.#webhooks);
+    const running: Running = {
+      died: new Promise(resolve => {
+        this.#onFault = resolve;
+      }),
+      stop: async () => {},
+    };
+    if (apiListener === null) return running;
+    const table = makeRouteTable(apiRoutes);
+    this.#server = serve(apiListener, {
+      ...common,
+      table: () => table,
+      authenticate: makeAuthenticate(Date.now, () => this.#vault.adminDigest),
+      idPrefix: Date.now().toString(36),
+    });
+    this.#served.add('api', this.#server);
+    return running;
   };
 
-  /** Reads, checks and swaps without a pause in between: two reloads never mix, and nobody sees half of one. */
-  reload(): ReloadReply {
+  /** What a reload would say and hold now. */
+  async tryReload(): Promise<ReloadTrial> {
     const loaded = this.#read();
+    if (!loaded.ok) return { errors: loaded.problems, warnings: loaded.warnings, held: [] };
+    const { config } = compareForReload(this.#config, loaded.config);
+    const warnings = [...config.warnings, ...sealWarnings(loaded.seal)];
+    return { errors: [], warnings, held: await heldUnder(this.#link!, config) };
+  }
+
+  async reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
+    const swapped = await (refuseHeld ? this.#swapWithoutHolding() : this.#swap());
+    if (swapped.kind !== 'reloaded') return swapped;
+    const { kept } = swapped;
+    const held = (await heldNow(this.#link!)) ?? [];
+    if (held.length > 0) this.#log.warn({ held }, `jobs are held: ${heldText(held)}`);
+    const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
+    this.#log.info({ kept }, message);
+    return { ...swapped, held };
+  }
+
+  /** Swaps what was looked at: where the files change meanwhile, it looks again. */
+  async #swapWithoutHolding(): Promise<ReloadReply> {
+    for (;;) {
+      const loaded = this.#read();
+      // What is wrong with it is told as it is of any other.
+      if (!loaded.ok) return this.#swap();
+      const held = await heldUnder(this.#link!, loaded.config);
+      if (held === null || held.length > 0) return { kind: 'would_hold', held };
+      const swapped = this.#swap(commandsOf(loaded.config));
+      if (swapped !== null) return swapped;
+    }
+  }
+
+  #swap(): ReloadReply;
+  /** Null: the plugins that are read now do not have these commands. */
+  #swap(expected: Commands): ReloadReply | null;
+  /** Reads, checks and swaps without a pause in between: two reloads never mix, and nobody sees half of one. */
+  #swap(expected?: Commands): ReloadReply | null {
+    const loaded = this.#read();
+    if (expected && loaded.ok && !isDeepStrictEqual(commandsOf(loaded.config), expected)) return null;
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);
       return { kind: 'refused', problems: loaded.problems };
     }
     const { config: next, kept } = compareForReload(this.#config, loaded.config);
-    const { lock } = loaded.seal;
     let config: Config;
+    let gap: string | null;
     try {
       ({ config } = withLocalToken(next));
-      if (lock !== null) accept(config.state.path, lock);
+      gap = accept(config.state.path, loaded.seal);
     } catch (error) {
       const problem = `${next.state.path}: what this configuration needs cannot be kept there: ${(error as Error).message}`;
       this.#log.error(problem);
       return { kind: 'refused', problems: [problem] };
     }
     this.#config = config;
+    this.#served.renew(loaded.certificates);
     this.#log.level = config.service.logLevel;
     this.#link?.tell('job', { kind: 'reconfigure', config });
     this.#link?.tell('pipeline', { kind: 'reconfigure', config });
     this.#link?.tell('vault', { kind: 'reconfigure', config });
     for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);
-    const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
-    this.#log.info({ kept }, message);
+    if (gap !== null) this.#log.warn(sealGap(gap));
     const atUs = Date.now() * 1000;
     const fields = { plugins: Object.keys(config.plugins).length, kept: kept.join(', ') };
     this.#publish([{ kind: 'plain', type: 'config.reloaded', atUs, fields }, ...pluginsLoaded(config)]);
-    return { kind: 'reloaded', atUs, kept };
+    return { kind: 'reloaded', atUs, kept, held: [] };
+  }
+
+  async #askIdle(ids: Uint8Array): Promise<Uint8Array | null> {
+    const reply = await this.#link!.ask<IdleReply | { readonly kind: 'refused' }>('job', { kind: 'ask_idle', ids });
+    return reply.kind === 'idle' ? reply.ids : null;
   }
 
   #told(message: EdgeMessage | VaultState): void {

@@ -3,10 +3,10 @@ import type { Started } from './start.ts';
 
 export function hints({ gateway, url, local }: Started): string[] {
   const { pipelines, plugins } = gateway.engine.config();
-  if (url === null) return ['headgate is up, without its API'];
+  if (url === null) return ['headgate is up; its API is disabled'];
   const lines = [`headgate is up at ${url}`];
   if (local) {
-    lines.push(local.made ? `a token was made and kept in ${local.file}` : `the token is in ${local.file}`);
+    lines.push(local.made ? `created an API token in ${local.file}` : `the API token is in ${local.file}`);
     lines.push(`  export HEADGATE_TOKEN="$(cat ${local.file})"`);
   }
   const call = 'curl -s -H "Authorization: Bearer $HEADGATE_TOKEN"';

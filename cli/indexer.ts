@@ -1,11 +1,15 @@
 // The indexer as a part of the service: its thread, from the start until it has let go of the index.
-import type { IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
+import type { IndexCondition, IndexerData, IndexerNotice } from '../actors/index/indexer.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { indexerThread } from './threads.ts';
 
-/** Resolves when it is up. */
-export async function startIndexer(data: IndexerData, log: Logger): Promise<Running> {
+/** Resolves when it is up. `onCondition` hears how the index is, whenever that changes. */
+export async function startIndexer(
+  data: IndexerData,
+  log: Logger,
+  onCondition: (condition: IndexCondition) => void,
+): Promise<Running> {
   const worker = indexerThread.start(data);
   const told = { ready: () => {}, stopped: () => {} };
   const ready = new Promise<void>(resolve => {
@@ -19,9 +23,11 @@ export async function startIndexer(data: IndexerData, log: Logger): Promise<Runn
     worker.on('exit', code => resolve(new Error(`the indexer thread ended with ${code}`)));
   });
   worker.on('message', (notice: IndexerNotice) => {
-    if (notice.kind === 'log') log.error(notice.fields, notice.message);
+    if (notice.kind === 'log') log[notice.level](notice.fields, notice.message);
+    else if (notice.kind === 'index') onCondition(notice.condition);
     else told[notice.kind]();
   });
+  void died.then(({ message }) => onCondition({ kind: 'closed', reason: message }));
   await Promise.race([ready, died.then(error => Promise.reject(error))]);
   return {
     died,

@@ -1,26 +1,28 @@
 // The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
 
 import { type Found, isBlank, search } from '../actors/index/search.ts';
-import { matchesBody, parseQuery } from '../actors/index/words.ts';
+import { textsOf } from '../actors/index/texts.ts';
+import { matchesTexts, parseQuery } from '../actors/index/words.ts';
+import type { JobFilter, JobPage } from '../actors/job/job-page.ts';
 import { isBefore } from '../actors/job/journal.ts';
 import { listJobs } from '../actors/job/listing.ts';
 import { entryFilter, findLogs, type LogView, logsAt, logsOfJob, matchesLog } from '../actors/job/log-view.ts';
 import { Names } from '../actors/job/names.ts';
-import type { Engine, LogPage, LogsWanted } from '../http/engine.ts';
-import { parseId } from '../runtime/ids.ts';
-import { inSlices, type Sliced } from '../runtime/slices.ts';
+import type { LogPage, LogsWanted } from '../http/reads.ts';
+import { type JobId, parseId } from '../runtime/ids.ts';
+import type { Sliced } from '../runtime/slices.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
 
-export function openLists(reader: Reader, index: () => Reader<IndexTable>): Pick<Engine, 'listJobs' | 'listLogs'> {
+export type Lists = {
+  jobs(filter: JobFilter, limit: number, before: JobId | null): Sliced<JobPage>;
+  logs(wanted: LogsWanted): Sliced<LogPage>;
+};
+
+export function openLists(reader: Reader, index: () => Reader<IndexTable>): Lists {
   const names = new Names(reader);
-  const begin = () => reader.refresh();
-  const beginSearch = () => {
-    reader.refresh();
-    index().refresh();
-  };
 
   function* logs(wanted: LogsWanted): Sliced<LogPage> {
-    if (wanted.jobId !== null) return ofJob(wanted, wanted.jobId);
+    if (wanted.jobId !== null) return yield* ofJob(wanted, wanted.jobId);
     const { limit } = wanted;
     const { places, total, unsearched } = yield* find(wanted);
     return {
@@ -40,19 +42,20 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): Pick
     return { ...(yield* findLogs(reader, wanted, entries, wanted.limit + 1, wanted.before)), unsearched: 0 };
   }
 
-  function ofJob(wanted: LogsWanted, jobId: string): LogPage {
+  function* ofJob(wanted: LogsWanted, jobId: string): Sliced<LogPage> {
     const id = parseId(jobId);
     const phrases = parseQuery(wanted.query ?? '');
-    const isFound = (log: LogView) => phrases.length === 0 || matchesBody(phrases, log.body);
-    const all = (id ? logsOfJob(reader, id) : []).filter(log => matchesLog(log, wanted) && isFound(log));
+    const all: LogView[] = [];
+    for (const log of id ? logsOfJob(reader, id) : []) {
+      if (!matchesLog(log, wanted)) continue;
+      if (phrases.length === 0 || matchesTexts(phrases, textsOf(log.body))) all.push(log);
+      yield;
+    }
     const { before, limit } = wanted;
     const behind = before ? all.filter(log => isBefore(log, before)) : all;
     const page = behind.slice(0, limit);
     return { logs: page, total: all.length, unsearched: 0, next: behind.length > limit ? page.at(-1)! : null };
   }
 
-  return {
-    listJobs: (filter, limit, before) => inSlices(listJobs(reader, names, filter, limit, before), begin),
-    listLogs: wanted => inSlices(logs(wanted), wanted.query === null ? begin : beginSearch),
-  };
+  return { jobs: (filter, limit, before) => listJobs(reader, names, filter, limit, before), logs };
 }

@@ -17,13 +17,21 @@ export class Output {
 
   /** The command's whole answer: the document with `--json`, else the lines. */
   answer(document: unknown, lines: () => readonly Line[]): Promise<void> {
-    if (this.json) return this.piece(`${printableJson(JSON.stringify(document, null, 2))}\n`);
+    return this.piece(this.#wholeAnswer(document, lines));
+  }
+
+  /** An answer that must not be lost: resolves when stdout has taken it, rejects when it has not. */
+  keepAnswer(document: unknown, lines: () => readonly Line[]): Promise<void> {
+    this.#wipe();
+    return written(this.#io.stdout, this.#wholeAnswer(document, lines));
+  }
+
+  #wholeAnswer(document: unknown, lines: () => readonly Line[]): string {
+    if (this.json) return `${printableJson(JSON.stringify(document, null, 2))}\n`;
     const hasColours = this.#hasColours(this.#io.stdout);
-    return this.piece(
-      lines()
-        .map(line => `${writeLine(line, hasColours)}\n`)
-        .join(''),
-    );
+    return lines()
+      .map(line => `${writeLine(line, hasColours)}\n`)
+      .join('');
   }
 
   /** One object of an answer that streams. */
@@ -59,11 +67,8 @@ export class Output {
 
   /** Text beside the answer that must not be lost: resolves when stderr has taken it, rejects when it has not. */
   keep(text: string): Promise<void> {
-    const { stderr } = this.#io;
     this.#wipe();
-    return new Promise((resolve, reject) => {
-      stderr.write(`${text}\n`, error => (error ? reject(error) : resolve()));
-    });
+    return written(this.#io.stderr, `${text}\n`);
   }
 
   /** A line that whatever is said next writes over. Nothing where nobody looks. */
@@ -84,4 +89,10 @@ export class Output {
     const { env } = this.#io;
     return sink.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   }
+}
+
+function written(sink: Sink, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    sink.write(text, error => (error ? reject(error) : resolve()));
+  });
 }

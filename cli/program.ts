@@ -5,17 +5,24 @@ import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { version } from './version.ts';
 
-/** What each group of commands is about. */
-const groups: { readonly [words: string]: string } = {
-  config: 'check, show and seal the configuration, without starting anything',
-  plugin: 'list, run, make and test plugins',
-  pipeline: 'list, run and draw pipelines',
-  job: 'list, show and follow jobs',
-  vault: 'secrets, and to whom they are delivered',
-  'vault principal': 'to whom secrets are delivered',
-  'vault secret': 'what is delivered; values come by stdin or prompt, never as arguments',
-  token: 'API tokens',
-  completion: 'completion scripts for shells',
+/** What each group of commands is about, and a call of one of them. */
+const groups: { readonly [words: string]: readonly [description: string, example: string] } = {
+  config: ['check, show and seal the configuration, without starting anything', 'headgate config check'],
+  plugin: ['list, run, create and test plugins', 'headgate plugin run greet handle --payload \'{"name":"Ada"}\''],
+  pipeline: ['list, run and draw pipelines', 'headgate pipeline run greet-all --payload \'{"people":["Ada"]}\''],
+  job: ['list, show and follow jobs', 'headgate job list --status failed --limit 20'],
+  vault: [
+    'manage secrets, and the principals that receive them',
+    'headgate vault secret set smtp-password < password.txt',
+  ],
+  'vault principal': ['manage principals: who receives secrets', 'headgate vault principal add greet --kind plugin'],
+  'vault secret': [
+    'set, roll and revoke secrets; values come from stdin or a prompt, never from arguments',
+    'headgate vault secret set smtp-password --grant mailer < password.txt',
+  ],
+  service: ['run headgate as a systemd service', 'headgate service print --config /etc/headgate'],
+  token: ['create API tokens', 'headgate token new ci --scope plugin:rw'],
+  completion: ['print shell completion scripts', 'source <(headgate completion bash)'],
 };
 
 /** `done` is called with the exit status of the command that ran. */
@@ -26,6 +33,7 @@ export function makeProgram(
 ): Command {
   const program = new Command('headgate')
     .description('A job-execution gateway: plugins and pipelines as durable jobs.')
+    .addHelpText('after', '\nExample:\n  headgate init my-gateway')
     .version(version)
     .exitOverride()
     .showHelpAfterError('(add --help for more)')
@@ -56,8 +64,7 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
   for (const option of options) own.addOption(option);
   own.option('--json', 'print one JSON document on stdout, and everything else on stderr');
   if (statuses) own.addHelpText('after', `\nExit status: ${statuses}`);
-  const heading = examples.length > 1 ? 'Examples' : 'Example';
-  own.addHelpText('after', `\n${heading}:\n${examples.map(line => `  ${line}`).join('\n')}`);
+  addExamples(own, examples);
   own.action(async () => {
     const given = own.opts<{ json?: true }>();
     const call: Call = {
@@ -75,7 +82,13 @@ function group(outer: Command, words: readonly string[]): Command {
   const name = words.at(-1)!;
   const known = outer.commands.find(inner => inner.name() === name);
   if (known) return known;
-  const description = groups[words.join(' ')];
-  if (!description) throw new Error(`the group of commands "${words.join(' ')}" has no description`);
-  return outer.command(name).description(description);
+  const about = groups[words.join(' ')];
+  if (!about) throw new Error(`the group of commands "${words.join(' ')}" has no description`);
+  const [description, example] = about;
+  return addExamples(outer.command(name).description(description), [example]);
+}
+
+function addExamples(command: Command, examples: readonly string[]): Command {
+  const heading = examples.length > 1 ? 'Examples' : 'Example';
+  return command.addHelpText('after', `\n${heading}:\n${examples.map(line => `  ${line}`).join('\n')}`);
 }

@@ -9,7 +9,7 @@ const timerMsMax = 24 * 86_400_000;
 export function parseMs(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');
-  if (ms > timerMsMax) throw new InvalidArgumentError('at most 24d.');
+  if (ms > timerMsMax) throw new InvalidArgumentError('the longest is 24d.');
   return ms;
 }
 
@@ -23,6 +23,6 @@ export function parseInstant(text: string): string {
 
 /** A whole number from 1 on. */
 export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('a whole number from 1 on.');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('expected a whole number, at least 1.');
   return Number(text);
 }

@@ -7,36 +7,41 @@ const common = ['--url', '--config'];
 
 const preface = `# The command line
 
-<!-- Written from the declarations of the commands; "npm run reference" writes it anew. -->
+<!-- Generated from the declarations of the commands by "npm run reference". -->
 
-- \`headgate COMMAND --help\` says all of this for one command.
-- With \`--json\`, which every command has, stdout carries one JSON document, or one object a line for what streams
-  (\`events\`, \`job watch\`), or a problem document (\`type, title, detail, code\`) where the call failed. All else goes to stderr.
-- The configuration is \`--config\` (a file, or a directory that holds config.yaml), else \`HEADGATE_CONFIG\`, else what exists of
-  \`./config.yaml\`, \`$XDG_CONFIG_HOME/headgate\`, \`/etc/headgate\`.
-- Commands that call the service find it by \`--url\`, else \`HEADGATE_URL\`, else \`api.listen\` of the configuration, which has to
-  be an address of this machine.
-- The token is \`HEADGATE_TOKEN\`. Without it, and where the address comes from a configuration that names no tokens, it is the one
-  in \`<state.path>/api-token\`, which \`init\` or the first start has made. It is never sent to an address that was named otherwise.
-  The vault's routes are called with \`SERVICE_VAULT_TOKEN\` alone.
-- Secret values are read from stdin (one newline at the end is dropped), or asked for at a prompt that shows nothing. No
-  option takes one: arguments can be read by everybody on the machine.
-- Durations look like \`500ms\`, \`30s\`, \`5m\`, \`2h\`. Times are shown in UTC. Colours and progress appear only on a terminal, and
-  colours not where \`NO_COLOR\` is set. What services and plugins say is shown without the control characters in it.
+- \`headgate COMMAND --help\` prints the section of that command.
+- Every command has \`--json\`: stdout then carries one JSON document. Commands that stream (\`events\`, \`job watch\`) print one
+  object per line, and a call that fails prints a problem document (\`type, title, detail, code\`). Everything else goes to stderr.
+- The configuration is \`--config\` (a file, or a directory that contains config.yaml), else \`HEADGATE_CONFIG\`, else the first of
+  \`./config.yaml\`, \`$XDG_CONFIG_HOME/headgate\` and \`/etc/headgate\` that exists.
+- Commands that call the service use \`--url\`, else \`HEADGATE_URL\`, else the configuration: the address that the running service
+  wrote to \`<state.path>/api-address\`, else \`api.listen\`. An address from the configuration must belong to this machine.
+- These commands read what they can. The configuration may be invalid, and the environment variables of the service may be unset. If
+  \`api.listen\` cannot be read, the command assumes its default and says why on stderr.
+- The token is \`HEADGATE_TOKEN\`, else the tokens of the configuration (scope \`*\` first, at most 7), then the token in
+  \`<state.path>/api-token\`, which \`init\` or the first start created. If the service refuses one, the command tries the next. If it
+  refuses all, a line on stderr names the tokens that could not be read.
+- Tokens of a configuration go only to the service of that configuration, never to \`--url\` or \`HEADGATE_URL\`. Tokens in a
+  \`./config.yaml\` that belongs to another user (other than root) are sent only if \`--config\` names that file.
+- The routes of the vault take \`SERVICE_VAULT_TOKEN\` and no other token.
+- Secret values come from stdin (one newline at the end is dropped) or from a prompt that does not echo. No option takes one:
+  every user of the machine can read arguments.
+- Durations look like \`500ms\`, \`30s\`, \`5m\`, \`2h\`. Times are in UTC. Colours and progress appear only on a terminal; \`NO_COLOR\`
+  turns colours off. Control characters in the output of services and plugins are escaped.
 
 | exit status | meaning |
 | --- | --- |
-| 0 | all is well |
-| 1 | the job did not succeed, or the check found something |
-| 2 | wrong use of the command, or a request that the service calls wrong (400, 422) |
-| 3 | no token, a wrong one, or one without the scope (401, 403) |
-| 4 | there is no such thing (404) |
-| 5 | the job, or waiting for it, timed out |
+| 0 | success |
+| 1 | the job failed, or a check found a problem |
+| 2 | invalid usage, or a request that the service rejects as invalid (400, 422) |
+| 3 | the token is missing, unknown, or lacks the scope (401, 403) |
+| 4 | not found (404) |
+| 5 | the job, or the wait for it, timed out |
 | 69 | the service cannot be reached, or answers 503 |
-| 70 | a defect |
-| 74 | a file or device failed |
-| 75 | another process has the state or a listening address (\`start\`) |
-| 78 | the configuration is wrong; also a reload that was refused |
+| 70 | an internal error |
+| 74 | an I/O error, for example stdout that cannot be written |
+| 75 | another process holds the state or a listening address |
+| 78 | the configuration is invalid, or a reload was refused |
 `;
 
 export function referencePage(commands: readonly CommandDeclaration[]): string {

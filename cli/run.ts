@@ -1,5 +1,6 @@
 // One call of the command, in the process that calls it.
 import { CommanderError } from 'commander';
+import { StoreFault } from '../runtime/store/store.ts';
 import { commands } from './commands.ts';
 import { exitStatus } from './exit-status.ts';
 import { Failure, failure, report, usageFailure } from './failure.ts';
@@ -32,6 +33,8 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
 /** Files and devices that say no are trouble of the user's; what else is no failure is a defect, and thrown on. */
 function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
+  if (error instanceof StoreFault)
+    return failure(exitStatus.io, error.code, 'The state cannot be used', error.message, error);
   if (!(error instanceof Error) || !('syscall' in error)) throw error;
   return failure(exitStatus.io, 'io_error', 'A file or device failed', error.message, error);
 }

@@ -1,20 +1,28 @@
 // `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
 import { availableParallelism } from 'node:os';
+import type { Certificate } from '../config/certificate.ts';
 import type { Config } from '../config/config.ts';
-import { type LoadResult, loadConfig, sealWarnings } from '../config/load.ts';
+import { type LoadResult, loadConfig, sealGap, sealWarnings } from '../config/load.ts';
 import { accept } from '../config/seal/acceptance.ts';
-import { ListenFault } from '../http/server.ts';
+import { ListenFault, TransportFault } from '../http/server.ts';
+import { CertificateFault } from '../http/transport/transport.ts';
+import { ignoreDebugSignal } from '../runtime/debug-signal.ts';
+import { takeVaultKey } from '../runtime/host/environment.ts';
+import { forbidInspection } from '../runtime/inspection.ts';
 import { openLog } from '../runtime/log.ts';
 import { supervise } from '../runtime/supervisor.ts';
 import { exitStatus } from './exit-status.ts';
 import { Failure, failure } from './failure.ts';
 import { Gateway, ServiceFault } from './gateway.ts';
+import { leaveAddress, type ServiceAddress } from './running.ts';
 import { type LocalToken, withLocalToken } from './token.ts';
 import { intensity, tree } from './tree.ts';
 
 export type StartOptions = {
   readonly path?: string | undefined;
   readonly graceMs: number;
+  /** What HEADGATE_VAULT_KEY was; left out, it is taken from the environment. */
+  readonly vaultKey?: string | undefined;
   /** Changes to what was read, for programs that start the service in their own process. */
   readonly adjust?: (config: Config) => Config;
 };
@@ -31,27 +39,47 @@ export type Started = {
 };
 
 /** Resolves when the service is up; throws a Failure when it cannot start. */
-export async function start({ path, graceMs, adjust = same => same }: StartOptions): Promise<Started> {
+export async function start({ path, graceMs, vaultKey, adjust = same => same }: StartOptions): Promise<Started> {
+  const key = vaultKey ?? takeVaultKey(process.env);
+  const inspection = await forbidInspection().then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  const source = { path, cwd: process.cwd(), processors: availableParallelism() };
   const read = (statePath?: string): LoadResult => {
-    const processors = availableParallelism();
-    const loaded = loadConfig({ path, env: process.env, cwd: process.cwd(), processors, statePath });
+    const loaded = loadConfig({ ...source, env: process.env, statePath });
     return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
   };
+  ignoreDebugSignal();
+  // What the service writes is for its user alone. What plugins write is not its business.
+  const umask = process.umask(0o077);
   const loaded = read();
   if (!loaded.ok) throw wrongConfiguration(loaded.problems);
-  const { seal } = loaded;
+  const { seal, certificates } = loaded;
+  let gap: string | null;
   try {
-    if (seal.lock !== null) accept(loaded.config.state.path, seal.lock);
+    gap = accept(loaded.config.state.path, seal);
   } catch (error) {
-    const detail = `which lock is in force cannot be noted: ${(error as Error).message}`;
+    const detail = `cannot record which lock is in force: ${(error as Error).message}`;
     throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
   }
   const { config, local } = withLocalToken(loaded.config);
   const log = openLog(config.service.logLevel, config.service.name);
   for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
+  if (gap !== null) log.warn(sealGap(gap));
+  if (inspection !== null) log.warn(`other processes of this user can read this one: ${inspection}`);
 
   // The state of the running service says which lock counts, also where a new configuration names another one.
-  const gateway = new Gateway({ config, graceMs, log, read: () => read(config.state.path) });
+  const gateway = new Gateway({
+    config,
+    certificates,
+    graceMs,
+    log,
+    umask,
+    vaultKey: key,
+    read: () => read(config.state.path),
+    source: { ...source, statePath: config.state.path },
+  });
   let end = (_: number): void => {};
   const ended = new Promise<number>(resolve => {
     end = resolve;
@@ -75,24 +103,48 @@ export async function start({ path, graceMs, adjust = same => same }: StartOptio
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   process.on('SIGHUP', () => {
-    if (isUp) void gateway.reload();
+    if (isUp)
+      void gateway.reload({ refuseHeld: false }).catch((error: Error) => log.error({ err: error }, 'a reload failed'));
   });
   try {
     await supervisor.start();
   } catch (error) {
     throw notStarted(error as Error);
   }
+  if (config.api.enabled) {
+    try {
+      leaveAddress(config.state.path, {
+        host: config.api.listen.host,
+        port: gateway.port,
+        ...schemeOf(certificates.api),
+      });
+    } catch (error) {
+      log.warn(`cannot leave the address of the API for clients: ${(error as Error).message}`);
+    }
+  }
   isUp = true;
+  process.on('uncaughtException', error => {
+    log.fatal({ err: error }, 'a defect of the main thread: the service ends');
+    gateway.fault(error);
+  });
   if (isUnwanted) stop();
   void ended.then(() => gateway.close());
-  const url = config.api.enabled ? urlOf(config.api.listen.host, gateway.port) : null;
-  const webhooks = urlOf(config.webhooks.listen.host, gateway.webhookPort);
-  log.info({ url, webhooks, workers: config.service.workersMax, plugins: Object.keys(config.plugins).length }, 'ready');
+  const url = config.api.enabled ? urlOf(config.api, gateway.port) : null;
+  const webhooks = urlOf(config.webhooks, gateway.webhookPort);
+  const plugins = Object.keys(config.plugins).length;
+  log.info({ url, webhooks, server: gateway.serverName, workers: config.service.workersMax, plugins }, 'ready');
   return { gateway, url, local, ended, stop };
 }
 
-function urlOf(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+/** By what clients on this machine know the certificate. */
+function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 'tls'> {
+  if (certificate === undefined) return {};
+  const name = certificate.names.find(name => !name.startsWith('*'));
+  return { tls: name === undefined ? {} : { name } };
+}
+
+function urlOf({ listen: { host }, tls }: Config['api' | 'webhooks'], port: number): string {
+  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 function wrongConfiguration(problems: readonly string[]): Failure {
@@ -104,6 +156,12 @@ function wrongConfiguration(problems: readonly string[]): Failure {
 function notStarted(error: Error): Failure {
   if (error instanceof ListenFault) {
     return failure(exitStatus.busy, error.code, 'Cannot listen', error.message, error);
+  }
+  if (error instanceof TransportFault) {
+    return failure(exitStatus.config, error.code, 'Not started', error.message, error);
+  }
+  if (error instanceof CertificateFault) {
+    return failure(exitStatus.config, 'certificate_refused', 'Not started', error.message, error);
   }
   const status = error instanceof ServiceFault ? error.exitStatus : exitStatus.defect;
   return failure(status, 'not_started', 'Not started', error.message, error);

@@ -1,9 +1,9 @@
 // The token that is made at the first start when the configuration names none: kept beside the state, for start and clients.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiToken, Config } from '../config/config.ts';
-import { createFile, replaceFile } from '../runtime/durable-file.ts';
+import { createFile, makeDirectory, replaceFile } from '../runtime/durable-file.ts';
 
 /** `made`: it did not exist before, and is worth printing this once. */
 export type LocalToken = { readonly token: string; readonly file: string; readonly made: boolean };
@@ -29,7 +29,7 @@ export function localToken(statePath: string): LocalToken {
   if (known !== null) return { token: known, file, made: false };
   const token = makeToken();
   const bytes = Buffer.from(`${token}\n`);
-  mkdirSync(statePath, { recursive: true, mode: 0o700 });
+  makeDirectory(statePath, 0o700);
   if (createFile(file, bytes, 0o600)) return { token, file, made: true };
   // Another start was faster, or the file is empty.
   const other = knownToken(statePath);

@@ -5,7 +5,8 @@ import type { Gateway } from './gateway.ts';
 /** Started from top to bottom, stopped from bottom to top. */
 export function tree(gateway: Gateway): readonly Child[] {
   return [
-    { name: 'hub', thread: 'main', start: gateway.startHub, restart: 'always', stopMsMax: 1_000 },
+    // What lives on the main thread dies with it, and the edge tells of that.
+    { name: 'hub', thread: 'main', start: gateway.startHub, restart: 'never', stopMsMax: 1_000 },
     // Never terminated: a thread that ends inside a write transaction would hang the process. It holds job, pipeline, store.
     {
       name: 'ledger',
@@ -14,10 +15,11 @@ export function tree(gateway: Gateway): readonly Child[] {
       restart: 'never',
       stopMsMax: gateway.graceMs + 10_000,
     },
-    // Nor is this one: it stops when its transaction is over.
+    // It only reads: what it was asked when it died is refused, and all else goes on.
+    { name: 'reads', thread: 'reads', start: gateway.startReads, restart: 'patiently', stopMsMax: 1_000 },
+    // Never terminated either: it stops when its transaction is over.
     { name: 'indexer', thread: 'indexer', start: gateway.startIndexer, restart: 'always', stopMsMax: 5_000 },
-    { name: 'edge', thread: 'main', start: gateway.startEdge, restart: 'always', stopMsMax: 5_000 },
-    { name: 'webhooks', thread: 'main', start: gateway.startWebhooks, restart: 'always', stopMsMax: 5_000 },
+    { name: 'edge', thread: 'main', start: gateway.startEdge, restart: 'never', stopMsMax: 5_000 },
   ];
 }
 

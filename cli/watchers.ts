@@ -33,9 +33,8 @@ export class Watchers {
   remove(id: JobId, onOver: OnOver): void {
     const name = formatId(id);
     const waiting = this.#waiting.get(name);
-    if (!waiting?.delete(onOver) || waiting.size > 0) return;
-    this.#waiting.delete(name);
-    this.#link.tell('pipeline', { kind: 'unwatch', id });
+    // The ledger goes on watching: another caller may be on its way to it with the same key.
+    if (waiting?.delete(onOver) && waiting.size === 0) this.#waiting.delete(name);
   }
 
   settled(id: JobId): void {

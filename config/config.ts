@@ -7,6 +7,17 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 's
 export type LogLevel = (typeof logLevels)[number];
 export type ListenAddress = { readonly host: string; readonly port: number };
 
+/** Absolute paths of PEM files. */
+export type TlsFiles = { readonly cert: string; readonly key: string };
+
+/** Of a listener: what stands between it and other machines. */
+export type Protection = {
+  /** It speaks HTTPS; left out: HTTP. */
+  readonly tls?: TlsFiles;
+  /** A proxy with TLS is said to stand in front. */
+  readonly behindProxy?: true;
+};
+
 export type ApiToken = {
   readonly name: string | null;
   readonly token: string;
@@ -28,6 +39,8 @@ export type WebhookEndpoint = {
   readonly timestamp?: { readonly header: string; readonly toleranceMs: number };
   /** The header with the id by which repeats are known; required of senders once it is set. */
   readonly idHeader?: string;
+  /** An integer that a double cannot hold exactly is read as text; absent: the delivery is refused. */
+  readonly bigIntegers?: 'text';
 };
 
 export type CommandType = 'read' | 'write';
@@ -77,6 +90,9 @@ export type RetryPolicy = {
   readonly backoffMaxMs: number;
 };
 
+/** Of a plugin whose configuration sets none. */
+export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
+
 /** A plugin as jobs see it: a manifest under an instance name, with its own config and state. */
 export type PluginInstance = {
   readonly name: string;
@@ -101,26 +117,53 @@ export type Config = {
     readonly strictMode: boolean;
     readonly workersMax: number;
     readonly queueDepthMax: number;
+    /** Jobs that are held or wait for their next attempt. */
+    readonly waitingMax: number;
+    readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];
   };
-  readonly state: { readonly path: string; readonly retention: { readonly jobsMs: number; readonly jobsMax: number } };
-  readonly api: {
+  readonly state: {
+    readonly path: string;
+    /** `heldMs`: for so long a job is held, then it fails. */
+    readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
+  };
+  readonly api: Protection & {
     readonly enabled: boolean;
+    /** What serves HTTP, on both listeners. */
+    readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;
     readonly tokens: readonly ApiToken[];
   };
-  readonly webhooks: { readonly listen: ListenAddress; readonly endpoints: readonly WebhookEndpoint[] };
+  readonly webhooks: Protection & {
+    readonly listen: ListenAddress;
+    readonly endpoints: readonly WebhookEndpoint[];
+  };
   /** secret_ref -> key. */
   readonly tokens: { readonly [name: string]: string };
   readonly pluginRoots: readonly string[];
-  /** Enabled instances by name, sorted; a disabled plugin is absent. */
+  /** Enabled instances by name, sorted. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
+  /** Those with `enabled: false`, for the view of the configuration alone: nothing can be run of them. */
+  readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
   readonly pipelines: readonly PipelineDefinition[];
-  readonly vault: { readonly keyFile: string };
+  readonly vault: {
+    readonly keyFile: string;
+    /** For so long the audit trail is kept; 0: for ever. */
+    readonly auditRetentionMs: number;
+    /** The directory that pruned records of the trail are written to first; null: none. */
+    readonly auditExport: string | null;
+  };
   /** Broken plugins and other things that stop nothing. */
   readonly warnings: readonly string[];
 };
+
+/** Values of `api.server`: `auto` is `uws` where it can be loaded, else `node`. */
+export const servers = ['auto', 'uws', 'node'] as const;
+
+type Section = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
+/** A value of a section of `Config`, such as `service.workersMax`. */
+export type SettingName = { [S in Section]: `${S}.${keyof Config[S] & string}` }[Section];
 
 /** The instance of a name that came from outside: `constructor` and the like are no instances. */
 export function instanceNamed(config: Config, name: string): PluginInstance | undefined {

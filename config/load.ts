@@ -4,6 +4,7 @@ import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';
 import { checkSeal, type Seal, unsealed } from './seal/seal.ts';
 import type { Survey } from './seal/survey.ts';
+import type { Certificates } from './section/tls.ts';
 import { diskFiles, isWithin } from './source/files.ts';
 
 export type LoadOptions = ReadOptions & {
@@ -12,7 +13,7 @@ export type LoadOptions = ReadOptions & {
 };
 
 export type LoadResult =
-  | { readonly ok: true; readonly config: Config; readonly seal: Seal }
+  | { readonly ok: true; readonly config: Config; readonly certificates: Certificates; readonly seal: Seal }
   /** Problems are lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
   | {
       readonly ok: false;
@@ -31,12 +32,17 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const problems = [...reading.problems, ...(seal.strict ? seal.findings : [])];
   if (problems.length > 0) return { ok: false, problems, warnings, seal };
   const checked = seal.strict && survey !== null ? withDigests(config, survey) : config;
-  return { ok: true, config: freezeDeeply(checked), seal };
+  return { ok: true, config: freezeDeeply(checked), certificates: reading.certificates, seal };
 }
 
 /** What a start or a reload says beside the warnings of the configuration. */
 export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
+}
+
+/** That the lock in force is not noted beside the seal key, for this reason. */
+export function sealGap(reason: string): string {
+  return `the lock in force is noted in state.path alone: whoever changes the configuration can name another (${reason})`;
 }
 
 /** In strict mode what runs must be what was verified. */

@@ -31,3 +31,8 @@ export function parseListen(text: string | undefined): ListenAddress | undefined
   const port = Number(text.slice(colon + 1));
   return port > 65_535 ? undefined : { host: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port };
 }
+
+/** As `parseListen` reads it. */
+export function formatListen({ host, port }: ListenAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -5,13 +5,16 @@ import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config, Manifest } from './config.ts';
 import { discoverPlugins, type PluginPlace } from './plugin/discovery.ts';
+import { withHidden } from './plugin/hidden.ts';
 import { makeInstances } from './plugin/instances.ts';
 import { makeManifestReader } from './plugin/manifest.ts';
+import { isStrictEnvironment, keyFileOf } from './seal/key.ts';
 import { readApi } from './section/api.ts';
 import { checkListeners } from './section/listen.ts';
 import { readPipelines } from './section/pipelines.ts';
 import { readPluginRoots, readService, readState, readVault } from './section/service.ts';
 import { settingsSchema } from './section/settings.ts';
+import { type Certificates, readCertificates } from './section/tls.ts';
 import { readTokens, readWebhooks } from './section/webhooks.ts';
 import { diskFiles, type Files, keepingBytes } from './source/files.ts';
 import { readClosure } from './source/includes.ts';
@@ -35,6 +38,8 @@ export type ReadOptions = {
 export type Reading = {
   /** Right where there are no problems; not frozen yet. */
   readonly config: Config;
+  /** Read and checked; not part of `config`, which any thread may hold. */
+  readonly certificates: Certificates;
   /** Lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
@@ -71,25 +76,34 @@ export function readConfiguration(options: ReadOptions): Reading | string {
   const api = readApi(root, report);
   const webhooks = readWebhooks(root, tokens, instances, report);
   checkListeners(root, api, webhooks, report);
+  const service = readService(root, options.processors ?? availableParallelism());
+  const warned: Problem[] = [...instances.warnings];
+  const strict = service.strictMode || isStrictEnvironment(options.env);
+  // Read past `bytes`: a key is in no other place.
+  const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
+    ...{ strict, report, warn: problem => void warned.push(problem) },
+  });
   const config: Config = {
     mainFile: main.file,
     files,
-    service: readService(root, options.processors ?? availableParallelism()),
+    service,
     state,
     api,
     webhooks,
     tokens,
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,
+    disabledPlugins: instances.disabled,
     pipelines: readPipelines(root, instances, report),
     vault: readVault(root, state.path),
-    warnings: formatProblems(instances.warnings, files),
+    warnings: formatProblems(warned, files),
   };
   // What something names has become an error.
   const told = new Set(problems.map(placeText));
-  const others = instances.warnings.filter(warning => !told.has(placeText(warning)));
+  const others = warned.filter(warning => !told.has(placeText(warning)));
   return {
-    config,
+    config: { ...config, plugins: withHidden(config, keyFileOf(options.env, options.cwd)) },
+    certificates,
     problems: formatProblems(problems, files),
     warnings: formatProblems(others, files),
     pluginPlaces: discovery.places,

@@ -5,12 +5,16 @@ import { pipelineDefinitions, pipelinesSchema } from './section/pipeline-schema.
 import { settingsSchema } from './section/settings.ts';
 
 const draft = 'http://json-schema.org/draft-07/schema#';
+const ownKeywords = ['expected', 'restart', 'restartToSwitch'];
 const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 
 /** Of configuration files, with pipelines, and with `${NAME}` wherever a value can stand. */
 export function configSchema(): JsonObject {
-  const settings = forFiles(settingsSchema, true) as JsonObject;
-  const properties = { ...(settings['properties'] as JsonObject), pipelines: pipelinesSchema };
+  const settings = forFiles(withReload(settingsSchema), true) as JsonObject;
+  const properties = {
+    ...(settings['properties'] as JsonObject),
+    pipelines: { ...pipelinesSchema, 'x-reload': 'live' },
+  };
   return { $schema: draft, title: 'headgate configuration', ...settings, properties, definitions: pipelineDefinitions };
 }
 
@@ -34,11 +38,24 @@ export function schemaFiles(): { readonly [name: string]: string } {
   return { 'config.json': format(configSchema()), 'manifest.json': format(manifestFileSchema()) };
 }
 
-/** Without our own keyword; values that are checked after interpolation may be variables before it. */
+/** Every setting says whether a reload puts it into force at once (`live`) or the next start does (`restart`). */
+function withReload(schema: JsonObject): JsonObject {
+  const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
+  if (schema['restart'] !== undefined) {
+    const what = schema['restartToSwitch'] === true ? 'To switch it on or off needs a restart.' : 'Needs a restart.';
+    const description = `${schema['description']} ${what}`;
+    return { ...schema, description, 'x-reload': 'restart' };
+  }
+  if (properties === undefined || schema['additionalProperties'] !== false) return { ...schema, 'x-reload': 'live' };
+  const inner = Object.entries(properties).map(([key, value]) => [key, withReload(value)] as const);
+  return { ...schema, properties: Object.fromEntries(inner) };
+}
+
+/** Without our own keywords; values that are checked after interpolation may be variables before it. */
 function forFiles(schema: Json, hasVariables: boolean): Json {
   if (Array.isArray(schema)) return schema.map((item: Json) => forFiles(item, hasVariables));
   if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema as JsonObject).filter(([key]) => key !== 'expected');
+  const entries = Object.entries(schema as JsonObject).filter(([key]) => !ownKeywords.includes(key));
   const inner = entries.map(([key, value]) => {
     const isKeyRule = key === 'propertyNames' || key === 'anyOf' || key === 'not';
     return [key, forFiles(value, hasVariables && !isKeyRule)] as const;
@@ -47,7 +64,8 @@ function forFiles(schema: Json, hasVariables: boolean): Json {
   const isScalar = scalarTypes.includes(result['type'] ?? null) || 'anyOf' in result;
   const isFree = result['type'] === 'string' && !('enum' in result) && !('pattern' in result);
   if (!hasVariables || !isScalar || isFree) return result;
-  const { description, ...rest } = result;
+  const { description, 'x-reload': reload, ...rest } = result;
   const variable = { type: 'string', pattern: '\\$\\{' };
-  return { ...(description === undefined ? {} : { description }), anyOf: [rest, variable] };
+  const said = { ...(description === undefined ? {} : { description }), ...(reload && { 'x-reload': reload }) };
+  return { ...said, anyOf: [rest, variable] };
 }

@@ -2,7 +2,8 @@
 //
 // The rule looks at keys only. A password inside an address, under a key such as `url`, is shown: it belongs under a key of its own.
 import type { Json, JsonObject } from '../runtime/packing.ts';
-import type { Config, ListenAddress } from './config.ts';
+import type { Config } from './config.ts';
+import { formatListen } from './quantity.ts';
 
 export const redacted = '[REDACTED]';
 
@@ -45,8 +46,13 @@ export function redact(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, isTelling(key) ? redacted : redact(inner)]));
 }
 
-/** Just what the interface lists. A disabled plugin is no part of a configuration, so each that is shown is enabled. */
-export function viewOf({ service, api, plugins, pipelines }: Config): JsonObject {
+/** Just what the interface lists. */
+export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Config): JsonObject {
+  const shown = (enabled: boolean) => (plugin: readonly [string, { readonly config: JsonObject }]) => {
+    const [name, { config }] = plugin;
+    return [name, { enabled, config: redact(config) }] as const;
+  };
+  const all = [...Object.entries(plugins).map(shown(true)), ...Object.entries(disabledPlugins).map(shown(false))];
   return {
     service: { name: service.name, log_level: service.logLevel },
     api: {
@@ -54,13 +60,7 @@ export function viewOf({ service, api, plugins, pipelines }: Config): JsonObject
       listen: formatListen(api.listen),
       tokens: api.tokens.map(({ scopes }) => ({ scopes })),
     },
-    plugins: Object.fromEntries(
-      Object.values(plugins).map(({ name, config }) => [name, { enabled: true, config: redact(config) }]),
-    ),
+    plugins: Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1))),
     pipelines: pipelines.map(({ name, on }) => ({ name, on })),
   };
-}
-
-function formatListen({ host, port }: ListenAddress): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

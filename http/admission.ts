@@ -4,7 +4,7 @@
 import type { Config } from '../config/config.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type Head, headerOf, mayBeJson } from './head.ts';
-import { readJson } from './json.ts';
+import { jsonProblem, readJson } from './json.ts';
 import { mismatchProblem, type Problem, type ProblemItem, problem } from './problem.ts';
 import type { Access, Route } from './route.ts';
 import type { Match, Place } from './router.ts';
@@ -106,7 +106,7 @@ export function readBody(head: Head, bytes: Uint8Array, check: BodyCheck): BodyR
   if (!mayBeJson(headerOf(head, 'content-type')))
     return problem('unsupported_media_type', 'the body must be application/json');
   const reading = readJson(bytes);
-  if (reading.kind === 'refused') return problem('invalid_json', reading.message);
+  if (reading.kind === 'refused') return jsonProblem(reading);
   const errors = check(reading.value);
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : { kind: 'body', value: reading.value };
 }

@@ -3,44 +3,50 @@
 const firstBytes = 4096;
 
 /**
- * What the bodies that arrive in pieces may hold together, on one listener: who sends many of them slowly, without being known yet,
- * fills no more memory than this. One that is alone may be larger.
+ * What the bodies that arrive in pieces may hold together, on one listener. With more, the oldest of them gives way: senders that
+ * bring many bodies slowly, without being known yet, neither fill more memory than this nor keep others out. One body alone may be larger.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
 /** The bytes that bodies of one listener hold now. */
 export class BodyRoom {
   #heldBytes = 0;
+  /** The oldest first. */
+  readonly #bodies = new Set<Body>();
 
-  /** Trades so many bytes for more. False: there is no room for that. */
-  grow(fromBytes: number, toBytes: number): boolean {
-    const others = this.#heldBytes - fromBytes;
-    if (others > 0 && others + toBytes > bodiesBytesMax) return false;
-    this.#heldBytes = others + toBytes;
-    return true;
+  /** Makes room for a body to hold so many bytes more, at the cost of older ones. */
+  take(body: Body, bytes: number): void {
+    this.#bodies.add(body);
+    this.#heldBytes += bytes;
+    for (const other of this.#bodies) {
+      if (this.#heldBytes <= bodiesBytesMax) return;
+      if (other !== body) other.giveWay();
+    }
   }
 
-  give(bytes: number): void {
-    this.#heldBytes -= bytes;
+  give(body: Body, bytes: number): void {
+    if (this.#bodies.delete(body)) this.#heldBytes -= bytes;
   }
 }
 
 export class Body {
   readonly #bytesMax: number;
   readonly #room: BodyRoom;
+  readonly #onGivenWay: () => void;
   #buffer: Buffer | null = null;
   #length = 0;
 
-  constructor(bytesMax: number, room: BodyRoom) {
+  constructor(bytesMax: number, room: BodyRoom, onGivenWay: () => void) {
     this.#bytesMax = bytesMax;
     this.#room = room;
+    this.#onGivenWay = onGivenWay;
   }
 
   /** Copies the chunk, whose memory is used again. What does not fit is not taken. */
-  append(chunk: Uint8Array): 'taken' | 'too_large' | 'no_room' {
+  append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';
-    if ((this.#buffer === null || length > this.#buffer.length) && !this.#grow(length)) return 'no_room';
+    if (this.#buffer === null || length > this.#buffer.length) this.#grow(length);
     this.#buffer!.set(chunk, this.#length);
     this.#length = length;
     return 'taken';
@@ -53,19 +59,24 @@ export class Body {
 
   /** Gives its room back; it holds nothing any more. */
   release(): void {
-    this.#room.give(this.#buffer?.length ?? 0);
+    this.#room.give(this, this.#buffer?.length ?? 0);
     this.#buffer = null;
     this.#length = 0;
   }
 
+  /** Makes room for a newer one. */
+  giveWay(): void {
+    this.release();
+    this.#onGivenWay();
+  }
+
   // Doubled, not chained: a body that comes byte by byte costs no object a byte.
-  #grow(length: number): boolean {
+  #grow(length: number): void {
     const held = this.#buffer?.length ?? 0;
     const size = Math.min(Math.max(length, firstBytes, 2 * held), Math.max(this.#bytesMax, length));
-    if (!this.#room.grow(held, size)) return false;
+    this.#room.take(this, size - held);
     const buffer = Buffer.allocUnsafeSlow(size);
     if (this.#buffer !== null) buffer.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = buffer;
-    return true;
   }
 }

@@ -1,13 +1,10 @@
 // Observations as frames of an event stream: `id:`, `event:`, and `data:` with one line of JSON.
 import { type Gap, type Hub, idAt, type Stretch } from '../actors/hub/actor.ts';
 import { type Filter, filterKey } from '../actors/hub/filter.ts';
-import { ringSize } from '../actors/hub/ring.ts';
 import { timestamp } from './timestamp.ts';
 
 /** A chunk ends with the observation that takes it past so many characters. */
 export const chunkCharsMax = 32_768;
-/** Of a message that says what went wrong; what is over is cut off. */
-export const errorCharsMax = 2_048;
 /** Observations of one chunk. */
 const chunkObservationsMax = 512;
 /** Of all chunks together that are kept for others that want the same: each reader may want something else. */
@@ -67,7 +64,7 @@ export class Feed {
     const key = `${this.#number} ${id}`;
     const known = this.#kept.get(key);
     // What the ring does not hold any more is lost for all alike.
-    if (known && id >= this.#hub.newest - ringSize) return known;
+    if (known && id >= this.#hub.oldest - 1) return known;
     const { gap, stretches, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
     const chunk = this.#write(gap, stretches, upTo);
     // How much a gap has lost grows: it is written for each reader anew.
@@ -86,7 +83,7 @@ export class Feed {
         const head = `\nevent: ${group.type}\ndata: {"at":"${timestamp(group.atUs)}",${names},"job_id":"`;
         for (let place = from; place < to; place++) {
           const error = this.#withErrors ? group.errors?.[place] : null;
-          const tail = error ? `","error":${JSON.stringify(error.slice(0, errorCharsMax))}}\n\n` : '"}\n\n';
+          const tail = error ? `","error":${JSON.stringify(error)}}\n\n` : '"}\n\n';
           text += `id: ${id + place - from}${head}${idAt(group.ids, place)}${tail}`;
           if (text.length >= chunkCharsMax) return { text, upTo: id + place - from };
         }

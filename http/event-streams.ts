@@ -27,21 +27,23 @@ export interface Outlet {
   end(): void;
 }
 
+/** What a stream may carry, and when its caller's token ends; null: never. */
+export type StreamRights = { readonly withErrors: boolean; readonly expiresAtMs: number | null };
+
 export type StreamOptions = {
   readonly sink: Outlet;
   readonly filter: Filter;
-  readonly withErrors: boolean;
   /** The last id that the reader has seen; null: from now on. */
   readonly after: number | null;
-  /** When its caller's token ends. */
-  readonly expiresAtMs: number | null;
-  /** Whether its caller may still read, by the configuration in force. */
-  isAdmitted(): boolean;
+  /** What its caller may read, by the configuration in force; null: nothing. */
+  rights(): StreamRights | null;
 };
 
-type Stream = StreamOptions & {
-  readonly feed: Feed;
-  readonly leave: () => void;
+type Stream = Pick<StreamOptions, 'sink' | 'filter'> & {
+  readonly currentRights: () => StreamRights | null;
+  rights: StreamRights;
+  feed: Feed;
+  leave: () => void;
   seen: number;
   beatAtMs: number;
   isBlocked: boolean;
@@ -83,13 +85,19 @@ export class EventStreams {
   }
 
   /** Returns how to forget it when its reader is gone. */
-  open(options: StreamOptions): () => void {
-    const { feed, leave } = this.#feeds.join(options.filter, options.withErrors);
+  open({ sink, filter, after, rights: currentRights }: StreamOptions): () => void {
+    const rights = currentRights();
+    if (rights === null) {
+      sink.end();
+      return () => {};
+    }
     const stream: Stream = {
-      ...options,
-      feed,
-      leave,
-      seen: options.after ?? this.#hub.newest,
+      sink,
+      filter,
+      currentRights,
+      rights,
+      ...this.#feeds.join(filter, rights.withErrors),
+      seen: after ?? this.#hub.newest,
       beatAtMs: this.#options.nowMs() + beatMs,
       isBlocked: false,
     };
@@ -127,6 +135,7 @@ export class EventStreams {
   /** One chunk for each that has something to read, as far as the time goes. */
   #pass(): void {
     this.#passTimer = null;
+    this.#followReload();
     const endMs = performance.now() + passMsMax;
     const { newest } = this.#hub;
     let isBehind = false;
@@ -157,16 +166,36 @@ export class EventStreams {
     });
   }
 
-  /** Beats where they are due, and ends where the caller may no longer read. */
-  #sweep(): void {
+  /** After a reload every stream has the rights that its caller has by the new configuration. */
+  #followReload(): void {
     const generation = this.#options.generation();
-    const hasReloaded = generation !== this.#generation;
+    if (generation === this.#generation) return;
     this.#generation = generation;
+    for (const stream of [...this.#streams]) this.#takeRights(stream);
+  }
+
+  /** Takes the rights of its caller as they are now; without any the stream ends. */
+  #takeRights(stream: Stream): void {
+    const rights = stream.currentRights();
+    if (rights === null) {
+      this.#end(stream);
+      return;
+    }
+    if (rights.withErrors !== stream.rights.withErrors) {
+      stream.leave();
+      Object.assign(stream, this.#feeds.join(stream.filter, rights.withErrors));
+    }
+    stream.rights = rights;
+  }
+
+  /** Beats where they are due, and ends streams whose token has expired. */
+  #sweep(): void {
+    this.#followReload();
     const nowMs = this.#options.nowMs();
     const endMs = performance.now() + passMsMax;
     for (const stream of [...this.#streams]) {
-      const isOver = stream.expiresAtMs !== null && stream.expiresAtMs <= nowMs;
-      if (isOver || (hasReloaded && !stream.isAdmitted())) this.#end(stream);
+      const { expiresAtMs } = stream.rights;
+      if (expiresAtMs !== null && expiresAtMs <= nowMs) this.#end(stream);
       else if (isDue(stream.beatAtMs, nowMs) && performance.now() < endMs) {
         stream.beatAtMs = nowMs + beatMs;
         if (!stream.isBlocked) this.#write(stream, ': beat\n\n');

@@ -1,5 +1,7 @@
-// A request and its answer: the one wrapper around every handler, of every listener. Nobody else touches a response.
+// A request and its answer: the one wrapper around every handler, of every listener and server. Nobody else touches a response.
 import type { Config } from '../config/config.ts';
+import { ThreadGone } from '../runtime/link.ts';
+import { isStoreFault } from '../runtime/store/fault.ts';
 import { admit, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { Body, type BodyRoom } from './body.ts';
@@ -8,26 +10,11 @@ import { givenRequestId, type Head, headerOf, type RequestSource, readHead } fro
 import type { ServerLog } from './log.ts';
 import { type Problem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
-import { jsonType, noHeaders, problemType, responseHead } from './response-head.ts';
-import type { Answer, Call, Headers, Route, Sink } from './route.ts';
+import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
+import type { Answer, BodyLimit, Call, Headers, Route, Sink } from './route.ts';
 import type { RouteTable } from './route-table.ts';
+import type { ResponseTarget } from './transport/transport.ts';
 import { vaultOpOf } from './vault-admission.ts';
-
-/** What the server's response object offers. After an abort or the end every call of it throws. */
-export interface ResponseTarget {
-  onAborted(aborted: () => void): unknown;
-  /** The chunk is a view of memory that is used again. */
-  onData(arrived: (chunk: ArrayBuffer, isLast: boolean) => void): unknown;
-  onWritable(writable: () => boolean): unknown;
-  cork(write: () => void): unknown;
-  writeStatus(line: string): unknown;
-  writeHeader(name: string, value: string): unknown;
-  /** False: it waits in memory. */
-  write(text: string): boolean;
-  end(body?: string | Uint8Array, isClosing?: boolean): unknown;
-  endWithoutBody(): unknown;
-  close(): unknown;
-}
 
 /** What all requests of a listener share. */
 export type Shared = {
@@ -35,14 +22,13 @@ export type Shared = {
   readonly log: ServerLog;
   readonly authenticate: Authenticate;
   readonly room: BodyRoom;
+  /** Whether the server takes bodies in chunks. */
+  readonly takesChunks: boolean;
   /** The routes of a configuration. */
   table(config: Config): RouteTable;
   nowMs(): number;
   nextRequestId(): string;
 };
-
-/** What the server gathers of a packet's answers before it sends. */
-const corkedBytesMax = 16_384;
 
 type Reply = Answer | Promise<Answer> | undefined;
 
@@ -59,8 +45,8 @@ export class Exchange implements Call, Sink {
   #vaultOp: string | null = null;
   #arriving: Body | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
-  /** Inside a callback of the server all writes travel together; elsewhere that must be asked for. */
-  #corked = true;
+  /** Its answer is settled: what still comes of the body is passed over. */
+  #isDecided = false;
   #forget: (() => void) | null = null;
   #resume: (() => void) | null = null;
   #blocked = false;
@@ -90,12 +76,17 @@ export class Exchange implements Call, Sink {
       this.requestId = givenRequestId(this.#head) ?? this.#shared.nextRequestId();
       this.config = this.engine.config();
       this.#table = this.#shared.table(this.config);
-      if (this.#head.framing === 'sound') this.#reply(this.#admit());
-      else this.#refuseFraming();
+      const misframed = this.#checkFraming();
+      if (misframed === null) this.#reply(this.#admit());
+      else this.#refuseFraming(misframed);
     } catch (error) {
       this.#fail(error);
     }
-    this.#corked = false;
+  }
+
+  /** Its caller has gone, or has been answered. */
+  get isGone(): boolean {
+    return this.#state === 'over';
   }
 
   header(name: string): string | undefined {
@@ -110,11 +101,11 @@ export class Exchange implements Call, Sink {
     return this.#shared.nowMs();
   }
 
-  isAdmitted(): boolean {
+  callerNow(): Caller | undefined {
     const { access } = this.#route!;
-    if (access.kind !== 'scopes') return true;
+    if (access.kind !== 'scopes') return undefined;
     const caller = this.#shared.authenticate(this.engine.config(), this.#head.authorization);
-    return caller !== undefined && may(caller, access.anyOf);
+    return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
   // The way of a request: admission, what the path names, body, query, handler. Undefined: the answer comes with the body.
@@ -144,39 +135,43 @@ export class Exchange implements Call, Sink {
     if (isProblem(found)) return found;
     if (admission.wrongMethod) return admission.wrongMethod;
     this.found = found;
-    if (route.raw) return this.#receive(route, route.raw.bytesMax);
+    if (route.raw) return this.#receive(route, route.raw);
     if (route.body === null || head.contentLength === 0) return this.#handle(route);
-    return this.#receive(route, this.config.api.bodyBytesMax);
+    return this.#receive(route, { bytesMax: this.config.api.bodyBytesMax, setting: 'api.max_body_size' });
   }
 
-  #receive(route: Route, bytesMax: number): Reply {
-    if ((this.#head.contentLength ?? 0) > bytesMax) return tooLarge(bytesMax);
-    this.#res.onData((chunk, isLast) => {
-      if (this.#state !== 'open') return;
-      this.#corked = true;
+  #receive(route: Route, limit: BodyLimit): Reply {
+    if ((this.#head.contentLength ?? 0) > limit.bytesMax) return tooLarge(limit);
+    this.#res.onBody(this.#head.contentLength, (chunk, isLast) => {
+      if (this.#state !== 'open' || this.#isDecided) return;
       try {
-        this.#reply(this.#arrived(route, Buffer.from(chunk), isLast, bytesMax));
+        this.#reply(this.#arrived(route, chunk, isLast, limit));
       } catch (error) {
         this.#fail(error);
       }
-      this.#corked = false;
     });
     return undefined;
   }
 
   /** A body in one piece is read out of it before this returns; pieces are collected. */
-  #arrived(route: Route, bytes: Buffer, isLast: boolean, bytesMax: number): Reply {
+  #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null) {
-      return bytes.length <= bytesMax ? this.#readBody(route, bytes) : tooLarge(bytesMax);
+      return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
     }
-    this.#arriving ??= new Body(bytesMax, this.#shared.room);
+    this.#arriving ??= new Body(limit.bytesMax, this.#shared.room, () => this.#giveWay());
     const taken = this.#arriving.append(bytes);
-    if (taken === 'too_large') return tooLarge(bytesMax);
-    if (taken === 'no_room') return problem('unavailable', 'too many large bodies are arriving');
+    if (taken === 'too_large') return tooLarge(limit);
     if (!isLast) return undefined;
     const reply = this.#readBody(route, this.#arriving.bytes());
     this.#release();
     return reply;
+  }
+
+  /** The body is not taken any further. Another connection is being read: the answer comes after that. */
+  #giveWay(): void {
+    this.#isDecided = true;
+    const detail = 'too many bodies are arriving, and this one has taken longest; send it again';
+    setImmediate(() => this.#answer(problem('unavailable', detail)));
   }
 
   #release(): void {
@@ -204,9 +199,11 @@ export class Exchange implements Call, Sink {
 
   #reply(reply: Reply): void {
     if (reply === undefined) return;
+    this.#isDecided = true;
     const audited = this.#vaultOp !== null && isProblem(reply) ? this.#audited(this.#vaultOp, reply) : reply;
     if (!(audited instanceof Promise)) this.#answer(audited);
     else {
+      if (!isReading(this.#head.method)) this.#res.hold();
       audited.then(
         answer => this.#answer(answer),
         error => this.#fail(error),
@@ -217,22 +214,28 @@ export class Exchange implements Call, Sink {
   /** A call of the vault that does not get there: its refusal goes out when it is in the audit trail. */
   #audited(op: string, refusal: Problem): Answer | Promise<Answer> {
     const { vault } = this.engine;
-    // Chunks of a body that is too large still come: the call is one.
-    this.#vaultOp = null;
     if (problemStatus(refusal) === 503) return refusal;
     if (refusal.code !== 'unauthorized') return vault.refused(op, refusal.code).then(() => refusal);
     vault.stranger(op);
     return refusal;
   }
 
-  // What follows this request in the same packet may be part of its body for whoever stands in front of us, and the server would
-  // handle it before it closes: it closes at once only after an answer that is too large to wait for the end of the packet.
-  #refuseFraming(): void {
-    const detail = 'Content-Length and Transfer-Encoding must be unambiguous: one length, or exactly "chunked"';
-    const refusal = problem('malformed_request', detail);
-    this.#writeHead(problemStatus(refusal), problemType, noHeaders);
-    this.#res.end(writeProblem(refusal, this.requestId) + ' '.repeat(corkedBytesMax), true);
-    this.#finish(problemStatus(refusal));
+  #checkFraming(): Problem | null {
+    const { framing, contentLength } = this.#head;
+    if (framing === 'sound' && (contentLength !== null || this.#shared.takesChunks)) return null;
+    if (this.#shared.takesChunks || contentLength !== null) {
+      const lengths = 'Content-Length and Transfer-Encoding must be unambiguous: one length, or exactly "chunked"';
+      return problem('malformed_request', `${lengths}; and one Host header`);
+    }
+    const detail = 'the server in use takes no Transfer-Encoding: send a Content-Length, or set api.server: node';
+    return problem('length_required', detail);
+  }
+
+  /** What follows this request may be part of its body for whoever stands in front of us. */
+  #refuseFraming(refusal: Problem): void {
+    const status = problemStatus(refusal);
+    this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
+    this.#finish(status);
   }
 
   // Answering. Nothing below touches the response once the exchange is over.
@@ -240,8 +243,7 @@ export class Exchange implements Call, Sink {
   #answer(answer: Answer): void {
     if (this.#state !== 'open') return;
     try {
-      if (this.#corked) this.#write(answer);
-      else this.#res.cork(() => this.#write(answer));
+      this.#write(answer);
     } catch (error) {
       this.#cut(error);
     }
@@ -253,8 +255,7 @@ export class Exchange implements Call, Sink {
         this.#writeWhole(answer.status, jsonType, answer.headers ?? noHeaders, answer.body);
         break;
       case 'unchanged':
-        this.#writeHead(304, null, answer.headers);
-        this.#res.endWithoutBody(); // an argument, undefined too, would be told as a length
+        this.#res.respondBare(this.#responseHead(304, null, answer.headers), null);
         this.#finish(304);
         break;
       case 'problem': {
@@ -269,36 +270,30 @@ export class Exchange implements Call, Sink {
   }
 
   #writeWhole(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {
-    this.#writeHead(status, contentType, headers);
-    const isClosing = this.engine.stopping();
-    if (this.#head.method === 'head') {
-      // Told a length, the server would wait for that many bytes.
-      this.#res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
-      this.#res.endWithoutBody();
-    } else this.#res.end(body, isClosing);
+    const head = this.#responseHead(status, contentType, headers);
+    if (this.#head.method === 'head') this.#res.respondBare(head, Buffer.byteLength(body));
+    else this.#res.respond(head, body);
     this.#finish(status);
   }
 
-  #writeHead(status: number, contentType: string | null, headers: Headers): void {
+  #responseHead(status: number, contentType: string | null, headers: Headers): ResponseHead {
     const isOpen = this.#route?.access.kind === 'open';
-    this.#res.writeStatus(responseHead({ status, requestId: this.requestId, contentType, headers, isOpen }));
     this.#status = status;
+    return { status, requestId: this.requestId, contentType, headers, isOpen, isClosing: this.engine.stopping() };
   }
 
   #stream(answer: Answer & { readonly kind: 'stream' }): void {
-    this.#writeHead(answer.status, answer.contentType, answer.headers ?? noHeaders);
+    const head = this.#responseHead(answer.status, answer.contentType, answer.headers ?? noHeaders);
     if (this.#head.method === 'head') {
-      this.#res.endWithoutBody();
+      this.#res.respondBare(head, null);
       this.#finish(answer.status);
       return;
     }
     this.#state = 'streaming';
+    this.#res.begin(head);
     this.#res.onWritable(() => {
       this.#blocked = false;
       this.#takeUp();
-      // What waits is sent on by a write, or by the end of a cork.
-      if (this.#state === 'streaming') this.#res.cork(() => {});
-      return true;
     });
     answer.open(this);
   }
@@ -307,9 +302,7 @@ export class Exchange implements Call, Sink {
 
   write(text: string): boolean {
     if (this.#state !== 'streaming') return false;
-    this.#res.cork(() => {
-      this.#blocked = !this.#res.write(text);
-    });
+    this.#blocked = !this.#res.write(text);
     return !this.#blocked;
   }
 
@@ -320,7 +313,7 @@ export class Exchange implements Call, Sink {
 
   end(): void {
     if (this.#state !== 'streaming') return;
-    this.#res.cork(() => this.#res.end());
+    this.#res.end();
     this.#finish(this.#status);
   }
 
@@ -370,7 +363,9 @@ export class Exchange implements Call, Sink {
       return;
     }
     this.#shared.log.fault(error, this.requestId);
-    this.#answer(problem('internal_error', 'something went wrong here; the request id leads to it in the log'));
+    if (error instanceof ThreadGone || isStoreFault(error))
+      this.#answer(problem('unavailable', 'the ledger is gone: the service ends'));
+    else this.#answer(problem('internal_error', 'something went wrong here; the request id leads to it in the log'));
   }
 
   /** Half an answer cannot be taken back: the connection ends, so that nobody takes it for a whole one. */
@@ -380,8 +375,12 @@ export class Exchange implements Call, Sink {
   }
 }
 
-function tooLarge(bytesMax: number): Problem {
-  return problem('body_too_large', `the body is larger than ${bytesMax} bytes`);
+function isReading(method: string): boolean {
+  return method === 'get' || method === 'head';
+}
+
+function tooLarge({ bytesMax, setting }: BodyLimit): Problem {
+  return problem('body_too_large', `the body is larger than ${bytesMax} bytes; ${setting} sets how large it may be`);
 }
 
 function isProblem(value: unknown): value is Problem {

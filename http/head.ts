@@ -1,6 +1,6 @@
 // The head of a request: what is read of it while it is there, and whether its framing can be trusted.
 
-/** What the server's request object offers; it is gone once the handler returns. */
+/** A request's head as the server offers it; gone once the handler returns. Names of headers are in lower case, `getMethod` too. */
 export interface RequestSource {
   getMethod(): string;
   getUrl(): string;
@@ -34,6 +34,7 @@ export function readHead(source: RequestSource): Head {
   source.forEach(visit);
   let lengths = 0;
   let codings = 0;
+  let hosts = 0;
   let authorizations = 0;
   let length = '';
   let coding = '';
@@ -48,6 +49,9 @@ export function readHead(source: RequestSource): Head {
         codings++;
         coding = headers[i + 1]!;
         break;
+      case 'host':
+        hosts++;
+        break;
       case 'authorization':
         authorizations++;
         authorization = headers[i + 1]!;
@@ -55,7 +59,10 @@ export function readHead(source: RequestSource): Head {
     }
   }
   const isSound =
-    lengths + codings <= 1 && (lengths === 0 || decimal.test(length)) && (codings === 0 || coding === 'chunked');
+    hosts <= 1 &&
+    lengths + codings <= 1 &&
+    (lengths === 0 || decimal.test(length)) &&
+    (codings === 0 || coding === 'chunked');
   return {
     method: source.getMethod(),
     path: source.getUrl(),

@@ -1,24 +1,92 @@
 // Jobs as JSON: the fields that the interface gives for each place where a job is shown.
 import { errorOf } from '../actors/job/attempt.ts';
-import type { JobView } from '../actors/job/job-view.ts';
-import type { JobRow } from '../actors/job/listing.ts';
+import type { JobRow } from '../actors/job/job-page.ts';
+import type { JobInput, JobView } from '../actors/job/job-view.ts';
 import type { LogView } from '../actors/job/log-view.ts';
+import type { Waits } from '../actors/job/protocol.ts';
+import type { Tally } from '../actors/job/record.ts';
 import { type Body, bodyPart, hasDeflated, hasPart, type Part } from '../runtime/host/outcome.ts';
 import { formatId } from '../runtime/ids.ts';
 import { unpack } from '../runtime/packing.ts';
 import { type JsonPart, pieceBytes } from './json-pieces.ts';
 import { timestamp } from './timestamp.ts';
 
-/** GET /job/{job_id}. Results only for those who may read them. */
-export function jobParts(job: JobView, withResult: boolean): JsonPart[] {
+/** A payload or context that is larger, in packed bytes, is shown only to those who ask for it. */
+export const shownInputBytesMax = 64 * 1024;
+
+/**
+ * Who reads a job, and how much of it: `bare` without what it was given and what came of it, `plain` with that and with values of its
+ * input up to `shownInputBytesMax`, `whole` with all.
+ */
+export type JobDetail = 'bare' | 'plain' | 'whole';
+
+/** Whether it takes more than a moment to show the job. */
+export function isLongToShow(job: JobView, detail: JobDetail): boolean {
+  if (detail === 'bare') return false;
+  const { payload, context } = job.input;
+  return job.isLarge || isLong(payload, detail) || isLong(context, detail);
+}
+
+function isLong(value: Uint8Array, detail: JobDetail): boolean {
+  return value.length > pieceBytes && isShown(value, detail);
+}
+
+function isShown(value: Uint8Array, detail: JobDetail): boolean {
+  return detail === 'whole' || value.length <= shownInputBytesMax;
+}
+
+/** GET /job/{job_id}. */
+export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","status":"${job.status}","plugin":${JSON.stringify(job.plugin)},` +
     `"command":${JSON.stringify(job.command)},"parent_job_id":${text(job.parentJobId)},` +
     `"submitted_by":${JSON.stringify(job.submittedBy)},"attempt":${job.attempt},` +
-    `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}`;
-  if (!withResult) return [`${head}}`];
-  const lastError = job.lastError === null ? '' : `,"last_error":${JSON.stringify(job.lastError)}`;
-  return [`${head},"result":`, ...outputParts(job), `${lastError}}`];
+    `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
+    countsPart(job.counts) +
+    waitsPart(job, waits);
+  if (detail === 'bare') return [`${head}}`];
+  // Where it is large, each look reads it.
+  const { lastError: error } = job;
+  const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
+  return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}}`];
+}
+
+/** What it was given; `omitted` names the values that are too large to be shown unasked. */
+function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
+  const { payload, context, event, pipeline, runId, stepId, index } = job.input;
+  const place =
+    `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(stepId)},"index":${index}` +
+    `,"event":${event === null ? 'null' : envelope(job, event)}`;
+  const values: JsonPart[] = [];
+  const omitted: string[] = [];
+  for (const [name, value] of [['payload', payload] as const, ['context', context] as const]) {
+    if (isShown(value, detail)) values.push(`,"${name}":`, () => value);
+    else omitted.push(name);
+  }
+  return [place, ...values, omitted.length === 0 ? '' : `,"omitted":${JSON.stringify(omitted)}`];
+}
+
+/** As the plugin is given it, without the payload. */
+function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
+  const { type, source, eventId, dedupeKey } = event;
+  const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
+  return (
+    `{"type":${JSON.stringify(type)},"event_id":${JSON.stringify(eventId ?? jobId)},` +
+    `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}}`
+  );
+}
+
+/** Of a run. */
+function countsPart(counts: Tally | null): string {
+  return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
+}
+
+function waitsPart({ createdUs }: JobView, waits: Waits | null): string {
+  if (!waits) return '';
+  const { reason, detail, sinceUs, untilUs } = waits;
+  const until = untilUs === undefined ? '' : `,"until":${time(untilUs)}`;
+  const since = time(Math.max(sinceUs, createdUs));
+  return `,"waits_for":{"reason":"${reason}","detail":${JSON.stringify(detail)},"since":${since}${until}}`;
 }
 
 /** One job of GET /jobs. */
@@ -26,7 +94,7 @@ export function writeJobRow(job: JobRow): string {
   return (
     `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
     `"status":"${job.status}","created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},` +
-    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}}`
+    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${countsPart(job.counts)}}`
   );
 }
 
@@ -43,19 +111,63 @@ export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): Jso
 }
 
 /** One job of GET /job/{job_id}/tree. */
-export function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
+function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","parent_job_id":${text(job.parentJobId)},"plugin":${JSON.stringify(job.plugin)},` +
     `"command":${JSON.stringify(job.command)},"status":"${job.status}",` +
-    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}`;
+    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}${countsPart(job.counts)}`;
   return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
 }
 
+/** GET /job/{job_id}/tree. Nulls are places to put it off: so are the empty parts that stand for them. */
+export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean): Iterable<JsonPart> {
+  let separator = '[';
+  for (const job of jobs) {
+    if (job === null) {
+      yield '';
+      continue;
+    }
+    yield separator;
+    yield* treeJobParts(job, withResult);
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+/** How many jobs the tree of a run that was waited for holds at most. */
+export const treeJobsMax = 1_000;
+
+/** What a call that waited for a run is answered. The run is the first of the jobs; those beyond `treeJobsMax` are left out. */
+export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart> {
+  let left = treeJobsMax;
+  for (const job of jobs) {
+    if (job === null) {
+      yield '';
+      continue;
+    }
+    if (left === 0) {
+      yield '],"tree_truncated":true}';
+      return;
+    }
+    const output = outputParts(job);
+    if (left === treeJobsMax) {
+      const durationMs = Math.round(((job.completedUs ?? job.createdUs) - job.createdUs) / 1000);
+      yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}${countsPart(job.counts)},"result":`;
+      // Written once for both its places.
+      yield* output;
+      yield ',"tree":[';
+    } else yield ',';
+    yield* treeEntryParts(job, output);
+    left--;
+  }
+  yield ']}';
+}
+
 /** One job of the tree in the answer of a synchronous call. */
-export function treeEntryParts(job: JobView, output = outputParts(job)): JsonPart[] {
+function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   const head =
     `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
-    `"status":"${job.status}","result":`;
+    `"status":"${job.status}"${countsPart(job.counts)},"result":`;
   return [head, ...output, '}'];
 }
 

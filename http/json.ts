@@ -1,34 +1,53 @@
 // Strict reading of JSON bodies: one pass over the bytes checks grammar, depth and keys; then JSON.parse builds the value.
 //
 // JSON.parse alone would take 500 KB of nested brackets, which later break stringify and packing, keep the last of two
-// equal keys, which another reader may not, and let `__proto__` through.
+// equal keys, which another reader may not, let `__proto__` through, and round integers beyond ±(2^53 − 1).
 import { isUtf8 } from 'node:buffer';
+import { bigIntegerDigitsMin, isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
+import { type Problem, problem } from './problem.ts';
 
 export const jsonDepthMax = 64;
 
 export type JsonReading =
   | { readonly kind: 'value'; readonly value: Json }
-  | { readonly kind: 'refused'; readonly message: string };
+  /** `pointer`: where a value is refused that is valid JSON. */
+  | { readonly kind: 'refused'; readonly message: string; readonly pointer?: string };
+
+/** What becomes of an integer that a double cannot hold exactly: the document is refused, or it is read as text. */
+export type BigIntegers = 'refuse' | 'text';
 
 /** The value of a document, or why it is refused, with the offset in bytes. Never throws. */
-export function readJson(bytes: Uint8Array): JsonReading {
+export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse'): JsonReading {
   if (!isUtf8(bytes)) return { kind: 'refused', message: 'the body is not valid UTF-8' };
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  takesBig = bigIntegers === 'text';
+  hasBig = false;
   try {
     checkDocument(buffer);
-    return { kind: 'value', value: JSON.parse(buffer.toString()) as Json };
+    const text = buffer.toString();
+    return { kind: 'value', value: (hasBig ? parseExactly(text).value : JSON.parse(text)) as Json };
   } catch (error) {
-    if (error instanceof JsonFault) return { kind: 'refused', message: `${error.message} at byte ${error.at}` };
+    if (error instanceof JsonFault) {
+      const { message, at, pointer } = error;
+      return { kind: 'refused', message: `${message} at byte ${at}`, ...(pointer !== undefined && { pointer }) };
+    }
     return { kind: 'refused', message: 'the body is not valid JSON' };
   }
 }
 
+/** The refusal as an answer: the pointer of a value that is refused stands in `errors`. */
+export function jsonProblem({ message, pointer }: Extract<JsonReading, { readonly kind: 'refused' }>): Problem {
+  return problem('invalid_json', message, pointer === undefined ? undefined : { errors: [{ pointer, message }] });
+}
+
 class JsonFault extends Error {
   readonly at: number;
-  constructor(message: string, at: number) {
+  readonly pointer: string | undefined;
+  constructor(message: string, at: number, pointer?: string) {
     super(message);
     this.at = at;
+    this.pointer = pointer;
   }
 }
 
@@ -42,6 +61,9 @@ const closeBracket = 0x5d;
 
 // Which containers are open. The scan is synchronous and never nests, so one set of tables serves all.
 const isObject = new Uint8Array(jsonDepthMax + 1);
+// So with large integers: whether this scan takes them, and has met one.
+let takesBig = false;
+let hasBig = false;
 
 function checkDocument(b: Buffer): void {
   let depth = 0;
@@ -178,7 +200,12 @@ function skipNumber(b: Buffer, start: number): number {
   let i = b[start] === 0x2d ? start + 1 : start;
   if (b[i] === 0x30) i++;
   else i = skipDigits(b, i, start);
-  if (b[i] === 0x2e) i = skipDigits(b, i + 1, start);
+  const c = b[i];
+  if (c !== 0x2e && c !== 0x65 && c !== 0x45) {
+    if (i - start >= bigIntegerDigitsMin) checkInteger(b, start, i);
+    return i;
+  }
+  if (c === 0x2e) i = skipDigits(b, i + 1, start);
   if (b[i] === 0x65 || b[i] === 0x45) {
     i++;
     if (b[i] === 0x2b || b[i] === 0x2d) i++;
@@ -188,13 +215,24 @@ function skipNumber(b: Buffer, start: number): number {
   return i;
 }
 
+/** JSON.parse rounds what a double cannot hold. */
+function checkInteger(b: Buffer, start: number, end: number): void {
+  if (!isBigInteger(b.toString('latin1', start, end))) return;
+  hasBig = true;
+  if (takesBig) return;
+  const pointer = pointerTo(b, start);
+  const limit = 'beyond ±9007199254740991 and would be rounded; send it as text';
+  throw new JsonFault(`the integer at "${pointer}" is ${limit}`, start, pointer);
+}
+
 /** Without an exponent a number with so many characters is a finite one. */
 const digitsSafe = 308;
 
 /** JSON.parse makes Infinity of what is too large, and infinities are written as null. */
 function checkSize(b: Buffer, start: number, end: number): void {
   if (Number.isFinite(Number(b.toString('latin1', start, end)))) return;
-  throw new JsonFault(`the number at "${pointerTo(b, start)}" is too large: at most 1.7976931348623157e308`, start);
+  const pointer = pointerTo(b, start);
+  throw new JsonFault(`the number at "${pointer}" is too large: at most 1.7976931348623157e308`, start, pointer);
 }
 
 /** JSON Pointer of the value that begins here; all before it is sound. */

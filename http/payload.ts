@@ -7,10 +7,13 @@ import type { ProblemItem } from './problem.ts';
 
 const compile = makeSchemaCompiler();
 
-/** The check of a route's body. */
+/** The check of a route's body, compiled on first use. */
 export function makeBodyCheck(schema: object): BodyCheck {
-  const check = compiled(compile, schema as JsonObject);
-  return value => check(value).map(mismatch => itemOf(mismatch, ''));
+  let check: SchemaCheck | null = null;
+  return value => {
+    check ??= compiled(compile, schema as JsonObject);
+    return check(value).map(mismatch => itemOf(mismatch, ''));
+  };
 }
 
 type PayloadChecks = { readonly compile: SchemaCompiler; readonly bySchema: Map<JsonObject, SchemaCheck> };

@@ -1,4 +1,5 @@
 // Query parameters: what a route declares of them, and reading them strictly.
+import { type JobId, parseId } from '../runtime/ids.ts';
 import { type Problem, problem } from './problem.ts';
 import { parseTimestamp } from './timestamp.ts';
 
@@ -40,6 +41,12 @@ export function integer(minimum: number, maximum: number, fallback: number): Par
     },
   };
 }
+
+export const jobIdText: Parameter<JobId> = {
+  schema: { type: 'string', format: 'uuid' },
+  rule: 'must be the id of a job',
+  read: parseId,
+};
 
 /** A time, as µs since the epoch; a half where it lies between two of them. */
 export const instant: Parameter<number> = {

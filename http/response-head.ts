@@ -14,24 +14,40 @@ function statusLine(status: number): string {
   return statusLines[status];
 }
 
-export type HeadOptions = {
+export type ResponseHead = {
   readonly status: number;
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
+  /** Anybody may have it: it may be stored, unless a header says otherwise. */
   readonly isOpen: boolean;
+  /** The connection ends with this answer. */
+  readonly isClosing: boolean;
 };
 
-/** Status line and all headers of an answer as one text, to be written as a status: each crossing to the server costs as much as this. */
-export function responseHead({ status, requestId, contentType, headers, isOpen }: HeadOptions): string {
-  let block = `${statusLine(status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${requestId}`;
-  if (contentType !== null) block += `\r\nContent-Type: ${contentType}`;
-  let mayStore = isOpen;
-  for (const [name, value] of headers) {
-    if (name === 'Cache-Control') mayStore = true;
-    block += `\r\n${name}: ${visible(value)}`;
-  }
-  return mayStore ? block : `${block}\r\nCache-Control: no-store`;
+/** Status line and all headers as one text, for servers to which each crossing costs as much as this. */
+export function headText(head: ResponseHead): string {
+  let block = `${statusLine(head.status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${head.requestId}`;
+  if (head.contentType !== null) block += `\r\nContent-Type: ${head.contentType}`;
+  for (const [name, value] of head.headers) block += `\r\n${name}: ${visible(value)}`;
+  return mayStore(head) ? block : `${block}\r\nCache-Control: no-store`;
+}
+
+/** All headers as a list: name, value, name, value … */
+export function headList(head: ResponseHead): string[] {
+  const list = ['X-Content-Type-Options', 'nosniff', 'X-Request-Id', head.requestId];
+  if (head.contentType !== null) list.push('Content-Type', head.contentType);
+  for (const [name, value] of head.headers) list.push(name, visible(value));
+  if (!mayStore(head)) list.push('Cache-Control', 'no-store');
+  return list;
+}
+
+function mayStore({ isOpen, headers }: ResponseHead): boolean {
+  return isOpen || headers.some(isCacheControl);
+}
+
+function isCacheControl([name]: Headers[number]): boolean {
+  return name === 'Cache-Control';
 }
 
 /** A value cannot end its header: all but visible characters, space and tab go. */

@@ -1,4 +1,4 @@
-// Routes made ready to be asked: where each is, and the check of its body, compiled once.
+// Routes made ready to be asked: where each is, and the check of its body.
 import type { BodyCheck } from './admission.ts';
 import { makeBodyCheck } from './payload.ts';
 import type { Route } from './route.ts';

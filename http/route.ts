@@ -4,10 +4,13 @@ import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Scope } from '../config/section/scope.ts';
 import type { Schema } from '../runtime/schema-type.ts';
+import type { Answer } from './answer.ts';
 import type { Caller } from './auth.ts';
 import type { Engine } from './engine.ts';
 import type { Problem, ProblemCode } from './problem.ts';
 import type { Parameters, Query } from './query.ts';
+
+export { type Answer, type Headers, json, type Sink } from './answer.ts';
 
 export type Method = 'GET' | 'POST';
 
@@ -23,38 +26,6 @@ export type Access =
 export const open: Access = { kind: 'open' };
 export function anyOf(...scopes: readonly Scope[]): Access {
   return { kind: 'scopes', anyOf: scopes };
-}
-
-/** Where the streamed part of an answer goes. What a callback of it throws ends the answer, not the process. */
-export interface Sink {
-  /**
-   * False: the reader is slower than this, and what waits for it grows. A write of less than 16 KiB may not tell yet; then the next
-   * one does. A reader who takes nothing for some ten seconds is let go.
-   */
-  write(text: string): boolean;
-  /** Calls once, when there is room to write, and never before this returns. */
-  onReady(resume: () => void): void;
-  end(): void;
-}
-
-export type Headers = readonly (readonly [name: string, value: string])[];
-export type Answer =
-  /** Bytes are JSON that was written before. */
-  | { readonly kind: 'json'; readonly status: number; readonly body: string | Uint8Array; readonly headers?: Headers }
-  /** 304: the caller has it. */
-  | { readonly kind: 'unchanged'; readonly headers: Headers }
-  | {
-      readonly kind: 'stream';
-      readonly status: number;
-      readonly contentType: string;
-      readonly headers?: Headers;
-      /** Not called for HEAD. */
-      open(sink: Sink): void;
-    }
-  | Problem;
-
-export function json(status: number, body: string): Answer {
-  return { kind: 'json', status, body };
 }
 
 /** The names between the braces of a path. */
@@ -76,11 +47,13 @@ export interface Call<P = unknown, Q = unknown, F = unknown> {
   /** What `find` found. */
   readonly found: F;
   readonly requestId: string;
+  /** The caller has gone away, or has been answered. */
+  readonly isGone: boolean;
   nowMs(): number;
   /** The first header of that (lower-case) name. */
   header(name: string): string | undefined;
-  /** Whether the caller would still be let in, now: for answers that take their time. */
-  isAdmitted(): boolean;
+  /** Who calls, by the configuration and the time of now, for answers that take their time. Undefined: nobody who may. */
+  callerNow(): Caller | undefined;
   /** Called once when the caller goes away before the answer is complete. */
   onGone(forget: () => void): void;
 }
@@ -99,7 +72,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** A JSON body, which may be left out; the vault's routes refuse that. */
   readonly body: Schema | null;
   /** Instead of `body`: the handler gets the bytes as they were sent, at most so many. The query is passed over. */
-  readonly raw?: { readonly bytesMax: number };
+  readonly raw?: BodyLimit;
   /** Refusals of its own, for the documents; those that follow from access, query and body are known anyway. */
   readonly problems?: readonly ProblemCode[];
   /** What it answers, by status; problems besides. */
@@ -110,6 +83,9 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   /** Told of every refusal once the route is found, also of those that are not its own. */
   refused?(problem: Problem): void;
 };
+
+/** How large a body may be, and the setting that says so. */
+export type BodyLimit = { readonly bytesMax: number; readonly setting: string };
 
 // Methods, not properties: they compare loosely, so that any declaration is a Route.
 export type Route = Declaration<string, Parameters, unknown>;

@@ -1,18 +1,19 @@
-// The server: listens, and hands every request over. The only file that knows uWebSockets.js.
+// A listener that hands every request over: which HTTP server is behind it, what it is bound to, and what it serves.
 
-import uws, { type us_listen_socket } from 'uWebSockets.js';
+import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
+import type { ListenerName } from '../config/section/tls.ts';
 import type { Authenticate } from './auth.ts';
 import { BodyRoom } from './body.ts';
 import type { Engine } from './engine.ts';
 import { Exchange, type Shared } from './exchange.ts';
 import type { ServerLog } from './log.ts';
 import type { RouteTable } from './route-table.ts';
+import { nodeTransport } from './transport/node.ts';
+import { CertificateFault, type Listener, type Transport } from './transport/transport.ts';
+import { loadUws } from './transport/uws.ts';
 
 export type ServeOptions = {
-  readonly listen: ListenAddress;
-  /** The setting that says so, for messages: `api.listen`. */
-  readonly setting: string;
   /** The routes of the configuration in force; asked with every request. */
   readonly table: (config: Config) => RouteTable;
   readonly authenticate: Authenticate;
@@ -23,15 +24,9 @@ export type ServeOptions = {
   readonly idPrefix: string;
 };
 
-export type Server = {
-  readonly port: number;
-  /** Takes no new connections; those that are open are answered, and then closed while the engine is stopping. */
-  stopListening(): void;
-  /** Ends everything at once. */
-  close(): void;
-};
+export type Server = Pick<Listener, 'port' | 'served' | 'renew' | 'stopListening' | 'close'>;
 
-/** The address cannot be listened on. */
+/** The address cannot be listened on. `setting` names it for messages: `api.listen`. */
 export class ListenFault extends Error {
   readonly code = 'listen_failed';
   constructor(setting: string, { host, port }: ListenAddress) {
@@ -39,36 +34,60 @@ export class ListenFault extends Error {
   }
 }
 
-export function serve({ listen, setting, idPrefix, ...rest }: ServeOptions): Promise<Server> {
-  let requests = 0;
-  const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
-  const shared: Shared = { ...rest, room: new BodyRoom(), nextRequestId };
-  const app = uws.App();
-  app.any('/*', (res, req) => new Exchange(shared, res).begin(req));
-  return new Promise((resolve, reject) => {
-    const listening = (socket: us_listen_socket | false) => {
-      if (!socket) {
-        reject(new ListenFault(setting, listen));
-        return;
-      }
-      let open = true;
-      resolve({
-        port: uws.us_socket_local_port(socket),
-        stopListening() {
-          if (open) uws.us_listen_socket_close(socket);
-          open = false;
-        },
-        close() {
-          open = false;
-          app.close();
-        },
-      });
-    };
-    // Exclusive: by default a second service on the port would quietly share it. The typings lack this form.
-    const listenOn = app.listen.bind(app) as unknown as ListenOn;
-    listenOn(listen.host, listen.port, exclusivePort, listening);
-  });
+/** The HTTP server that the configuration asks for cannot be loaded. */
+export class TransportFault extends Error {
+  readonly code = 'server_not_loaded';
+  constructor(reason: string) {
+    super(`api.server: uWebSockets.js cannot be loaded; set api.server: node, or auto (${reason})`);
+  }
 }
 
-type ListenOn = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void;
-const exclusivePort = 1;
+export type Choice = {
+  readonly transport: Transport;
+  /** Why it is not the quicker one, where that was tried; else null. */
+  readonly reason: string | null;
+};
+
+/** `scratch`: a directory for files that never have a name for long. */
+export async function chooseTransport(server: Config['api']['server'], scratch: string): Promise<Choice> {
+  if (server === 'node') return { transport: nodeTransport, reason: null };
+  try {
+    return { transport: await loadUws(scratch), reason: null };
+  } catch (error) {
+    const reason = lastLine((error as Error).message);
+    if (server === 'uws') throw new TransportFault(reason);
+    return { transport: nodeTransport, reason };
+  }
+}
+
+/** The package begins with a list of all Nodes that it knows. */
+function lastLine(text: string): string {
+  const lines = text
+    .trim()
+    .split('\n')
+    .filter(line => !line.startsWith('- '));
+  return lines.find(line => line.startsWith('Error: ')) ?? lines[0]!;
+}
+
+/** Binds the address; nothing is answered there before `serve`. */
+export async function bind(
+  transport: Transport,
+  listen: ListenAddress,
+  section: ListenerName,
+  certificate: Certificate | null = null,
+): Promise<Listener> {
+  const listener = await transport.bind(listen, certificate).catch((error: Error) => {
+    throw error instanceof CertificateFault ? new CertificateFault(`${section}.tls: ${error.message}`) : error;
+  });
+  if (listener === null) throw new ListenFault(`${section}.listen`, listen);
+  return listener;
+}
+
+export function serve(listener: Listener, { idPrefix, ...rest }: ServeOptions): Server {
+  let requests = 0;
+  const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
+  const { takesChunks } = listener;
+  const shared: Shared = { ...rest, takesChunks, room: new BodyRoom(), nextRequestId };
+  listener.open({ begin: (response, request) => new Exchange(shared, response).begin(request), nextRequestId });
+  return listener;
+}

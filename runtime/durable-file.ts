@@ -1,7 +1,17 @@
-// Small files that must be whole on disk after any crash: written aside, flushed, and put in place in one step.
+// Small files that must be whole on disk after any crash: written aside, flushed, and put in place in one step. And directories.
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** Replaces the file, or makes it. Whoever reads it sees the old bytes or the new ones. Throws the error of the system. */
 export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
@@ -37,10 +47,21 @@ function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: 
   } finally {
     rmSync(aside, { force: true });
   }
-  const entry = openSync(directory, 'r');
+  syncDirectory(directory);
+}
+
+/** Makes the directory, and those above it, where they are missing: their names are on disk when it returns. */
+export function makeDirectory(path: string, mode: number): void {
+  const first = mkdirSync(path, { recursive: true, mode });
+  if (first === undefined) return;
+  for (let made = resolve(path); made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
+}
+
+function syncDirectory(path: string): void {
+  const entries = openSync(path, 'r');
   try {
-    fsyncSync(entry);
+    fsyncSync(entries);
   } finally {
-    closeSync(entry);
+    closeSync(entries);
   }
 }

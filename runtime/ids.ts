@@ -18,7 +18,7 @@ export type BlockKeys = { next(nowMs: number): BlockKey };
 
 /** `newest`: the largest key that an earlier process has made. */
 export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockKeys {
-  let lastMs = newest ? Buffer.from(newest).readUIntBE(0, 6) + 1 : 0;
+  let lastMs = newest ? blockKeyMs(newest) + 1 : 0;
   let counter = 0;
   return {
     next(nowMs) {
@@ -36,6 +36,11 @@ export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockK
       return key;
     },
   };
+}
+
+/** When the key was made, in ms, by a clock that never goes back. */
+export function blockKeyMs(key: BlockKey): number {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
 
 export function jobId(block: BlockKey, index: number): JobId {

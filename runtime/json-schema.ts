@@ -54,15 +54,6 @@ export function makeSchemaCompiler(): SchemaCompiler {
   };
 }
 
-/**
- * Compiles a schema of this code: every mismatch is told, patterns are JavaScript's, and the schema is taken to be right. Such a
- * check runs a few times in the life of a process: it is made to compile quickly, not to run quickly.
- */
-export function compileOwnSchema(schema: JsonObject): SchemaCheck {
-  const validate = new Ajv2020({ ...common, allErrors: true, code: { optimize: false } }).compile(schema);
-  return value => (validate(value) ? [] : (validate.errors ?? []).map(mismatchOf));
-}
-
 const metaEngines = new Map<boolean, Ajv>();
 
 /** What is wrong with a schema as a schema; null when it is right. */

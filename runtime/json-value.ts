@@ -1,4 +1,8 @@
-// Values of JSON, looked at without knowing what they are.
+// Values of JSON: their types, and looking at them without knowing what they are.
+
+/** Data as JSON knows it. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
 
 /** Neither null nor a list. */
 export function isObject(value: unknown): value is { readonly [key: string]: unknown } {

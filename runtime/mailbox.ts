@@ -16,4 +16,9 @@ export class Mailbox {
     if (taken.length > 0) this.#waiting = [];
     return taken;
   }
+
+  /** What was taken and not handled is first again. */
+  putBack(messages: readonly unknown[]): void {
+    this.#waiting = this.empty ? [...messages] : [...messages, ...this.#waiting];
+  }
 }

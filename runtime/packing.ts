@@ -1,9 +1,8 @@
 // Packed bytes (MessagePack): the one form in which payloads, results and packets travel and rest.
 import { Packr } from 'msgpackr';
+import type { Json } from './json-value.ts';
 
-/** Data as JSON knows it. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
-export type JsonObject = { readonly [key: string]: Json };
+export type { Json, JsonObject } from './json-value.ts';
 
 // Plain maps only: packed parts can then be spliced into larger ones without decoding.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });

@@ -21,7 +21,10 @@ export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
 /** Whether exactly this process still runs (a zombie does not). Only for one that is here. */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;
-  if (known.startTicks !== null) return startTicksOf(known.pid) === known.startTicks;
+  if (known.startTicks !== null) {
+    const fields = statOf(known.pid);
+    return fields === null ? isHidden(known.pid) : isLiving(fields) && fields[startTicksAt] === known.startTicks;
+  }
   try {
     process.kill(known.pid, 0);
     return true;
@@ -30,14 +33,34 @@ export function isAlive(known: ProcessIdentity): boolean {
   }
 }
 
+/** Among the fields of `statOf`. */
+const startTicksAt = 19;
+
 function startTicksOf(pid: number): string | null {
-  return livingStat(pid)?.[19] ?? null;
+  return livingStat(pid)?.[startTicksAt] ?? null;
+}
+
+/**
+ * Of a process that /proc does not show: whether there is one of this user. Where /proc is mounted with `hidepid`, it hides processes
+ * that forbid inspection also from their own user; the number is theirs for all that can be known.
+ */
+function isHidden(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return isProcOurs();
+  } catch {
+    return false;
+  }
 }
 
 /** As `statOf`, of a process that lives: a zombie does not. */
 export function livingStat(pid: number): readonly string[] | null {
   const fields = statOf(pid);
-  return fields === null || fields[0] === 'Z' || fields[0] === 'X' ? null : fields;
+  return fields !== null && isLiving(fields) ? fields : null;
+}
+
+function isLiving([state]: readonly string[]): boolean {
+  return state !== 'Z' && state !== 'X';
 }
 
 /** The fields of `/proc/PID/stat` from the third on: state, parent, group. Null where there is no such process, or outside Linux. */

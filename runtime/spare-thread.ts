@@ -1,28 +1,35 @@
 // Threads whose code is loaded before there is anything for them to do.
-import { parentPort, Worker } from 'node:worker_threads';
+import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 
 /** Starts threads of one kind. Their code takes its data from `givenData`. */
 export class ThreadKind {
   readonly #code: URL;
+  readonly #limits: ResourceLimits;
   #spare: Worker | null = null;
 
-  constructor(code: URL) {
+  /** `limits`: what a thread may use; one that needs more ends. */
+  constructor(code: URL, limits: ResourceLimits = {}) {
     this.#code = code;
+    this.#limits = limits;
   }
 
   /** Has a thread load its code, while the caller still does other things. It keeps no process alive. */
   prepare(): void {
-    this.#spare ??= new Worker(this.#code);
+    this.#spare ??= this.#load();
     this.#spare.unref();
   }
 
   /** A running thread: the prepared one where there is one. */
   start(data: object): Worker {
-    const worker = this.#spare ?? new Worker(this.#code);
+    const worker = this.#spare ?? this.#load();
     this.#spare = null;
     worker.ref();
     worker.postMessage(data);
     return worker;
+  }
+
+  #load(): Worker {
+    return new Worker(this.#code, { resourceLimits: this.#limits });
   }
 }
 

@@ -118,7 +118,7 @@ export function textAt(bytes: Uint8Array, at: number): string | null {
   return span && Buffer.from(bytes.buffer, bytes.byteOffset + span.from, span.to - span.from).toString();
 }
 
-function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
+export function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
   const span = textSpan(bytes, at);
   if (span === null || span.to - span.from !== wanted.length) return false;
   for (let i = 0; i < wanted.length; i++) if (bytes[span.from + i] !== wanted[i]) return false;
@@ -196,24 +196,4 @@ export function writeUint(into: Uint8Array, at: number, value: number): number {
   into[at + 3] = (value >> 8) & 0xff;
   into[at + 4] = value & 0xff;
   return at + 5;
-}
-
-/** The map with other entries laid over it: those with the same keys give way. `added` are packed keys and values. */
-export function overlayMap(map: Uint8Array, keys: readonly string[], added: Uint8Array): Uint8Array {
-  const names = keys.map(key => Buffer.from(key));
-  const kept: Uint8Array[] = [];
-  let count = keys.length;
-  let at = contentsOf(map);
-  let from = at;
-  for (let left = mapCount(map); left > 0; left--) {
-    const entry = at;
-    at = skipValue(map, skipValue(map, entry));
-    if (!names.some(name => isText(map, entry, name))) {
-      count++;
-      continue;
-    }
-    kept.push(map.subarray(from, entry));
-    from = at;
-  }
-  return Buffer.concat([mapHead(count), ...kept, map.subarray(from, at), added]);
 }

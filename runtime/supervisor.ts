@@ -1,5 +1,8 @@
 // Starts the parts of the service in the order of one table, stops them in reverse, and starts again what dies.
 
+/** Before a part that the others can do without is started again. */
+export const patienceMs = 250;
+
 /** A running part. `died` resolves with the reason when it ends by itself; it never resolves after `stop`. */
 export type Running = {
   readonly died: Promise<Error>;
@@ -12,8 +15,11 @@ export type Child = {
   /** Where it lives: for the reader. */
   readonly thread: string;
   start(): Promise<Running>;
-  /** always: it alone is started again. never: its death ends the service. */
-  readonly restart: 'always' | 'never';
+  /**
+   * always: it alone is started again. patiently: the same, after a pause and however often it dies, for a part that the others can do
+   * without. never: its death ends the service.
+   */
+  readonly restart: 'always' | 'patiently' | 'never';
   /** A part that has not stopped by then is left behind. */
   readonly stopMsMax: number;
 };
@@ -51,11 +57,22 @@ export function supervise({ tree, intensity, nowMs, onDeath, onGiveUp }: Supervi
   async function mourn(child: Child, place: number, reason: Error): Promise<void> {
     if (stopping) return;
     onDeath(child.name, reason);
+    if (child.restart === 'patiently') return startPatiently(child, place);
     if (child.restart === 'never' || died(nowMs())) return giveUp(child, reason);
     try {
       await startChild(child, place);
     } catch (error) {
       await giveUp(child, error as Error);
+    }
+  }
+
+  async function startPatiently(child: Child, place: number): Promise<void> {
+    await new Promise(resolve => void setTimeout(resolve, patienceMs).unref());
+    if (stopping) return;
+    try {
+      await startChild(child, place);
+    } catch (error) {
+      await mourn(child, place, error as Error);
     }
   }
 

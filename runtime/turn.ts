@@ -8,6 +8,8 @@ export type ReplyTo = { readonly thread: string; readonly ask: number };
 export interface Turn {
   /** The time of this turn, in µs since the epoch; it never goes back. */
   readonly nowUs: number;
+  /** It has had its time of the thread: what can wait for the next turn does. */
+  readonly isSpent: boolean;
   /** The writes of this turn; commits as one. */
   readonly batch: Batch;
   /** To an actor of this thread: handled in this same turn. To one of another thread: sent after the commit. */

@@ -37,6 +37,8 @@ export interface Hub {
   observe(groups: readonly Observations[]): void;
   /** The id of the newest observation; one less than the first id, when there is none. */
   readonly newest: number;
+  /** The id of the oldest observation that can still be read; one more than `newest`, when there is none. */
+  readonly oldest: number;
   /** What came after this id and is wanted, at most `max`. Costs nothing until it is called. */
   read(filter: Filter, after: number, max: number): Reading;
   /** Called at once when observations come in: for whoever only notes that there is news. Returns how to end it. */
@@ -57,6 +59,9 @@ export function startHub(firstId = 1): Hub {
     },
     get newest() {
       return ring.next - 1;
+    },
+    get oldest() {
+      return ring.oldest;
     },
     onNews(listener) {
       const own = (): void => listener();
@@ -91,7 +96,9 @@ function lastOf({ first, count }: Held): number {
   return first + count - 1;
 }
 
-function gapAfter(ring: Ring, after: number): Gap | null {
+/** `after` 0: from the first of this start on. */
+function gapAfter(ring: Ring, wanted: number): Gap | null {
+  const after = wanted === 0 ? ring.first - 1 : wanted;
   const id = ring.oldest - 1;
   if (after >= ring.next) return { id: ring.next - 1, lost: null, reason: 'unknown_id' };
   if (after >= id) return null;

@@ -22,6 +22,9 @@ export const observationTypes = [
 ] as const;
 export type ObservationType = (typeof observationTypes)[number];
 
+/** Characters of a text that says what went wrong; the rest is cut off before the text leaves the ledger. */
+export const errorCharsMax = 2_048;
+
 /** Jobs of one plugin and command that something happened to at once; `ids` has 16 bytes a job. */
 export type JobObservations = {
   readonly kind: 'jobs';
@@ -30,7 +33,7 @@ export type JobObservations = {
   readonly plugin: string;
   readonly command: string;
   readonly ids: Uint8Array;
-  /** Of the jobs that did not succeed, in the order of `ids`. */
+  /** Of the jobs that did not succeed, in the order of `ids`; at most `errorCharsMax` each. */
   readonly errors?: readonly (string | null)[];
 };
 

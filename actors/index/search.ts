@@ -8,7 +8,8 @@ import { positionOf } from './position.ts';
 import { searchName } from './search-index.ts';
 import { numberKey, postingKey, postingRange, Records } from './shelves.ts';
 import { searchTail } from './tail.ts';
-import { matchesBody, type Phrase, parseQuery, type Wanted } from './words.ts';
+import { textsOf } from './texts.ts';
+import { matchesTexts, type Phrase, parseQuery, type Wanted } from './words.ts';
 
 /** What is searched for, and which of it is wanted. */
 export type Search = {
@@ -18,9 +19,8 @@ export type Search = {
   readonly before: Place | null;
 };
 
-/** Postings of a prefix that are read in one go, and logs whose words are looked at. */
+/** Postings of a prefix that are read in one go. */
 const postingsPerStep = 2_000;
-const logsPerStep = 64;
 
 /** Whether the query has no words: then every log matches, also those that say nothing. */
 export function isBlank(query: string): boolean {
@@ -143,14 +143,13 @@ function* keepPhrases(
   first: number,
   phrases: readonly Phrase[],
 ): Sliced<void> {
-  const numbers = [...found.down()];
   const attempts = new AttemptShelf(ledger);
-  for (const [i, number] of numbers.entries()) {
+  for (const number of [...found.down()]) {
     const { atUs, place } = records.placeOf(first + number);
     const commit = ledger.get('journal', usKey(atUs));
     const entry = commit && entryAt(atUs, place, commit);
     const body = entry && attempts.findBody(entry);
-    if (!body || !matchesBody(phrases, body)) found.remove(number);
-    if (i % logsPerStep === logsPerStep - 1) yield;
+    if (!body || !matchesTexts(phrases, textsOf(body))) found.remove(number);
+    yield;
   }
 }

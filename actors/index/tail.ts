@@ -3,13 +3,15 @@ import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { AttemptShelf, type EntryFilter, entriesOf, type Place, readUs, usKey } from '../job/journal.ts';
 import type { Position } from './position.ts';
-import { matchesBody, type Phrase } from './words.ts';
+import { textsOf } from './texts.ts';
+import { matchesTexts, type Phrase } from './words.ts';
 
 /** Logs of the tail whose words are looked at: some tenths of a second of work. The index is rarely so far behind. */
 export const tailLogsMax = 20_000;
-/** Commits that are read in one go, and logs whose words are looked at. */
+/** Texts of them that are looked at: of larger logs there are fewer. */
+export const tailBytesMax = 64 * 2 ** 20;
+/** Commits that are read in one go. */
 const commitsPerStep = 256;
-const logsPerStep = 64;
 
 /** Newest first. `unsearched`: logs that the index has yet to take, and that were too many to look at. */
 export type TailFound = { readonly places: readonly Place[]; readonly unsearched: number };
@@ -24,6 +26,7 @@ export function* searchTail(
   const places: Place[] = [];
   const attempts = new AttemptShelf(ledger);
   let looked = 0;
+  let lookedBytes = 0;
   let unsearched = 0;
   const fromUs = Math.max(from.atUs, wanted.fromUs);
   for (let toUs = wanted.toUs + 1; toUs > fromUs; ) {
@@ -33,14 +36,17 @@ export function* searchTail(
       for (const entry of entriesOf(atUs, value).reverse()) {
         if (atUs === from.atUs && entry.place < from.place) continue;
         if (!entry.telling || !entry.matches(wanted)) continue;
-        if (looked === logsMax) {
+        if (looked === logsMax || lookedBytes >= tailBytesMax) {
           unsearched++;
           continue;
         }
         looked++;
         const body = attempts.findBody(entry);
-        if (body && matchesBody(phrases, body)) places.push({ atUs, place: entry.place });
-        if (looked % logsPerStep === 0) yield;
+        if (!body) continue;
+        const texts = textsOf(body);
+        for (const { length } of texts) lookedBytes += length;
+        if (matchesTexts(phrases, texts)) places.push({ atUs, place: entry.place });
+        yield;
       }
     }
     if (commits.length < commitsPerStep) break;

@@ -35,20 +35,29 @@ export class Acceptance {
   }
 
   #take(turn: Turn, message: SubmitJobs): SubmitJobsReply {
-    const refusal = this.#unknown(message) ?? this.refusal();
+    const refusal = this.#unknown(message) ?? this.refusal(message.plugin);
     if (refusal) return { kind: 'refused', refusal };
     const ids: JobId[] = [];
     for (const payload of message.payloads) {
-      if (this.refusal()) break;
+      if (this.refusal(message.plugin)) break;
       ids.push(this.#add(turn, message, payload));
     }
     return { kind: 'accepted', ids: Buffer.concat(ids) };
   }
 
-  /** Why no new work is taken at the moment, direct call or run; null: it is. */
-  refusal(): Refusal | null {
-    const { unsettled, config } = this.#desk;
-    return this.closed ?? (unsettled >= config.service.queueDepthMax ? 'queue_full' : null);
+  /** Why no new work is taken at the moment; null: it is. Without a plugin: a run, which may call any. */
+  refusal(plugin?: string): Refusal | null {
+    const { unsettled, waiting, config } = this.#desk;
+    if (this.closed) return this.closed;
+    const { queueDepthMax, waitingMax } = config.service;
+    if (unsettled - waiting >= queueDepthMax) return 'queue_full';
+    return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'waiting_full' : null;
+  }
+
+  /** Jobs of the plugin are held, or wait for their next attempt: so may the next. */
+  #mayWait(plugin: string): boolean {
+    const { hold, delayed } = this.#desk.lane(plugin);
+    return hold !== null || delayed > 0;
   }
 
   #unknown({ plugin, command }: SubmitJobs): Refusal | null {
@@ -89,7 +98,7 @@ export class Acceptance {
       }
       target.builder.add(payloads[k]!, piece, alike && inPiece > 0);
       inPiece++;
-      if (stillborn) target.stillborn.push({ index: target.builder.payloads.length - 1, ...stillborn });
+      if (stillborn) target.stillborn.push({ index: target.builder.count - 1, ...stillborn });
     }
     this.#desk.unsettled += payloads.length;
   }
@@ -113,8 +122,7 @@ export class Acceptance {
 
   #close(turn: Turn, builder: BlockBuilder, stillborn: readonly Stillborn[]): void {
     const desk = this.#desk;
-    const { plugin, command, key } = builder;
-    const count = builder.payloads.length;
+    const { plugin, command, key, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
     desk.books.accepted(turn.batch, key, plugin, command, count);

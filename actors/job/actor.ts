@@ -2,18 +2,30 @@
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
-import type { Deliver } from '../vault/protocol.ts';
 import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Desk, type DeskOptions } from './desk.ts';
-import { Dispatcher, type StartHost } from './dispatch.ts';
+import { Dispatcher, type Outside } from './dispatch.ts';
 import { hostedPlugin } from './hosted.ts';
 import { Idempotency } from './idempotency.ts';
-import type { JobMessage, Refusal, RunIds } from './protocol.ts';
+import type {
+  AskHeld,
+  HeldJobs,
+  HeldReply,
+  HoldsChanged,
+  JobMessage,
+  Refusal,
+  RunIds,
+  SetAsideReply,
+  WaitsReply,
+} from './protocol.ts';
+import { heldOf, wouldBeHeld } from './queued.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
 import { RunJobs } from './run-jobs.ts';
+import { Sandboxes, type TrySandbox } from './sandboxes.ts';
 import type { SlotName } from './slot.ts';
+import { waitsOf } from './waits.ts';
 
 /** What comes from the hosts and from the actor itself, besides the protocol. */
 export type InnerMessage =
@@ -24,7 +36,8 @@ export type InnerMessage =
       readonly outcomes: readonly Outcome[];
     }
   | { readonly kind: 'returned'; readonly slot: SlotName; readonly frameId: number; readonly tasks: readonly number[] }
-  | { readonly kind: 'host_lost'; readonly slot: SlotName; readonly reason: string }
+  /** `sentUpTo`: the newest frame that it was given. After a failed turn frames leave before this is handled again. */
+  | { readonly kind: 'host_lost'; readonly slot: SlotName; readonly reason: string; readonly sentUpTo: number }
   | { readonly kind: 'thread_replaced'; readonly slot: SlotName }
   | { readonly kind: 'alarm' }
   | { readonly kind: 'load' }
@@ -35,18 +48,18 @@ export type InnerMessage =
   | { readonly kind: 'stop'; readonly replyTo: ReplyTo; readonly graceMs: number }
   | { readonly kind: 'hosts_stopped'; readonly replyTo: ReplyTo };
 
-export type JobActorOptions = DeskOptions & {
-  readonly startHost: StartHost;
-  /** What the vault has for the jobs of a plugin; absent: there is no vault. */
-  readonly deliver?: Deliver;
-  /** Shared with the pipeline actor. */
-  readonly idempotency?: Idempotency;
-  readonly nowMs: number;
-  /** Puts a message into the actor's own mailbox. */
-  readonly self: (message: InnerMessage) => void;
-  /** Sends `alarm` at this time; the newest call counts. */
-  readonly alarm: (atUs: number | null) => void;
-};
+export type JobActorOptions = DeskOptions &
+  Outside & {
+    /** Left out: every sandbox can be had. */
+    readonly trySandbox?: TrySandbox;
+    /** Shared with the pipeline actor. */
+    readonly idempotency?: Idempotency;
+    readonly nowMs: number;
+    /** Puts a message into the actor's own mailbox. */
+    readonly self: (message: InnerMessage | HoldsChanged) => void;
+    /** Sends `alarm` at this time; the newest call counts. */
+    readonly alarm: (atUs: number | null) => void;
+  };
 
 export type JobActor = Actor & {
   readonly dispatcher: Dispatcher;
@@ -57,16 +70,23 @@ export type JobActor = Actor & {
 
 export function startJobActor(options: JobActorOptions): JobActor {
   const { self } = options;
-  const desk = new Desk(options);
+  const attempt = options.trySandbox ?? (async () => null);
+  const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
+  const desk = new Desk({ ...options, holdSources: [['plugin', sandboxes.holdOf], ...(options.holdSources ?? [])] });
   const idempotency = options.idempotency ?? new Idempotency(options.reader);
   const acceptance = new Acceptance(desk, idempotency);
   const runs = new RunJobs(desk);
-  const dispatcher = new Dispatcher(desk, options.startHost, options.config.service.workersMax, options.deliver);
+  const dispatcher = new Dispatcher(desk, options.config.service.workersMax, options);
   const recovery = new Recovery(desk, options.nowMs);
   const retention = new Retention(desk);
   let alarmUs: number | null = null;
   let isLoaded = false;
+  /** Which holds hold jobs is to be noted at the end of this turn, when all that it accepts is counted. */
+  let areHoldsDue = true;
+  let isFirstTurn = true;
 
+  sandboxes.configure(options.config);
+  desk.reviewHolds();
   dispatcher.configure(hostedPlugins(options.config));
   dispatcher.warm();
 
@@ -93,6 +113,18 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'ask_queue':
         turn.reply(message.replyTo, queueState(desk, dispatcher, turn.nowUs));
         break;
+      case 'ask_waits':
+        turn.reply(message.replyTo, {
+          kind: 'waits',
+          waits: waitsOf(desk, dispatcher, message.id, turn.nowUs),
+        } satisfies WaitsReply);
+        break;
+      case 'ask_held':
+        turn.reply(message.replyTo, { kind: 'held', held: held(message) } satisfies HeldReply);
+        break;
+      case 'ask_set_aside':
+        turn.reply(message.replyTo, setAsideReply());
+        break;
       case 'outcomes':
         dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
         break;
@@ -100,7 +132,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         dispatcher.returned(turn, message.slot, message.frameId, message.tasks);
         break;
       case 'host_lost':
-        dispatcher.hostLost(turn, message.slot, message.reason);
+        dispatcher.hostLost(turn, message.slot, message.reason, message.sentUpTo);
         break;
       case 'thread_replaced':
         desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot });
@@ -111,9 +143,15 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'load':
         isLoaded = recovery.step(turn);
+        areHoldsDue = true;
         if (!isLoaded) turn.after(() => self({ kind: 'load' }));
         break;
+      case 'holds_changed':
+        desk.reviewHolds();
+        areHoldsDue = true;
+        break;
       case 'prune':
+        areHoldsDue = true;
         desk.minutes.prune(turn.nowUs, turn.batch);
         if ([idempotency.prune(turn), retention.step(turn)].includes(true)) turn.after(() => self({ kind: 'prune' }));
         break;
@@ -123,17 +161,19 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'admit':
         if (acceptance.closed === 'stopping') break;
         acceptance.closed = message.refusal;
-        if (message.refusal) dispatcher.hold();
+        if (message.refusal) dispatcher.hold(turn.nowUs, true);
         else dispatcher.resume();
         break;
       case 'reconfigure':
+        sandboxes.configure(message.config);
         desk.configure(message.config);
         dispatcher.configure(hostedPlugins(message.config));
+        areHoldsDue = true;
         break;
       case 'stop':
         acceptance.closed = 'stopping';
         // Not in this turn either: a host that is started for a frame now would not be stopped with the others.
-        dispatcher.hold();
+        dispatcher.hold(turn.nowUs, false);
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
           void stopped.then(() => self({ kind: 'hosts_stopped', replyTo: message.replyTo }));
@@ -148,11 +188,29 @@ export function startJobActor(options: JobActorOptions): JobActor {
     }
   }
 
+  function setAsideReply(): SetAsideReply {
+    const { size, listed } = desk.setAside;
+    return { kind: 'set_aside', all: size, listed };
+  }
+
+  /** Hosts may have frames of an earlier life. */
+  function open(turn: Turn): void {
+    if (!isFirstTurn) return;
+    isFirstTurn = false;
+    recovery.adopt(turn, dispatcher.adopt());
+  }
+
+  function held({ next }: AskHeld): HeldJobs[] {
+    const queued = dispatcher.queued();
+    if (next) return wouldBeHeld(desk, queued, next).map(jobs => ({ ...jobs, detail: '', sinceUs: 0 }));
+    return heldOf(desk, queued).map(({ hold: { detail, sinceUs }, ...jobs }) => ({ ...jobs, detail, sinceUs }));
+  }
+
   function wakeRetries(turn: Turn): void {
-    for (let due = desk.retries.popDue(turn.nowUs); due; due = desk.retries.popDue(turn.nowUs)) {
+    for (let due = desk.popDue(turn.nowUs); due; due = desk.popDue(turn.nowUs)) {
       const { open, index, attempt, culprit } = due;
       const again = { open, index, attempt, kept: true, alone: culprit };
-      if (culprit) desk.suspects.push(again);
+      if (culprit) dispatcher.quarantine.take(again, true);
       else desk.lane(open.plugin).enqueueAgain(again);
     }
   }
@@ -169,11 +227,15 @@ export function startJobActor(options: JobActorOptions): JobActor {
     runIds: runs,
     refusal: () => acceptance.refusal(),
     receive(messages, turn) {
+      open(turn);
       for (const message of messages) handle(message as JobMessage | InnerMessage, turn);
     },
     quiet(turn) {
+      open(turn);
       runs.seal(turn);
       acceptance.seal(turn);
+      if (areHoldsDue) dispatcher.keepHolds(turn);
+      areHoldsDue = false;
       if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));
       desk.close(turn);
       setAlarm(turn);

@@ -9,7 +9,7 @@ import type { QueueReply } from './protocol.ts';
 export const activeJobsMax = 100;
 
 export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): QueueReply {
-  const lanes = [...desk.lanes.values()].filter(lane => lane.instance || lane.waiting > 0 || lane.running > 0);
+  const lanes = [...desk.lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
   let dead = 0;
   for (const counts of desk.books.counts.values()) dead += counts.dead;
   const active: QueueReply['active'][number][] = [];
@@ -23,14 +23,15 @@ export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): Q
     queued: desk.unsettled - desk.running - desk.retries.size,
     running: desk.running,
     delayed: desk.retries.size,
+    held: desk.held,
     dead,
     workers: dispatcher.threads,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),
     active,
-    lanes: lanes.map(({ name, running, waiting, instance }) => ({
+    lanes: lanes.map(({ name, running, queued, instance }) => ({
       plugin: name,
       active: running,
-      queued: waiting,
+      queued,
       limit: instance?.parallelism ?? null,
     })),
   };

@@ -4,7 +4,7 @@
 //
 // That byte says which parts there are.
 import { copyBytes } from '../../runtime/bytes.ts';
-import { type Body, bodyPart, emptyBody, hasPart } from '../../runtime/host/outcome.ts';
+import { type Body, bodyPart, emptyBody, hasDeflated, hasPart } from '../../runtime/host/outcome.ts';
 import { statuses, type TerminalStatus } from './record.ts';
 
 /** Where the body begins in a record. */
@@ -52,7 +52,10 @@ export function isApart(record: Buffer): boolean {
   return (record[1]! & apartFlag) !== 0;
 }
 
-/** An attempt as it was read. A body that lies apart is read when it is asked for; of one that was pruned meanwhile nothing is left. */
+/**
+ * An attempt as it was read. A body that lies apart is read whenever it is asked for, and not kept: it may be large. Of one that was
+ * pruned meanwhile nothing is left.
+ */
 export class StoredAttempt implements Attempt {
   readonly status: TerminalStatus;
   readonly final: boolean;
@@ -60,7 +63,6 @@ export class StoredAttempt implements Attempt {
   readonly completedUs: number;
   readonly #record: Buffer;
   readonly #readApart: () => Body | undefined;
-  #body: Body | undefined;
 
   constructor(record: Buffer, readApart: () => Body | undefined) {
     this.status = statuses[record[0]!] as TerminalStatus;
@@ -72,13 +74,22 @@ export class StoredAttempt implements Attempt {
   }
 
   get body(): Body {
-    this.#body ??= isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#record.subarray(bodyAt);
-    return this.#body;
+    return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
+  }
+
+  /** Whether the body lies apart, or a part of it is deflated: to show it takes more than a moment. */
+  get isLarge(): boolean {
+    return isApart(this.#record) || hasDeflated(this.#kept);
   }
 
   /** As text, or null where there is none. The body is read only for a part that it has. */
   text(part: 'error' | 'stderr'): string | null {
-    return hasPart(this.#record.subarray(bodyAt), part) ? textOf(this.body, part) : null;
+    return hasPart(this.#kept, part) ? textOf(this.body, part) : null;
+  }
+
+  /** What of the body is in the record. */
+  get #kept(): Body {
+    return this.#record.subarray(bodyAt);
   }
 }
 

@@ -1,5 +1,6 @@
 // A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
 // Read back, it takes apart only what is looked at.
+import { copyBytes, unpinned } from '../../runtime/bytes.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -28,12 +29,14 @@ export function groupEnd({ starts, count }: Block, place: number): number {
   return starts[place + 1] ?? count;
 }
 
-/** A block that is being filled in this turn. */
+/** A block that is being filled in this turn; once it is encoded, nothing of it lies in the packets that it came in. */
 export class BlockBuilder implements Block {
   readonly starts: number[] = [];
-  readonly groups: JobGroup[] = [];
-  readonly payloads: Uint8Array[] = [];
+  groups: JobGroup[] = [];
+  count = 0;
   payloadBytes = 0;
+  #payloads: Uint8Array[] = [];
+  #packed: PackedPayloads | null = null;
   groupsBytes = 0;
   readonly key: BlockKey;
   readonly plugin: string;
@@ -47,32 +50,28 @@ export class BlockBuilder implements Block {
     this.createdUs = createdUs;
   }
 
-  get count(): number {
-    return this.payloads.length;
-  }
-
   get bytes(): number {
     return this.payloadBytes + this.groupsBytes;
   }
 
   get full(): boolean {
-    return this.payloads.length >= blockJobsMax || this.bytes >= blockBytesMax;
+    return this.count >= blockJobsMax || this.bytes >= blockBytesMax;
   }
 
   /** Adds one job; `alike` says that it belongs to the group before it. */
   add(payload: Uint8Array, group: JobGroup, alike: boolean): JobId {
     if (!alike) {
-      this.starts.push(this.payloads.length);
+      this.starts.push(this.count);
       this.groups.push(group);
       this.groupsBytes += groupBytes(group);
     }
-    this.payloads.push(payload);
+    this.#payloads.push(payload);
     this.payloadBytes += payload.length;
-    return jobId(this.key, this.payloads.length - 1);
+    return jobId(this.key, this.count++);
   }
 
   payload(index: number): Uint8Array {
-    return this.payloads[index]!;
+    return this.#packed?.at(index) ?? this.#payloads[index]!;
   }
 
   group(place: number): JobGroup {
@@ -81,18 +80,46 @@ export class BlockBuilder implements Block {
 
   /** All payloads lie side by side; `ends` has four bytes for the end of each. */
   encode(): Uint8Array {
-    const all = Buffer.allocUnsafe(this.payloadBytes);
-    const ends = Buffer.allocUnsafe(this.payloads.length * 4);
+    const all = Buffer.allocUnsafeSlow(this.payloadBytes);
+    const ends = Buffer.allocUnsafeSlow(this.count * 4);
     let at = 0;
-    for (let index = 0; index < this.payloads.length; index++) {
-      all.set(this.payloads[index]!, at);
-      at += this.payloads[index]!.length;
+    for (let index = 0; index < this.count; index++) {
+      at = copyBytes(all, at, this.#payloads[index]!);
       ends.writeUInt32LE(at, index * 4);
     }
+    this.#packed = new PackedPayloads(ends, all);
+    this.#payloads = [];
+    this.groups = this.groups.map(withOwnContext);
     const groups = this.groups.map(group => pack(packGroup(group)));
     const kept: Kept = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
     return pack(kept);
   }
+}
+
+/** Payloads side by side, each found by where it ends. */
+class PackedPayloads {
+  readonly count: number;
+  readonly #ends: DataView;
+  readonly #payloads: Uint8Array;
+
+  constructor(ends: Uint8Array, payloads: Uint8Array) {
+    this.count = ends.length / 4;
+    this.#ends = new DataView(ends.buffer, ends.byteOffset, ends.length);
+    this.#payloads = payloads;
+  }
+
+  at(index: number): Uint8Array {
+    const from = index === 0 ? 0 : this.#ends.getUint32(index * 4 - 4, true);
+    return this.#payloads.subarray(from, this.#ends.getUint32(index * 4, true));
+  }
+}
+
+/** The same group where its context has memory of its own already. */
+function withOwnContext(group: JobGroup): JobGroup {
+  const context = unpinned(group.context);
+  if (context === group.context) return group;
+  const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked } = group;
+  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked };
 }
 
 /** What may be long of a group, as it is written. */
@@ -119,24 +146,21 @@ class StoredBlock implements Block {
   readonly starts: readonly number[];
   readonly #packed: readonly Uint8Array[];
   readonly #groups: (JobGroup | undefined)[] = [];
-  readonly #ends: DataView;
-  readonly #payloads: Uint8Array;
+  readonly #payloads: PackedPayloads;
 
   constructor(bytes: Uint8Array) {
     const [plugin, command, createdUs, starts, groups, ends, payloads] = unpack<Kept>(bytes);
     this.plugin = plugin;
     this.command = command;
     this.createdUs = createdUs;
-    this.count = ends.length / 4;
     this.starts = starts;
     this.#packed = groups;
-    this.#ends = new DataView(ends.buffer, ends.byteOffset, ends.length);
-    this.#payloads = payloads;
+    this.#payloads = new PackedPayloads(ends, payloads);
+    this.count = this.#payloads.count;
   }
 
   payload(index: number): Uint8Array {
-    const from = index === 0 ? 0 : this.#ends.getUint32(index * 4 - 4, true);
-    return this.#payloads.subarray(from, this.#ends.getUint32(index * 4, true));
+    return this.#payloads.at(index);
   }
 
   group(place: number): JobGroup {

@@ -1,10 +1,20 @@
 // What the job actor writes besides blocks: attempts, the journal of a commit, counters and plugin states.
-import type { Json } from '../../runtime/packing.ts';
-import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
+import { unpinned } from '../../runtime/bytes.ts';
+import { overlayMap } from '../../runtime/overlay.ts';
+import { pack, packedEmpty } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import type { SetAside } from '../set-aside.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptWriter } from './attempts.ts';
-import { type Counts, countsKey, emptyCounts, readCounts, retriedCount, settledOf } from './counts.ts';
+import {
+  type CommandCounts,
+  type Counts,
+  countsKey,
+  emptyCounts,
+  readCounts,
+  retriedCount,
+  settledOf,
+} from './counts.ts';
 import { JournalPage, newestCommitUs, usKey } from './journal.ts';
 import { NameBook } from './names.ts';
 import { statuses } from './record.ts';
@@ -13,7 +23,7 @@ import { statuses } from './record.ts';
 export const stateBytesMax = 2 ** 20;
 
 /** The page of the books that is about one plugin and command. */
-type Account = { readonly key: string; readonly number: number; readonly counts: Counts; dirty: boolean };
+type Account = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
 
 /** Whose an attempt is. */
 export type Owner = {
@@ -40,10 +50,10 @@ export class Books {
   /** The newest time in the journal; 0: there is none. */
   journalUs: number;
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, setAside?: SetAside) {
     this.#reader = reader;
     this.#names = new NameBook(reader);
-    for (const { plugin, command, counts } of readCounts(reader)) {
+    for (const { plugin, command, counts } of readCounts(reader, setAside)) {
       this.#open(plugin, command, counts);
       this.settledKept += settledOf(counts);
     }
@@ -55,11 +65,32 @@ export class Books {
     return Array.from(this.#accounts.values(), account => account.counts);
   }
 
+  /** Jobs that have not settled, by plugin and command. */
+  *unsettled(): Iterable<{ readonly plugin: string; readonly command: string; readonly jobs: number }> {
+    for (const { plugin, command, counts } of this.#accounts.values()) {
+      const jobs = counts.accepted - settledOf(counts);
+      if (jobs > 0) yield { plugin, command, jobs };
+    }
+  }
+
   /** A block of jobs was accepted. */
   accepted(batch: Batch, key: Uint8Array, plugin: string, command: string, jobs: number): void {
     const account = this.#change(plugin, command);
     account.counts.accepted += jobs;
     batch.put('by_command', byCommandKey(account.number, key), nothing);
+  }
+
+  /** So many jobs were handed to a host, or (negative) have come back. */
+  running(plugin: string, command: string, jobs: number): void {
+    this.#change(plugin, command).counts.running += jobs;
+  }
+
+  /** After a start: what the counters say of hosts was of the last life. */
+  nothingRuns(): void {
+    for (const account of this.#accounts.values()) {
+      const { plugin, command, counts } = account;
+      if (counts.running !== 0) this.running(plugin, command, -counts.running);
+    }
   }
 
   /** The time of this commit in the journal: later than that of every commit before. */
@@ -110,15 +141,11 @@ export class Books {
 
   /** Lays updates over the state, key by key, or puts them in its place. Returns what is wrong when the state would get too large. */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
-    const bytes = replaces ? updates.slice() : this.#merged(instance, updates);
-    if (bytes.length > stateBytesMax)
-      return `the plugin's state would take ${bytes.length} bytes; at most ${stateBytesMax} are kept`;
+    if (updates.length > stateBytesMax) return tooLarge(updates.length);
+    const bytes = replaces ? unpinned(updates) : overlayMap(this.state(instance), updates);
+    if (bytes.length > stateBytesMax) return tooLarge(bytes.length);
     this.#states.set(instance, { bytes, dirty: true });
     return null;
-  }
-
-  #merged(instance: string, updates: Uint8Array): Uint8Array {
-    return pack({ ...unpack<Record<string, Json>>(this.state(instance)), ...unpack<Record<string, Json>>(updates) });
   }
 
   /** Puts what gathered in this turn into its commit. */
@@ -154,10 +181,14 @@ export class Books {
 
   #open(plugin: string, command: string, counts: Counts): Account {
     const key = countsKey(plugin, command);
-    const account = { key, number: this.#names.command(plugin, command), counts, dirty: false };
+    const account = { key, plugin, command, number: this.#names.command(plugin, command), counts, dirty: false };
     this.#accounts.set(key, account);
     return account;
   }
+}
+
+function tooLarge(bytes: number): string {
+  return `the plugin's state would take ${bytes} bytes; at most ${stateBytesMax} are kept`;
 }
 
 const nothing = new Uint8Array(0);

@@ -5,16 +5,21 @@ import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { blame } from '../culprit.ts';
+import { SetAside } from '../set-aside.ts';
 import { errorOf } from './attempt.ts';
+import type { Again } from './backlog.ts';
 import { type Block, decodeBlock, groupOf } from './block.ts';
 import { Books, type Owner } from './books.ts';
 import type { Gauges } from './gauges.ts';
-import { type Again, type CommandLane, Lane } from './lane.ts';
+import type { Hold } from './hold.ts';
+import { type HoldSources, Holds } from './holds.ts';
+import { type CommandLane, Lane } from './lane.ts';
 import { Minutes } from './minutes.ts';
 import type { OpenBlock } from './open.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import type { JobGroup, TerminalStatus } from './record.ts';
-import { encodeRetry, Retries, type RetryRecord } from './retries.ts';
+import { encodeRetry, Retries, type RetryRecord, type Waiting } from './retries.ts';
 import { assertMove } from './transitions.ts';
 import { decide } from './verdict.ts';
 import { Watch } from './watch.ts';
@@ -29,6 +34,10 @@ export type DeskOptions = {
   /** In [0, 1). */
   readonly random: () => number;
   readonly gauges: Gauges;
+  /** Records that cannot be used; absent: a list of its own. */
+  readonly setAside?: SetAside;
+  /** What may hold a plugin besides its absence. */
+  readonly holdSources?: HoldSources;
 };
 
 /** How a job ends. `attempt` 0: it never ran. */
@@ -45,18 +54,22 @@ export class Desk {
   readonly blockKeys: BlockKeys;
   readonly random: () => number;
   readonly gauges: Gauges;
+  readonly setAside: SetAside;
   readonly books: Books;
   readonly minutes: Minutes;
   readonly watch = new Watch();
   readonly retries = new Retries();
   readonly lanes = new Map<string, Lane>();
-  /** Jobs that may have taken their host down: they run in the quarantine, one by one. */
+  readonly holds: Holds;
+  /** Jobs that may have ended their host, and wait for a place in the quarantine. */
   readonly suspects: Again[] = [];
   /** Their open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
   /** Unsettled jobs, those that stand for runs not counted. */
   unsettled = 0;
   running = 0;
+  /** Of the unsettled jobs those that are held or wait for their next attempt, as of the end of the last turn. */
+  waiting = 0;
   cachedBytes = 0;
   config!: Config;
   #journaledUs = -1;
@@ -68,9 +81,11 @@ export class Desk {
     this.blockKeys = options.blockKeys;
     this.random = options.random;
     this.gauges = options.gauges;
-    this.books = new Books(options.reader);
+    this.setAside = options.setAside ?? new SetAside();
+    this.books = new Books(options.reader, this.setAside);
     this.gauges.set({ journaled: this.books.journalUs });
-    this.minutes = new Minutes(options.reader);
+    this.minutes = new Minutes(options.reader, this.setAside);
+    this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
     this.configure(options.config);
   }
 
@@ -79,13 +94,24 @@ export class Desk {
     this.#hooked = config.pipelines.some(pipeline => pipeline.onHook !== null);
     for (const name of Object.keys(config.plugins)) this.lane(name);
     for (const lane of this.lanes.values()) lane.configure(config.plugins[lane.name] ?? null);
+    this.reviewHolds();
+  }
+
+  /** Asks again which lanes are held. */
+  reviewHolds(): void {
+    for (const lane of this.lanes.values()) lane.hold = this.#holdOf(lane);
+  }
+
+  #holdOf(lane: Lane): Hold | null {
+    return this.holds.ofLane(lane, Object.hasOwn(this.config.disabledPlugins, lane.name));
   }
 
   lane(name: string): Lane {
     let lane = this.lanes.get(name);
     if (!lane) {
-      lane = new Lane(name);
+      lane = new Lane(name, (plugin, command) => this.holds.ofCommand(plugin, command));
       lane.configure(this.config.plugins[name] ?? null);
+      lane.hold = this.#holdOf(lane);
       this.lanes.set(name, lane);
     }
     return lane;
@@ -95,8 +121,12 @@ export class Desk {
   load(open: OpenBlock): Block {
     if (open.block) return open.block;
     const bytes = this.reader.get('blocks', open.keyBytes);
-    if (!bytes) throw new Error(`an open block has no record: ${Buffer.from(open.key, 'latin1').toString('hex')}`);
-    open.block = decodeBlock(bytes);
+    try {
+      if (!bytes) throw new Error('an open block has no record');
+      open.block = readWhole(bytes, open);
+    } catch (error) {
+      throw blame({ kind: 'block', key: open.keyBytes }, error);
+    }
     return open.block;
   }
 
@@ -131,7 +161,20 @@ export class Desk {
     if (!kept) open.retrying++;
     this.touch(open);
     const { dueUs, attempt, culprit } = record;
-    this.retries.push({ dueUs, open, index, attempt, culprit });
+    this.delay({ dueUs, open, index, attempt, culprit });
+  }
+
+  /** The job's record is in the store; from now on it waits for the time of its attempt. */
+  delay(job: Waiting): void {
+    this.retries.push(job);
+    this.lane(job.open.plugin).delayed++;
+  }
+
+  /** The next job whose attempt is due. */
+  popDue(nowUs: number): Waiting | undefined {
+    const due = this.retries.popDue(nowUs);
+    if (due) this.lane(due.open.plugin).delayed--;
+    return due;
   }
 
   keepRetry(turn: Turn, open: OpenBlock, index: number, record: RetryRecord): void {
@@ -149,7 +192,7 @@ export class Desk {
    * while attempts are left. `attempt` is the number of the lost one.
    */
   lost(turn: Turn, open: OpenBlock, index: number, attempt: number, kept: boolean, culprit: boolean, body: Body): void {
-    const command = this.lane(open.plugin).command(open.command);
+    const command = this.lane(open.plugin).lastKnown(open.command);
     const decision = decide(
       {
         verdict: 'error',
@@ -194,7 +237,7 @@ export class Desk {
   }
 
   policyOf(plugin: string): RetryPolicy {
-    return this.config.plugins[plugin]?.retry ?? { attemptsMax: 1, backoffBaseMs: 0, backoffMaxMs: 0 };
+    return this.lane(plugin).retry;
   }
 
   commandOf(open: OpenBlock): CommandLane | undefined {
@@ -226,11 +269,19 @@ export class Desk {
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
     this.watch.tell(turn);
+    this.waiting = this.retries.size + this.held;
     this.gauges.set({
       queued: this.unsettled - this.running - this.retries.size,
       running: this.running,
       delayed: this.retries.size,
     });
+  }
+
+  /** Queued jobs that are held. */
+  get held(): number {
+    let held = 0;
+    for (const lane of this.lanes.values()) held += lane.held;
+    return held;
   }
 
   /** Lets go of the decoded block. */
@@ -265,6 +316,14 @@ export class Desk {
     if (status === 'succeeded' && hasPart(body, 'events')) return true;
     return this.#hooked && !group.hooked;
   }
+}
+
+/** Throws where the block cannot be used: all of it is decoded, since its jobs are about to be handed out. */
+function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
+  const block = decodeBlock(bytes);
+  if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);
+  for (let place = 0; place < block.starts.length; place++) block.group(place);
+  return block;
 }
 
 function ownerOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): Owner {

@@ -2,13 +2,21 @@
 import { encodeBody } from '../../runtime/host/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { ClosedDelivery, Deliver } from '../vault/protocol.ts';
+import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
+import { type Adopted, adoptFrames } from './adoption.ts';
+import { setAside, stepHolds } from './aside.ts';
+import type { Again } from './backlog.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
-import { type JobFrame, nextCommand, pickFrame, soloFrame, taskFrame } from './frame.ts';
-import type { OpenBlock } from './open.ts';
-import { failOrphans } from './orphans.ts';
+import { type JobFrame, jobAt, pickFrame, taskFrame, unheardOf } from './frame.ts';
+import { HostedFrames } from './hosted-frames.ts';
+import type { Lane } from './lane.ts';
+import { lostBody } from './lost.ts';
+import type { KeyText, OpenBlock } from './open.ts';
 import { frameTasksMax } from './pace.ts';
+import type { QueuedJobs } from './protocol.ts';
+import { Quarantine } from './quarantine.ts';
+import { heldOf, queuedJobs } from './queued.ts';
 import { settleTask } from './settle.ts';
 import {
   framesIn,
@@ -17,21 +25,34 @@ import {
   persistentSlot,
   placeFor,
   programSlots,
-  quarantineSlot,
   type Slot,
   type SlotName,
   shareOf,
 } from './slot.ts';
-import { isFull, LaneTurns } from './turns.ts';
+import { LaneTurns } from './turns.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (slot: Slot) => PluginHost;
 
+/** What the dispatcher is handed from outside. */
+export type Outside = {
+  readonly startHost: StartHost;
+  /** What hosts have; absent: nothing, and nobody asks when the actors have ended. */
+  readonly hosted?: HostedFrames;
+  /** What the vault has for the jobs of a plugin; absent: there is no vault. */
+  readonly deliver?: Deliver;
+  /** Called when a plugin is isolated, since its jobs have ended hosts. */
+  readonly onIsolated?: (plugin: string) => void;
+};
+
 /** What takes turns for the same places, and the slots that have them. */
 type Kind = { readonly turns: LaneTurns; readonly slots: readonly Slot[] };
 
-/** Jobs that end without having been run: so many of them in a turn, for the sake of all others. */
-export const endedUnrunMax = 1024;
+/** Jobs that are moved, or end, without having been run: so many of them in a turn, for the sake of all others. */
+export const unrunMax = 1024;
+
+/** Nothing is handed out, of any lane. */
+export type Pause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
 /** A job that a host holds. */
 export type Active = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
@@ -42,34 +63,45 @@ export class Dispatcher {
   readonly #deliver: Deliver;
   readonly #kinds: readonly Kind[];
   readonly #main: Slot;
-  readonly #quarantine = quarantineSlot();
+  readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<SlotName, Slot>;
-  #frameIds = 0;
-  /** The turn under way, and how many jobs have ended in it without having been run. */
+  readonly #hosted: HostedFrames;
+  /** The turn under way, and how many jobs were moved or have ended in it without having been run. */
   #turn: Turn | null = null;
-  #endedUnrun = 0;
+  #unrun = 0;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
-  #held = false;
+  #pause: Pause | null = null;
   readonly #busy = new BusyMeter();
 
-  constructor(desk: Desk, startHost: StartHost, threads: number, deliver: Deliver = () => null) {
+  constructor(desk: Desk, threads: number, outside: Outside) {
     this.#desk = desk;
-    this.#startHost = startHost;
-    this.#deliver = deliver;
+    this.#startHost = outside.startHost;
+    this.#hosted = outside.hosted ?? new HostedFrames();
+    this.#deliver = outside.deliver ?? (() => null);
+    this.quarantine = new Quarantine(desk, threads, outside.onIsolated ?? (() => {}), this.#hosted);
     this.#main = mainSlot(threads);
     // Each kind has as many places as there are workers, so that none holds another back.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
-    this.#kinds = Object.entries(slotsOf).map(([kind, slots]) => {
-      return { turns: new LaneTurns(desk.lanes, lane => lane.kind === kind), slots };
+    const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
+      return { turns: new LaneTurns(desk.lanes, lane => lane.kind === kind && !lane.isIsolated), slots };
     });
-    const slots = [...Object.values(slotsOf).flat(), this.#quarantine];
+    const { isolation } = this.quarantine;
+    this.#kinds = [...kinds, { turns: new LaneTurns(desk.lanes, lane => lane.isIsolated), slots: [isolation] }];
+    const slots = [...this.#kinds.flatMap(kind => kind.slots), ...this.quarantine.slots];
     this.#slots = new Map(slots.map(slot => [slot.name, slot]));
+    for (const slot of slots) slot.host = this.#hosted.hostOf(slot.name);
+  }
+
+  /** Takes over what hosts have of the life before. */
+  adopt(): ReadonlyMap<KeyText, Adopted> {
+    return adoptFrames(this.#desk, this.#hosted, this.#slots);
   }
 
   configure(plugins: readonly HostedPlugin[]): void {
     this.#generation++;
     this.#plugins = plugins;
+    this.quarantine.reloaded();
     for (const slot of this.#slots.values()) this.#configure(slot);
   }
 
@@ -86,48 +118,76 @@ export class Dispatcher {
   }
 
   /** From now on nothing is handed out. */
-  hold(): void {
-    this.#held = true;
+  hold(nowUs: number, isDisk: boolean): void {
+    const detail = isDisk ? 'the disk is full: nothing new is started' : 'the service is stopping';
+    this.#pause = { isDisk, detail, sinceUs: this.#pause?.sinceUs ?? nowUs };
   }
 
   resume(): void {
-    this.#held = false;
+    this.#pause = null;
+  }
+
+  /** Why nothing at all is handed out; null: it is. */
+  get pause(): Pause | null {
+    return this.#pause;
   }
 
   /** Fills the free places; frames leave after the commit. True: another turn must follow to go on. */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
-      this.#endedUnrun = 0;
+      this.#unrun = 0;
     }
-    if (!this.#held) this.#fill(turn);
+    if (!this.#pause) this.#fill(turn);
     const out = Math.max(...this.#kinds.map(({ slots }) => framesIn(slots)));
     this.#busy.note(turn.nowUs, Math.min(out, this.threads));
-    return this.#endedUnrun >= endedUnrunMax;
+    return this.#unrun >= unrunMax;
   }
 
   #fill(turn: Turn): void {
-    this.#dispatchSuspect(turn);
+    this.#stepHolds(turn);
+    const send = (slot: Slot, frame: JobFrame) => this.#send(turn, slot, frame);
+    this.quarantine.dispatch(turn, send, () => this.#hosted.nextId());
     let open = this.#kinds;
-    while (open.length > 0 && this.#endedUnrun < endedUnrunMax) open = open.filter(kind => this.#handOut(turn, kind));
+    while (open.length > 0 && this.#unrun < unrunMax) open = open.filter(kind => this.#handOut(turn, kind));
+  }
+
+  /** A little of what holds want done: jobs come back, or fail. */
+  #stepHolds(turn: Turn): void {
+    const { moved, ended } = stepHolds(this.#desk, turn, unrunMax - this.#unrun);
+    this.#unrun += moved + ended;
+    if (ended > 0) this.keepHolds(turn);
+  }
+
+  /** Notes on disk which holds hold jobs now. */
+  keepHolds(turn: Turn): void {
+    const held = heldOf(this.#desk, this.queued());
+    this.#desk.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
+  }
+
+  /** Queued jobs by plugin and command. */
+  queued(): QueuedJobs[] {
+    return queuedJobs(
+      this.#desk.books.unsettled(),
+      [...this.#slots.values()].flatMap(({ frames }) => [...frames.values()]),
+    );
   }
 
   /** The next lane has its turn. False: none can, or no slot has a place for it. */
   #handOut(turn: Turn, { turns, slots }: Kind): boolean {
     const lane = turns.next();
     if (!lane) return false;
-    const command = lane.instance ? lane.command(nextCommand(lane)!) : undefined;
+    const command = lane.command(lane.nextCommand!);
     if (!command) {
       turns.pass(lane);
-      this.#endedUnrun += failOrphans(this.#desk, turn, lane);
+      this.#unrun += setAside(lane, unrunMax - this.#unrun);
       return true;
     }
     // A lane that finds no place keeps its turn.
     const slot = placeFor(slots, command);
     if (!slot) return false;
     turns.pass(lane);
-    const tasksMax = lane.kind === 'attempts' ? shareOf(slots, lane.waiting) : frameTasksMax;
-    const frame = pickFrame(lane, command, ++this.#frameIds, tasksMax, open => this.#desk.load(open));
+    const frame = pickFrame(lane, command, this.#hosted.nextId(), tasksMax(lane, slots), open => this.#desk.load(open));
     this.#send(turn, slot, frame);
     return true;
   }
@@ -143,49 +203,49 @@ export class Dispatcher {
       open.outUs = turn.nowUs;
       if (open.back.length > 0) open.back = open.back.filter(other => other !== index);
       if (kept[task]) {
-        const culprit = slot.name === 'quarantine';
-        desk.keepRetry(turn, open, index, {
-          attempt: attempts[task]!,
-          dueUs: turn.nowUs,
-          stage: alone ? 'alone' : 'out',
-          culprit,
-        });
+        const stage = alone ? 'alone' : 'out';
+        desk.keepRetry(turn, open, index, { attempt: attempts[task]!, dueUs: turn.nowUs, stage, culprit: false });
       } else if (alone) open.solo.push(index);
       if (task === 0 || open !== opens[task - 1]) desk.touch(open);
     }
     lane.countFrame(command, 1);
     lane.running += opens.length;
     desk.running += opens.length;
+    desk.books.running(lane.name, command.name, opens.length);
     slot.frames.set(frame.id, frame);
     frame.sentUs = turn.nowUs;
     frame.slow = !isShort(slot, command);
     if (frame.slow) slot.slow++;
     desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
     const delivery = this.#deliver(turn, lane.name, frame.ids);
-    if (delivery?.kind === 'closed') {
-      this.#failClosed(turn, slot, frame, delivery);
+    if (delivery?.kind === 'revoked') {
+      this.#failRevoked(turn, slot, frame, delivery);
       return;
     }
     const tasks = taskFrame(frame, desk.books.state(lane.name), delivery?.packed);
-    turn.after(() => this.#hostOf(slot).submit(tasks));
+    turn.after(() => {
+      this.#hostOf(slot).submit(tasks);
+      this.#hosted.sent(slot.name, frame);
+    });
   }
 
   /** The attempts fail here: no plugin code runs without the secrets that it should have. */
-  #failClosed(turn: Turn, slot: Slot, frame: JobFrame, { reason, isPermanent: permanent }: ClosedDelivery): void {
-    this.#endedUnrun += frame.opens.length;
+  #failRevoked(turn: Turn, slot: Slot, frame: JobFrame, { reason }: RevokedDelivery): void {
+    this.#unrun += frame.opens.length;
     const body = encodeBody({ error: Buffer.from(reason) });
-    const failed = { verdict: 'error', permanent, startedUs: turn.nowUs, runUs: 0, body } as const;
+    const failed = { verdict: 'error', permanent: true, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.opens.length; task++) {
       this.#hear(frame, task);
-      settleTask(this.#desk, turn, slot.name, frame, { task, ...failed });
+      settleTask(this.#desk, turn, frame, { task, ...failed });
     }
     this.#desk.sendSettled(turn);
-    this.#closeIfOver(slot, frame);
+    this.#closeIfOver(turn, slot, frame);
   }
 
   #hostOf(slot: Slot): PluginHost {
     if (!slot.host) {
       slot.host = this.#startHost(slot);
+      this.#hosted.started(slot.name, slot.host);
       this.#configure(slot);
     }
     return slot.host;
@@ -204,11 +264,11 @@ export class Dispatcher {
       this.#hear(frame, outcome.task);
       ranUs += outcome.runUs;
       heard++;
-      settleTask(this.#desk, turn, slotName, frame, outcome);
+      settleTask(this.#desk, turn, frame, outcome);
     }
     frame.command.pace.measured(heard, ranUs);
     this.#desk.sendSettled(turn);
-    this.#closeIfOver(slot, frame);
+    this.#closeIfOver(turn, slot, frame);
   }
 
   /** Tasks came back unstarted: they wait again, before all others of their lane. */
@@ -221,30 +281,32 @@ export class Dispatcher {
     for (const task of tasks) {
       if (frame.heard[task] !== 0) continue;
       this.#hear(frame, task);
-      this.#requeue(turn, frame, task, slot.name === 'quarantine');
+      if (this.quarantine.slots.includes(slot)) this.quarantine.take(this.#again(turn, frame, task, true), true);
+      else frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
     }
-    this.#closeIfOver(slot, frame);
+    this.#closeIfOver(turn, slot, frame);
   }
 
-  /** A host died with all it held. Who may have done it runs again in the quarantine; who surely did is charged. */
-  hostLost(turn: Turn, slotName: SlotName, reason: string): void {
+  /** A host died with all it held. A job that was all it held is charged; of several each runs again alone, in the quarantine. */
+  hostLost(turn: Turn, slotName: SlotName, reason: string, sentUpTo: number): void {
     const desk = this.#desk;
     const slot = this.#slots.get(slotName)!;
-    const held = [...slot.frames.values()];
+    const held = [...slot.frames.values()].filter(({ id }) => id <= sentUpTo);
     const culpritKnown = held.reduce((tasks, frame) => tasks + frame.left, 0) === 1;
+    if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
+      // A thread runs its frame in order: the first that did not end is the likely culprit.
+      let isLikely = true;
       for (const task of unheardOf(frame)) {
         this.#hear(frame, task);
-        const open = frame.opens[task]!;
-        const index = frame.indexes[task]!;
-        const attempt = frame.attempts[task]!;
-        const kept = frame.kept[task]!;
+        const { open, index, attempt, kept } = jobAt(frame, task);
         if (culpritKnown) desk.lost(turn, open, index, attempt, kept, true, body);
         else if (!frame.command.retrySafe) desk.lost(turn, open, index, attempt, kept, false, lostBody);
-        else this.#requeue(turn, frame, task, true);
+        else this.quarantine.take(this.#again(turn, frame, task, true), isLikely);
+        isLikely = false;
       }
-      this.#closeIfOver(slot, frame);
+      this.#closeIfOver(turn, slot, frame);
     }
     desk.sendSettled(turn);
     desk.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
@@ -255,62 +317,32 @@ export class Dispatcher {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /** After `stop`: what was still running is queued again and not charged. */
+  /** After `stop`: what was still running is queued again and not charged, but for what must not run twice: it is lost. */
   requeueAll(turn: Turn): void {
+    const desk = this.#desk;
     for (const slot of this.#slots.values()) {
       for (const frame of [...slot.frames.values()]) {
         for (const task of unheardOf(frame)) {
           this.#hear(frame, task);
-          this.#requeue(turn, frame, task, false);
+          const { open, index, attempt, kept } = jobAt(frame, task);
+          if (frame.command.retrySafe) frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
+          else desk.lost(turn, open, index, attempt, kept, false, lostBody);
         }
-        this.#closeIfOver(slot, frame);
+        this.#closeIfOver(turn, slot, frame);
       }
       slot.host = null;
     }
+    desk.sendSettled(turn);
+    turn.after(() => this.#hosted.clear());
   }
 
-  #requeue(turn: Turn, frame: JobFrame, task: number, suspect: boolean): void {
-    const desk = this.#desk;
-    const open = frame.opens[task]!;
-    const index = frame.indexes[task]!;
-    const attempt = frame.attempts[task]!;
-    const kept = frame.kept[task]!;
-    if (kept) desk.keepRetry(turn, open, index, { attempt, dueUs: 0, stage: 'waiting', culprit: suspect });
+  /** The task as a job that waits again, on disk too. */
+  #again(turn: Turn, frame: JobFrame, task: number, alone: boolean): Again {
+    const { open, index, attempt, kept } = jobAt(frame, task);
+    if (kept) this.#desk.keepRetry(turn, open, index, { attempt, dueUs: 0, stage: 'waiting', culprit: alone });
     else open.back.push(index);
-    desk.touch(open);
-    const again = { open, index, attempt, kept, alone: suspect };
-    if (suspect) desk.suspects.push(again);
-    else frame.lane.enqueueAgain(again);
-  }
-
-  /** One suspect at a time, with a host to itself. */
-  #dispatchSuspect(turn: Turn): void {
-    const desk = this.#desk;
-    const slot = this.#quarantine;
-    while (slot.frames.size === 0) {
-      if (desk.suspects.length === 0) {
-        this.#closeQuarantine(turn, slot);
-        return;
-      }
-      // What bounds a plugin bounds it here too: its other jobs may be running in its own host.
-      const place = desk.suspects.findIndex(({ open }) => !isFull(desk.lane(open.plugin), desk.lanes));
-      const [again] = place < 0 ? [] : desk.suspects.splice(place, 1);
-      if (!again) return;
-      const lane = desk.lane(again.open.plugin);
-      const command = lane.command(again.open.command);
-      if (!command) {
-        lane.enqueueAgain(again);
-        continue;
-      }
-      this.#send(turn, slot, soloFrame(lane, command, again, ++this.#frameIds, desk.load(again.open)));
-    }
-  }
-
-  #closeQuarantine(turn: Turn, slot: Slot): void {
-    const { host } = slot;
-    if (!host) return;
-    slot.host = null;
-    turn.after(() => void host.stop(0));
+    this.#desk.touch(open);
+    return { open, index, attempt, kept, alone };
   }
 
   #hear(frame: JobFrame, task: number): void {
@@ -318,6 +350,7 @@ export class Dispatcher {
     frame.left--;
     frame.lane.running--;
     this.#desk.running--;
+    this.#desk.books.running(frame.lane.name, frame.command.name, -1);
     const open = frame.opens[task]!;
     open.out--;
     if (open.solo.length > 0) {
@@ -326,8 +359,9 @@ export class Dispatcher {
     }
   }
 
-  #closeIfOver(slot: Slot, frame: JobFrame): void {
+  #closeIfOver(turn: Turn, slot: Slot, frame: JobFrame): void {
     if (frame.left > 0) return;
+    turn.after(() => this.#hosted.over(slot.name, frame.id));
     slot.frames.delete(frame.id);
     if (frame.slow) slot.slow--;
     frame.lane.countFrame(frame.command, -1);
@@ -357,10 +391,8 @@ export class Dispatcher {
   }
 }
 
-/** Tasks of a frame whose end nobody has heard of. */
-function* unheardOf({ heard }: JobFrame): Iterable<number> {
-  for (let task = 0; task < heard.length; task++) if (heard[task] === 0) yield task;
+/** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
+function tasksMax(lane: Lane, slots: readonly Slot[]): number {
+  if (lane.isIsolated) return 1;
+  return lane.kind === 'attempts' ? shareOf(slots, lane.waiting) : frameTasksMax;
 }
-
-/** The outcome of a job that must not be run twice and whose end nobody saw. */
-export const lostBody = encodeBody({ error: Buffer.from('lost while running') });

@@ -1,8 +1,9 @@
 // From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
 import { jobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
+import type { Again } from './backlog.ts';
 import { type Block, groupOf } from './block.ts';
-import type { Again, CommandLane, Lane } from './lane.ts';
+import type { CommandLane, Lane } from './lane.ts';
 import type { OpenBlock } from './open.ts';
 
 /** Payload bytes of one frame; a single larger job goes alone. */
@@ -96,12 +97,7 @@ export function pickFrame(
   }
 }
 
-/** The command of the job that is next in the lane. */
-export function nextCommand(lane: Lane): string | undefined {
-  return lane.again.peek()?.open.command ?? lane.fresh.peek()?.command;
-}
-
-/** One job as a frame of its own, for the quarantine. */
+/** One job as a frame of its own, which runs alone in its host. */
 export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameId: number, block: Block): JobFrame {
   again.open.block ??= block;
   const { open, index, attempt, kept } = again;
@@ -156,4 +152,14 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Arr
     attempts: frame.attempts,
     payloads,
   };
+}
+
+/** Tasks of a frame whose end nobody has heard of. */
+export function* unheardOf({ heard }: JobFrame): Iterable<number> {
+  for (let task = 0; task < heard.length; task++) if (heard[task] === 0) yield task;
+}
+
+/** The job of a task, and which attempt of it that is. */
+export function jobAt({ opens, indexes, attempts, kept }: JobFrame, task: number) {
+  return { open: opens[task]!, index: indexes[task]!, attempt: attempts[task]!, kept: kept[task]! };
 }

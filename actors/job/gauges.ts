@@ -1,6 +1,6 @@
 // A few numbers that any thread of the process may read at any time, without asking.
 
-const names = ['queued', 'running', 'delayed', 'runs', 'journaled'] as const;
+const names = ['queued', 'running', 'delayed', 'runs', 'settledInRuns', 'journaled'] as const;
 /** `journaled`: up to when the journal is on disk, in µs; 0 before anything settled since the start. */
 type Name = (typeof names)[number];
 

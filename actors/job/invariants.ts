@@ -9,11 +9,15 @@ import {
   jobId,
   jobIdBytes,
 } from '../../runtime/ids.ts';
+import { unpack } from '../../runtime/packing.ts';
 import type { Reader, Table } from '../../runtime/store/store.ts';
+import { readJobsOf } from '../pipeline/record.ts';
 import type { Attempt } from './attempt.ts';
 import { attemptsOf as attemptsIn, latestAttempt, Stretch } from './attempts.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from './block.ts';
 import { byCommandKey, unsuccessfulKey } from './books.ts';
+import { readCounts, settledOf } from './counts.ts';
+import { decodeHold } from './hold.ts';
 import { decodeEntry, endKey } from './idempotency.ts';
 import { openOf } from './job-view.ts';
 import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from './journal.ts';
@@ -21,6 +25,8 @@ import type { Names } from './names.ts';
 import { keyText, OpenBlock } from './open.ts';
 import { pipelinePlugin } from './protocol.ts';
 import { statuses } from './record.ts';
+import { runInvariants } from './run-invariants.ts';
+import { countDescendants } from './view.ts';
 
 /** Asked of one key of its table; what is wrong, or null. A key that is gone is fine. */
 export type Invariant = {
@@ -33,17 +39,22 @@ export type Invariant = {
 const aheadUs = 1_000_000;
 /** Blocks of a tree that are looked at. */
 const treeBlocksMax = 64;
+/** Entries of the tree of an open run that are counted. */
+const treeEntriesMax = 4096;
 
 type Known = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
 /** A key is taken for another record when it is another object: give each question that must be fresh a new one. */
 export function invariantsOf(reader: Reader, names: Names): readonly Invariant[] {
+  /** Most questions about a block are asked one after the other. */
+  let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
   let known: { readonly key: Uint8Array; readonly attempts: readonly Known[] } | null = null;
   return [
     { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
     { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
     { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
     { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
+    { name: 'holds_have_jobs', table: 'holds', wrong: holdHasJobs },
     { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
     { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },
     { name: 'children_have_parents', table: 'blocks', wrong: childrenHaveParents },
@@ -59,8 +70,11 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     { name: 'attempts_have_bodies', table: 'attempts', wrong: attemptHasBody },
     { name: 'bodies_have_attempts', table: 'bodies', wrong: bodyHasAttempt },
     { name: 'runs_are_open', table: 'runs', wrong: runIsOpen },
+    { name: 'jobs_of_open_runs_are_kept', table: 'runs', wrong: jobsOfRunAreKept },
     { name: 'arrivals_have_runs', table: 'arrivals', wrong: partHasRun },
     { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
+    { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
+    ...runInvariants(reader),
     { name: 'idempotency_keys_end', table: 'idempotency', wrong: keyEnds },
     { name: 'idempotency_ends_have_keys', table: 'idempotency_ends', wrong: endHasKey },
   ];
@@ -69,7 +83,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     const open = OpenBlock.decode(keyText(key), value);
     const bytes = reader.get('blocks', key);
     if (!bytes) return `open jobs of ${hex(key)}: there is no such block`;
-    const { plugin, command, count } = decodeBlock(bytes);
+    const { plugin, command, count } = blockIn(bytes);
     const isSame = open.plugin === plugin && open.command === command && open.count === count;
     if (!isSame) return `open jobs of ${hex(key)} are of another plugin, command or number than the block`;
     return open.unsettled > 0 && open.next <= count ? null : `open jobs of ${hex(key)}: none is open`;
@@ -100,8 +114,20 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
   }
 
+  /** That they are queued, and cannot run, only the ledger knows. */
+  function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
+    const hold = decodeHold(key, value);
+    if (!hold) return `there is a hold of no known form: ${hex(key)}`;
+    const { plugin, command } = hold;
+    for (const counted of readCounts(reader)) {
+      if (counted.plugin !== plugin || (command !== null && counted.command !== command)) continue;
+      if (counted.counts.accepted > settledOf(counted.counts)) return null;
+    }
+    return `jobs of ${plugin}${command === null ? '' : `.${command}`} are held, and there is none that is open`;
+  }
+
   function settledHaveLogs(key: Uint8Array, value: Uint8Array): string | null {
-    const { count } = decodeBlock(value);
+    const { count } = blockIn(value);
     const open = openOf(reader, key);
     const ended = new Set<number>();
     for (const [id, , attempt] of attemptsOf(key, count)) if (attempt.final) ended.add(indexOf(id));
@@ -116,7 +142,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function finalIsLast(key: Uint8Array, value: Uint8Array): string | null {
     let ended = -1;
-    for (const [id, number, { final, status }] of attemptsOf(key, decodeBlock(value).count)) {
+    for (const [id, number, { final, status }] of attemptsOf(key, blockIn(value).count)) {
       if (ended === indexOf(id)) return `the job ${formatId(id)} has attempt ${number} after its end`;
       if (!final && status !== 'failed' && status !== 'timed_out')
         return `attempt ${number} of ${formatId(id)} was ${status}, and no end`;
@@ -126,7 +152,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   function childrenHaveParents(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     for (const [place, start] of block.starts.entries()) {
       const { parent } = block.group(place);
       if (parent === null || isKeptOrPruned(parent)) continue;
@@ -140,12 +166,12 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     const blockKey = key.subarray(jobIdBytes);
     const bytes = reader.get('blocks', blockKey);
     if (!bytes) return `the tree of ${formatId(root)} names the block ${hex(blockKey)}, which does not exist`;
-    const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(decodeBlock(bytes), root)).buffer), value) === 0;
+    const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(blockIn(bytes), root)).buffer), value) === 0;
     return same ? null : `the tree of ${formatId(root)} has other jobs of ${hex(blockKey)} than belong to it`;
   }
 
   function blockIsInTrees(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     for (const place of block.starts.keys()) {
       const { root } = block.group(place);
       if (root && !reader.get('tree', Buffer.concat([root, key])))
@@ -156,7 +182,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   /** All jobs of a run that is over are over. What an event or a hook has started besides is no part of it. */
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     if (block.plugin !== pipelinePlugin) return null;
     const open = openOf(reader, key);
     for (let index = 0; index < block.count; index++) {
@@ -175,7 +201,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
       const bytes = reader.get('blocks', key);
       const open = openOf(reader, key);
       if (!bytes || !open) continue;
-      const block = decodeBlock(bytes);
+      const block = blockIn(bytes);
       for (const [place, start] of block.starts.entries()) {
         const position = block.group(place).run;
         if (!position || Buffer.compare(position.run, run) !== 0) continue;
@@ -192,13 +218,13 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     const blockKey = key.subarray(4);
     const bytes = reader.get('blocks', blockKey);
     if (!bytes) return `the block ${hex(blockKey)} is listed by its command and does not exist`;
-    const { plugin, command } = decodeBlock(bytes);
+    const { plugin, command } = blockIn(bytes);
     if (name?.plugin === plugin && name.command === command) return null;
     return `the block ${hex(blockKey)} of ${plugin}/${command} is listed by another command`;
   }
 
   function blockIsListed(key: Uint8Array, value: Uint8Array): string | null {
-    const number = numberOf(decodeBlock(value));
+    const number = numberOf(blockIn(value));
     const isListed = number !== undefined && reader.get('by_command', byCommandKey(number, key)) !== undefined;
     return isListed ? null : `the block ${hex(key)} is not listed by its command`;
   }
@@ -211,7 +237,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   function unsuccessfulAreListed(key: Uint8Array, value: Uint8Array): string | null {
-    const block = decodeBlock(value);
+    const block = blockIn(value);
     const number = numberOf(block) ?? -1;
     for (const [id, , { final, status }] of attemptsOf(key, block.count)) {
       if (!final || status === 'succeeded') continue;
@@ -240,7 +266,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function attemptsAreInJournal(key: Uint8Array, value: Uint8Array): string | null {
     const told = new Map<number, ReadonlySet<string>>();
-    for (const [id, number, { completedUs }] of attemptsOf(key, decodeBlock(value).count)) {
+    for (const [id, number, { completedUs }] of attemptsOf(key, blockIn(value).count)) {
       let names = told.get(completedUs);
       if (!names) {
         names = toldAt(completedUs);
@@ -263,7 +289,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function countOf(id: JobId): number {
     const bytes = reader.get('blocks', blockOf(id));
-    return bytes ? decodeBlock(bytes).count : 0;
+    return bytes ? blockIn(bytes).count : 0;
   }
 
   function toldAt(atUs: number): ReadonlySet<string> {
@@ -278,9 +304,25 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     return isOpen ? null : `the run ${formatId(key)} goes on, but is not open`;
   }
 
+  function jobsOfRunAreKept(key: Uint8Array, value: Uint8Array): string | null {
+    if (key.length > jobIdBytes) return null;
+    const { isRoot, jobs } = readJobsOf(value);
+    if (!isRoot) return null;
+    // Each entry of the tree has one job at least.
+    const wanted = Math.min(jobs, treeEntriesMax);
+    const there = countDescendants(reader, Buffer.from(key), treeEntriesMax);
+    return there >= wanted ? null : `the run ${formatId(key)} goes on, and ${wanted - there} of its jobs are gone`;
+  }
+
   function partHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
     return reader.get('runs', run) ? null : `something is kept of the run ${formatId(run)}, which is over`;
+  }
+
+  function descendantsAreCounted(key: Uint8Array, value: Uint8Array): string | null {
+    const there = countDescendants(reader, Buffer.from(key), treeBlocksMax);
+    const counted = unpack<number>(value);
+    return there <= counted ? null : `${formatId(key)} has ${there} descendants or more; ${counted} are counted`;
   }
 
   function keyEnds(key: Uint8Array, value: Uint8Array): string | null {
@@ -313,6 +355,11 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
 
   function numberOf({ plugin, command }: Block): number | undefined {
     return names.commands.find(name => name.plugin === plugin && name.command === command)?.number;
+  }
+
+  function blockIn(value: Uint8Array): Block {
+    if (decoded?.value !== value) decoded = { value, block: decodeBlock(value) };
+    return decoded.block;
   }
 }
 

@@ -2,12 +2,14 @@
 import type { Body } from '../../runtime/host/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import { readOpenTally } from '../pipeline/record.ts';
 import type { StoredAttempt } from './attempt.ts';
 import type { Ending } from './attempts.ts';
 import { type Block, groupOf } from './block.ts';
 import { keyText, OpenBlock } from './open.ts';
-import type { Status } from './record.ts';
-import { decodeRetry } from './retries.ts';
+import { pipelinePlugin } from './protocol.ts';
+import { type JobGroup, readTally, type Status, type Tally } from './record.ts';
+import { decodeRetry, isOut } from './retries.ts';
 
 /** A job as the interface shows it (2.1), with times in µs since the epoch. */
 export type JobView = {
@@ -23,7 +25,29 @@ export type JobView = {
   readonly completedUs: number | null;
   /** What its last attempt left behind; null while there is another to come. */
   readonly body: Body | null;
+  /** Whether it takes more than a moment to show the body. */
+  readonly isLarge: boolean;
   readonly lastError: string | null;
+  /** Of a run: how the jobs inside have ended. Null: it is none, or it was not counted. Read when it is asked for. */
+  readonly counts: Tally | null;
+  /** What it was given. Read when it is asked for. */
+  readonly input: JobInput;
+};
+
+/** What a job was given, and its place in a run. */
+export type JobInput = {
+  /** Packed. */
+  readonly payload: Uint8Array;
+  /** Packed map: the baggage. */
+  readonly context: Uint8Array;
+  /** For `handle`: the envelope around the payload. eventId null: the job's own id. */
+  readonly event: JobGroup['event'];
+  /** Null: the job is no step of a pipeline. */
+  readonly pipeline: string | null;
+  readonly runId: string | null;
+  readonly stepId: string | null;
+  /** Its place among the elements of the fork that it is in; null: it is in none. */
+  readonly index: number | null;
 };
 
 /** The open record of the block is read only when one of its jobs is open. */
@@ -44,7 +68,14 @@ export class Members {
   /** One of them, with its latest attempt that has ended. */
   view(index: number, ending: Ending | undefined): JobView {
     const runningUs = ending?.attempt.final ? null : this.#runningSince(index, ending !== undefined);
-    return new StoredJob(this.#prefix + indexText(index), this.#block, index, ending, runningUs);
+    const id = this.#prefix + indexText(index);
+    const openCounts = () => this.#openCounts(index);
+    return new StoredJob(id, this.#block, index, ending, runningUs, openCounts);
+  }
+
+  #openCounts(index: number): Tally | null {
+    const bytes = this.#reader.get('runs', jobId(this.#key, index));
+    return bytes ? readOpenTally(bytes) : null;
   }
 
   /** Null: it waits. A retried job says so in its record of retries; any other by its place in the open record. */
@@ -54,8 +85,12 @@ export class Members {
     if (!retried) return this.#open.isOut(index) ? this.#open.outUs : null;
     const bytes = this.#reader.get('retries', jobId(this.#key, index));
     const retry = bytes && decodeRetry(bytes);
-    return retry && retry.stage !== 'waiting' ? retry.dueUs : null;
+    return retry && isOut(retry) ? retry.dueUs : null;
   }
+}
+
+function isRun({ plugin }: Block): boolean {
+  return plugin === pipelinePlugin;
 }
 
 class StoredJob implements JobView {
@@ -66,14 +101,28 @@ class StoredJob implements JobView {
   readonly #last: Ending | undefined;
   /** Null: it does not run. */
   readonly #runningUs: number | null;
+  readonly #openCounts: () => Tally | null;
 
-  constructor(id: string, block: Block, index: number, last: Ending | undefined, runningUs: number | null) {
+  constructor(
+    id: string,
+    block: Block,
+    index: number,
+    last: Ending | undefined,
+    runningUs: number | null,
+    openCounts: () => Tally | null,
+  ) {
     this.jobId = id;
     this.status = last?.attempt.final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
     this.#block = block;
     this.#index = index;
     this.#last = last;
     this.#runningUs = runningUs;
+    this.#openCounts = openCounts;
+  }
+
+  get counts(): Tally | null {
+    if (!isRun(this.#block)) return null;
+    return this.#final ? readTally(this.#final.body) : this.#openCounts();
   }
 
   get parentJobId(): string | null {
@@ -91,6 +140,20 @@ class StoredJob implements JobView {
 
   get command(): string {
     return this.#block.command;
+  }
+
+  get input(): JobInput {
+    const { group, offset } = groupOf(this.#block, this.#index);
+    const { event, context, pipeline, stepId, run } = group;
+    return {
+      payload: this.#block.payload(this.#index),
+      context,
+      event,
+      pipeline,
+      runId: run && formatId(run.run),
+      stepId,
+      index: run && (run.first === null ? (run.path.at(-1) ?? null) : run.first + offset),
+    };
   }
 
   get attempt(): number {
@@ -112,6 +175,10 @@ class StoredJob implements JobView {
 
   get body(): Body | null {
     return this.#final?.body ?? null;
+  }
+
+  get isLarge(): boolean {
+    return this.#final?.isLarge ?? false;
   }
 
   get completedUs(): number | null {

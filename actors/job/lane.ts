@@ -1,19 +1,8 @@
 // A lane: what waits and runs of one plugin instance. Lanes take turns, so that a flood of one does not starve another.
-import type { PluginInstance } from '../../config/config.ts';
-import type { OpenBlock } from './open.ts';
+import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
+import { type Again, Backlog } from './backlog.ts';
+import type { Hold } from './hold.ts';
 import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
-import { Queue } from './queue.ts';
-
-/** One job that is to run although its block was passed already: a retry, a returned task, a suspect. */
-export type Again = {
-  readonly open: OpenBlock;
-  readonly index: number;
-  readonly attempt: number;
-  /** It has a record in `retries`. */
-  readonly kept: boolean;
-  /** Nobody else shares its frame: what happens then is its own doing. */
-  readonly alone: boolean;
-};
 
 /** What the dispatcher must know of a command. */
 export type CommandLane = {
@@ -29,23 +18,36 @@ export type CommandLane = {
 /** Threads, processes that stay, or a program for each attempt. */
 export type LaneKind = 'threads' | 'persistent' | 'attempts';
 
-export class Lane {
-  readonly fresh = new Queue<OpenBlock>();
-  readonly again = new Queue<Again>();
-  /** Jobs in `fresh` and `again`. */
-  waiting = 0;
+export class Lane extends Backlog {
   /** Frames, and jobs in them, that hosts hold. */
   framesOut = 0;
   running = 0;
+  /** Its jobs run apart from those of all other plugins: it has ended hosts lately. */
+  isIsolated = false;
   /** The same frames by the name of the manifest that they run, which may be that of a configuration before. */
   readonly #framesOf = new Map<string, number>();
-  /** Null: the plugin is gone from the configuration; what waits fails. */
+  /** Null: the configuration does not have the plugin. */
   instance: PluginInstance | null = null;
+  /** Not null: nothing of it is handed out. The desk sets it. */
+  hold: Hold | null = null;
+  /** What waits for commands that the plugin does not have, by their names. */
+  readonly aside = new Map<string, Backlog>();
+  /** Jobs that were running alone when the service ended, and whose command is not there to say whether they may run again. */
+  readonly lost: Again[] = [];
+  /** Jobs that wait for the time of their next attempt. */
+  delayed = 0;
+  /** Of the newest configuration that had the plugin. */
+  retry: RetryPolicy = retryDefault;
   #commands = new Map<string, CommandLane>();
+  /** Commands of earlier configurations, too. */
+  readonly #known = new Map<string, CommandLane>();
   readonly name: string;
+  readonly #holdOfCommand: (plugin: string, command: string) => Hold;
 
-  constructor(name: string) {
+  constructor(name: string, holdOfCommand: (plugin: string, command: string) => Hold) {
+    super();
     this.name = name;
+    this.#holdOfCommand = holdOfCommand;
   }
 
   /** Takes over a new configuration; measured paces stay while its jobs run as they did. */
@@ -61,6 +63,38 @@ export class Lane {
         return [name, { name, plugin, retrySafe, replacesState, deadlineMs: instance!.deadlineMs[name]!, pace }];
       }),
     );
+    if (instance) this.retry = instance.retry;
+    for (const [name, command] of this.#commands) this.#known.set(name, command);
+  }
+
+  /** Why jobs of this command are not handed out; null: they are. */
+  holdOf(command: string): Hold | null {
+    return this.hold ?? (this.#commands.has(command) ? null : this.#holdOfCommand(this.name, command));
+  }
+
+  /** Where jobs of a command wait that the plugin does not have. */
+  asideOf(command: string): Backlog {
+    let backlog = this.aside.get(command);
+    if (!backlog) {
+      backlog = new Backlog();
+      this.aside.set(command, backlog);
+    }
+    return backlog;
+  }
+
+  /** Jobs of it that wait, held or not. */
+  get queued(): number {
+    let queued = this.waiting + this.lost.length;
+    for (const backlog of this.aside.values()) queued += backlog.waiting;
+    return queued;
+  }
+
+  /** Jobs of it that wait and are not handed out. */
+  get held(): number {
+    if (this.hold === null && this.aside.size === 0 && this.lost.length === 0) return 0;
+    let held = this.hold ? this.waiting : 0;
+    for (const backlog of this.aside.values()) held += backlog.waiting;
+    return held + this.lost.length;
   }
 
   /** By what its jobs run in. */
@@ -74,14 +108,9 @@ export class Lane {
     return this.#commands.get(name);
   }
 
-  enqueue(open: OpenBlock): void {
-    this.fresh.push(open);
-    this.waiting += open.count - open.next;
-  }
-
-  enqueueAgain(again: Again): void {
-    this.again.push(again);
-    this.waiting++;
+  /** As it was when a configuration last had it. */
+  lastKnown(name: string): CommandLane | undefined {
+    return this.#known.get(name);
   }
 
   /** A frame of the command goes out, 1, or is over, -1. */

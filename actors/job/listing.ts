@@ -4,33 +4,14 @@ import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { attemptKey, type Ending, Stretch } from './attempts.ts';
 import { type Block, decodeBlock } from './block.ts';
-import { readCounts } from './counts.ts';
+import { openOf as openCount, readCounts } from './counts.ts';
+import { type JobFilter, type JobPage, type JobRow, rowOf, stateOf } from './job-page.ts';
 import { openOf } from './job-view.ts';
 import type { Names } from './names.ts';
-import { keyText, OpenBlock } from './open.ts';
+import { isUntouched, keyText, OpenBlock } from './open.ts';
 import { type Status, statuses } from './record.ts';
-import { decodeRetry } from './retries.ts';
-import { endingsOf, findJob } from './view.ts';
-
-export type JobFilter = {
-  readonly plugin: string | null;
-  readonly command: string | null;
-  readonly status: Status | null;
-};
-
-export type JobRow = {
-  readonly id: JobId;
-  readonly plugin: string;
-  readonly command: string;
-  readonly status: Status;
-  readonly createdUs: number;
-  readonly startedUs: number | null;
-  readonly completedUs: number | null;
-  readonly attempt: number;
-};
-
-/** `more`: there are jobs behind the last row. */
-export type JobPage = { readonly rows: readonly JobRow[]; readonly total: number; readonly more: boolean };
+import { listWithin } from './tree-listing.ts';
+import { endingsOf } from './view.ts';
 
 /** One page of the jobs that match, and how many match in all. `before`: the last job of the page before. */
 export function* listJobs(
@@ -40,6 +21,7 @@ export function* listJobs(
   limit: number,
   before: JobId | null,
 ): Sliced<JobPage> {
+  if (filter.within.length > 0) return yield* listWithin(reader, filter, limit, before ?? endOfIds);
   const list = new Listing(reader, filter, limit + 1, before ?? endOfIds);
   const { status } = filter;
   const numbers = filter.plugin === null && filter.command === null ? null : numbersOf(names, filter);
@@ -49,14 +31,14 @@ export function* listJobs(
   else if (status === null) yield* list.all();
   else yield* list.succeeded();
   const { rows } = list;
-  return { rows: rows.slice(0, limit), total: list.total ?? totalOf(reader, filter), more: rows.length > limit };
+  return { rows: rows.slice(0, limit), total: totalOf(reader, filter), more: rows.length > limit, atLeast: false };
 }
 
 /** Above every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 /** Records that are read in one go. */
 const pageSize = 64;
-const openPageSize = 512;
+const openPageSize = 256;
 
 const numberOf = ({ number }: { readonly number: number }) => number;
 
@@ -72,16 +54,14 @@ function totalOf(reader: Reader, { plugin, command, status }: JobFilter): number
   for (const each of readCounts(reader)) {
     if (plugin !== null && each.plugin !== plugin) continue;
     if (command !== null && each.command !== command) continue;
-    total +=
-      status === null || status === 'queued' || status === 'running' ? each.counts.accepted : each.counts[status];
+    if (status === 'queued' || status === 'running') total += openCount(each, status);
+    else total += each.counts[status ?? 'accepted'];
   }
   return total;
 }
 
 class Listing {
   readonly rows: JobRow[] = [];
-  /** Null: the counters say it. */
-  total: number | null = null;
   readonly #reader: Reader;
   readonly #filter: JobFilter;
   readonly #rowsMax: number;
@@ -156,50 +136,40 @@ class Listing {
     }
   }
 
-  /** What is not settled: only the open records tell, so all of them are looked at. */
+  /** What is not settled: the newest open blocks. */
   *open(status: 'queued' | 'running'): Sliced<void> {
     const { plugin, command } = this.#filter;
-    this.total = 0;
-    for (let to: Buffer | null = null; ; ) {
-      const page: Iterable<{ key: Uint8Array; value: Uint8Array }> = this.#reader.scan('open', {
-        ...(to && { to }),
-        reverse: true,
-        limit: openPageSize,
-      });
+    for (let to = keyAfter(blockOf(this.#before)); ; ) {
       let seen = 0;
-      for (const { key, value } of page) {
+      for (const { key, value } of this.#reader.scan('open', { to, reverse: true, limit: openPageSize })) {
         to = Buffer.from(key);
         seen++;
+        // Before what runs there may be very much that waits.
+        if (status === 'running' && isUntouched(value)) continue;
         const open = OpenBlock.decode(keyText(key), value);
         if (plugin !== null && open.plugin !== plugin) continue;
         if (command !== null && open.command !== command) continue;
-        this.total += this.#takeOpen(to, open, status);
+        this.#takeOpen(to, open, status);
+        if (this.#full) return;
       }
       if (seen < openPageSize) return;
       yield;
     }
   }
 
-  /** How many of the block's jobs have this status; those that belong on the page become rows. */
-  #takeOpen(key: Buffer, open: OpenBlock, status: 'queued' | 'running'): number {
-    const end = this.#endIn(key, open.count);
-    const isPassed = this.#full || end === 0;
-    const isUntouched = open.next === 0 && open.retrying === 0;
-    if (isUntouched && (isPassed || status === 'running')) return status === 'queued' ? open.unsettled : 0;
+  /** Those of the block's jobs that have this status become rows. */
+  #takeOpen(key: Buffer, open: OpenBlock, status: 'queued' | 'running'): void {
     const state = stateOf(this.#reader, key, open);
     const wanted: number[] = [];
-    let count = 0;
-    for (let index = open.count - 1; index >= 0; index--) {
-      if (open.isSettled(index) || state(index) !== status) continue;
-      count++;
-      if (index < end && this.rows.length + wanted.length < this.#rowsMax) wanted.push(index);
+    const room = this.#rowsMax - this.rows.length;
+    for (let index = this.#endIn(key, open.count) - 1; index >= 0 && wanted.length < room; index--) {
+      if (!open.isSettled(index) && state(index) === status) wanted.push(index);
     }
     const value = wanted.length > 0 ? this.#reader.get('blocks', key) : undefined;
-    if (!value) return count;
+    if (!value) return;
     const block = decodeBlock(value);
     const endings = endingsOf(this.#reader, key, wanted.at(-1)!, wanted[0]! + 1);
     for (const index of wanted) this.rows.push(this.#rowOf(block, jobId(key, index), endings.get(index), status));
-    return count;
   }
 
   /** Rows of a block, as far as they match and there is room. */
@@ -257,19 +227,7 @@ class Listing {
   }
 
   #rowOf(block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
-    const last = ending?.attempt;
-    // Few run at a time: since when, their own view says.
-    const running = status === 'running' ? findJob(this.#reader, id) : undefined;
-    return {
-      id,
-      plugin: block.plugin,
-      command: block.command,
-      status,
-      createdUs: block.createdUs,
-      startedUs: running?.startedUs ?? last?.startedUs ?? null,
-      completedUs: last?.final ? last.completedUs : null,
-      attempt: (ending?.number ?? 0) + (status === 'running' ? 1 : 0),
-    };
+    return rowOf(this.#reader, block, id, ending, status);
   }
 
   /** How many of the block's jobs, from its first, are below the page's upper end. */
@@ -302,16 +260,4 @@ class Listing {
 /** The smallest key above all that begin with this one. */
 function keyAfter(key: Uint8Array): Buffer {
   return Buffer.concat([key, Buffer.of(0)]);
-}
-
-/** Whether an unsettled job of the block waits or runs. */
-function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
-  const back = new Set(open.back);
-  const retries = new Map<number, boolean>();
-  if (open.retrying > 0) {
-    for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
-      retries.set(indexOf(entry.key), decodeRetry(entry.value).stage !== 'waiting');
-    }
-  }
-  return index => ((retries.get(index) ?? (index < open.next && !back.has(index))) ? 'running' : 'queued');
 }

@@ -126,9 +126,8 @@ function countedTotal(reader: Reader, filter: LogFilter): number | null {
   return total;
 }
 
-/** The logs that stand there; those that were pruned meanwhile are left out. */
-export function logsAt(reader: Reader, names: Names, places: readonly Place[]): LogView[] {
-  const views: LogView[] = [];
+/** The logs that stand there, each read when it is asked for; those that were pruned meanwhile are left out. */
+export function* logsAt(reader: Reader, names: Names, places: readonly Place[]): Iterable<LogView> {
   const attempts = new AttemptShelf(reader);
   let pageUs = -1;
   let page: Uint8Array | undefined;
@@ -142,9 +141,8 @@ export function logsAt(reader: Reader, names: Names, places: readonly Place[]): 
     const { plugin = '', command = '' } = names.commands[entry.commandNumber] ?? {};
     const submittedBy = names.submitters[entry.submitterNumber] ?? '';
     const createdUs = atUs - entry.ranUs - entry.queuedUs;
-    views.push(viewOf(place, entry.id, entry.attempt, attempt, { plugin, command, submittedBy, createdUs }));
+    yield viewOf(place, entry.id, entry.attempt, attempt, { plugin, command, submittedBy, createdUs });
   }
-  return views;
 }
 
 /** All logs of one job, newest first. A job's attempts end in commits of their own: their place is 0 here. */
@@ -187,8 +185,12 @@ function viewOf(
     attempt: number,
     status: attempt.status,
     completedUs: attempt.completedUs,
-    lastError: attempt.text('error'),
-    stderr: attempt.text('stderr'),
+    get lastError() {
+      return attempt.text('error');
+    },
+    get stderr() {
+      return attempt.text('stderr');
+    },
     get body() {
       return attempt.body;
     },

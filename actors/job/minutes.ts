@@ -1,6 +1,7 @@
 // How many jobs settled in each minute: kept while they settle, so that a day of millions is a sum of some hundred records.
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import { SetAside } from '../set-aside.ts';
 import { usKey } from './journal.ts';
 import { type TerminalStatus, terminalStatuses } from './record.ts';
 
@@ -16,20 +17,23 @@ export type Settled = { [S in TerminalStatus]: number };
 /** How many jobs settled in each minute, by status: one record a minute, written once in each turn that settles. */
 export class Minutes {
   readonly #reader: Reader;
+  readonly #setAside: SetAside;
   #minute = -1;
   #counts = none();
   #dirty = false;
 
-  constructor(reader: Reader) {
+  constructor(reader: Reader, setAside = new SetAside()) {
     this.#reader = reader;
+    this.#setAside = setAside;
   }
 
   settled(status: TerminalStatus, nowUs: number): void {
     const minute = Math.floor(nowUs / minuteUs);
     if (minute !== this.#minute) {
-      const kept = this.#reader.get('minutes', minuteKey(minute));
+      const key = minuteKey(minute);
+      const kept = this.#reader.get('minutes', key);
       this.#minute = minute;
-      this.#counts = kept ? unpack<Settled>(kept) : none();
+      this.#counts = (kept && this.#setAside.read('minutes', key, () => unpack<Settled>(kept))) || none();
     }
     this.#counts[status]++;
     this.#dirty = true;

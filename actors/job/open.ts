@@ -1,6 +1,7 @@
 // Which jobs of a block are unsettled: the small record that is rewritten as its jobs are handed out and settle.
 // The persisted part lies inside the in-memory one; what is not encoded here does not survive a crash.
 import { pack, unpack } from '../../runtime/packing.ts';
+import { skipValue, wholeAt } from '../../runtime/splice.ts';
 import type { Block } from './block.ts';
 
 /** A block's key as text (latin1), for memory and maps. */
@@ -26,6 +27,13 @@ type Kept = [
   /** A bit a job; null while none is settled. */
   settled: Uint8Array | null,
 ];
+
+/** Whether none of the jobs in the record was ever handed out: told without decoding it. */
+export function isUntouched(record: Uint8Array): boolean {
+  // Behind the head of the list: plugin, command, count.
+  const next = skipValue(record, skipValue(record, skipValue(record, 1)));
+  return wholeAt(record, next) === 0;
+}
 
 export class OpenBlock {
   next = 0;

@@ -2,6 +2,7 @@
 import type { Body } from '../../runtime/host/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { SetAsideRecord } from '../set-aside.ts';
 import type { JobGroup, TerminalStatus } from './record.ts';
 
 /** The plugin name of the jobs that stand for pipeline runs. */
@@ -33,11 +34,13 @@ export type SubmitJobs = {
   readonly idempotency?: IdempotencyKey;
 };
 
-/** Why new work is not taken. The first four pass by themselves. */
+/** Why new work is not taken. The first six pass by themselves. */
 export const refusals = [
   'queue_full',
+  'waiting_full',
   'disk_full',
   'unavailable',
+  'overloaded',
   'stopping',
   'unknown_plugin',
   'unknown_command',
@@ -89,7 +92,8 @@ export type SettleRun = {
   readonly id: JobId;
   readonly pipeline: string;
   readonly submittedBy: string;
-  readonly status: 'succeeded' | 'failed';
+  /** `dead`: it never began, because its root had too many descendants. */
+  readonly status: 'succeeded' | 'failed' | 'dead';
   readonly body: Body;
   /** When the run was created, in µs. */
   readonly createdUs: number;
@@ -124,6 +128,8 @@ export type QueueReply = {
   readonly running: number;
   /** Waiting for their next attempt. */
   readonly delayed: number;
+  /** Queued, and not handed out. */
+  readonly held: number;
   readonly dead: number;
   readonly workers: number;
   /** 0 to 1, over the last minute. */
@@ -142,4 +148,55 @@ export type QueueReply = {
   }[];
 };
 
-export type JobMessage = AskIdle | AskQueue | SubmitJobs | CreateJobs | CreateRun | SettleRun;
+/** Why a job is not with a worker. */
+export const waitReasons = ['worker', 'retry', 'children', 'plugin', 'vault', 'disk'] as const;
+export type WaitReason = (typeof waitReasons)[number];
+/** `sinceUs` 0: since it was accepted. */
+export type Waits = {
+  readonly reason: WaitReason;
+  readonly detail: string;
+  readonly sinceUs: number;
+  /** When that is over at the latest; left out where nobody can tell. */
+  readonly untilUs?: number;
+};
+/** From the edge: what this job waits for. Asked; answered with a WaitsReply. */
+export type AskWaits = { readonly kind: 'ask_waits'; readonly replyTo: ReplyTo; readonly id: JobId };
+export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null };
+
+/** Queued jobs of one plugin and command, those that wait for their next attempt too. */
+export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
+export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
+/**
+ * From the edge: what is held; with `next`, the commands of each plugin of another configuration, what that one would hold besides.
+ * Asked; answered with a HeldReply.
+ */
+export type AskHeld = {
+  readonly kind: 'ask_held';
+  readonly replyTo: ReplyTo;
+  readonly next?: { readonly [plugin: string]: readonly string[] };
+};
+export type HeldReply = { readonly kind: 'held'; readonly held: readonly HeldJobs[] };
+
+/** From the edge: which records cannot be used. Asked; answered with a SetAsideReply. */
+export type AskSetAside = { readonly kind: 'ask_set_aside'; readonly replyTo: ReplyTo };
+/** `all` counts those that are not listed, too. */
+export type SetAsideReply = {
+  readonly kind: 'set_aside';
+  readonly all: number;
+  readonly listed: readonly SetAsideRecord[];
+};
+
+/** From whoever holds plugins (`holdSources`): what it says of some of them has changed. */
+export type HoldsChanged = { readonly kind: 'holds_changed' };
+
+export type JobMessage =
+  | AskHeld
+  | AskSetAside
+  | AskWaits
+  | HoldsChanged
+  | AskIdle
+  | AskQueue
+  | SubmitJobs
+  | CreateJobs
+  | CreateRun
+  | SettleRun;

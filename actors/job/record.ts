@@ -1,5 +1,7 @@
 // What is stored of jobs: blocks as they were accepted, what of them is open, and how each attempt ended.
+import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import { pack, unpack } from '../../runtime/packing.ts';
 
 /** Every status a job can have (interface, 3.1). */
 export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
@@ -44,3 +46,42 @@ export type JobGroup = {
   /** Inside a run that a hook started: no hooks fire. */
   readonly hooked: boolean;
 };
+
+/**
+ * How the jobs inside a run ended, those of called runs included; `unsettled`: how many are left of those that were made, where the
+ * run goes on.
+ */
+export type Tally = { readonly [S in TerminalStatus]: number } & { readonly unsettled?: number };
+
+/** Those of a run that goes on which did not succeed. */
+export type Unsuccessful = { failed: number; timed_out: number; dead: number };
+
+export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0 });
+
+export function unsuccessfulOf(ended: readonly { readonly status: TerminalStatus }[]): Unsuccessful {
+  const sum = noneUnsuccessful();
+  for (const { status } of ended) if (status !== 'succeeded') sum[status]++;
+  return sum;
+}
+
+export function tallyOf(settled: number, { failed, timed_out, dead }: Unsuccessful): Tally {
+  return { succeeded: settled - failed - timed_out - dead, failed, timed_out, dead };
+}
+
+export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead }: Unsuccessful): void {
+  sum.failed += failed;
+  sum.timed_out += timed_out;
+  sum.dead += dead;
+}
+
+export function encodeTally(tally: Tally): Uint8Array {
+  return pack(terminalStatuses.map(status => tally[status]));
+}
+
+/** Of a run that is over; null where it was written by a version that did not count. */
+export function readTally(body: Body): Tally | null {
+  const packed = bodyPart(body, 'counts');
+  if (!packed) return null;
+  const [succeeded = 0, failed = 0, timed_out = 0, dead = 0] = unpack<number[]>(packed);
+  return { succeeded, failed, timed_out, dead };
+}

@@ -1,27 +1,37 @@
 // After a start: the unsettled jobs are read back, in steps, so that work begins while older ones still load.
-import { encodeBody } from '../../runtime/host/outcome.ts';
-import { jobId } from '../../runtime/ids.ts';
+import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import type { Adopted } from './adoption.ts';
+import { latestAttempt } from './attempts.ts';
 import type { Desk } from './desk.ts';
-import { lostBody } from './dispatch.ts';
-import { keyText, OpenBlock } from './open.ts';
+import { takeLost } from './lost.ts';
+import { type KeyText, keyText, OpenBlock } from './open.ts';
 import { pipelinePlugin } from './protocol.ts';
 import { decodeRetry, type RetryRecord } from './retries.ts';
 
 /** Open blocks that are read in one turn. */
 const blocksPerTurnMax = 4096;
-
-const stoppedBody = encodeBody({ error: Buffer.from('the service ended while the job ran') });
+const nobody: ReadonlySet<number> = new Set();
 
 export class Recovery {
   readonly #desk: Desk;
   #from: Buffer | undefined;
   /** Blocks from here on are new: they are in memory already. */
   readonly #to: Uint8Array;
+  /** Blocks that were taken over, with the frames that have jobs of theirs. */
+  #adopted: ReadonlyMap<KeyText, Adopted> = new Map();
 
   constructor(desk: Desk, nowMs: number) {
     this.#desk = desk;
     this.#to = desk.blockKeys.next(nowMs);
+    desk.books.nothingRuns();
+  }
+
+  /** What no frame has of these blocks waits, or is charged. */
+  adopt(turn: Turn, adopted: ReadonlyMap<KeyText, Adopted>): void {
+    this.#adopted = adopted;
+    for (const { open, held } of adopted.values()) this.#take(turn, open, held);
+    this.#desk.sendSettled(turn);
   }
 
   /** Reads the next blocks; true when there are none left. */
@@ -31,25 +41,28 @@ export class Recovery {
     for (const { key, value } of this.#desk.reader.scan('open', range)) {
       count++;
       this.#from = Buffer.concat([key, Buffer.of(0)]);
-      const open = OpenBlock.decode(keyText(key), value);
-      if (open.plugin !== pipelinePlugin) this.#take(turn, open);
+      const name = keyText(key);
+      if (this.#adopted.has(name)) continue;
+      const open = this.#desk.setAside.read('open', key, () => OpenBlock.decode(name, value));
+      if (open && open.plugin !== pipelinePlugin) this.#take(turn, open, nobody);
     }
     this.#desk.sendSettled(turn);
     return count < blocksPerTurnMax;
   }
 
-  #take(turn: Turn, open: OpenBlock): void {
+  /** `held`: the jobs that hosts have. */
+  #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>): void {
     const desk = this.#desk;
     desk.unsettled += open.unsettled;
     const retries = open.retrying > 0 ? this.#retriesOf(open) : null;
     const solo = new Set(open.solo);
     const back = new Set(open.back);
-    open.solo = [];
+    open.solo = open.solo.filter(index => held.has(index));
     for (let index = 0; index < open.next; index++) {
-      if (open.isSettled(index)) continue;
+      if (open.isSettled(index) || held.has(index)) continue;
       const retry = retries?.get(index);
       if (retry) this.#takeRetry(turn, open, index, retry);
-      else if (solo.has(index)) this.#charge(turn, open, index, 1, false);
+      else if (solo.has(index)) takeLost(this.#desk, turn, open, index, 1, false);
       else {
         if (!back.has(index)) {
           open.back.push(index);
@@ -66,11 +79,12 @@ export class Recovery {
   #takeRetry(turn: Turn, open: OpenBlock, index: number, retry: RetryRecord): void {
     const desk = this.#desk;
     const { attempt, dueUs, stage, culprit } = retry;
-    if (stage === 'alone') this.#charge(turn, open, index, attempt, true);
+    if (stage === 'lost') desk.lane(open.plugin).lost.push({ open, index, attempt, kept: true, alone: true });
+    else if (stage === 'alone') takeLost(desk, turn, open, index, attempt, true);
     else if (stage === 'waiting') {
       // No longer than any retry waits, though the clock was set back meanwhile.
       const latestUs = turn.nowUs + desk.policyOf(open.plugin).backoffMaxMs * 1000;
-      desk.retries.push({ dueUs: Math.min(dueUs, latestUs), open, index, attempt, culprit });
+      desk.delay({ dueUs: Math.min(dueUs, latestUs), open, index, attempt, culprit });
     } else {
       // Like a first attempt that was in a frame with others; and its record must not say any longer that it runs.
       desk.keepRetry(turn, open, index, { attempt, dueUs, stage: 'waiting', culprit });
@@ -78,17 +92,21 @@ export class Recovery {
     }
   }
 
-  #charge(turn: Turn, open: OpenBlock, index: number, attempt: number, kept: boolean): void {
-    const safe = this.#desk.commandOf(open)?.retrySafe ?? true;
-    this.#desk.lost(turn, open, index, attempt, kept, false, safe ? stoppedBody : lostBody);
-  }
-
   #retriesOf(open: OpenBlock): Map<number, RetryRecord> {
     const key = open.keyBytes;
     const found = new Map<number, RetryRecord>();
     for (const entry of this.#desk.reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
-      found.set(Buffer.from(entry.key).readUInt32BE(12), decodeRetry(entry.value));
+      const index = Buffer.from(entry.key).readUInt32BE(12);
+      found.set(index, this.#readRetry(jobId(key, index), entry.value));
     }
     return found;
+  }
+
+  /** Where the record cannot be used the job runs again now, as what follows the last attempt that there is a log of. */
+  #readRetry(id: JobId, value: Uint8Array): RetryRecord {
+    const { reader, setAside } = this.#desk;
+    const known = setAside.read('retries', id, () => decodeRetry(value));
+    if (known) return known;
+    return { attempt: (latestAttempt(reader, id)?.number ?? 0) + 1, dueUs: 0, stage: 'waiting', culprit: true };
   }
 }

@@ -1,57 +1,181 @@
 // Pruning: the oldest settled jobs go, with their logs and index entries, a block at a time, in idle turns.
-import { jobId } from '../../runtime/ids.ts';
+import { blockKeyMs, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { attemptsOf, stretchesOf } from './attempts.ts';
 import { type Block, decodeBlock } from './block.ts';
 import type { Desk } from './desk.ts';
 import { asBuffer, journalEntryBytes, prunedRecord, prunedStatus, readPruned, statusAt, usKey } from './journal.ts';
+import { keyText } from './open.ts';
+import { OpenRuns } from './open-runs.ts';
 
-/** Blocks that are looked at in one turn. */
+/** Blocks that are read in one turn, and keys of blocks that are looked at. */
 const blocksPerTurnMax = 4;
+const keysPerTurnMax = 512;
+/** Blocks that one sweep reads and keeps, at its front and behind it each; the next sweep goes on after them. */
+export const passedPerSweepMax = 256;
+/** Open blocks that one sweep passes without reading them, at its front and behind it each. */
+const openPerSweepMax = 8192;
 
 /** Commits of the journal that lose entries in this turn, by their time. */
 type Commits = Map<number, Buffer>;
 
+/** Where a walk through the blocks has come to, and what it has passed in this sweep. */
+type Walk = { at: Buffer | undefined; passed: number; open: number };
+
+/** A block as a walk meets it: an open one is read only where its key does not say when it was accepted. */
+type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
+
+/** What the steps of one turn share. */
+type Step = {
+  readonly turn: Turn;
+  readonly beforeUs: number;
+  /** How many jobs more than `max_jobs` are kept. */
+  surplus: number;
+  readonly commits: Commits;
+  readonly runs: OpenRuns;
+};
+
+/**
+ * A sweep has two walks. The front goes from the oldest block to the first that is young enough, and stays there: it passes each
+ * block once. The second walk goes over what the front has passed, for blocks that have ended since, and begins again when it
+ * reaches the front. So a block that stays open costs a look at its key once a round, however many there are.
+ */
 export class Retention {
   readonly #desk: Desk;
-  #from: Buffer | undefined;
+  readonly #front: Walk = { at: undefined, passed: 0, open: 0 };
+  readonly #behind: Walk = { at: undefined, passed: 0, open: 0 };
+  #isAtFront = false;
   /** The last that pruned: in it, what it has removed can still be read. */
   #turn: Turn | null = null;
+  /** Blocks that were accepted while the clock was ahead lie before this key, and were accepted by this time at the latest. */
+  #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
+  /** The sweep passes over blocks from the future that are not known yet, to learn when they were accepted. */
+  #isPassing = false;
+  /** The newest of the blocks that were pruned since the start, by its key. */
+  #acceptedUpToUs = 0;
 
   constructor(desk: Desk) {
     this.#desk = desk;
   }
 
-  /** Prunes a little, once in a turn; true while there may be more to prune. The next sweep starts at the oldest block again. */
+  /** Prunes a little, once in a turn; true while there may be more to prune in this sweep. */
   step(turn: Turn): boolean {
     if (this.#turn === turn) return false;
     this.#turn = turn;
-    const desk = this.#desk;
-    const { jobsMs, jobsMax } = desk.config.state.retention;
-    const beforeUs = turn.nowUs - jobsMs * 1000;
-    const commits: Commits = new Map();
-    let surplus = desk.books.settledKept - jobsMax;
-    let looked = 0;
-    for (const { key, value } of desk.reader.scan('blocks', {
-      ...(this.#from && { from: this.#from }),
-      limit: blocksPerTurnMax,
-    })) {
-      looked++;
-      this.#from = Buffer.concat([key, Buffer.of(0)]);
-      const block = decodeBlock(value);
-      if (surplus <= 0 && block.createdUs >= beforeUs) {
-        looked = 0;
-        break;
+    const { config, books, gauges, reader } = this.#desk;
+    const { jobsMs, jobsMax } = config.state.retention;
+    const step: Step = {
+      turn,
+      beforeUs: turn.nowUs - jobsMs * 1000,
+      // Jobs of open runs stay whatever there are, and take no room from others.
+      surplus: books.settledKept - gauges.get('settledInRuns') - jobsMax,
+      commits: new Map(),
+      runs: new OpenRuns(reader),
+    };
+    // The oldest first: what lies behind the front is older than what it comes to.
+    const goesOn = this.#isAtFront ? this.#advance(step) : this.#lookBehind(step);
+    this.#pruneJournal(turn, step.commits);
+    if (goesOn) return true;
+    const isSwept = this.#isAtFront;
+    this.#isAtFront = !isSwept;
+    for (const walk of [this.#front, this.#behind]) walk.passed = walk.open = 0;
+    return !isSwept;
+  }
+
+  /** The front goes on; false: not in this sweep. */
+  #advance(step: Step): boolean {
+    const { nowUs } = step.turn;
+    const walk = this.#front;
+    const { met, isEnd } = this.#meet(walk.at, undefined, nowUs);
+    for (const each of met) {
+      const acceptedUs = this.#acceptedUs(each.key, each.createdUs, nowUs);
+      if (step.surplus <= 0) {
+        if (acceptedUs === null) this.#isPassing = true;
+        else if (this.#isPassing) return this.#learn(each.key, acceptedUs);
+        else if (acceptedUs >= step.beforeUs) {
+          walk.at = each.key;
+          return false;
+        }
       }
-      if (desk.reader.get('open', key) || this.#isAwaited(key, block)) continue;
-      if (surplus <= 0 && this.#endedUs(key, block) >= beforeUs) continue;
-      this.#prune(turn, key, block, commits);
-      surplus -= block.count;
+      this.#take(step, walk, each, acceptedUs);
     }
-    this.#pruneJournal(turn, commits);
-    if (looked === blocksPerTurnMax) return true;
-    this.#from = undefined;
-    return false;
+    if (isEnd && this.#isPassing) return this.#learn(walk.at!, nowUs);
+    return !isEnd && hasBudget(walk);
+  }
+
+  /** Looks again at what the front has passed; false: not in this sweep any more. */
+  #lookBehind(step: Step): boolean {
+    if (this.#front.at === undefined) return false;
+    const walk = this.#behind;
+    const { met, isEnd } = this.#meet(walk.at, this.#front.at, step.turn.nowUs);
+    for (const each of met) {
+      this.#take(step, walk, each, this.#acceptedUs(each.key, each.createdUs, step.turn.nowUs));
+    }
+    if (isEnd) walk.at = undefined;
+    return !isEnd && hasBudget(walk);
+  }
+
+  /** The blocks that come next, as many as a turn has time for. */
+  #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
+    const { reader } = this.#desk;
+    const range = { ...(from && { from }), ...(to && { to }), limit: keysPerTurnMax };
+    const keys = Array.from(reader.keys('blocks', range), key => Buffer.from(key));
+    const met: Met[] = [];
+    if (keys.length === 0) return { met, isEnd: true };
+    const open = new Set<string>();
+    for (const key of reader.keys('open', { from: keys[0]!, to: keyAfter(keys.at(-1)!) })) open.add(keyText(key));
+    let read = 0;
+    for (const key of keys) {
+      const isOpen = open.has(keyText(key));
+      let createdUs = blockKeyMs(key) * 1000;
+      let block: Block | null = null;
+      if (!isOpen || createdUs > nowUs) {
+        if (read++ === blocksPerTurnMax) break;
+        block = decodeBlock(reader.get('blocks', key)!);
+        createdUs = block.createdUs;
+      }
+      met.push({ key, block, isOpen, createdUs });
+    }
+    return { met, isEnd: keys.length < keysPerTurnMax && met.length === keys.length };
+  }
+
+  /** Prunes the block, or passes it. `acceptedUs` null: not known. */
+  #take(step: Step, walk: Walk, { key, block, isOpen }: Met, acceptedUs: number | null): void {
+    walk.at = keyAfter(key);
+    if (isOpen || block === null) walk.open++;
+    else if (this.#stays(step, key, block, acceptedUs)) walk.passed++;
+    else {
+      this.#prune(step.turn, key, block, step.commits);
+      step.surplus -= block.count;
+    }
+  }
+
+  #stays({ surplus, beforeUs, runs, turn }: Step, key: Buffer, block: Block, acceptedUs: number | null): boolean {
+    if (surplus <= 0) {
+      if (acceptedUs === null || acceptedUs >= beforeUs) return true;
+      if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
+    }
+    return this.#isAwaited(key, block) || runs.have(block);
+  }
+
+  /**
+   * When the block was accepted, at the latest. A time in the future is that of a clock which was ahead: the block was accepted
+   * before those that follow it. Null: not known yet.
+   */
+  #acceptedUs(key: Uint8Array, createdUs: number, nowUs: number): number | null {
+    if (createdUs <= nowUs) return createdUs;
+    return this.#ahead && Buffer.compare(key, this.#ahead.to) < 0 ? this.#ahead.acceptedUs : null;
+  }
+
+  /** Blocks from the future that lie before this key were accepted by this time: the sweep begins again, knowing that. */
+  #learn(to: Uint8Array, acceptedUs: number): true {
+    this.#ahead = { to: Buffer.from(to), acceptedUs };
+    this.#isPassing = false;
+    for (const walk of [this.#front, this.#behind]) {
+      walk.at = undefined;
+      walk.passed = walk.open = 0;
+    }
+    return true;
   }
 
   /** Whether events of its jobs are still to be taken out of their records. */
@@ -61,13 +185,13 @@ export class Retention {
     return false;
   }
 
-  /** When the last of its jobs ended. */
-  #endedUs(key: Uint8Array, block: Block): number {
+  /** When the last of its jobs ended; null: by a clock that was ahead, or after such a commit. */
+  #endedUs(key: Uint8Array, block: Block, nowUs: number): number | null {
     let latest = 0;
     for (const { attempt } of attemptsOf(this.#desk.reader, key, 0, block.count)) {
       latest = Math.max(latest, attempt.completedUs);
     }
-    return latest;
+    return latest <= nowUs ? latest : null;
   }
 
   #prune(turn: Turn, key: Uint8Array, block: Block, commits: Commits): void {
@@ -86,6 +210,7 @@ export class Retention {
       const { root } = block.group(place);
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
+    this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);
     books.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));
   }
@@ -112,8 +237,19 @@ export class Retention {
       if (isEmpty(page)) turn.batch.remove('journal', usKey(us));
       else turn.batch.put('journal', usKey(us), page);
     }
-    turn.batch.put('meta', ...prunedRecord({ upToUs: Math.max(upToUs, ...commits.keys()), number: number + 1 }));
+    // Ids tell when jobs were accepted: where the clock was set back meanwhile, that is later than when they ended.
+    const latestUs = Math.max(upToUs, this.#acceptedUpToUs, ...commits.keys());
+    turn.batch.put('meta', ...prunedRecord({ upToUs: latestUs, number: number + 1 }));
   }
+}
+
+function hasBudget({ passed, open }: Walk): boolean {
+  return passed < passedPerSweepMax && open < openPerSweepMax;
+}
+
+/** The smallest key above all that begin with this one. */
+function keyAfter(key: Uint8Array): Buffer {
+  return Buffer.concat([key, Buffer.of(0)]);
 }
 
 function isEmpty(page: Buffer): boolean {

@@ -8,11 +8,19 @@ export type RetryRecord = {
   readonly attempt: number;
   /** When it is due; once it was handed out, when that was. */
   readonly dueUs: number;
-  /** waiting, or handed to a worker: alone or in a frame with others. */
-  readonly stage: 'waiting' | 'out' | 'alone';
-  /** It took its host down: it runs in the quarantine from now on. */
+  /**
+   * waiting, or handed to a worker: alone or in a frame with others. lost: it was running alone when the service ended, and waits
+   * until its command is there to say whether it may run again.
+   */
+  readonly stage: 'waiting' | 'out' | 'alone' | 'lost';
+  /** It ended its host, or may have: its next attempt runs in the quarantine. */
   readonly culprit: boolean;
 };
+
+/** Whether a worker has it. */
+export function isOut({ stage }: RetryRecord): boolean {
+  return stage === 'out' || stage === 'alone';
+}
 
 export function encodeRetry(record: RetryRecord): Uint8Array {
   return pack([record.attempt, record.dueUs, record.stage, record.culprit]);

@@ -1,6 +1,7 @@
 // The jobs that stand for pipeline runs. They are never dispatched: from their beginning to their end they run.
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { blame } from '../culprit.ts';
 import { errorOf } from './attempt.ts';
 import { BlockBuilder, blockBytesMax } from './block.ts';
 import type { Desk } from './desk.ts';
@@ -97,10 +98,18 @@ export class RunJobs implements RunIds {
       begun.ended.push(indexOf(id));
       return;
     }
-    const open = this.#open.get(name) ?? this.#read(name, id);
+    const open = this.#open.get(name) ?? this.#tryRead(name, id);
     open.settle(indexOf(id));
     this.#desk.touch(open);
     if (open.unsettled === 0) this.#open.delete(name);
+  }
+
+  #tryRead(name: KeyText, id: JobId): OpenBlock {
+    try {
+      return this.#read(name, id);
+    } catch (error) {
+      throw blame({ kind: 'run', id }, error);
+    }
   }
 
   /** It began before the last start. */

@@ -4,11 +4,10 @@ import type { Outcome } from '../../runtime/host/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Desk } from './desk.ts';
 import type { JobFrame } from './frame.ts';
-import type { SlotName } from './slot.ts';
 import { decide } from './verdict.ts';
 
-/** The task, which ran in this slot, ends, or is to run again. */
-export function settleTask(desk: Desk, turn: Turn, slot: SlotName, frame: JobFrame, outcome: Outcome): void {
+/** The task ends, or is to run again. */
+export function settleTask(desk: Desk, turn: Turn, frame: JobFrame, outcome: Outcome): void {
   const { task, startedUs } = outcome;
   const open = frame.opens[task]!;
   const index = frame.indexes[task]!;
@@ -24,8 +23,7 @@ export function settleTask(desk: Desk, turn: Turn, slot: SlotName, frame: JobFra
   }
   desk.logRetried(turn, open, index, attempt, decision.status, startedUs, body);
   const dueUs = turn.nowUs + decision.delayMs * 1000;
-  const culprit = slot === 'quarantine' && kept;
-  desk.retry(turn, open, index, { attempt: attempt + 1, dueUs, stage: 'waiting', culprit }, kept);
+  desk.retry(turn, open, index, { attempt: attempt + 1, dueUs, stage: 'waiting', culprit: false }, kept);
 }
 
 /** Changes the plugin's state as a good outcome says. Where the state would grow too large it stays, and the attempt fails for good. */

@@ -7,10 +7,13 @@ import { frameUsTarget, programsUsTarget } from './pace.ts';
 /** So many hosts start programs, at most. Who starts one is blocked most of that time: several start side by side. */
 export const startersMax = 4;
 
+/** Suspects that are tried side by side, at most: each has a host with a thread. */
+export const quarantinesMax = 4;
+
 /** Frames at a place, while all are short: one that runs, and one that waits for it to end. */
 const framesPerPlace = 2;
 
-export type SlotName = 'main' | 'persistent' | `programs-${number}` | 'quarantine';
+export type SlotName = 'main' | 'persistent' | `programs-${number}` | `quarantine-${number}` | 'isolation';
 
 export type Slot = {
   readonly name: SlotName;
@@ -48,8 +51,19 @@ export function programSlots(places: number): readonly Slot[] {
   });
 }
 
-export function quarantineSlot(): Slot {
-  return emptySlot({ name: 'quarantine', runtimes: ['worker', 'process'], threads: 1, shortUs: 0 });
+/** For jobs that may have ended their host: as many as ran side by side, so that none waits behind one that takes long. */
+export function quarantineSlots(places: number): readonly Slot[] {
+  return Array.from({ length: Math.min(places, quarantinesMax) }, (_, i) => aloneSlot(`quarantine-${i + 1}`));
+}
+
+/** For plugins that end hosts. */
+export function isolationSlot(): Slot {
+  return aloneSlot('isolation');
+}
+
+/** Threads and programs, one job at a time. */
+function aloneSlot(name: SlotName): Slot {
+  return emptySlot({ name, runtimes: ['worker', 'process'], threads: 1, shortUs: 0 });
 }
 
 function emptySlot(kind: Kind): Slot {

@@ -20,3 +20,11 @@ export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
     batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), Buffer.from(Uint32Array.from(numbers).buffer));
   }
 }
+
+/** The pairs of an entry. */
+export function rangesOf(value: Uint8Array): number[] {
+  const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
+  const ranges: number[] = [];
+  for (let at = 0; at < value.length; at += 4) ranges.push(view.getUint32(at, true));
+  return ranges;
+}

@@ -13,12 +13,12 @@ export class LaneTurns {
     this.#isOurs = isOurs;
   }
 
-  /** The next one that has something waiting and may run it. It keeps its turn until it is passed on. */
+  /** The next one that has something waiting, is not held and may run it. It keeps its turn until it is passed on. */
   next(): Lane | null {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
       const lane = lanes[(this.#place + step) % lanes.length]!;
-      if (lane.waiting > 0 && this.#isOurs(lane) && !isFull(lane, this.#lanes)) return lane;
+      if (lane.waiting > 0 && lane.hold === null && this.#isOurs(lane) && !isFull(lane, this.#lanes)) return lane;
     }
     return null;
   }

@@ -3,7 +3,7 @@
 import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { Observations, ObservationType, Observed } from '../hub/protocol.ts';
+import { errorCharsMax, type Observations, type ObservationType, type Observed } from '../hub/protocol.ts';
 
 type Gathering = {
   readonly type: ObservationType;
@@ -27,14 +27,15 @@ export class Watch {
     id: Uint8Array,
     error?: string | null,
   ): void {
+    const told = error ? cut(error) : error;
     const last = this.#last;
     if (last && last.type === type && last.plugin === plugin && last.command === command) {
       last.ids.push(id);
-      if (last.errors) last.errors.push(error ?? null);
+      if (last.errors) last.errors.push(told ?? null);
       return;
     }
     this.#seal();
-    this.#last = { type, atUs, plugin, command, ids: [id], errors: error === undefined ? null : [error] };
+    this.#last = { type, atUs, plugin, command, ids: [id], errors: told === undefined ? null : [told] };
   }
 
   /** Jobs whose ids already lie side by side. */
@@ -70,4 +71,11 @@ export class Watch {
     const { type, atUs, plugin, command } = last;
     this.#groups.push({ kind: 'jobs', type, atUs, plugin, command, ids, ...(last.errors && { errors: last.errors }) });
   }
+}
+
+/** Never between the halves of one character. */
+function cut(text: string): string {
+  if (text.length <= errorCharsMax) return text;
+  const last = text.charCodeAt(errorCharsMax - 1);
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? errorCharsMax - 1 : errorCharsMax);
 }

@@ -1,16 +1,18 @@
 // The pipeline actor: the one hand that writes runs. Jobs that settled come in, jobs and runs to create go out.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/outcome.ts';
-import { formatId, type JobId, parseId } from '../../runtime/ids.ts';
+import { formatId, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import { pipelinePlugin, type Refusal, type Remembrance, type RunIds, type SubmitReply } from '../job/protocol.ts';
-import { findBody, findJob } from '../job/view.ts';
+import type { Refusal, Remembrance, RunIds, SubmitReply } from '../job/protocol.ts';
+import { findBody, findOrigin } from '../job/view.ts';
+import type { SetAside } from '../set-aside.ts';
 import { beginRun } from './begin.ts';
-import type { FindAncestor } from './children.ts';
 import { Desk } from './desk.ts';
-import { callEventType, type PipelineMessage, type StartRun } from './protocol.ts';
+import { finishRun } from './finish.ts';
+import type { FindAncestor } from './hops.ts';
+import { callEventType, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
 import { Router } from './route.ts';
 import { idText } from './run.ts';
 
@@ -20,15 +22,21 @@ export type PipelineActorOptions = {
   readonly runIds: RunIds;
   /** Has another turn come soon, in which the actor gets `expand`. */
   readonly wake: () => void;
-  /** How many runs are unfinished, at the end of each turn. */
-  readonly onRuns?: (unfinished: number) => void;
+  /** How many runs are unfinished, and how many settled jobs they have inside, at the end of each turn. */
+  readonly onRuns?: (unfinished: number, settledInside: number) => void;
   /** What calls with an Idempotency-Key were answered; absent: every call is new. */
   readonly remembrance?: Remembrance;
   /** Why no new run is taken at the moment; null: they are. */
   readonly admit?: () => Refusal | null;
-  /** While so many runs are open, a flood of events starts no more; by default 16,384. */
+  /** Records that cannot be used; absent: a list of its own. */
+  readonly setAside?: SetAside;
+  /** While so many runs are open, events start no more; by default 16,384. */
   readonly openRunsMax?: number;
-  /** Finds what a job was, for the message of the hop limit; by default in the store. */
+  /** Once the records of open runs take so much, no more are taken; by default 8 GiB. */
+  readonly openRunsBytesMax?: number;
+  /** What the runs in memory may take; by default 64 MiB. */
+  readonly loadedBytesMax?: number;
+  /** Finds a committed job, for the error of a stopped loop; by default in the store. */
   readonly ancestor?: FindAncestor;
   /** What a job that succeeded has left behind; by default as it is in the store. */
   readonly bodyOf?: (job: JobId) => Body;
@@ -62,7 +70,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       return;
     }
     const version = desk.versions.current(pipeline);
-    const refusal = version ? admit() : 'unknown_pipeline';
+    const refusal = version ? (admit() ?? (desk.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
     if (!version || refusal !== null) {
       turn.reply(replyTo, { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' } satisfies SubmitReply);
       return;
@@ -86,8 +94,15 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   /** The edge is told when the run is over. */
   function watchRun(id: JobId, turn: Turn): void {
     // A run that is over already is told at once.
-    if (desk.runs.has(idText(id))) desk.watched.add(idText(id));
+    if (desk.runs.find(idText(id))) desk.watched.add(idText(id));
     else turn.tell('edge', { kind: 'run_settled', id });
+  }
+
+  function failRun({ id, error, atOnce }: FailRun): void {
+    const run = desk.runs.find(idText(id));
+    if (!run) return;
+    if (atOnce) finishRun(desk, run, { status: 'failed', error });
+    else desk.fail(run, error);
   }
 
   function handle(message: PipelineMessage, turn: Turn): void {
@@ -101,13 +116,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       case 'watch':
         watchRun(message.id, turn);
         break;
-      case 'unwatch':
-        desk.watched.delete(idText(message.id));
-        break;
       case 'expand':
         break;
       case 'prune':
         desk.dedupe.pruneSoon();
+        break;
+      case 'fail_run':
+        failRun(message);
         break;
       case 'reconfigure':
         reconfigure(message.config, turn);
@@ -138,7 +153,8 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       while (router.emissions.step() || router.expansion.step());
       desk.flush();
       desk.dedupe.prune(turn.nowUs, turn.batch);
-      options.onRuns?.(desk.runs.size);
+      const { runs, settled } = desk.versions.open;
+      options.onRuns?.(runs, settled);
       if (woken || !(router.expansion.isWaiting || router.emissions.isWaiting || desk.dedupe.isWaiting)) return;
       woken = true;
       turn.after(wake);
@@ -147,11 +163,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 }
 
 function ancestorIn(store: Reader): FindAncestor {
-  return (id: JobId) => {
-    const job = findJob(store, id);
-    if (!job) return undefined;
-    const name = job.plugin === pipelinePlugin ? `pipeline ${job.command}` : `${job.plugin}.${job.command}`;
-    return { name, parent: (job.parentJobId && parseId(job.parentJobId)) || null };
+  return id => {
+    const origin = findOrigin(store, id);
+    return origin && { name: `${origin.plugin}.${origin.command}`, parent: origin.parent };
   };
 }
 

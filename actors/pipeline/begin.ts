@@ -1,7 +1,10 @@
 // The beginning of a run: by a call, by an event, by a hook, or by a step of another run.
+
+import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup } from '../job/record.ts';
+import { noneUnsuccessful } from '../job/record.ts';
 import { type Chain, type ChainEvent, dataOf, Packed } from './chain.ts';
 import { holds } from './condition.ts';
 import type { Desk } from './desk.ts';
@@ -25,27 +28,34 @@ export type Beginning = {
 };
 
 export function beginRun(desk: Desk, version: Version, beginning: Beginning): JobId {
-  const id = createRun(desk, version.name, beginning);
+  const id = unpinned(createRun(desk, version.name, beginning));
   const { called, context, depth, event } = beginning;
   const run: Run = {
     id,
+    name: idText(id),
     version,
     createdUs: desk.turn.nowUs,
     submittedBy: beginning.submittedBy,
     root: beginning.root,
+    tree: beginning.root === null ? desk.descendants.begin(id) : desk.descendants.open(beginning.root),
     hooked: beginning.hooked,
-    outer: called?.outer ?? null,
+    parent: beginning.parent,
+    outer: called && keptOuter(called.outer),
     failure: null,
     jobs: 0,
+    settled: 0,
+    unsuccessful: noneUnsuccessful(),
     scopes: new Map(),
     scopesMade: 0,
     fans: new Map(),
     fansMade: 0,
+    ownBytes: 0,
+    bytes: 0,
+    usedIn: 0,
     persisted: false,
     ended: false,
   };
-  desk.versions.hold(version);
-  desk.runs.set(idText(id), run);
+  desk.begin(run);
   const scope = openScope(run, 0, -1, [], { cause: null, context });
   scope.depth = depth;
   desk.touch(run);
@@ -65,8 +75,19 @@ export function beginRun(desk: Desk, version: Version, beginning: Beginning): Jo
   return id;
 }
 
-/** A run that fails without beginning: its payload cannot be made, or its pipeline is gone. */
-export function refuseRun(desk: Desk, name: string, beginning: Beginning, error: string): JobId {
+/** It stays as long as the run does. */
+function keptOuter({ run, node, scope, path, context }: Outer): Outer {
+  return { run, node, scope, path, context: unpinned(context) };
+}
+
+/** A run that fails without beginning: its payload cannot be made, its pipeline is gone; or it is one too many, and `dead`. */
+export function refuseRun(
+  desk: Desk,
+  name: string,
+  beginning: Beginning,
+  error: string,
+  status: 'failed' | 'dead' = 'failed',
+): JobId {
   const id = createRun(desk, name, beginning);
   const ending = {
     id,
@@ -75,14 +96,17 @@ export function refuseRun(desk: Desk, name: string, beginning: Beginning, error:
     createdUs: desk.turn.nowUs,
     outer: beginning.called?.outer ?? null,
     depth: beginning.depth,
+    inside: 0,
+    unsuccessful: noneUnsuccessful(),
   };
-  settleRun(desk, ending, { status: 'failed', error });
+  settleRun(desk, ending, { status, error });
   return id;
 }
 
 function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
   const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = beginning;
   const id = desk.runIds.next(desk.turn, name, payload, root === null);
+  if (root !== null) desk.descendants.made(desk.descendants.of(root), 1);
   const group: JobGroup = {
     submittedBy,
     parent,

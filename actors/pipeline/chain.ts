@@ -69,8 +69,13 @@ export function dataOf({ payload, context }: Pick<Chain, 'payload' | 'context'>,
 
 const resultKey = Buffer.from('\xa6result', 'latin1');
 
+/** `{result: …}`, in packed form. */
+export function underResult(result: Uint8Array): Uint8Array {
+  return Buffer.concat([mapHead(1), resultKey, result]);
+}
+
 /** A result as a payload: a map as it is, nothing as an empty map, anything else as `{result: …}`. */
 export function asPayload(result: Uint8Array | undefined): Uint8Array {
   if (result === undefined || isNil(result)) return packedEmpty;
-  return mapCount(result) >= 0 ? result : Buffer.concat([mapHead(1), resultKey, result]);
+  return mapCount(result) >= 0 ? result : underResult(result);
 }

@@ -29,6 +29,8 @@ export type CompiledPipeline = {
   /** The first is the top one. */
   readonly sequences: readonly Sequence[];
   readonly first: number;
+  /** A fork that no join gathers is open at the end: the result of a run is a list, however many chains there were. */
+  readonly endsForked: boolean;
 };
 
 /** The number of the node at the end of every run. */
@@ -39,7 +41,25 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   const joins: number[] = [];
   const first = compileSteps(compiler, definition.steps, endNode, joins);
   compiler.sequences[0] = { joins };
-  return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first };
+  const endsForked = isForkedBehind(definition.steps);
+  return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first, endsForked };
+}
+
+/** Whether a chain that enters the steps leaves them divided by a `foreach` or `split`, as the steps are written: conditions are not asked. */
+function isForkedBehind(steps: readonly Step[]): boolean {
+  return steps.reduce((forked, step) => (forked && step.join === null) || forks(step), false);
+}
+
+function forks(step: Step): boolean {
+  switch (step.kind) {
+    case 'uses':
+    case 'call':
+      return step.foreach !== null;
+    case 'split':
+      return true;
+    case 'steps':
+      return isForkedBehind(step.steps);
+  }
 }
 
 type Compiler = { readonly nodes: Node[]; readonly sequences: Sequence[] };

@@ -17,6 +17,19 @@ export function holds(condition: Condition, data: Data): boolean {
   }
 }
 
+/** Whether a look at it may take long: whatever the data is, the other operators are quick. */
+export function isLong(condition: Condition): boolean {
+  switch (condition.kind) {
+    case 'all':
+    case 'any':
+      return condition.of.some(isLong);
+    case 'not':
+      return isLong(condition.of);
+    case 'test':
+      return condition.op === 'regex';
+  }
+}
+
 /** A missing path is null. Values of different kinds are never equal, and have no order. */
 function test(op: Operator, found: Json, wanted: Json): boolean {
   switch (op) {

@@ -1,16 +1,24 @@
 // What the pipeline actor works on: open runs, what is to be done with them in this turn, and what it has to say.
+
 import type { Config } from '../../config/config.ts';
-import type { JobId } from '../../runtime/ids.ts';
+import { unpinned } from '../../runtime/bytes.ts';
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { blame } from '../culprit.ts';
 import type { CreateJobs, CreateRun, RunIds, SettleRun } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
+import { addUnsuccessful, type Unsuccessful } from '../job/record.ts';
+import { SetAside } from '../set-aside.ts';
 import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
+import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
-import { arrivalKey, encodeRun, encodeScope, listKey, loadRuns, scopeKey } from './record.ts';
+import { arrivalKey, encodeRun, encodeScope, listKey, scopeKey } from './record.ts';
+import { recount } from './recount.ts';
 import { idText, type Outer, type Run, type Scope } from './run.ts';
+import { Runs } from './runs.ts';
 import { Versions } from './versions.ts';
 
 /** Once the new jobs of a turn take so much, more follow in the next: payloads, and the copies of baggage. */
@@ -18,6 +26,8 @@ export const bytesPerTurnMax = 16 * 2 ** 20;
 /** Arrivals stay in the record of their run until they take so much; then they get a value of their own. */
 export const restBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
+/** Once the records of open runs take so much, calls are refused and events wait. */
+export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Something left to do in this turn. */
 export type Task =
@@ -28,6 +38,8 @@ export type Task =
       readonly scope: Scope;
       readonly node: number;
       readonly chain: Chain;
+      /** For a turn that had time for it: the first condition that it meets is looked at now. */
+      readonly hasWaited?: boolean;
     }
   /** A run that a step had called is over. */
   | { readonly kind: 'returned'; readonly outer: Outer; readonly ending: Ending };
@@ -40,6 +52,9 @@ export type Ending = {
   readonly result: Uint8Array | undefined;
   readonly error: string;
   readonly depth: number;
+  /** Jobs inside a called run, and those of them that did not succeed. */
+  readonly inside?: number;
+  readonly unsuccessful?: Unsuccessful;
 };
 
 /** Where new jobs stand. */
@@ -58,23 +73,31 @@ export type DeskOptions = {
   readonly store: Reader;
   readonly config: Config;
   readonly runIds: RunIds;
+  /** Records that cannot be used; absent: a list of its own. */
+  readonly setAside?: SetAside;
   /** By default 16,384. */
   readonly openRunsMax?: number;
+  /** Of their records; by default 8 GiB. */
+  readonly openRunsBytesMax?: number;
+  /** What the runs in memory may take; by default 64 MiB. */
+  readonly loadedBytesMax?: number;
 };
 
 export class Desk {
   readonly reader: Reader;
   readonly runIds: RunIds;
+  readonly setAside: SetAside;
   readonly versions = new Versions();
   readonly dedupe: Dedupe;
-  readonly runs: Map<string, Run>;
-  /** While so many are open, a flood of events starts no more. */
-  readonly openRunsMax: number;
+  readonly runs: Runs;
+  readonly descendants: Descendants;
+  readonly #openRunsMax: number;
+  readonly #openRunsBytesMax: number;
   readonly tasks: Task[] = [];
-  /** Runs that failed and wait for their last jobs. */
-  readonly failing = new Set<Run>();
-  /** Runs with fan-outs that may be expanded further. */
-  readonly expandable = new Set<Run>();
+  /** Runs that failed, and whose last jobs have settled in this turn. */
+  readonly ending: Run[] = [];
+  /** The names of runs with fan-outs that may be expanded further. */
+  readonly expandable = new Set<string>();
   /** Ids of runs that somebody waits for. */
   readonly watched = new Set<string>();
   config: Config;
@@ -87,23 +110,43 @@ export class Desk {
   listBytes = 0;
   readonly #dirty = new Set<Run>();
 
-  constructor({ store, config, runIds, openRunsMax = openRunsMaxDefault }: DeskOptions) {
+  constructor(options: DeskOptions) {
+    const { store, config, runIds, loadedBytesMax } = options;
     this.reader = store;
     this.runIds = runIds;
-    this.openRunsMax = openRunsMax;
+    this.#openRunsMax = options.openRunsMax ?? openRunsMaxDefault;
+    this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
     this.config = config;
+    this.setAside = options.setAside ?? new SetAside();
+    this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
     this.dedupe = new Dedupe(store);
-    this.versions.load(store);
+    const isCounted = this.versions.load(store, this.setAside);
     this.versions.configure(config.pipelines);
-    this.runs = loadRuns(store, this.versions);
-    for (const run of this.runs.values()) {
-      if (run.failure !== null) this.failing.add(run);
-      if (run.fans.size > 0) this.expandable.add(run);
-    }
+    if (!isCounted) recount(store, this.versions, this.descendants, this.setAside);
+    this.runs = new Runs({
+      reader: store,
+      versions: this.versions,
+      descendants: this.descendants,
+      setAside: this.setAside,
+      onReleased: run => this.#releaseLists(run),
+      ...(loadedBytesMax !== undefined && { loadedBytesMax }),
+    });
+    for (const key of store.keys('lists', {})) this.expandable.add(idText(key.subarray(0, jobIdBytes)));
   }
 
   get batch(): Batch {
     return this.turn.batch;
+  }
+
+  /** So many runs are open that events start no more: at most half of the queue is left to them. */
+  get isCrowded(): boolean {
+    const runsMax = Math.min(this.#openRunsMax, Math.ceil(this.config.service.queueDepthMax / 2));
+    return this.versions.open.runs >= runsMax || this.isFullOfRuns;
+  }
+
+  /** The records of open runs take so much that no more are taken. */
+  get isFullOfRuns(): boolean {
+    return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
 
   /** True when this is another turn than before. */
@@ -113,6 +156,8 @@ export class Desk {
     this.turnNumber++;
     this.bytesInTurn = 0;
     this.dedupe.committed();
+    this.runs.renew(this.turnNumber);
+    this.descendants.renew();
     return true;
   }
 
@@ -125,9 +170,19 @@ export class Desk {
   fail(run: Run, reason: string): void {
     if (run.failure !== null || run.ended) return;
     run.failure = reason;
-    this.failing.add(run);
-    this.expandable.delete(run);
+    this.expandable.delete(run.name);
     this.touch(run);
+    if (run.jobs === 0) this.ending.push(run);
+  }
+
+  /** Jobs of the run have settled, some of them without success; `inside`: that many more jobs that are part of them. */
+  settled(run: Run, jobs: number, unsuccessful: Unsuccessful, inside = 0): void {
+    run.jobs -= jobs;
+    run.settled += jobs + inside;
+    addUnsuccessful(run.unsuccessful, unsuccessful);
+    this.versions.count(run.version, 0, 0, jobs + inside, 0);
+    this.touch(run);
+    if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
   /** What may wait for the next turn does. */
@@ -166,6 +221,7 @@ export class Desk {
     const { instance, command } = step;
     const group = this.groupOf(run, step, stand, command === 'handle');
     run.jobs += payloads.length;
+    this.descendants.made(run.tree, payloads.length);
     this.touch(run);
     this.bytesInTurn += stand.context.length;
     for (const payload of payloads) this.bytesInTurn += payload.length;
@@ -174,8 +230,18 @@ export class Desk {
 
   /** Writes what changed since the last call. */
   flush(): void {
-    for (const run of this.#dirty) if (!run.ended) this.#write(run);
+    for (const run of this.#dirty) if (!run.ended) this.#tryWrite(run);
     this.#dirty.clear();
+    this.descendants.flush(this.batch);
+    this.versions.flush(this.batch);
+  }
+
+  #tryWrite(run: Run): void {
+    try {
+      this.#write(run);
+    } catch (error) {
+      throw blame({ kind: 'run', id: run.id }, error);
+    }
   }
 
   #write(run: Run): void {
@@ -185,14 +251,28 @@ export class Desk {
     for (const fan of run.fans.values()) this.#keepList(run, fan);
     for (const scope of run.scopes.values()) {
       if (!scope.dirty) continue;
+      keepOrigin(scope);
       if (scope.rest.length > restBytesMax) this.#spill(run, scope);
       scope.dirty = false;
       if (scope.id === 0) continue;
+      const record = encodeScope(scope);
+      batch.put('runs', scopeKey(run.id, scope.id), record);
+      this.#countRecord(run, scope.persisted ? 0 : 1, record.length - scope.recordBytes);
       scope.persisted = true;
-      batch.put('runs', scopeKey(run.id, scope.id), encodeScope(scope));
+      scope.recordBytes = record.length;
     }
+    const record = encodeRun(run);
+    batch.put('runs', run.id, record);
+    this.#countRecord(run, run.persisted ? 0 : 1, record.length - run.ownBytes);
     run.persisted = true;
-    batch.put('runs', run.id, encodeRun(run));
+    run.ownBytes = record.length;
+    this.runs.weigh(run);
+  }
+
+  #countRecord(run: Run, records: number, bytes: number): void {
+    if (records === 0 && bytes === 0) return;
+    run.bytes += bytes;
+    this.versions.count(run.version, 0, records, 0, bytes);
   }
 
   #keepList(run: Run, fan: FanOut): void {
@@ -230,7 +310,9 @@ export class Desk {
   dropScope(run: Run, scope: Scope): void {
     this.dropArrivals(run, scope);
     run.scopes.delete(scope.id);
-    if (scope.persisted) this.batch.remove('runs', scopeKey(run.id, scope.id));
+    if (!scope.persisted) return;
+    this.batch.remove('runs', scopeKey(run.id, scope.id));
+    this.#countRecord(run, -1, -scope.recordBytes);
   }
 
   dropFan(run: Run, fan: FanOut): void {
@@ -248,15 +330,36 @@ export class Desk {
     }
   }
 
+  /** A run begins. */
+  begin(run: Run): void {
+    this.versions.count(run.version, 1, 0, 0, 0);
+    this.runs.add(run);
+  }
+
   /** The run is over: nothing of it stays. */
   forget(run: Run): void {
     run.ended = true;
     this.dropParts(run);
     if (run.persisted) this.batch.remove('runs', run.id);
-    this.runs.delete(idText(run.id));
-    this.failing.delete(run);
-    this.expandable.delete(run);
+    this.versions.count(run.version, -1, run.persisted ? -1 : 0, -run.settled, -run.bytes);
+    this.runs.remove(run);
+    this.expandable.delete(run.name);
     this.#dirty.delete(run);
     this.versions.release(run.version, this.batch);
+    this.descendants.close(run.tree);
   }
+
+  /** Lists are in the store, too. */
+  #releaseLists(run: Run): void {
+    for (const { plan } of run.fans.values()) if (plan) this.listBytes -= plan.list.length;
+  }
+}
+
+/** Of where its chains come from the scope keeps what it needs, and no packet or block that this lies in. */
+function keepOrigin(scope: Scope): void {
+  scope.known = null;
+  if (scope.origin === scope.kept) return;
+  const { cause, context } = scope.origin;
+  scope.origin = { cause: cause && unpinned(cause), context: unpinned(context) };
+  scope.kept = scope.origin;
 }

@@ -1,14 +1,19 @@
-// A job that emitted very many events, or many and carries much baggage: they are taken some at a time, so that a flood never holds up a turn.
-// Twice, each at its own pace: once to start runs, while few enough are open; and once as the chains of the job's run,
-// which must not wait for other runs to end: those may all be waiting for theirs.
+// Events that are not taken in the turn in which their job settles. A job that emitted very many, or many and carries much
+// baggage, has them taken some at a time, so that a flood never holds up a turn: twice, each at its own pace, once to start
+// runs, while few enough are open, and once as the chains of the job's run, which must not wait for other runs to end: those
+// may all be waiting for theirs. And while too many runs are open, the events of any job wait to start more.
+import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
-import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
+import { blame } from '../culprit.ts';
 import type { Desk } from './desk.ts';
+import { cursorKey, type Origin, originKey, originKeyBytes, rootOf, startKey } from './emission-record.ts';
 import { type Emitted, readEvent } from './events.ts';
 import { unsettledMax } from './expansion.ts';
 import { idText } from './run.ts';
+import { Starts } from './starts.ts';
 
 /** More events than this in one response are taken in several turns. */
 export const eventsAtOnceMax = 256;
@@ -16,23 +21,6 @@ export const eventsAtOnceMax = 256;
 export const eventsPerTurnMax = 512;
 /** Of what waits so much is kept in memory; over it, all is read again when its turn comes. */
 const heldBytesMax = 64 * 2 ** 20;
-
-/** Where events came from, and what they are taken for: chains of a run, at this place, or (null) the start of runs. Stored as it is. */
-type Origin = {
-  readonly job: JobId;
-  readonly plugin: string;
-  readonly submittedBy: string;
-  readonly root: JobId | null;
-  readonly depth: number;
-  readonly context: Uint8Array;
-  readonly hooked: boolean;
-  readonly place: {
-    readonly run: JobId;
-    readonly scope: number;
-    readonly node: number;
-    readonly path: readonly number[];
-  } | null;
-};
 
 /** With what the job's record has: the packed list, and the result. */
 export type EmissionPlan = Origin & { readonly events: Uint8Array; readonly result: Uint8Array };
@@ -50,14 +38,19 @@ export type EmissionSteps = {
 };
 
 /** The line of those that start runs. Those that go on have one for each run, named by its id's text. */
-const starts = '';
+const startsLine = '';
 
 export class Emissions {
   readonly #desk: Desk;
   readonly #steps: EmissionSteps;
   readonly #bodyOf: (job: JobId) => Body;
-  /** The lines take turns, and so do the emissions in each. None is empty. */
-  readonly #lines = new Map<string, Emission[]>();
+  readonly #starts = new Starts<Emission>();
+  /** By run: emissions whose events go on as its chains. They take turns in each. */
+  readonly #chains = new Map<string, Emission[]>();
+  /** The lines take turns. None is empty. */
+  readonly #lines = new Set<string>();
+  /** Jobs of this turn whose events wait: their records can be read from the next turn on. */
+  #arriving: Origin[] = [];
   #heldBytes = 0;
   #taken = 0;
 
@@ -66,35 +59,87 @@ export class Emissions {
     this.#desk = desk;
     this.#steps = steps;
     this.#bodyOf = bodyOf;
-    let last: Emission | undefined;
-    for (const { key, value } of desk.reader.scan('emissions', {})) {
-      if (key.length === originKeyBytes) last = this.#begin(unpack<Origin>(value));
-      else Object.assign(last!, unpack<Cursor>(value));
+    // Each is followed by its cursor, where it has been begun.
+    const { reader, setAside } = desk;
+    let last: Origin | null = null;
+    for (const { key, value } of reader.scan('emissions', {})) {
+      if (key.length > originKeyBytes) {
+        if (last === null) continue;
+        const cursor = setAside.read('emissions', key, () => unpack<Cursor>(value));
+        if (cursor) Object.assign(this.#begin(last), cursor);
+        last = null;
+        continue;
+      }
+      this.#reopen(last);
+      last = setAside.read('emissions', key, () => unpack<Origin>(value)) ?? null;
     }
+    this.#reopen(last);
   }
 
-  /** The body has events. It is the job's, in the same commit: they are not written again. */
+  /** It has not been begun. */
+  #reopen(origin: Origin | null): void {
+    if (origin === null) return;
+    if (origin.place === null) this.#wait(origin);
+    else this.#begin(origin);
+  }
+
+  /** A flood. The body has the events. It is the job's, in the same commit: they are not written again. */
   add(origin: Origin, body: Body): void {
-    this.#desk.batch.put('emissions', originKey(origin), pack(origin));
+    this.#note(origin);
     this.#hold(this.#begin(origin), origin, body);
+  }
+
+  /** The events of this job wait until there is room for the runs that they start. */
+  addLater(origin: Origin): void {
+    this.#note(origin);
+    this.#arriving.push(origin);
+  }
+
+  #note(origin: Origin): void {
+    if (origin.place === null) this.#desk.descendants.open(rootOf(origin));
+    this.#desk.batch.put('emissions', originKey(origin), pack(origin));
+  }
+
+  /** Whether events that would start runs have to wait: too many are open, or others wait already. */
+  get mustWait(): boolean {
+    return this.#desk.isCrowded || this.#starts.length > 0 || this.#arriving.length > 0;
   }
 
   #begin(origin: Origin): Emission {
     const emission: Emission = { key: originKey(origin), index: 0, at: 0, plan: null };
-    const line = origin.place === null ? starts : idText(origin.place.run);
-    const waiting = this.#lines.get(line);
+    if (origin.place === null) {
+      this.#starts.push(idText(rootOf(origin)), emission);
+      this.#lines.add(startsLine);
+      return emission;
+    }
+    const line = idText(origin.place.run);
+    const waiting = this.#chains.get(line);
     if (waiting) waiting.push(emission);
-    else this.#lines.set(line, [emission]);
+    else this.#chains.set(line, [emission]);
+    this.#lines.add(line);
     return emission;
   }
 
+  #wait(origin: Origin): void {
+    this.#starts.pushJob(idText(rootOf(origin)), origin.job);
+    this.#lines.add(startsLine);
+  }
+
   #hold(emission: Emission, origin: Origin, body: Body): EmissionPlan {
-    const events = bodyPart(body, 'events')!;
-    const result = bodyPart(body, 'result') ?? packedNull;
+    const events = unpinned(bodyPart(body, 'events')!);
+    const result = unpinned(bodyPart(body, 'result') ?? packedNull);
     if (emission.index === 0) emission.at = contentsOf(events);
     emission.plan = { ...origin, events, result };
     this.#heldBytes += heldBytes(emission.plan);
     return emission.plan;
+  }
+
+  #tryPlanOf(emission: Emission): EmissionPlan {
+    try {
+      return this.#planOf(emission);
+    } catch (error) {
+      throw blame({ kind: 'emission', key: emission.key }, error);
+    }
   }
 
   #planOf(emission: Emission): EmissionPlan {
@@ -106,14 +151,17 @@ export class Emissions {
   /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#taken = 0;
+    for (const origin of this.#arriving) this.#wait(origin);
+    this.#arriving = [];
     if (this.#heldBytes <= heldBytesMax) return;
-    for (const line of this.#lines.values()) for (const emission of line) emission.plan = null;
+    for (const line of this.#chains.values()) for (const emission of line) emission.plan = null;
+    for (const emission of this.#starts.begun()) emission.plan = null;
     this.#heldBytes = 0;
   }
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#next() !== undefined;
+    return this.#next() !== undefined || (this.#arriving.length > 0 && !this.#desk.isCrowded);
   }
 
   /** Takes the next events; false when there is nothing more to do in this turn. */
@@ -121,19 +169,34 @@ export class Emissions {
     if (this.#isFull) return false;
     const line = this.#next();
     if (line === undefined) return false;
-    const waiting = this.#lines.get(line)!;
-    const emission = waiting.shift()!;
     // To the end of the line: the others come first.
-    if (this.#take(emission)) waiting.push(emission);
     this.#lines.delete(line);
-    if (waiting.length > 0) this.#lines.set(line, waiting);
+    if (line === startsLine ? this.#stepStarts() : this.#stepChains(line)) this.#lines.add(line);
     return true;
+  }
+
+  /** True while others of the line wait. */
+  #stepStarts(): boolean {
+    const { root, begun, job } = this.#starts.shift();
+    const emission = begun ?? { key: startKey(job!), index: 0, at: 0, plan: null };
+    if (this.#take(emission)) this.#starts.push(root, emission);
+    return this.#starts.length > 0;
+  }
+
+  #stepChains(line: string): boolean {
+    const waiting = this.#chains.get(line)!;
+    const emission = waiting.shift()!;
+    if (this.#take(emission)) waiting.push(emission);
+    if (waiting.length === 0) this.#chains.delete(line);
+    return waiting.length > 0;
   }
 
   /** Takes as many as the turn has room for; false when none are left. */
   #take(emission: Emission): boolean {
-    const plan = this.#planOf(emission);
-    const { batch } = this.#desk;
+    const plan = this.#tryPlanOf(emission);
+    const { batch, descendants } = this.#desk;
+    // It is one of those that are open in the tree: before another is.
+    const tree = plan.place === null ? descendants.held(rootOf(plan)) : null;
     const count = listCount(plan.events);
     let came = false;
     for (; emission.index < count && !this.#isFull; emission.index++, this.#taken++) {
@@ -150,39 +213,28 @@ export class Emissions {
     this.#heldBytes -= heldBytes(plan);
     batch.remove('emissions', emission.key);
     batch.remove('emissions', cursorKey(emission.key));
+    if (tree) descendants.close(tree);
     this.#steps.end(plan);
     return false;
   }
 
   get #isFull(): boolean {
-    return this.#taken >= eventsPerTurnMax || this.#desk.isFull;
+    const { turn, isFull } = this.#desk;
+    return this.#taken >= eventsPerTurnMax || isFull || (this.#taken > 0 && turn.isSpent);
   }
 
   /** The first line that has room. */
   #next(): string | undefined {
-    for (const line of this.#lines.keys()) if (this.#hasRoom(line)) return line;
+    for (const line of this.#lines) if (this.#hasRoom(line)) return line;
     return undefined;
   }
 
   /** What a run's chains wait for is its own jobs, and the runs that it called: these end whatever else is open. */
   #hasRoom(line: string): boolean {
-    const { runs, openRunsMax } = this.#desk;
-    if (line === starts) return runs.size < openRunsMax;
-    const run = runs.get(line);
+    if (line === startsLine) return !this.#desk.isCrowded;
+    const run = this.#desk.runs.find(line);
     return run === undefined || run.jobs <= unsettledMax - eventsPerTurnMax;
   }
-}
-
-const originKeyBytes = jobIdBytes + 1;
-
-/** job id (16); 0: to start runs, 1: as chains of a run. */
-function originKey({ job, place }: Origin): Uint8Array {
-  return Buffer.concat([job, Buffer.of(place === null ? 0 : 1)]);
-}
-
-/** The same, and 0. */
-function cursorKey(origin: Uint8Array): Uint8Array {
-  return Buffer.concat([origin, Buffer.of(0)]);
 }
 
 function heldBytes({ events, result, context }: EmissionPlan): number {

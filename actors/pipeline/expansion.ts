@@ -1,9 +1,20 @@
 // Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
+import { blame } from '../culprit.ts';
 import { contextFault } from './baggage.ts';
+import { Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
 import { bytesPerTurnMax, type Desk, type Stand } from './desk.ts';
-import { decodePlan, type FanOut, type FanPlan, takePayloads, takeSingle } from './fanout.ts';
+import {
+  decodePlan,
+  type FanOut,
+  type FanPlan,
+  isParked,
+  type ParkedPlan,
+  park,
+  takePayloads,
+  takeSingle,
+} from './fanout.ts';
 import { endChains } from './gather.ts';
 import { listKey } from './record.ts';
 import type { Run } from './run.ts';
@@ -32,44 +43,79 @@ export class Expansion {
   }
 
   get #isFull(): boolean {
-    return this.#madeInTurn >= childrenPerTurnMax || this.#desk.isFull;
+    const { turn, isFull } = this.#desk;
+    return this.#madeInTurn >= childrenPerTurnMax || isFull || (this.#madeInTurn > 0 && turn.isSpent);
   }
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#desk.expandable.size > 0 && this.#isFull;
+    return this.#desk.expandable.size > 0;
   }
 
   /** A new fan-out of the run; its first elements are taken at the end of the turn. */
   add(run: Run, fan: FanOut): void {
     run.fans.set(fan.id, fan);
     this.#desk.listBytes += fan.plan!.list.length;
-    this.#desk.expandable.add(run);
+    this.#desk.expandable.add(run.name);
+  }
+
+  /** The chain goes on in a later turn. */
+  park(run: Run, plan: ParkedPlan): void {
+    const fan = park(run.fansMade++, plan);
+    run.fans.set(fan.id, fan);
+    this.#desk.listBytes += plan.list.length;
+    this.#desk.expandable.add(run.name);
   }
 
   /** Jobs of the run have settled. */
   resume(run: Run): void {
-    if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#desk.expandable.add(run);
+    if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#desk.expandable.add(run.name);
   }
 
   /** Runs take turns, a message each; false when there is nothing to do, or nothing more in this turn. */
   step(): boolean {
     let did = false;
-    for (const run of this.#desk.expandable) {
+    for (const name of this.#desk.expandable) {
       if (this.#isFull) break;
       did = true;
       // To the end of the line: the others come first.
-      this.#desk.expandable.delete(run);
-      this.#expand(run);
+      this.#desk.expandable.delete(name);
+      const run = this.#desk.runs.find(name);
+      if (!run || run.failure !== null) continue;
+      this.#tryExpand(run);
       this.resume(run);
     }
     return did;
   }
 
+  #tryExpand(run: Run): void {
+    try {
+      this.#expand(run);
+    } catch (error) {
+      throw blame({ kind: 'run', id: run.id }, error);
+    }
+  }
+
   #expand(run: Run): void {
-    const fan = run.fans.values().next().value;
+    const fan = nextFan(run);
     if (fan === undefined) return;
-    const plan = this.#planOf(run, fan);
+    if (isParked(fan)) this.#goOn(run, fan, this.#planOf(run, fan) as ParkedPlan);
+    else this.#expandNext(run, fan, this.#planOf(run, fan) as FanPlan);
+  }
+
+  /** A chain that waited enters its node. */
+  #goOn(run: Run, fan: FanOut, { node, scope, path, cause, depth, event, context, list, result }: ParkedPlan): void {
+    const desk = this.#desk;
+    this.#madeInTurn++;
+    desk.dropFan(run, fan);
+    const at = run.scopes.get(scope)!;
+    desk.touch(run, at);
+    const [payload, baggage] = [new Packed(list), new Packed(context)];
+    const chain = { path, payload, context: baggage, event, depth, cause, result: result ?? list };
+    desk.tasks.push({ kind: 'enter', run, scope: at, node, chain, hasWaited: true });
+  }
+
+  #expandNext(run: Run, fan: FanOut, plan: FanPlan): void {
     const scope = run.scopes.get(plan.scope)!;
     const step = stepOf(run, plan.node);
     const countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
@@ -102,7 +148,7 @@ export class Expansion {
       first += payloads.length;
       payloads = [];
     };
-    for (let k = 0; k < countMax && bytes < bytesPerTurnMax; k++) {
+    for (let k = 0; k < countMax && bytes < bytesPerTurnMax && (k === 0 || !this.#desk.turn.isSpent); k++) {
       const single = takeSingle(fan, plan);
       const fault = contextFault(step.id, single.context);
       if (fault !== null) {
@@ -118,7 +164,7 @@ export class Expansion {
     send();
   }
 
-  #planOf(run: Run, fan: FanOut): FanPlan {
+  #planOf(run: Run, fan: FanOut): FanPlan | ParkedPlan {
     if (fan.plan) return fan.plan;
     const bytes = this.#desk.reader.get('lists', listKey(run.id, fan.id));
     if (!bytes) throw new Error('a fan-out has no list');
@@ -138,6 +184,12 @@ export class Expansion {
       }
     }
   }
+}
+
+/** Chains that wait come first. */
+function nextFan({ fans }: Run): FanOut | undefined {
+  for (const fan of fans.values()) if (isParked(fan)) return fan;
+  return fans.values().next().value;
 }
 
 function hasRoom(run: Run): boolean {

@@ -31,14 +31,20 @@ export type FanPlan = {
   readonly missing: string | null;
 };
 
+/** A chain that waits before a node for a later turn; the list is its payload. */
+export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'depth' | 'event' | 'context' | 'list'> & {
+  /** Null: as its payload. */
+  readonly result: Uint8Array | null;
+};
+
 export type FanOut = {
   readonly id: number;
   readonly count: number;
-  /** How many elements have been taken, and where the next begins. */
+  /** How many elements have been taken, and where the next begins; 0 where a chain waits, and no elements. */
   index: number;
   at: number;
   /** In memory while there is room. */
-  plan: FanPlan | null;
+  plan: FanPlan | ParkedPlan | null;
   stored: boolean;
 };
 
@@ -46,12 +52,21 @@ export function beginFanOut(id: number, count: number, plan: FanPlan): FanOut {
   return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
 }
 
-export function encodePlan(plan: FanPlan): Uint8Array {
+/** Whether it is a chain that waits. */
+export function isParked({ at }: FanOut): boolean {
+  return at === 0;
+}
+
+export function park(id: number, plan: ParkedPlan): FanOut {
+  return { id, count: 1, index: 0, at: 0, plan, stored: false };
+}
+
+export function encodePlan(plan: FanPlan | ParkedPlan): Uint8Array {
   return pack(plan);
 }
 
-export function decodePlan(bytes: Uint8Array): FanPlan {
-  return unpack<FanPlan>(bytes);
+export function decodePlan(bytes: Uint8Array): FanPlan | ParkedPlan {
+  return unpack<FanPlan | ParkedPlan>(bytes);
 }
 
 const itemKey = Buffer.from('\xa4item', 'latin1');

@@ -1,14 +1,16 @@
 // The end of a run: its job settles, whoever waits is told, and a run that had called it goes on.
+
 import { encodeBody } from '../../runtime/host/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
+import { encodeTally, tallyOf, type Unsuccessful } from '../job/record.ts';
 import type { Desk } from './desk.ts';
 import { idText, type Outer, type Run } from './run.ts';
 
 /** How a run ends. */
 export type RunEnd =
   | { readonly status: 'succeeded'; readonly result: Uint8Array; readonly logs: Uint8Array | null }
-  | { readonly status: 'failed'; readonly error: string };
+  | { readonly status: 'failed' | 'dead'; readonly error: string };
 
 /** Of a run that ends: also of one that never began. */
 export type EndingRun = {
@@ -18,25 +20,33 @@ export type EndingRun = {
   readonly createdUs: number;
   readonly outer: Outer | null;
   readonly depth: number;
+  /** Jobs inside it, and those of them that did not succeed. */
+  readonly inside: number;
+  readonly unsuccessful: Unsuccessful;
 };
 
 export function finishRun(desk: Desk, run: Run, end: RunEnd): void {
   const depth = run.scopes.get(0)!.depth;
-  const { id, version, submittedBy, createdUs, outer } = run;
+  const { id, version, submittedBy, createdUs, outer, settled: inside, unsuccessful } = run;
   desk.forget(run);
-  settleRun(desk, { id, name: version.name, submittedBy, createdUs, outer, depth }, end);
+  settleRun(desk, { id, name: version.name, submittedBy, createdUs, outer, depth, inside, unsuccessful }, end);
 }
 
 export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
-  const { id, name, submittedBy, createdUs, outer, depth } = ending;
+  const { id, name, submittedBy, createdUs, outer, depth, inside, unsuccessful } = ending;
   const result = end.status === 'succeeded' ? end.result : packedNull;
-  const error = end.status === 'failed' ? end.error : '';
+  const error = end.status === 'succeeded' ? '' : end.error;
+  const counts = encodeTally(tallyOf(inside, unsuccessful));
   const body =
-    end.status === 'failed'
-      ? encodeBody({ result, error: Buffer.from(error) })
-      : encodeBody({ result, ...(end.logs && { logs: end.logs }) });
+    end.status === 'succeeded'
+      ? encodeBody({ result, ...(end.logs && { logs: end.logs }), counts })
+      : encodeBody({ result, error: Buffer.from(error), counts });
   desk.tellJob({ kind: 'settle_run', id, pipeline: name, submittedBy, status: end.status, body, createdUs });
   if (desk.watched.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
   if (outer)
-    desk.tasks.push({ kind: 'returned', outer, ending: { id, name, status: end.status, result, error, depth } });
+    desk.tasks.push({
+      kind: 'returned',
+      outer,
+      ending: { id, name, status: end.status, result, error, depth, inside, unsuccessful },
+    });
 }

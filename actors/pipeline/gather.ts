@@ -137,12 +137,16 @@ function joinedPayload(desk: Desk, run: Run, scope: Scope, collect: 'results' | 
   return Buffer.concat([empty.subarray(0, from), list, empty.subarray(from + packedNull.length)]);
 }
 
-/** One entry: the value itself; several, or none: a list. */
+/** A list where the definition ends forked; else the value itself, and a list only where jobs emitted several events. */
 function resultOf(desk: Desk, run: Run, scope: Scope): { result: Uint8Array; logs: Uint8Array | null } {
   if (scope.overflown) {
     const message = `the result is left out: it takes ${scope.bytes} bytes, more than ${gatheredBytesMax / 2 ** 20} MiB`;
     return { result: packedNull, logs: pack([{ level: 'warn', message }]) };
   }
-  const list = spliceArrivals(desk.arrivalsOf(run, scope), scope.arrived);
-  return { result: scope.arrived === 1 ? list.subarray(contentsOf(list)) : list, logs: null };
+  const { arrived } = scope;
+  const isList = run.version.compiled.endsForked || arrived > 1;
+  // The only chain ended on the way: its event had been taken before.
+  if (!isList && arrived === 0) return { result: packedNull, logs: null };
+  const list = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
+  return { result: isList ? list : list.subarray(contentsOf(list)), logs: null };
 }

@@ -1,4 +1,4 @@
-// The hop limit: an event chain that goes on and on is stopped, and told as the loop it is.
+// The hop limit: an event chain that goes on and on is stopped, and its error names the loop.
 import type { JobId } from '../../runtime/ids.ts';
 
 /** A chain may cross so many jobs. */
@@ -10,8 +10,16 @@ export type Ancestor = { readonly name: string; readonly parent: JobId | null };
 /** Jobs that are walked back at most: a loop may have runs between its jobs. */
 const ancestorsMax = 4 * hopsMax;
 
-/** What the error of the job that would be one too many says. `name` is that job; `cause` what caused it. */
-export function hopError(name: string, cause: JobId | null, ancestor: (id: JobId) => Ancestor | undefined): string {
+/** Finds what a job was and what caused it. */
+export type FindAncestor = (id: JobId) => Ancestor | undefined;
+
+/** The error of the job that would be one too many. `name` is that job; `cause` what caused it. */
+export function hopError(name: string, cause: JobId | null, ancestor: FindAncestor): string {
+  return `stopped after ${hopsMax} jobs in one chain of events; ${chainText(name, cause, ancestor)}`;
+}
+
+/** The jobs and runs that led to a job, oldest first: back to where its name occurs before, or to the root. */
+export function chainText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   const names = [name];
   let at = cause;
   while (at !== null && names.length < ancestorsMax) {
@@ -22,5 +30,5 @@ export function hopError(name: string, cause: JobId | null, ancestor: (id: JobId
     if (found.name === name) break;
   }
   const loop = names.length > 1 && names.at(-1) === name ? 'the loop' : 'the chain';
-  return `stopped after ${hopsMax} jobs in one chain of events; ${loop}: ${names.reverse().join(' → ')}`;
+  return `${loop}: ${names.reverse().join(' → ')}`;
 }

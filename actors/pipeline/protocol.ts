@@ -22,7 +22,7 @@ export type StartRun = {
   readonly idempotency?: IdempotencyKey;
 };
 
-/** To the edge, after the commit that settled a watched run. */
+/** To the edge, after the commit that settled a watched run. Those who waited for it may have left meanwhile. */
 export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };
 
 /** To the edge: the actors were made anew, and do not know who waits for which run. */
@@ -32,16 +32,21 @@ export type EdgeMessage = RunSettled | Begun;
 /** From the edge, after `begun`: somebody waits for this run. */
 export type WatchRun = { readonly kind: 'watch'; readonly id: JobId };
 
-/** From the edge: nobody waits for this run any more. */
-export type Unwatch = { readonly kind: 'unwatch'; readonly id: JobId };
-
 /** From the actor itself: go on with fan-outs. */
 export type Expand = { readonly kind: 'expand' };
 
 /** From the ledger thread, now and then: forget what is expired. */
 export type Prune = { readonly kind: 'prune' };
 
+/** From whoever deals with a failed turn: this run made it fail. It fails: when its jobs have settled, or at once, whatever it still has. */
+export type FailRun = {
+  readonly kind: 'fail_run';
+  readonly id: JobId;
+  readonly error: string;
+  readonly atOnce: boolean;
+};
+
 /** From the edge: new runs follow this configuration. */
 export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
 
-export type PipelineMessage = StartRun | WatchRun | Unwatch | JobsSettled | Expand | Prune | Reconfigure;
+export type PipelineMessage = StartRun | WatchRun | JobsSettled | Expand | Prune | FailRun | Reconfigure;

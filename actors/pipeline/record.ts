@@ -1,11 +1,13 @@
 // What is stored of an unfinished run: one value of its own, and one for each inner scope.
+
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import { type Tally, tallyOf } from '../job/record.ts';
 import { ArrivalLog } from './arrivals.ts';
 import type { Leaf } from './baggage.ts';
 import type { FanOut } from './fanout.ts';
-import { idText, type Outer, type Run, type Scope } from './run.ts';
+import type { Outer, Run, Scope } from './run.ts';
 import type { Version, Versions } from './versions.ts';
 
 type PackedScope = [
@@ -40,6 +42,10 @@ type PackedRun = [
   fansMade: number,
   fans: PackedFan[],
   top: PackedScope,
+  /** Absent in records of format 9. */
+  settled?: number,
+  /** Of these: failed, timed out, dead. Absent while all succeeded. */
+  unsuccessful?: [failed: number, timedOut: number, dead: number],
 ];
 
 /** run id (16), and the number of an inner scope (4). */
@@ -84,7 +90,10 @@ export function encodeRun(run: Run): Uint8Array {
     run.fansMade,
     Array.from(run.fans.values(), ({ id, count, index, at }) => [id, count, index, at]),
     packScope(run.scopes.get(0)!),
+    run.settled,
   ];
+  const { failed, timed_out, dead } = run.unsuccessful;
+  if (failed + timed_out + dead > 0) packed.push([failed, timed_out, dead]);
   return pack(packed);
 }
 
@@ -112,41 +121,81 @@ function packScope(scope: Scope): PackedScope {
   ];
 }
 
-/** Reads all unfinished runs, by the text of their ids. */
-export function loadRuns(reader: Reader, versions: Versions): Map<string, Run> {
-  const runs = new Map<string, Run>();
-  for (const { key, value } of reader.scan('runs', {})) {
-    const id = Buffer.from(key.subarray(0, 16));
-    if (key.length === 16) {
-      const run = decodeRun(id, unpack<PackedRun>(value), versions);
-      runs.set(idText(id), run);
-    } else {
-      const number = Buffer.from(key).readUInt32BE(16);
-      const run = runs.get(idText(id))!;
-      run.scopes.set(number, unpackScope(number, unpack<PackedScope>(value)));
-    }
-  }
-  return runs;
+/** What a stored run says of its jobs: whether it is the root of its tree, and how many jobs inside it there must be. */
+export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
+  const packed = unpack<PackedRun>(value);
+  const [, , , root, , , , jobs] = packed;
+  return { isRoot: root === null, jobs: jobs + (packed[12] ?? 0) };
 }
 
-function decodeRun(id: JobId, packed: PackedRun, versions: Versions): Run {
-  const [hash, createdUs, submittedBy, root, hooked, outer, failure, jobs, scopesMade, fansMade, fans, top] = packed;
+export { readRunCounts } from './run-counts.ts';
+
+/** What is counted of a stored run: its definition, the root of its tree, and its settled jobs. */
+export function readCountsOf(id: JobId, value: Uint8Array) {
+  const packed = unpack<PackedRun>(value);
+  return { hash: packed[0], root: packed[3] ?? id, settled: packed[12] ?? 0 };
+}
+
+/** How the jobs of a stored run have ended so far. */
+export function readOpenTally(value: Uint8Array): Tally {
+  const packed = unpack<PackedRun>(value);
+  const [failed, timed_out, dead] = packed[13] ?? [0, 0, 0];
+  return { ...tallyOf(packed[12] ?? 0, { failed, timed_out, dead }), unsettled: packed[7] };
+}
+
+/** Reads the inner scopes of a run. */
+export function readScopes(reader: Reader, run: TreelessRun): void {
+  for (const { key, value } of reader.scan('runs', { from: scopeKey(run.id, 1), to: scopeKey(run.id, 2 ** 32 - 1) })) {
+    const number = Buffer.from(key).readUInt32BE(16);
+    const bytes = Buffer.from(value);
+    run.scopes.set(number, unpackScope(number, unpack<PackedScope>(bytes), bytes.length));
+    run.bytes += bytes.length;
+  }
+}
+
+/** A run without the tree of its root. */
+export type TreelessRun = Omit<Run, 'tree'>;
+
+/** The scopes inside the run are read by `readScopes`. */
+export function decodeRun(id: JobId, name: string, value: Uint8Array, versions: Versions): TreelessRun {
+  const [
+    hash,
+    createdUs,
+    submittedBy,
+    root,
+    hooked,
+    outer,
+    failure,
+    jobs,
+    scopesMade,
+    fansMade,
+    fans,
+    top,
+    settled = 0,
+    unsuccessful = [0, 0, 0],
+  ] = unpack<PackedRun>(value);
   const version: Version = versions.ofHash(hash);
-  versions.hold(version);
   return {
     id,
+    name,
     version,
     createdUs,
     submittedBy,
     root,
     hooked,
+    parent: null,
     outer: outer && unpackOuter(outer),
     failure,
     jobs,
-    scopes: new Map([[0, unpackScope(0, top)]]),
+    settled,
+    unsuccessful: { failed: unsuccessful[0], timed_out: unsuccessful[1], dead: unsuccessful[2] },
+    scopes: new Map([[0, unpackScope(0, top, 0)]]),
     scopesMade,
     fans: new Map(fans.map(fan => [fan[0], unpackFan(fan)])),
     fansMade,
+    ownBytes: value.length,
+    bytes: value.length,
+    usedIn: 0,
     persisted: true,
     ended: false,
   };
@@ -160,7 +209,7 @@ function unpackFan([id, count, index, at]: PackedFan): FanOut {
   return { id, count, index, at, plan: null, stored: true };
 }
 
-function unpackScope(id: number, packed: PackedScope): Scope {
+function unpackScope(id: number, packed: PackedScope, recordBytes: number): Scope {
   const [sequence, parent, path, position, live, arrived, failed, bytes, overflown, depth, ...more] = packed;
   const [cause, context, leaves, stored, rest] = more;
   return {
@@ -176,10 +225,12 @@ function unpackScope(id: number, packed: PackedScope): Scope {
     overflown,
     depth,
     origin: { cause, context },
+    kept: null,
     leaves: leaves && new Map(leaves.map(leaf => [JSON.stringify(leaf.keys), leaf])),
     stored,
     rest: new ArrivalLog(rest),
     fresh: { turn: -1, values: [] },
+    recordBytes,
     persisted: true,
     dirty: false,
     known: null,

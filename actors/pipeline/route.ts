@@ -1,20 +1,26 @@
 // Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
-import { type Body, bodyPart, inflateBody } from '../../runtime/host/outcome.ts';
+
+import { checkBody } from '../../runtime/host/body-check.ts';
+import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
+import { blame } from '../culprit.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
 import type { JobGroup } from '../job/record.ts';
+import { addUnsuccessful, unsuccessfulOf } from '../job/record.ts';
 import { asPayload, type Chain, dataOf, movedTo, Packed } from './chain.ts';
-import { Children, type FindAncestor } from './children.ts';
+import { Children } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
-import { holds } from './condition.ts';
+import { holds, isLong } from './condition.ts';
 import { bytesPerTurnMax, type Desk, type Ending, type Task } from './desk.ts';
 import { type EmissionPlan, type EmissionSteps, Emissions, eventsAtOnceMax } from './emission.ts';
-import type { Emitted } from './events.ts';
+import { type Emitted, readEvents } from './events.ts';
 import { Expansion } from './expansion.ts';
 import { finishRun } from './finish.ts';
 import { arrive, endChains, markFork } from './gather.ts';
+import type { FindAncestor } from './hops.ts';
+import { isParkable, parkedAt } from './parked.ts';
 import { idText, type Outer, openScope, type Run, type Scope } from './run.ts';
 import { Triggers } from './triggers.ts';
 import { Work, type WorkNode } from './work.ts';
@@ -28,8 +34,8 @@ export class Router {
 
   constructor(desk: Desk, ancestor: FindAncestor, bodyOf: (job: JobId) => Body) {
     this.#desk = desk;
-    this.triggers = new Triggers(desk);
     const children = new Children(desk, ancestor);
+    this.triggers = new Triggers(desk, children);
     this.expansion = new Expansion(desk, children);
     this.#work = new Work(desk, children, this.expansion);
     const steps: EmissionSteps = {
@@ -41,28 +47,44 @@ export class Router {
 
   /** Jobs of one group have ended: hooks and events start runs, and the chains of their run go on. */
   settled(message: JobsSettled): void {
+    const position = message.group.run;
+    const run = position && this.#desk.runs.find(idText(position.run));
+    try {
+      this.#settled(message, run);
+    } catch (error) {
+      throw run ? blame({ kind: 'run', id: run.id }, error) : error;
+    }
+  }
+
+  #settled(message: JobsSettled, run: Run | null | undefined): void {
     const { group, jobs } = message;
     const position = group.run;
-    const run = position && this.#desk.runs.get(idText(position.run));
     const node = run?.version.compiled.nodes[position!.node];
-    if (run) {
-      run.jobs -= jobs.length;
-      this.#desk.touch(run);
-    }
+    if (run) this.#desk.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
       if (this.triggers.hasHooks) this.triggers.fireHooks(settled, message);
       // Nothing is read of what goes nowhere.
       if (!run && !this.triggers.hasEvents) continue;
-      const body = inflateBody(settled.body);
-      const job = body === settled.body ? settled : { ...settled, body };
+      const job = inflated(settled);
       if (this.#isFlood(job, group)) {
         this.#flood(job, message, run, node);
         continue;
       }
-      const events = this.triggers.eventsOf(job, message);
+      const events = eventsOf(job);
+      if (events.length > 0) this.#trigger(job, events, message);
       if (run && node?.kind === 'work') this.#goOn(run, node, job, events, message);
     }
     if (run) this.expansion.resume(run);
+  }
+
+  /** Events start the pipelines that wait for them: now, or when there is room. */
+  #trigger(job: SettledJob, events: readonly Emitted[], { plugin, group }: JobsSettled): void {
+    if (!this.triggers.areAwaited(events)) return;
+    const { submittedBy, root, depth, context, hooked } = group;
+    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
+    if (this.emissions.mustWait || (events.length > 1 && this.triggers.isLong))
+      this.emissions.addLater({ ...emitter, place: null });
+    else for (const event of events) this.triggers.fire(event, emitter);
   }
 
   #isFlood({ status, body }: SettledJob, { context }: JobGroup): boolean {
@@ -114,7 +136,7 @@ export class Router {
 
   /** The open run that the plan's chain belongs to, if it goes on. */
   #placeOf({ place }: EmissionPlan) {
-    const run = place && this.#desk.runs.get(idText(place.run));
+    const run = place && this.#desk.runs.find(idText(place.run));
     const scope = run && run.failure === null ? run.scopes.get(place!.scope) : undefined;
     return scope ? { run: run!, scope, place: place! } : null;
   }
@@ -126,23 +148,36 @@ export class Router {
 
   /** Does all that is left to do in this turn. */
   drain(): void {
-    const { tasks, failing } = this.#desk;
-    do {
+    const { tasks, ending } = this.#desk;
+    while (tasks.length > 0 || ending.length > 0) {
       for (let i = 0; i < tasks.length; i++) this.#perform(tasks[i]!);
       tasks.length = 0;
-      for (const run of failing) {
-        if (run.jobs === 0) finishRun(this.#desk, run, { status: 'failed', error: run.failure! });
-      }
-    } while (tasks.length > 0);
+      for (const run of ending.splice(0)) if (!run.ended) this.#finishFailed(run);
+    }
+  }
+
+  #finishFailed(run: Run): void {
+    try {
+      finishRun(this.#desk, run, { status: 'failed', error: run.failure! });
+    } catch (error) {
+      throw blame({ kind: 'run', id: run.id }, error);
+    }
   }
 
   #perform(task: Task): void {
-    if (task.kind === 'returned') this.#returned(task.outer, task.ending);
-    else if (!task.run.ended && task.run.failure === null) this.#enter(task.run, task.scope, task.node, task.chain);
+    const run = task.kind === 'enter' ? task.run : this.#desk.runs.find(idText(task.outer.run));
+    // One that a step had called outlived the run of that step.
+    if (!run || run.ended) return;
+    try {
+      if (task.kind === 'returned') this.#returned(run, task.outer, task.ending);
+      else if (run.failure === null) this.#enter(run, task.scope, task.node, task.chain, task.hasWaited === true);
+    } catch (error) {
+      throw blame({ kind: 'run', id: run.id }, error);
+    }
   }
 
   /** A chain goes from node to node until a job is made for it, it divides, or it comes to where chains are gathered. */
-  #enter(run: Run, at: Scope, number: number, entering: Chain): void {
+  #enter(run: Run, at: Scope, number: number, entering: Chain, hasWaited: boolean): void {
     const desk = this.#desk;
     const { nodes } = run.version.compiled;
     desk.touch(run, at);
@@ -150,7 +185,15 @@ export class Router {
     let here = number;
     let scope = at;
     let chain = entering;
+    let mayTest = hasWaited;
     for (;;) {
+      if ('step' in node && node.step.if !== null && isLong(node.step.if)) {
+        if (!mayTest && this.#desk.turn.isSpent && isParkable(chain)) {
+          this.expansion.park(run, parkedAt(here, scope, chain));
+          return;
+        }
+        mayTest = false;
+      }
       const passed = 'step' in node && !this.#applies(node, chain);
       if (node.kind === 'join' || node.kind === 'end') {
         const { path, result, cause, depth } = chain;
@@ -283,12 +326,11 @@ export class Router {
   }
 
   /** A called run is over: the chain goes on behind the step that called it. */
-  #returned(outer: Outer, ending: Ending): void {
+  #returned(run: Run, outer: Outer, ending: Ending): void {
     const desk = this.#desk;
-    const run = desk.runs.get(idText(outer.run));
-    if (!run) return;
-    run.jobs--;
-    desk.touch(run);
+    const unsuccessful = unsuccessfulOf([ending]);
+    if (ending.unsuccessful) addUnsuccessful(unsuccessful, ending.unsuccessful);
+    desk.settled(run, 1, unsuccessful, ending.inside);
     this.expansion.resume(run);
     const node = run.version.compiled.nodes[outer.node]!;
     if (run.failure !== null || node.kind !== 'work') return;
@@ -310,6 +352,27 @@ export class Router {
     };
     desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
   }
+}
+
+/** With nothing deflated. Where that cannot be inflated the job counts as failed in the run, and emits nothing. */
+function inflated(settled: SettledJob): SettledJob {
+  try {
+    const body = inflateBody(settled.body);
+    if (body === settled.body) return settled;
+    checkBody(body);
+    return { ...settled, body };
+  } catch (error) {
+    const reason = `what the job answered cannot be read: ${(error as Error).message}`;
+    return { ...settled, status: 'failed', body: encodeBody({ error: Buffer.from(reason) }) };
+  }
+}
+
+const noEvents: readonly Emitted[] = [];
+
+/** Those of a job that did not succeed start nothing. */
+function eventsOf({ status, body }: SettledJob): readonly Emitted[] {
+  const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
+  return packed === undefined ? noEvents : readEvents(packed);
 }
 
 function isGathering({ nodes }: CompiledPipeline, number: number): boolean {

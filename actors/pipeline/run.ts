@@ -1,6 +1,8 @@
 // An unfinished run: its scopes, the fan-outs still being expanded, and how many of its jobs are unsettled.
 // What is not in record.ts of it does not survive a crash.
+
 import type { JobId } from '../../runtime/ids.ts';
+import type { Unsuccessful } from '../job/record.ts';
 import { ArrivalLog } from './arrivals.ts';
 import type { Leaves } from './baggage.ts';
 import { endNode } from './compile.ts';
@@ -40,35 +42,68 @@ export type Scope = {
   depth: number;
   /** The start of the segment, or the fork in it, or the only chain there is. */
   origin: Origin;
+  /** The origin that has memory of its own. */
+  kept: Origin | null;
   leaves: Leaves | null;
   /** Arrivals: as many values in the store, and a rest that is kept in the record. */
   stored: number;
   rest: ArrivalLog;
   /** Values written in this turn: no read shows them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
+  /** What its own record takes; 0 of the top one, which lies in that of the run. */
+  recordBytes: number;
   persisted: boolean;
   dirty: boolean;
   /** The context that was compared last, and is that of the origin. */
   known: Uint8Array | null;
 };
 
+/** The tree below a root. */
+export type Tree = {
+  readonly root: JobId;
+  /** Descendants that were made; -1: not counted since the start. */
+  made: number;
+  /** Open runs, and emissions that wait to start some. */
+  open: number;
+  /** Its descendants are on disk. */
+  isKept: boolean;
+  /** How many are open is on disk: more than one. */
+  isShared: boolean;
+  isDirty: boolean;
+  /** Runs of it that are in memory. */
+  loaded: number;
+};
+
 export type Run = {
   readonly id: JobId;
+  /** The id as text. */
+  readonly name: string;
   readonly version: Version;
   readonly createdUs: number;
   readonly submittedBy: string;
   /** The root of its tree when that is another job. */
   readonly root: JobId | null;
+  readonly tree: Tree;
   readonly hooked: boolean;
+  /** The job that caused it, for as long as the store cannot say so: until the commit of the turn it begins in. */
+  readonly parent: JobId | null;
   readonly outer: Outer | null;
   /** Set: nothing new starts, and it ends when its jobs have settled. */
   failure: string | null;
   /** Created and unsettled. */
   jobs: number;
+  /** Jobs inside it that have settled, those of called runs that are over too. */
+  settled: number;
+  readonly unsuccessful: Unsuccessful;
   readonly scopes: Map<number, Scope>;
   scopesMade: number;
   readonly fans: Map<number, FanOut>;
   fansMade: number;
+  /** What its own record takes, and that with the records of its scopes. */
+  ownBytes: number;
+  bytes: number;
+  /** The turn in which it was last asked for. */
+  usedIn: number;
   persisted: boolean;
   ended: boolean;
 };
@@ -89,10 +124,12 @@ export function openScope(run: Run, sequence: number, parent: number, path: read
     overflown: false,
     depth: 0,
     origin,
+    kept: null,
     leaves: null,
     stored: 0,
     rest: new ArrivalLog(),
     fresh: nothingFresh,
+    recordBytes: 0,
     persisted: false,
     dirty: true,
     known: null,

@@ -1,13 +1,17 @@
 // What starts runs besides calls: events that jobs emit, and hooks on how jobs end.
 import type { Hook } from '../../config/pipeline/definition.ts';
-import { bodyPart, hasPart } from '../../runtime/host/outcome.ts';
+import { bodyPart } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
-import { pack, packedEmpty, unpack } from '../../runtime/packing.ts';
-import type { JobsSettled, SettledJob } from '../job/protocol.ts';
+import { overlayMap } from '../../runtime/overlay.ts';
+import { pack, packedEmpty } from '../../runtime/packing.ts';
+import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
-import { beginRun } from './begin.ts';
+import { type Beginning, beginRun, refuseRun } from './begin.ts';
+import { type Chain, dataOf, Packed, underResult } from './chain.ts';
+import type { Children } from './children.ts';
+import { holds, isLong } from './condition.ts';
 import type { Desk } from './desk.ts';
-import { type Emitted, readEvents } from './events.ts';
+import type { Emitted } from './events.ts';
 import type { Version } from './versions.ts';
 
 const hookOf: { readonly [status in TerminalStatus]: Hook } = {
@@ -25,11 +29,15 @@ export type Emitter = Pick<JobGroup, 'submittedBy' | 'root' | 'depth' | 'context
 
 export class Triggers {
   readonly #desk: Desk;
+  readonly #children: Children;
   #onEvent = new Map<string, Version[]>();
+  /** Whether an event may take long: a pipeline looks at it closely before it begins. */
+  isLong = false;
   #onHook = new Map<Hook, Version[]>();
 
-  constructor(desk: Desk) {
+  constructor(desk: Desk, children: Children) {
     this.#desk = desk;
+    this.#children = children;
     this.configure();
   }
 
@@ -37,21 +45,18 @@ export class Triggers {
   configure(): void {
     this.#onEvent = new Map();
     this.#onHook = new Map();
+    this.isLong = false;
     for (const version of this.#desk.versions.currentAll()) {
-      const { on, onHook } = version.compiled.definition;
+      const { on, onHook, if: condition } = version.compiled.definition;
+      if (on !== null && condition !== null && isLong(condition)) this.isLong = true;
       if (on !== null) this.#onEvent.set(on, [...(this.#onEvent.get(on) ?? []), version]);
       if (onHook !== null) this.#onHook.set(onHook, [...(this.#onHook.get(onHook) ?? []), version]);
     }
   }
 
-  /** The events of a job that succeeded: each starts the pipelines that wait for its type. */
-  eventsOf(job: SettledJob, { plugin, group }: JobsSettled): readonly Emitted[] {
-    if (job.status !== 'succeeded' || !hasPart(job.body, 'events')) return [];
-    const events = readEvents(bodyPart(job.body, 'events')!);
-    const { submittedBy, root, depth, context, hooked } = group;
-    const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
-    for (const event of events) this.fire(event, emitter);
-    return events;
+  /** Whether a pipeline waits for one of these. */
+  areAwaited(events: readonly Emitted[]): boolean {
+    return events.some(({ type }) => this.#onEvent.has(type));
   }
 
   /** Starts the pipelines that wait for an event of this type; false when there are none. */
@@ -61,10 +66,12 @@ export class Triggers {
     const root = emitter.root ?? parent;
     let started = false;
     for (const version of this.#onEvent.get(type) ?? []) {
+      // First: an event that the pipeline does not want leaves its key to a later one.
+      if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
       if (dedupeKey !== null && !desk.dedupe.isNew(version.name, '', dedupeKey, desk.turn.nowUs, desk.batch)) continue;
       const event = { type, source: plugin, dedupeKey };
-      beginRun(desk, version, { submittedBy, parent, root, depth, event, context, payload, hooked, called: null });
-      started = true;
+      const beginning = { submittedBy, parent, root, depth, event, context, payload, hooked, called: null };
+      if (this.#begin(version, beginning, parent, root)) started = true;
     }
     return started;
   }
@@ -81,31 +88,59 @@ export class Triggers {
   fireHooks(job: SettledJob, { plugin, command, group }: JobsSettled): void {
     if (group.hooked) return;
     const hook = hookOf[job.status];
-    for (const version of this.#onHook.get(hook) ?? []) {
-      beginRun(this.#desk, version, {
+    const versions = this.#onHook.get(hook);
+    if (versions === undefined) return;
+    const payload = new Packed(hookPayload(job, plugin, command));
+    for (const version of versions) {
+      if (!wants(version, { payload, context: nothing })) continue;
+      const root = group.root ?? job.id;
+      const beginning = {
         submittedBy: group.submittedBy,
         parent: job.id,
-        root: group.root ?? job.id,
+        root,
         depth: 0,
         event: { type: hook, source: plugin, dedupeKey: null },
         context: packedEmpty,
-        payload: pack(hookPayload(job, plugin, command)),
+        payload: payload.bytes,
         hooked: true,
         called: null,
-      });
+      };
+      this.#begin(version, beginning, job.id, root);
     }
+  }
+
+  /** The run that is one too many below its root is dead; false: there was one already, and no more begin. */
+  #begin(version: Version, beginning: Beginning, cause: JobId, root: JobId): boolean {
+    const { descendants } = this.#desk;
+    const tree = descendants.of(root);
+    const room = descendants.room(tree);
+    if (room > 0) beginRun(this.#desk, version, beginning);
+    else if (room === 0) {
+      const error = this.#children.breadthError(`${pipelinePlugin}.${version.name}`, cause, tree);
+      refuseRun(this.#desk, version.name, beginning, error, 'dead');
+    }
+    return room >= 0;
   }
 }
 
-function hookPayload({ id, status, body }: SettledJob, plugin: string, command: string): object {
+const nothing = new Packed(packedEmpty);
+
+/** Whether the pipeline's own condition lets an event or a hook start it: where it is false there is no run. */
+function wants({ compiled }: Version, data: Pick<Chain, 'payload' | 'context'>): boolean {
+  const { definition } = compiled;
+  return definition.if === null || holds(definition.if, dataOf(data, null));
+}
+
+/** The result is not decoded: it may be large. */
+function hookPayload({ id, status, body }: SettledJob, plugin: string, command: string): Uint8Array {
   const error = bodyPart(body, 'error');
   const result = bodyPart(body, 'result');
-  return {
+  const job = pack({
     job_id: formatId(id),
     plugin,
     command,
     status,
     ...(error && { error: Buffer.from(error).toString() }),
-    ...(result && { result: unpack(result) }),
-  };
+  });
+  return result ? overlayMap(job, underResult(result)) : job;
 }

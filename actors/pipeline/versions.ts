@@ -1,9 +1,15 @@
 // The definitions in force, and those that open runs began with. A run keeps its own, whatever a reload brings.
+//
+// How many runs are open of each definition is on disk (`run_counts`), so that a start need not read the runs. The entry goes in
+// the commit that ends the last run of the definition; so there are as many as definitions with open runs, and the selfcheck
+// compares them with the runs (`open_runs_are_counted`).
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import type { SetAside } from '../set-aside.ts';
 import { type CompiledPipeline, compilePipeline } from './compile.ts';
+import { encodeRunCounts, noRuns, type RunCounts, readRunCounts } from './run-counts.ts';
 
 /** One definition, under the hash of its packed form. */
 export type Version = {
@@ -12,7 +18,7 @@ export type Version = {
   readonly compiled: CompiledPipeline;
   readonly packed: Uint8Array;
   /** Open runs with it. */
-  runs: number;
+  readonly open: RunCounts;
   stored: boolean;
 };
 
@@ -22,11 +28,57 @@ export class Versions {
   readonly #byHash = new Map<string, Version>();
   #current = new Map<string, Version>();
 
-  /** Reads what open runs began with; `hold` each of them, then `sweep`. */
-  load(reader: Reader): void {
-    for (const { value } of reader.scan('definitions', {})) {
-      this.#add(unpack<PipelineDefinition>(value), Buffer.from(value)).stored = true;
+  readonly #changed = new Set<Version>();
+  /** Of all open runs. */
+  readonly open = noRuns();
+
+  /** Reads what open runs began with, and how many there are. False: who wrote the state last has not counted them. */
+  load(reader: Reader, setAside: SetAside): boolean {
+    for (const { key, value } of reader.scan('definitions', {})) {
+      setAside.read('definitions', key, () => {
+        this.#add(unpack<PipelineDefinition>(value), Buffer.from(value)).stored = true;
+      });
     }
+    for (const { key, value } of reader.scan('run_counts', {})) {
+      const counts = setAside.read('run_counts', key, () => readRunCounts(value));
+      if (counts) this.#countStored(key, counts);
+    }
+    this.#changed.clear();
+    return this.open.records === reader.count('runs');
+  }
+
+  /** Counts them anew. */
+  recount(runs: Iterable<{ readonly hash: Uint8Array } & RunCounts>): void {
+    for (const version of this.#byHash.values()) {
+      const { open } = version;
+      this.count(version, -open.runs, -open.records, -open.settled, -open.bytes);
+    }
+    for (const counts of runs) this.#countStored(counts.hash, counts);
+  }
+
+  #countStored(hash: Uint8Array, { runs, records, settled, bytes }: RunCounts): void {
+    const version = this.#byHash.get(hashText(hash));
+    if (version) this.count(version, runs, records, settled, bytes);
+  }
+
+  /** So much more, or less, is open of the definition. */
+  count(version: Version, runs: number, records: number, settled: number, bytes: number): void {
+    for (const counts of [version.open, this.open]) {
+      counts.runs += runs;
+      counts.records += records;
+      counts.settled += settled;
+      counts.bytes += bytes;
+    }
+    this.#changed.add(version);
+  }
+
+  /** Writes the counts that changed since the last call. */
+  flush(batch: Batch): void {
+    for (const { hash, open } of this.#changed) {
+      if (open.runs > 0) batch.put('run_counts', hash, encodeRunCounts(open));
+      else batch.remove('run_counts', hash);
+    }
+    this.#changed.clear();
   }
 
   /** From now on new runs begin with these. */
@@ -49,11 +101,6 @@ export class Versions {
     return version;
   }
 
-  /** A run begins with it, or was read back. */
-  hold(version: Version): void {
-    version.runs++;
-  }
-
   /** A run with it is being persisted: so is the definition. */
   keep(version: Version, batch: Batch): void {
     if (version.stored) return;
@@ -61,9 +108,8 @@ export class Versions {
     batch.put('definitions', version.hash, version.packed);
   }
 
-  /** A run with it is over. */
+  /** A run with it is over, and counted no more. */
   release(version: Version, batch: Batch): void {
-    version.runs--;
     this.#drop(version, batch);
   }
 
@@ -73,7 +119,7 @@ export class Versions {
   }
 
   #drop(version: Version, batch: Batch): void {
-    if (version.runs > 0 || this.#current.get(version.name) === version) return;
+    if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));
     if (version.stored) batch.remove('definitions', version.hash);
     version.stored = false;
@@ -84,7 +130,7 @@ export class Versions {
     let version = this.#byHash.get(hashText(hash));
     if (version === undefined) {
       const compiled = compilePipeline(definition);
-      version = { name: definition.name, hash, compiled, packed, runs: 0, stored: false };
+      version = { name: definition.name, hash, compiled, packed, open: noRuns(), stored: false };
       this.#byHash.set(hashText(hash), version);
     }
     return version;

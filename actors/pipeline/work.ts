@@ -1,7 +1,9 @@
 // A chain comes to a step with work: its baggage and templates are put in, and its job is made, or its fan-out begins.
 import type { Path } from '../../config/pipeline/definition.ts';
+import { unpinned } from '../../runtime/bytes.ts';
+import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
-import { listCount, overlayMap, spanAt } from '../../runtime/splice.ts';
+import { listCount, spanAt } from '../../runtime/splice.ts';
 import { addBaggage, contextFault } from './baggage.ts';
 import { type Chain, carrying, dataOf, Packed } from './chain.ts';
 import type { Children } from './children.ts';
@@ -49,8 +51,7 @@ export class Work {
     const added = renderEntries(step.with, dataOf(chain, null));
     if (isMissing(added)) this.#children.make(run, step, stand, [payload], added.missing);
     else {
-      const keys = Object.keys(added);
-      const laid = keys.length === 0 ? payload : overlayMap(payload, keys, packEntries(added));
+      const laid = Object.keys(added).length === 0 ? payload : overlayMap(payload, pack(added));
       this.#children.make(run, step, stand, [laid], null);
     }
   }
@@ -71,7 +72,7 @@ export class Work {
       endChains(this.#desk, run, scope, 1);
       return;
     }
-    const plan = { ...standAt(scope, node, chain), list, ...planWith(step, perElement, chain) };
+    const plan = { ...standAt(scope, node, chain), list: unpinned(list), ...planWith(step, perElement, chain) };
     this.#expansion.add(run, beginFanOut(run.fansMade++, count, plan));
   }
 }

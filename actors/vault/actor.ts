@@ -1,67 +1,65 @@
 // The vault actor: the one hand that writes principals, secrets and the audit trail. What is audited commits with its effect.
 import { createHash } from 'node:crypto';
-import { formatId, jobIdBytes } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { Observed } from '../hub/protocol.ts';
+import type { HoldsChanged } from '../job/protocol.ts';
 import type { AuditRecord } from './audit.ts';
 import type { Random } from './barrier.ts';
+import { rangesOf } from './job-ranges.ts';
 import { type Change, rule } from './policy.ts';
 import type { Deliver, Delivery, VaultCall, VaultMessage, VaultReply, VaultRequest, VaultState } from './protocol.ts';
 import { isName } from './record.ts';
+import { type SweepOptions, Sweeps } from './sweep.ts';
+import type { Unlock } from './unlock-key.ts';
 import { type Opening, openVault, type Vault } from './vault.ts';
 
-export type VaultActorOptions = {
+export type VaultActorOptions = Omit<SweepOptions, 'audit'> & {
   readonly reader: Reader;
-  /** The bytes of the unlock key, or why there are none. Asked at the start, and after a reload while nothing is open. */
-  readonly readKey: () => Uint8Array | string;
+  /** Asked at the start, and at each reload while no vault is open. */
+  readonly readUnlock: () => Unlock;
   readonly random: Random;
-  /** What is wrong with the vault, in words for the log. */
-  readonly onSealed: (problems: readonly string[]) => void;
+  /** What was found when the vault was opened. */
+  readonly onOpened: (opening: Opening) => void;
 };
 
 export type VaultActor = Actor & {
   /** For the job actor, within the turn. */
   readonly deliver: Deliver;
+  /** Why the jobs of this instance must wait for the vault; null: they need not. The job actor hears of it when that changes. */
+  readonly waitsFor: (instance: string) => string | null;
   /** As it is committed now. */
   readonly state: VaultState;
 };
 
 const mintedBytes = 32;
-const closed: Delivery = {
-  kind: 'closed',
-  reason: 'the vault does not open: its secrets cannot be delivered',
-  isPermanent: false,
-};
+const sealed = 'the vault does not open: nothing is handed out until it does';
 
 /** What an instance gets, worked out once after each change. */
 type Parcel = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {
   const { reader, random } = options;
-  let opening: Opening = open();
-  let vault: Vault | null = opening.kind === 'open' ? opening.vault : null;
+  let isSealed = false;
+  let vault: Vault | null = null;
   let parcels = new Map<string, Parcel | null>();
+  const sweeps = new Sweeps({ ...options, audit });
+  open();
   let told = stateOf(vault);
 
-  function open(): Opening {
-    const found = openVault(reader, options.readKey(), random);
-    if (found.kind === 'sealed') options.onSealed(found.problems);
-    return found;
-  }
-
-  function reopen(): void {
-    if (vault) return;
-    opening = open();
+  function open(): void {
+    const opening = openVault(reader, options.readUnlock(), random);
+    isSealed = opening.kind === 'sealed';
     vault = opening.kind === 'open' ? opening.vault : null;
     parcels = new Map();
+    options.onOpened(opening);
   }
 
   function handle(message: VaultMessage | { readonly kind: 'reconfigure' }, turn: Turn): void {
     switch (message.kind) {
       case 'call':
-        turn.reply(message.replyTo, vault ? call(vault, message, turn) : unavailable);
+        answer(message, turn);
         break;
       case 'refused_call':
         audit(turn, { actor: 'admin', op: message.op, outcome: 'refused', code: message.code });
@@ -72,26 +70,49 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
           audit(turn, { actor: 'unknown', op, outcome: 'refused', code: 'unauthorized', count });
         }
         break;
+      case 'prune_audit':
+        if (vault) sweeps.retain(vault, message, turn);
+        break;
+      case 'sweep_on':
+      case 'sweep_failed':
+        if (vault) sweeps.goOn(vault, message, turn);
+        break;
       case 'reconfigure':
-        reopen();
+        if (vault) break;
+        open();
+        turn.tell('job', { kind: 'holds_changed' } satisfies HoldsChanged);
         break;
       default:
         message satisfies never;
     }
   }
 
-  function call(held: Vault, { request, presented }: VaultCall, turn: Turn): VaultReply {
+  function answer(message: VaultCall, turn: Turn): void {
+    const reply = vault ? call(vault, message, turn) : unavailable;
+    if (reply !== null) turn.reply(message.replyTo, reply);
+  }
+
+  /** Null: it is answered later. */
+  function call(held: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
     if (presented !== stateOf(held).adminDigest) {
       audit(turn, { ...about, actor: 'unknown', outcome: 'refused', code: 'unauthorized' });
       return { kind: 'refused', refusal: 'unauthorized' };
+    }
+    if (request.op === 'audit.prune') {
+      const { beforeUs, through = Number.MAX_SAFE_INTEGER } = request;
+      if (sweeps.ask(held, { beforeUs, through }, replyTo, turn)) return null;
+      audit(turn, { ...about, actor: 'admin', outcome: 'refused', code: 'unavailable' });
+      return { kind: 'refused', refusal: 'unavailable' };
     }
     const ruling = rule(held, request, turn.nowUs, () => Buffer.from(random(mintedBytes)).toString('base64url'));
     if (ruling.kind === 'refused') {
       audit(turn, { ...about, actor: 'admin', outcome: 'refused', code: ruling.refusal });
       return ruling;
     }
+    const wasDamaged = held.isDamaged;
     for (const change of ruling.changes) apply(held, change, turn);
+    if (wasDamaged) turn.tell('job', { kind: 'holds_changed' } satisfies HoldsChanged);
     audit(turn, { ...about, actor: 'admin', outcome: 'ok', code: null });
     if (ruling.changes.length > 0) {
       parcels = new Map();
@@ -126,9 +147,15 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     vault?.audit(turn.batch, { at: turn.nowUs, principal: null, secret: null, ...record });
   }
 
+  function waitsFor(instance: string): string | null {
+    if (isSealed) return sealed;
+    return vault?.isDamaged ? damageTo(vault, instance) : null;
+  }
+
   function deliver(turn: Turn, instance: string, ids: Uint8Array): Delivery | null {
-    if (opening.kind === 'absent') return null;
-    if (!vault) return closed;
+    const reason = waitsFor(instance);
+    if (reason !== null) throw new Error(`jobs of ${instance} were handed out: ${reason}`);
+    if (!vault) return null;
     let parcel = parcels.get(instance);
     if (parcel === undefined) {
       parcel = parcelOf(vault, instance);
@@ -136,17 +163,15 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     }
     if (!parcel) return null;
     const { delivery, names } = parcel;
-    const isOpen = delivery.kind === 'secrets';
-    for (let at = 0; at < ids.length; at += jobIdBytes) {
-      const actor = `job:${formatId(ids.subarray(at, at + jobIdBytes))}`;
-      const about = { actor, op: 'deliver', principal: instance } as const;
-      for (const secret of names) audit(turn, { ...about, secret, outcome: 'ok', code: null });
-      if (!isOpen) audit(turn, { ...about, outcome: 'refused', code: 'revoked_principal' });
-    }
+    const jobs = rangesOf(ids);
+    const about = { actor: 'dispatcher', op: 'deliver', principal: instance, jobs, secrets: names } as const;
+    if (delivery.kind === 'secrets') audit(turn, { ...about, outcome: 'ok', code: null });
+    else audit(turn, { ...about, outcome: 'refused', code: 'revoked_principal' });
     return delivery;
   }
 
   return {
+    waitsFor,
     deliver,
     get state() {
       return told;
@@ -170,13 +195,24 @@ function stateOf(vault: Vault | null): VaultState {
   return { kind: 'vault_state', adminDigest: vault && Buffer.from(vault.keyring.adminDigest).toString('latin1') };
 }
 
+/** Why an instance must wait: its principal does not open, or a secret does not, which may be granted to it. */
+function damageTo({ principals, damaged }: Vault, instance: string): string | null {
+  if (damaged.vault_principals.has(instance)) return `the record of the principal ${instance} does not open`;
+  const principal = principals.get(instance);
+  if (principal?.kind !== 'plugin' || principal.status === 'revoked') return null;
+  const [secret] = damaged.vault_secrets;
+  return secret === undefined
+    ? null
+    : `the record of the secret ${secret} does not open, nor tell whether it is granted`;
+}
+
 /** Null: there is no such principal, or nothing is granted to it. */
 function parcelOf({ principals, secrets }: Vault, instance: string): Parcel | null {
   const principal = principals.get(instance);
   if (principal?.kind !== 'plugin') return null;
   if (principal.status === 'revoked') {
     const reason = `the principal ${instance} is revoked: its secrets are no longer delivered`;
-    return { delivery: { kind: 'closed', reason, isPermanent: true }, names: [] };
+    return { delivery: { kind: 'revoked', reason }, names: [] };
   }
   const granted = [...secrets.values()].filter(
     ({ status, grants }) => status === 'active' && grants.includes(instance),
@@ -188,6 +224,7 @@ function parcelOf({ principals, secrets }: Vault, instance: string): Parcel | nu
 
 /** Whom a request is about, for audit and observers; what is no name may be anything and is left out. */
 function namedIn(request: VaultRequest): Pick<AuditRecord, 'op' | 'principal' | 'secret'> {
+  if (!('name' in request)) return { op: request.op, principal: null, secret: null };
   const name = isName(request.name) ? request.name : null;
   const isPrincipal = request.op.startsWith('principal.');
   return { op: request.op, principal: isPrincipal ? name : null, secret: isPrincipal ? null : name };

@@ -21,6 +21,8 @@ export type Keyring = {
   /** The version of the table of contents. */
   readonly contents: number;
   readonly auditEnd: AuditEnd;
+  /** The newest record that was pruned: the chain goes on from its code. Absent: none was. */
+  readonly auditBase?: AuditEnd;
 };
 
 const place = { table: 'vault', name: 'keyring', version: 1 } as const;

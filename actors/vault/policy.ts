@@ -1,5 +1,5 @@
 // The rules of the vault: from what it holds and a request to what changes and what is answered. Pure.
-import type { VaultDone, VaultRefusal, VaultRequest } from './protocol.ts';
+import type { Listing, PruneRequest, VaultDone, VaultRefusal, VaultRequest } from './protocol.ts';
 import {
   adminTokenSecret,
   corePrincipal,
@@ -15,6 +15,11 @@ import {
 export type Holdings = {
   readonly principals: ReadonlyMap<string, Principal>;
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** Names whose records do not open. */
+  readonly damaged: {
+    readonly vault_principals: ReadonlySet<string>;
+    readonly vault_secrets: ReadonlySet<string>;
+  };
 };
 
 export type Change =
@@ -28,7 +33,13 @@ export type Ruling =
   | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string };
 
 /** `mint` makes the value of an auto secret. */
-export function rule(held: Holdings, request: VaultRequest, nowUs: number, mint: () => string): Ruling {
+export function rule(
+  held: Holdings,
+  request: Exclude<VaultRequest, PruneRequest>,
+  nowUs: number,
+  mint: () => string,
+): Ruling {
+  if (request.op === 'list') return { kind: 'done', done: { listing: listingOf(held) }, changes: [] };
   const { name } = request;
   // What is no name may be anything, a value too: it is not repeated.
   if (!isName(name))
@@ -84,6 +95,12 @@ function set(held: Holdings, request: SetRequest, nowUs: number, mint: () => str
   const pattern = patternOf(request, known);
   if (!pattern) return refuse('invalid_pattern', `the pattern must be one of ${patterns.join(', ')}`);
   if (known?.status === 'revoked') return refuse('revoked_secret', `the secret ${name} is revoked`);
+  if (held.damaged.vault_secrets.has(name) && request.grants === undefined) {
+    return refuse(
+      'missing_value',
+      `the record of the secret ${name} does not open: name its authorized_principals again`,
+    );
+  }
   const grants = [...new Set(request.grants ?? known?.grants ?? [])];
   if (grants.includes(corePrincipal)) return reserved(corePrincipal);
   const orphan = grants.find(grant => !held.principals.has(grant));
@@ -138,13 +155,25 @@ function ungranted(held: Holdings, principal: string, nowUs: number): Change[] {
 function withPrincipal(held: Holdings, name: string, then: (principal: Principal) => Ruling): Ruling {
   if (name === corePrincipal) return reserved(name);
   const principal = held.principals.get(name);
-  return principal ? then(principal) : refuse('unknown_principal', `there is no principal ${name}`);
+  if (principal) return then(principal);
+  const isDamaged = held.damaged.vault_principals.has(name);
+  return refuse(
+    'unknown_principal',
+    isDamaged
+      ? `the record of the principal ${name} does not open: register it again`
+      : `there is no principal ${name}`,
+  );
 }
 
 function withSecret(held: Holdings, name: string, then: (secret: Secret) => Ruling): Ruling {
   if (name === adminTokenSecret) return reserved(name);
   const secret = held.secrets.get(name);
-  return secret ? then(secret) : refuse('unknown_secret', `there is no secret ${name}`);
+  if (secret) return then(secret);
+  const isDamaged = held.damaged.vault_secrets.has(name);
+  return refuse(
+    'unknown_secret',
+    isDamaged ? `the record of the secret ${name} does not open: set it again` : `there is no secret ${name}`,
+  );
 }
 
 function withValue(value: string | null | undefined, name: string, then: (value: string) => Ruling): Ruling {
@@ -152,6 +181,18 @@ function withValue(value: string | null | undefined, name: string, then: (value:
     return refuse('missing_value', `the secret ${name} is manual: it needs a value that is not empty`);
   }
   return then(value);
+}
+
+function listingOf({ principals, secrets, damaged }: Holdings): Listing {
+  return {
+    principals: inOrder(principals),
+    secrets: inOrder(secrets).map(({ value: _, ...secret }) => secret),
+    damaged: { principals: [...damaged.vault_principals].sort(), secrets: [...damaged.vault_secrets].sort() },
+  };
+}
+
+function inOrder<T>(entities: ReadonlyMap<string, T>): T[] {
+  return [...entities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entity]) => entity);
 }
 
 function put(secret: Secret): Change {

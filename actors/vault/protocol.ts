@@ -1,5 +1,6 @@
 // What the vault is asked and tells (interface, 4.6; decisions, section 6).
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { Principal, Secret } from './record.ts';
 
 /** What is asked for, by the name that the audit trail has for it. */
 export const vaultOps = [
@@ -10,6 +11,8 @@ export const vaultOps = [
   'secret.set',
   'secret.roll',
   'secret.revoke',
+  'list',
+  'audit.prune',
 ] as const;
 export type VaultOp = (typeof vaultOps)[number];
 
@@ -24,7 +27,12 @@ export type VaultRequest =
       readonly grants?: readonly string[];
       readonly pattern?: string;
     })
-  | (Named & { readonly op: 'secret.roll'; readonly value?: string });
+  | (Named & { readonly op: 'secret.roll'; readonly value?: string })
+  | { readonly op: 'list' }
+  | PruneRequest;
+
+/** Records of the trail from before this time go, the one of this number being the last of them. */
+export type PruneRequest = { readonly op: 'audit.prune'; readonly beforeUs: number; readonly through?: number };
 
 export const vaultRefusals = [
   'orphan_grant',
@@ -38,13 +46,26 @@ export const vaultRefusals = [
   'invalid_name',
   'invalid_kind',
   'invalid_pattern',
+  'broken_trail',
+  'export_failed',
 ] as const;
 /** Why the rules of the vault say no. */
 export type VaultRefusal = (typeof vaultRefusals)[number];
 
 export type VaultDone =
   | { readonly status: 'registered' | 'set' | 'rolled' | 'revoked' | 'purged' }
-  | { readonly rolled: readonly string[]; readonly skipped: readonly string[] };
+  | { readonly rolled: readonly string[]; readonly skipped: readonly string[] }
+  | { readonly listing: Listing }
+  /** `more`: there may be more to prune. */
+  | { readonly status: 'pruned'; readonly records: number; readonly more: boolean };
+
+/** All that the vault holds, without the values. */
+export type Listing = {
+  readonly principals: readonly Principal[];
+  readonly secrets: readonly Omit<Secret, 'value'>[];
+  /** Names whose records do not open. */
+  readonly damaged: { readonly principals: readonly string[]; readonly secrets: readonly string[] };
+};
 
 export type VaultReply =
   | ({ readonly kind: 'done' } & VaultDone)
@@ -82,12 +103,21 @@ export type VaultState = {
   readonly adminDigest: string | null;
 };
 
-export type VaultMessage = VaultCall | RefusedCall | StrangeCalls;
+/** Now and then: records of the audit trail from before this time, in µs, may go. */
+export type PruneAudit = { readonly kind: 'prune_audit'; readonly beforeUs: number };
+
+/** From the vault actor to itself: what was written outside of a turn is on disk, or is not. */
+export type SweepEvent = { readonly kind: 'sweep_on' } | { readonly kind: 'sweep_failed'; readonly problem: string };
+
+export type VaultMessage = VaultCall | RefusedCall | StrangeCalls | PruneAudit | SweepEvent;
 
 /** What the jobs of a plugin instance get at dispatch. */
-export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array } | ClosedDelivery;
-/** The attempts fail with this reason. */
-export type ClosedDelivery = { readonly kind: 'closed'; readonly reason: string; readonly isPermanent: boolean };
+export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array } | RevokedDelivery;
+/** The principal is revoked: the attempts fail with this reason, and are the last ones. */
+export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: string };
 
-/** `ids`: the jobs, 16 bytes each. Null: nothing is granted. What is delivered is audited in the commit of the turn. */
+/**
+ * For an instance that need not wait. `ids`: the jobs, 16 bytes each. Null: nothing is granted. What is delivered is audited in
+ * the commit of the turn.
+ */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

@@ -1,5 +1,15 @@
 // The unlock key: 32 bytes in a file for its owner alone, or in the environment. It is never in the store.
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Reader } from '../../runtime/store/store.ts';
 import { keyBytes } from './barrier.ts';
@@ -9,6 +19,36 @@ export const keyVariable = 'HEADGATE_VAULT_KEY';
 
 /** Where the key comes from: the variable, where it is set, else the file. */
 export type KeySource = { readonly file: string; readonly variable: string | undefined };
+
+/** What a vault is opened with. */
+export type Unlock = {
+  /** The key, or why there is none. */
+  readonly key: Uint8Array | string;
+  /** The key file, where it exists: whoever has one has had a vault. */
+  readonly file: string | null;
+};
+
+export function readUnlock(source: KeySource): Unlock {
+  return { key: readUnlockKey(source), file: existsSync(source.file) ? source.file : null };
+}
+
+/** The mode of the key file, where the key comes from it and others than its owner may use it; else null. */
+export function looseModeOf({ file, variable }: KeySource): string | null {
+  const mode = variable === undefined ? (statSync(file, { throwIfNoEntry: false })?.mode ?? 0) : 0;
+  return (mode & 0o077) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');
+}
+
+/** How an operator ends that a vault is sealed. */
+export function remedyOf({ file, variable }: KeySource): string {
+  const right =
+    variable === undefined ? `put the right unlock key into ${file}` : `set ${keyVariable} to the right key`;
+  const again = variable === undefined ? 'and reload or restart' : 'and restart';
+  return `jobs wait for it, uncharged: ${right} ${again}; where key or records are lost, stop the service and run "headgate vault abandon"`;
+}
+
+/** How an operator ends that single records do not open. */
+export const damageRemedy =
+  'set these secrets again with value and grants, register these principals again, or put the whole state back from a backup';
 
 /** The key, or why there is none. A file never read as text, never trimmed: it holds the raw bytes. */
 export function readUnlockKey({ file, variable }: KeySource): Buffer | string {
@@ -53,7 +93,8 @@ export function takeNextKey(file: string): void {
   syncDirectory(file);
 }
 
-function syncDirectory(file: string): void {
+/** The names in the directory of the file are on disk. */
+export function syncDirectory(file: string): void {
   const handle = openSync(dirname(file), 'r');
   try {
     fsyncSync(handle);

@@ -1,10 +1,20 @@
 // An open vault in memory: what it holds, and the writes that keep the store the same. One commit has all of a change.
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import { type AuditRecord, appendAudit, checkAuditEnd } from './audit.ts';
+import {
+  type AuditRecord,
+  appendAudit,
+  auditStart,
+  checkAuditEnd,
+  readStretch,
+  type Stretch,
+  type StretchLimits,
+  seqKey,
+} from './audit.ts';
 import { type Random, seal, unseal } from './barrier.ts';
 import { type Keyring, keyringKey, readWrapped, unwrapKeyring, wrapKeyring } from './keyring.ts';
 import type { Principal, Secret } from './record.ts';
+import type { Unlock } from './unlock-key.ts';
 
 /** The tables of entities, and the table of contents: which version of each entity is the current one. */
 const entityTables = ['vault_principals', 'vault_secrets'] as const;
@@ -15,34 +25,46 @@ type Entity = Principal | Secret;
 const contentsName = 'contents';
 const contentsKey = Buffer.from(contentsName);
 
-/** `sealed`: there is a vault, but it does not open; each problem names what is not as it should be. */
+/**
+ * `sealed`: there is a vault, but it does not open. Each problem names what is not as it should be; those of an open vault are
+ * records that do not open.
+ */
 export type Opening =
   | { readonly kind: 'absent' }
   | { readonly kind: 'sealed'; readonly problems: readonly string[] }
-  | { readonly kind: 'open'; readonly vault: Vault };
+  | { readonly kind: 'open'; readonly vault: Vault; readonly problems: readonly string[] };
 
-/** Reads all that the vault holds. `unlockKey`: its bytes, or why there are none. */
-export function openVault(reader: Reader, unlockKey: Uint8Array | string, random: Random): Opening {
+/** Reads all that the vault holds. */
+export function openVault(reader: Reader, { key, file }: Unlock, random: Random): Opening {
   const wrapped = readWrapped(reader);
-  if (!wrapped) return hasRemains(reader) ? sealedBy(keyringMissing) : { kind: 'absent' };
-  if (typeof unlockKey === 'string') return sealedBy(unlockKey);
-  const keyring = unwrapKeyring(unlockKey, wrapped);
-  if (!keyring) return sealedBy('vault: the keyring does not open with this unlock key');
+  if (!wrapped) return openWithoutKeyring(reader, file);
+  if (typeof key === 'string') return sealedBy(key);
+  const keyring = unwrapKeyring(key, wrapped);
+  if (!keyring) return sealedBy(wrongKey);
   const contents = readContents(reader, keyring);
   if (!contents) return sealedBy('vault: the table of contents is not the one that the keyring names');
-  const problems: string[] = [];
-  const vault = new Vault(unlockKey, keyring, contents, random);
-  readEntities(reader, vault, contents, problems);
   const auditProblem = checkAuditEnd(reader, keyring);
-  if (auditProblem !== null) problems.push(auditProblem);
-  return problems.length > 0 ? { kind: 'sealed', problems } : { kind: 'open', vault };
+  if (auditProblem !== null) return sealedBy(auditProblem);
+  const vault = new Vault(key, keyring, contents, random);
+  return { kind: 'open', vault, problems: readEntities(reader, vault, contents) };
+}
+
+function openWithoutKeyring(reader: Reader, keyFile: string | null): Opening {
+  const missing = missingVault(reader, keyFile);
+  return missing === null ? { kind: 'absent' } : sealedBy(missing);
 }
 
 function sealedBy(problem: string): Opening {
   return { kind: 'sealed', problems: [problem] };
 }
 
-export const keyringMissing = 'vault: the keyring is missing';
+export const wrongKey = 'vault: the keyring does not open with this unlock key';
+
+/** Where there is no keyring: what shows that there has been a vault; null: nothing does. */
+export function missingVault(reader: Reader, keyFile: string | null): string | null {
+  if (hasRemains(reader)) return 'vault: the keyring is missing';
+  return keyFile && `vault: the keyring is missing, and its unlock key is still there: ${keyFile}`;
+}
 
 /** Whether anything is there of a vault. */
 export function hasRemains(reader: Reader): boolean {
@@ -55,7 +77,9 @@ function readContents(reader: Reader, { dataKey, contents: version }: Keyring): 
   return packed ? unpack<never>(packed) : null;
 }
 
-function readEntities(reader: Reader, vault: Vault, contents: Contents, problems: string[]): void {
+/** Names what is not as it was written last; the vault remembers it as damaged. */
+function readEntities(reader: Reader, vault: Vault, contents: Contents): string[] {
+  const problems: string[] = [];
   for (const table of entityTables) {
     const missing = new Set(Object.keys(contents[table]));
     for (const { key, value } of reader.scan(table, {})) {
@@ -63,17 +87,27 @@ function readEntities(reader: Reader, vault: Vault, contents: Contents, problems
       const version = Object.hasOwn(contents[table], name) ? contents[table][name] : undefined;
       const packed = version === undefined ? null : unseal(vault.keyring.dataKey, { table, name, version }, value);
       missing.delete(name);
-      if (packed) vault.take(table, unpack<never>(packed));
-      else if (version === undefined) problems.push(`${table}: ${JSON.stringify(name)} does not belong there`);
+      if (packed) {
+        vault.take(table, unpack<never>(packed));
+        continue;
+      }
+      vault.damaged[table].add(name);
+      if (version === undefined) problems.push(`${table}: ${JSON.stringify(name)} does not belong there`);
       else problems.push(`${table}: ${name} is not the record that was written last`);
     }
-    for (const name of missing) problems.push(`${table}: ${name} is missing`);
+    for (const name of missing) {
+      vault.damaged[table].add(name);
+      problems.push(`${table}: ${name} is missing`);
+    }
   }
+  return problems;
 }
 
 export class Vault {
   readonly principals = new Map<string, Principal>();
   readonly secrets = new Map<string, Secret>();
+  /** Names whose record does not open; written again it is whole. */
+  readonly damaged: Record<EntityTable, Set<string>> = { vault_principals: new Set(), vault_secrets: new Set() };
   keyring: Keyring;
   readonly #unlockKey: Uint8Array;
   readonly #random: Random;
@@ -100,6 +134,11 @@ export class Vault {
     (this.#entities(table) as Map<string, Entity>).set(entity.name, entity);
   }
 
+  /** Whether there are records that do not open. */
+  get isDamaged(): boolean {
+    return this.damaged.vault_principals.size + this.damaged.vault_secrets.size > 0;
+  }
+
   putPrincipal(batch: Batch, principal: Principal): void {
     this.#put(batch, 'vault_principals', principal);
   }
@@ -110,6 +149,7 @@ export class Vault {
 
   removePrincipal(batch: Batch, name: string): void {
     this.principals.delete(name);
+    this.damaged.vault_principals.delete(name);
     delete this.#contents.vault_principals[name];
     this.#isListed = false;
     batch.remove('vault_principals', Buffer.from(name));
@@ -121,6 +161,14 @@ export class Vault {
 
   audit(batch: Batch, record: AuditRecord): void {
     this.#change({ auditEnd: appendAudit(batch, this.keyring, record) });
+  }
+
+  /** Verifies and removes the oldest records of the trail, at most so many. */
+  prune(reader: Reader, batch: Batch, limits: StretchLimits, recordsMax: number): Stretch {
+    const stretch = readStretch(reader, this.keyring, this.keyring.auditBase ?? auditStart, limits, recordsMax);
+    for (const { seq } of stretch.entries) batch.remove('vault_audit', seqKey(seq));
+    if (stretch.entries.length > 0) this.#change({ auditBase: stretch.end });
+    return stretch;
   }
 
   /** Puts contents and keyring into the commit that changed something. */
@@ -149,6 +197,7 @@ export class Vault {
     const { name } = entity;
     const version = this.#nextVersion();
     this.take(table, entity);
+    this.damaged[table].delete(name);
     this.#contents[table][name] = version;
     this.#isListed = false;
     const sealed = seal(this.keyring.dataKey, { table, name, version }, pack(entity), this.#random);

@@ -3,31 +3,39 @@ import { randomBytes } from 'node:crypto';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { checkAuditEnd, walkAudit } from './audit.ts';
-import { readWrapped, unwrapKeyring } from './keyring.ts';
-import { hasRemains, keyringMissing, openVault } from './vault.ts';
+import { type Keyring, readWrapped, unwrapKeyring } from './keyring.ts';
+import type { Unlock } from './unlock-key.ts';
+import { missingVault, openVault, wrongKey } from './vault.ts';
 
 export type VaultCondition =
   | { readonly kind: 'absent' }
   | { readonly kind: 'sealed'; readonly problems: readonly string[] }
-  | { readonly kind: 'open'; readonly principals: number; readonly secrets: number };
+  /** `problems`: records that do not open. */
+  | {
+      readonly kind: 'open';
+      readonly principals: number;
+      readonly secrets: number;
+      readonly problems: readonly string[];
+    };
 
-/** Opens every record. `unlockKey`: its bytes, or why there are none. */
-export function examineVault(reader: Reader, unlockKey: Uint8Array | string): VaultCondition {
-  const opening = openVault(reader, unlockKey, randomBytes);
+/** Opens every record. */
+export function examineVault(reader: Reader, unlock: Unlock): VaultCondition {
+  const opening = openVault(reader, unlock, randomBytes);
   if (opening.kind !== 'open') return opening;
-  const { principals, secrets } = opening.vault;
-  return { kind: 'open', principals: principals.size, secrets: secrets.size };
+  const { vault, problems } = opening;
+  return { kind: 'open', principals: vault.principals.size, secrets: vault.secrets.size, problems };
 }
 
 /** What is wrong with the newest so many records of the trail; null: nothing, or there is no vault. */
-export function* checkTrail(reader: Reader, unlockKey: Uint8Array | string, recordsMax: number): Sliced<string | null> {
+export function* checkTrail(reader: Reader, { key, file }: Unlock, recordsMax: number): Sliced<string | null> {
   const wrapped = readWrapped(reader);
-  if (!wrapped) return hasRemains(reader) ? keyringMissing : null;
-  if (typeof unlockKey === 'string') return unlockKey;
-  const keyring = unwrapKeyring(unlockKey, wrapped);
-  if (!keyring) return 'vault: the keyring does not open with this unlock key';
+  if (!wrapped) return missingVault(reader, file);
+  if (typeof key === 'string') return key;
+  const keyring = unwrapKeyring(key, wrapped);
+  if (!keyring) return wrongKey;
   const wrongEnd = checkAuditEnd(reader, keyring);
   if (wrongEnd !== null) return wrongEnd;
-  const { broken } = yield* walkAudit(reader, keyring, () => {}, recordsMax);
+  const now = (): Keyring => unwrapKeyring(key, readWrapped(reader) ?? wrapped) ?? keyring;
+  const { broken } = yield* walkAudit(reader, now, () => {}, recordsMax);
   return broken;
 }

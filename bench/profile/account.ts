@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { Bundles } from '../../runtime/source-names.ts';
 import type { Metric } from '../bench.ts';
 import { projectRoot } from '../project.ts';
 import type { Stretch } from '../usage.ts';
@@ -24,6 +25,7 @@ export type Account = {
 export function readAccount(directory: string, stretches: readonly Stretch[]): Account {
   const spans = stretches.map(({ before, after }) => ({ startUs: before.atUs, endUs: after.atUs }));
   const root = `${pathToFileURL(projectRoot).href}/`;
+  const bundles = new Bundles();
   const names = (suffix: string) => {
     const found = readdirSync(directory).filter(name => name.endsWith(suffix));
     return found
@@ -32,10 +34,22 @@ export function readAccount(directory: string, stretches: readonly Stretch[]): A
   };
   const threads = names(profileSuffix).map(name => {
     const text = readFileSync(join(directory, name + profileSuffix), 'utf8');
-    return { name, breakdown: breakDown(JSON.parse(text) as Profiler.Profile, spans, root) };
+    return { name, breakdown: breakDown(ofSources(JSON.parse(text), bundles, root), spans, root) };
   });
   // Threads of a service that ran outside of every stretch.
   return { threads: threads.filter(({ breakdown }) => breakdown.wholeUs > 0), silent: names(pendingSuffix) };
+}
+
+/** With functions where the sources have them: the service runs bundles. */
+function ofSources(profile: Profiler.Profile, bundles: Bundles, root: string): Profiler.Profile {
+  const nodes = profile.nodes.map(node => {
+    const { url, lineNumber } = node.callFrame;
+    const from = url.startsWith(`${root}dist/`) ? bundles.placeOf(url, lineNumber + 1) : null;
+    if (from === null) return node;
+    const place = from.source.startsWith('node_modules/') ? from.source : `dist/${from.source}`;
+    return { ...node, callFrame: { ...node.callFrame, url: root + place, lineNumber: from.line } };
+  });
+  return { ...profile, nodes };
 }
 
 function placeOf(name: string): number {

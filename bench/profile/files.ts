@@ -10,6 +10,7 @@ const roles: readonly (readonly [ending: string, role: string])[] = [
   ['/dist/cli/main.js', 'main'],
   ['/dist/actors/ledger.js', 'ledger'],
   ['/dist/actors/index/indexer.js', 'indexer'],
+  ['/dist/cli/reads/thread.js', 'reads'],
   ['/dist/runtime/host/main.js', 'host'],
   ['/piscina/dist/worker.js', 'plugins'],
 ];

@@ -1,60 +1,105 @@
-// Where the service is, and with what token it is called: by option, environment, or the configuration that is found.
+// Where the service is, and with what tokens it is called: by option, environment, or what can be read of the configuration.
+import { statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import type { Access } from '../../config/access.ts';
 import { isLoopback } from '../../config/address.ts';
-import type { Config } from '../../config/config.ts';
-import { readConfiguration } from '../configuration.ts';
-import { usageFailure } from '../failure.ts';
+import { formatListen } from '../../config/quantity.ts';
+import { exitStatus } from '../exit-status.ts';
+import { failure, usageFailure } from '../failure.ts';
 import type { Io } from '../io.ts';
+import { runningAddress, type ServiceAddress } from '../running.ts';
+import { knownToken } from '../token.ts';
 
 export type AddressOptions = { readonly url?: string; readonly config?: string };
 
 export type Address = {
   /** Without a slash at its end. */
   readonly url: string;
-  /** Null: none is known. */
-  readonly token: string | null;
+  /** The host that its certificate must be valid for, where that is not the one of the URL. */
+  readonly serverName?: string;
+  /** To be tried in this order; none: the service is called without. */
+  readonly tokens: readonly string[];
+  /** What could not be read, and what was taken in its place. */
+  readonly notes: readonly string[];
+  /** Why there is no token, or not each that there could be: for a service that refuses the call. */
+  readonly tokenHint: string | null;
 };
 
+/** Of the configuration; each is sent at most once for a call. */
+const tokensMax = 8;
+
 /**
- * `--url`, `HEADGATE_URL`, else `api.listen` of the configuration. The token is `HEADGATE_TOKEN`, else the token file of
- * that configuration; it goes only to the address of the same configuration, never to one that was named otherwise.
+ * `--url`, `HEADGATE_URL`, else where the service of the configuration listens. The token is `HEADGATE_TOKEN`, else those of the same
+ * configuration; they go only to the address of that configuration, never to one that was named otherwise.
  */
 export async function findAddress({ url, config: path }: AddressOptions, io: Io): Promise<Address> {
   const named = url ?? (io.env['HEADGATE_URL'] || undefined);
   const token = io.env['HEADGATE_TOKEN'] || null;
-  if (named !== undefined) return { url: checkedUrl(named, url === undefined ? 'HEADGATE_URL' : '--url'), token };
-  const config = await readConfiguration(path, io, 'the service can also be named with --url or HEADGATE_URL');
-  return { url: listenUrl(config), token: token ?? (await fileToken(config)) };
+  if (named !== undefined) {
+    const source = url === undefined ? 'HEADGATE_URL' : '--url';
+    const tokenHint = `no token was sent to the service that ${source} names: set HEADGATE_TOKEN`;
+    return {
+      url: checkedUrl(named, source),
+      notes: [],
+      ...(token === null ? { tokens: [], tokenHint } : given(token)),
+    };
+  }
+  const { readAccess } = await import('../../config/access.ts');
+  const access = readAccess({ path, env: io.env, cwd: io.cwd });
+  if (typeof access === 'string') {
+    const detail = `${access}\nyou can also name the service with --url or HEADGATE_URL`;
+    throw failure(exitStatus.config, 'invalid_configuration', 'There is no configuration', detail);
+  }
+  const isOthers = path === undefined && isForeign(access.mainFile, io);
+  return { ...whereabouts(access), ...(token === null ? tokensOf(access, isOthers) : given(token)) };
+}
+
+type Tokens = Pick<Address, 'tokens' | 'tokenHint'>;
+
+function given(token: string): Tokens {
+  return { tokens: [token], tokenHint: null };
 }
 
 function checkedUrl(text: string, source: string): string {
-  const url = parsed(text);
+  const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
   if (!isPlain) throw usageFailure(`${source} must be like http://127.0.0.1:8080, without user, query or fragment`);
   return url.href.replace(/\/+$/, '');
 }
 
-function parsed(text: string): URL | null {
-  try {
-    return new URL(text);
-  } catch {
-    return null;
+/** The address that the running service has left in its state directory, else `api.listen`. */
+function whereabouts({
+  mainFile,
+  enabled,
+  listen,
+  hasTls,
+  statePath,
+}: Access): Pick<Address, 'url' | 'serverName' | 'notes'> {
+  const running = runningAddress(statePath.value);
+  if (running !== null) {
+    const serverName = running.tls?.name;
+    return { url: ownUrl(running, statePath.value), notes: [], ...(serverName !== undefined && { serverName }) };
   }
+  if (!enabled) throw usageFailure(`${mainFile} has api.enabled: false; name another service with --url`);
+  const guess = `cannot read api.listen, assuming ${formatListen(listen.value)}`;
+  const notes = listen.doubts.length === 0 ? [] : [`${guess}: ${summary(listen.doubts)}`];
+  if (listen.value.port > 0) return { url: ownUrl({ ...listen.value, ...(hasTls && { tls: {} }) }, mainFile), notes };
+  const detail = `no service is running on ${statePath.value}, and ${mainFile} does not fix its port; run "headgate start", or name another service with --url`;
+  throw failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail);
 }
 
 /**
  * An address that stands for all of the machine's is asked at loopback. A configuration that lies in a working directory
  * may be anybody's: it cannot have tokens sent to another machine.
  */
-function listenUrl({ api: { enabled, listen }, mainFile }: Config): string {
-  if (!enabled) throw usageFailure(`${mainFile} has api.enabled: false; name another service with --url`);
-  if (listen.port === 0) throw usageFailure(`${mainFile} lets the service choose its port; name it with --url`);
+function ownUrl(listen: ServiceAddress, source: string): string {
   if (!isOwn(listen.host))
     throw usageFailure(
-      `${mainFile} listens at ${listen.host}, no address of this machine; name the service with --url`,
+      `${source} names ${listen.host}, which is not an address of this machine; name the service with --url`,
     );
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[listen.host] ?? listen.host;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`;
+  return `${listen.tls ? 'https' : 'http'}://${formatListen({ ...listen, host })}`;
 }
 
 function isOwn(host: string): boolean {
@@ -66,9 +111,39 @@ function isOwn(host: string): boolean {
   );
 }
 
-/** What the first start, or `init`, has made; null where the configuration names tokens of its own. */
-async function fileToken({ api, state }: Config): Promise<string | null> {
-  if (api.tokens.length > 0) return null;
-  const { knownToken } = await import('../token.ts');
-  return knownToken(state.path);
+/** The tokens that the files give, those for everything first; then the one that the first start, or `init`, has made. */
+function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: Access, isOthers: boolean): Tokens {
+  const way = 'or set HEADGATE_TOKEN';
+  if (isOthers) {
+    const tokenHint = `no token was sent: ${mainFile} belongs to another user; name it with --config, ${way}`;
+    return { tokens: [], tokenHint };
+  }
+  const current = value.filter(({ expiresAtMs }) => expiresAtMs === null || expiresAtMs > Date.now());
+  const ordered = [...current].sort((a, b) => Number(b.scopes.includes('*')) - Number(a.scopes.includes('*')));
+  const tokens = ordered.slice(0, tokensMax - 1).map(({ token }) => token);
+  const unread = [...doubts, ...statePath.doubts];
+  try {
+    const local = knownToken(statePath.value);
+    if (local !== null) tokens.push(local);
+  } catch (error) {
+    unread.push((error as Error).message);
+  }
+  if (unread.length > 0) return { tokens, tokenHint: `cannot read a token: ${summary(unread)}; ${way}` };
+  const nowhere = `no token was sent: neither ${mainFile} nor ${statePath.value} has a valid one; set HEADGATE_TOKEN`;
+  return { tokens, tokenHint: tokens.length > 0 ? null : nowhere };
+}
+
+/** The first of them, and how many more there are. */
+function summary(doubts: readonly string[]): string {
+  return doubts.length === 1 ? doubts[0]! : `${doubts[0]} (and ${doubts.length - 1} more)`;
+}
+
+/**
+ * Whether somebody else has put it into the working directory: it could name any variable of the caller's as a token, and any state
+ * directory, and have them sent to a listener of its own.
+ */
+function isForeign(mainFile: string, { cwd, env }: Io): boolean {
+  const own = process.geteuid?.();
+  if (own === undefined || env['HEADGATE_CONFIG'] || mainFile !== join(cwd, 'config.yaml')) return false;
+  return ![0, own].includes(statSync(mainFile).uid);
 }

@@ -1,4 +1,6 @@
 // Calling something and, unless told otherwise, waiting for its job: what `plugin run` and `pipeline run` share.
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Call } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -10,7 +12,7 @@ import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
 import type { AddressOptions } from './address.ts';
 import { addressOptions, connect } from './connect.ts';
-import { exitStatusOfJob, type Job } from './jobs.ts';
+import { exitStatusOfJob, type Job, unsuccessfulText } from './jobs.ts';
 import { settledJob } from './waiting.ts';
 
 export type CallOptions = AddressOptions & {
@@ -22,16 +24,19 @@ export type CallOptions = AddressOptions & {
 
 export function callOptions(): Option[] {
   return [
-    new Option('--payload <json>', 'what is handed over, a JSON object; "-" reads it from stdin'),
+    new Option('--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'),
     new Option('--async', 'do not wait for the job'),
-    new Option('--timeout <duration>', 'wait at most so long; the job goes on (exit status 5)').argParser(parseMs),
-    new Option('--idempotency-key <key>', 'the same call with the same key runs once').argParser(checkKey),
+    new Option(
+      '--timeout <duration>',
+      'how long to wait; past it the exit status is 5, and the job keeps running',
+    ).argParser(parseMs),
+    new Option('--idempotency-key <key>', 'calls with the same key run once').argParser(checkKey),
     ...addressOptions(),
   ];
 }
 
 export const callStatuses =
-  '0 the job succeeded (or was accepted, with --async), 1 it did not, 5 it, or waiting for it, timed out';
+  '0 the job succeeded (with --async: was accepted), 1 the job failed, 5 the job or the wait for it timed out';
 
 function checkKey(key: string): string {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new InvalidArgumentError('a key has 1 to 255 visible ASCII characters.');
@@ -46,7 +51,12 @@ export async function callAndWait(path: string, call: Call<CallOptions>): Promis
   const payload = await readPayload(options.payload, io);
   const client = await connect(call);
   const headers = options.idempotencyKey === undefined ? {} : { 'Idempotency-Key': options.idempotencyKey };
-  const accepted = await client.post<Accepted>(path, payload === undefined ? {} : { payload }, headers);
+  const accepted = await client.post<Accepted>(
+    path,
+    { job_id: true },
+    payload === undefined ? {} : { payload },
+    headers,
+  );
   if (options.async) {
     await out.answer(accepted, () => [accepted.job_id]);
     return exitStatus.ok;
@@ -58,16 +68,27 @@ export async function callAndWait(path: string, call: Call<CallOptions>): Promis
 
 async function readPayload(text: string | undefined, io: Io): Promise<unknown> {
   if (text === undefined) return undefined;
-  let json = text;
-  if (text === '-') {
-    const chunks: Buffer[] = [];
-    for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk as Uint8Array | string));
-    json = decoded(Buffer.concat(chunks));
-  }
+  const json = await payloadText(text, io);
   try {
     return JSON.parse(json);
   } catch (error) {
     throw usageFailure(`--payload is not JSON: ${(error as Error).message}`);
+  }
+}
+
+async function payloadText(text: string, io: Io): Promise<string> {
+  if (text.startsWith('@')) return decoded(readPayloadFile(resolve(io.cwd, text.slice(1))));
+  if (text !== '-') return text;
+  const chunks: Buffer[] = [];
+  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk as Uint8Array | string));
+  return decoded(Buffer.concat(chunks));
+}
+
+function readPayloadFile(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw usageFailure(`--payload: ${path} cannot be read: ${(error as Error).message}`);
   }
 }
 
@@ -83,7 +104,13 @@ function decoded(bytes: Uint8Array): string {
 async function showEnd(job: Job, out: Output): Promise<void> {
   const tookMs = spanMs(job.created_at, job.completed_at);
   for (const { level, message } of job.result?.logs ?? []) out.note(`${level}: ${message}`);
-  out.note([`job ${job.job_id} `, statusPiece(job.status), tookMs === null ? '' : ` after ${formatMs(tookMs)}`]);
+  const inside = unsuccessfulText(job);
+  out.note([
+    `job ${job.job_id} `,
+    statusPiece(job.status),
+    tookMs === null ? '' : ` after ${formatMs(tookMs)}`,
+    inside === null ? '' : { text: `, but ${inside}`, style: 'red' },
+  ]);
   if (job.last_error !== undefined) out.note(job.last_error);
   if (out.json) return out.answer(job, () => []);
   const value = job.result?.result;

@@ -8,35 +8,68 @@ const answerMsMax = 60_000;
 
 export type Query = { readonly [name: string]: string | number | boolean | undefined };
 
+/** By what an answer is known to be a headgate's: some of its members, and for a list some of what its elements have. */
+export type Form<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
+
 export class Client {
   readonly url: string;
-  readonly #token: string | null;
+  /** The one that was accepted last stands first. */
+  #tokens: readonly (string | null)[];
+  readonly #tokenHint: string | null;
+  readonly #serverName: string | undefined;
 
-  constructor({ url, token }: Address) {
+  constructor({ url, serverName, tokens, tokenHint }: Pick<Address, 'url' | 'serverName' | 'tokens' | 'tokenHint'>) {
     // What a header cannot carry would be quoted by the error that says so.
-    if (token !== null && !/^[\x21-\x7e]+$/.test(token))
-      throw usageFailure('the token holds characters that no token has');
+    if (tokens.some(token => !/^[\x21-\x7e]+$/.test(token)))
+      throw usageFailure('the token contains a character that a token cannot have');
     this.url = url;
-    this.#token = token;
+    this.#serverName = serverName;
+    this.#tokens = tokens.length > 0 ? tokens : [null];
+    this.#tokenHint = tokenHint;
   }
 
-  async get<Answer>(path: string, query: Query = {}): Promise<Answer> {
-    return readJson(await this.open('GET', path + queryText(query)));
+  async get<Answer>(path: string, form: Form<Answer>, query: Query = {}): Promise<Answer> {
+    return readJson(await this.open('GET', path + queryText(query)), form);
   }
 
-  async post<Answer>(path: string, body?: unknown, headers: OpenOptions['headers'] = {}): Promise<Answer> {
-    return readJson(await this.open('POST', path, body, { headers }));
+  async post<Answer>(
+    path: string,
+    form: Form<Answer>,
+    body?: unknown,
+    headers: OpenOptions['headers'] = {},
+  ): Promise<Answer> {
+    return readJson(await this.open('POST', path, body, { headers }), form);
   }
 
-  /** The open answer, when its status is one of success. `signal` ends waiting and reading. */
+  /**
+   * The open answer, when its status is one of success. `signal` ends waiting and reading. A call that is refused for its token did
+   * nothing, and is repeated with the next.
+   */
   async open(method: 'GET' | 'POST', path: string, body?: unknown, more: OpenOptions = {}): Promise<Response> {
+    const tokens = this.#tokens;
+    let refused: Failure | null = null;
+    for (const token of tokens) {
+      try {
+        const response = await this.#send(token, method, path, body, more);
+        if (token !== this.#tokens[0]) this.#tokens = [token, ...tokens.filter(other => other !== token)];
+        return response;
+      } catch (error) {
+        if (!(error instanceof Failure) || error.exitStatus !== exitStatus.denied) throw error;
+        // One that lacks the scope says more than one that nobody knows.
+        if (refused?.problem['status'] !== 403) refused = error;
+      }
+    }
+    throw new Failure(refused!.exitStatus, refused!.problem, refused, this.#tokenHint);
+  }
+
+  async #send(token: string | null, method: string, path: string, body: unknown, more: OpenOptions): Promise<Response> {
     const tooLate = new AbortController();
     const timer = setTimeout(() => tooLate.abort(new TooLate()), answerMsMax);
     const headers: Record<string, string> = { ...more.headers };
-    if (this.#token !== null) headers['Authorization'] = `Bearer ${this.#token}`;
+    if (token !== null) headers['Authorization'] = `Bearer ${token}`;
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     try {
-      const response = await fetch(this.url + path, {
+      const response = await this.#fetch(this.url + path, {
         method,
         headers,
         // A token goes where it was sent, and nowhere else.
@@ -51,6 +84,12 @@ export class Client {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  async #fetch(url: string, init: RequestInit): Promise<Response> {
+    if (this.#serverName === undefined) return fetch(url, init);
+    const { fetchNamed } = await import('./named-fetch.ts');
+    return fetchNamed(url, init, this.#serverName);
   }
 }
 
@@ -74,20 +113,34 @@ export function queryText(query: Query): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-async function readJson<Answer>(response: Response): Promise<Answer> {
-  let text = '';
+async function readJson<Answer>(response: Response, form: Form<Answer>): Promise<Answer> {
+  let answer: unknown;
   try {
-    text = await response.text();
-    return JSON.parse(text) as Answer;
+    answer = JSON.parse(await response.text());
   } catch (error) {
-    throw failure(
-      exitStatus.unavailable,
-      'broken_answer',
-      'The answer cannot be read',
-      `what answers at ${response.url} broke off, or is no headgate: its answer is not JSON`,
+    throw brokenAnswer(
+      `the answer from ${response.url} is not JSON: it broke off, or this is no headgate service`,
       error,
     );
   }
+  for (const [member, elements] of Object.entries(form as Form<Record<string, unknown>>)) {
+    const value = hasMember(answer, member) ? answer[member] : undefined;
+    const fits =
+      elements === true
+        ? value !== undefined
+        : Array.isArray(value) && value.every(element => elements!.every(name => hasMember(element, name)));
+    if (!fits)
+      throw brokenAnswer(`the service at ${response.url} is not a headgate: its answer has no valid "${member}"`);
+  }
+  return answer as Answer;
+}
+
+export function hasMember(value: unknown, name: string): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+}
+
+export function brokenAnswer(detail: string, cause?: unknown): Failure {
+  return failure(exitStatus.unavailable, 'broken_answer', 'The answer cannot be read', detail, cause);
 }
 
 /** The exit status that stands for an HTTP status. */
@@ -132,7 +185,7 @@ function problemIn(text: string): ProblemDocument | null {
 }
 
 function madeProblem(status: number, statusText: string): ProblemDocument {
-  const detail = `the answer was ${status} ${statusText}, without a problem document: is this a headgate?`;
+  const detail = `the answer was ${status} ${statusText}, without a problem document; is this a headgate service?`;
   return { type: 'about:blank', title: statusText || 'Refused', status, detail, code: 'unexpected_answer' };
 }
 
@@ -141,10 +194,22 @@ function unreachable(url: string, error: unknown): Failure {
   return failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail, error);
 }
 
+/** Of OpenSSL: the certificate does not lead to an authority that is trusted. */
+const untrusted: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
 /** `fetch` hides what happened in its causes. */
 function reasonOf(error: unknown): string {
   if (error instanceof TooLate) return `no answer within ${answerMsMax / 1000} s`;
   const { cause } = error as { cause?: { code?: string; message?: string } };
   if (cause?.code === 'ECONNREFUSED') return 'connection refused; is it running? "headgate start" starts it';
-  return cause?.message || cause?.code || (error as Error).message;
+  const said = cause?.message || cause?.code || (error as Error).message;
+  if (cause?.code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `${said}; name the service as its certificate does: --url https://HOST:PORT`;
+  return untrusted.has(cause?.code ?? '') ? `${said}; to trust a private CA, set NODE_EXTRA_CA_CERTS=ca.pem` : said;
 }

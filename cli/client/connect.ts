@@ -6,9 +6,14 @@ import { Client } from './client.ts';
 
 /** `{ url?: string, config?: string }`. */
 export function addressOptions(): Option[] {
-  return [new Option('--url <url>', 'where the service is (else HEADGATE_URL, else as configured)'), configOption()];
+  return [
+    new Option('--url <url>', 'the address of the service (default: HEADGATE_URL, then the configuration)'),
+    configOption(),
+  ];
 }
 
-export async function connect({ options, io }: Call<AddressOptions>): Promise<Client> {
-  return new Client(await findAddress(options, io));
+export async function connect({ options, io, out }: Call<AddressOptions>): Promise<Client> {
+  const address = await findAddress(options, io);
+  for (const line of address.notes) out.note(line);
+  return new Client(address);
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
 import { Failure } from '../failure.ts';
-import type { Client } from './client.ts';
+import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
 const pauseMsMax = 5_000;
@@ -44,7 +44,7 @@ export async function* follow(client: Client, path: string, lastId?: string): As
         }
         yield news;
       }
-      yield { kind: 'lost', why: 'the service has ended the stream' };
+      yield { kind: 'lost', why: 'the service ended the stream' };
     } catch (error) {
       const isAway = !(error instanceof Failure) || error.exitStatus === exitStatus.unavailable;
       if (!wasOpen || !isAway) throw error;
@@ -61,6 +61,11 @@ async function* connection(client: Client, path: string, id: string | undefined)
   try {
     const headers = { Accept: 'text/event-stream', ...(id !== undefined && { 'Last-Event-ID': id }) };
     const response = await client.open('GET', path, undefined, { headers, signal: silence.signal });
+    const type = response.headers.get('content-type') ?? 'nothing';
+    if (!type.startsWith('text/event-stream'))
+      throw brokenAnswer(
+        `the service at ${response.url} is not a headgate: its answer is ${type}, not an event stream`,
+      );
     yield { kind: 'opened', continues: id !== undefined };
     let parsed: StreamEvent[] = [];
     const parser = createParser({ onEvent: message => parsed.push(eventOf(message)), maxBufferSize: eventCharsMax });

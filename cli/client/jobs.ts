@@ -2,6 +2,8 @@
 import { exitStatus } from '../exit-status.ts';
 import { type Client, segment } from './client.ts';
 
+export type Counts = { readonly [status: string]: number };
+
 export type Job = {
   readonly job_id: string;
   readonly parent_job_id: string | null;
@@ -13,15 +15,51 @@ export type Job = {
   readonly created_at: string;
   readonly started_at: string | null;
   readonly completed_at: string | null;
+  /** Of a run: how the jobs inside ended. */
+  readonly counts?: Counts;
+  /** Absent where it is with a worker, or has settled. */
+  readonly waits_for?: {
+    readonly reason: string;
+    readonly detail: string;
+    readonly since: string;
+    readonly until?: string;
+  };
   /** Absent without the scope to see it; null before there is one. */
   readonly result?: { readonly result: unknown; readonly logs?: readonly LogLine[] } | null;
   readonly last_error?: string;
+  /** These are absent without the scope to see the result. */
+  readonly pipeline?: string | null;
+  readonly run_id?: string | null;
+  readonly step_id?: string | null;
+  readonly index?: number | null;
+  readonly event?: { readonly type: string; readonly source: string } | null;
+  readonly payload?: unknown;
+  readonly context?: { readonly [name: string]: unknown };
+  /** What is too large to be shown unasked. */
+  readonly omitted?: readonly string[];
 };
 export type LogLine = { readonly level: string; readonly message: string };
 export type TreeJob = Omit<Job, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'>;
 
-export function fetchJob(client: Client, id: string): Promise<Job> {
-  return client.get<Job>(`/job/${segment(id)}`);
+/** `whole`: with its payload and context however large they are. */
+export function fetchJob(client: Client, id: string, { whole = false } = {}): Promise<Job> {
+  const form = { job_id: true, status: true, plugin: true, command: true } as const;
+  return client.get<Job>(`/job/${segment(id)}`, form, { include: whole ? 'payload' : undefined });
+}
+
+/** What a run has inside that did not succeed, in words; null where there is nothing of it. */
+export function unsuccessfulText({ counts }: Pick<Job, 'counts'>): string | null {
+  if (counts === undefined) return null;
+  const worse = ['failed', 'timed_out', 'dead'].filter(status => (counts[status] ?? 0) > 0);
+  if (worse.length === 0) return null;
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${all} inside`;
+}
+
+/** The counts of a run in words, in their order. */
+export function countsText(counts: Counts): string {
+  const all = Object.entries(counts).filter(([, count]) => count > 0);
+  return all.length === 0 ? 'none' : all.map(([status, count]) => `${count} ${status}`).join(', ');
 }
 
 export function isSettled(status: string): boolean {

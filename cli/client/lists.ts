@@ -1,7 +1,9 @@
 // What the lists of jobs and of logs have in common: filters, pages, and how much there is.
 import { InvalidArgumentError, Option } from 'commander';
 
-export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
+const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
+/** The API takes them too. */
+const aliases = ['pending', 'ok', 'error'];
 
 export type Filters = {
   readonly plugin?: string;
@@ -13,27 +15,42 @@ export type Filters = {
 
 export function filterOptions(): Option[] {
   return [
-    new Option('--plugin <name>', 'only of this plugin'),
-    new Option('--command <name>', 'only of this command'),
-    new Option('--status <status>', 'only with this status').choices(statuses),
+    new Option('--plugin <name>', 'only jobs of this plugin'),
+    new Option('--command <name>', 'only jobs of this command'),
+    new Option(
+      '--status <status>',
+      'only jobs with this status; pending, ok and error mean queued, succeeded and failed',
+    )
+      .choices(statuses)
+      .argParser(parseStatus),
   ];
+}
+
+function parseStatus(text: string): string {
+  if ([...statuses, ...aliases].includes(text)) return text;
+  throw new InvalidArgumentError(`expected one of ${[...statuses, ...aliases].join(', ')}.`);
 }
 
 export function pageOptions(): Option[] {
   return [
-    new Option('--limit <count>', 'at most so many').argParser(parseLimit).default(50),
-    new Option('--cursor <cursor>', 'go on where an earlier list has ended'),
+    new Option('--limit <count>', 'show at most this many').argParser(parseLimit).default(50),
+    new Option('--cursor <cursor>', 'continue where an earlier list ended'),
   ];
 }
 
 function parseLimit(text: string): number {
   const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1 || limit > 200) throw new InvalidArgumentError('from 1 to 200.');
+  if (!/^\d+$/.test(text) || limit < 1 || limit > 200)
+    throw new InvalidArgumentError('expected a number from 1 to 200.');
   return limit;
 }
 
 /** Said beside a list that is not all. */
-export function moreLines(shown: number, page: { readonly total: number; readonly next_cursor?: string }): string[] {
+export function moreLines(
+  shown: number,
+  page: { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string },
+): string[] {
   if (page.next_cursor === undefined) return shown === 0 ? ['nothing matches'] : [];
-  return [`${shown} of ${page.total}; go on with --cursor ${page.next_cursor}`];
+  const total = page.total_at_least ? `${page.total} or more` : page.total;
+  return [`${shown} of ${total}; continue with --cursor ${page.next_cursor}`];
 }

@@ -6,20 +6,31 @@ import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 
 /** Calls with the admin token; an API token opens nothing there. */
-export async function connectVault({ options, io }: Call<AddressOptions>): Promise<Client> {
+export async function connectVault({ options, io, out }: Call<AddressOptions>): Promise<Client> {
   const token = io.env['SERVICE_VAULT_TOKEN'] || null;
   if (token === null) {
-    const detail = 'set SERVICE_VAULT_TOKEN to the admin token that "headgate vault init" has printed';
+    const detail = 'set SERVICE_VAULT_TOKEN to the admin token that "headgate vault init" printed';
     throw failure(exitStatus.denied, 'no_admin_token', 'No admin token', detail);
   }
-  const { url } = await findAddress(options, io);
-  return new Client({ url, token });
+  const address = await findAddress(options, io);
+  for (const line of address.notes) out.note(line);
+  return new Client({ ...address, tokens: [token], tokenHint: null });
 }
 
-/** One call, answered with a name and what became of it; resolves with the exit status. */
-export async function changeVault(path: string, body: object, call: Call<AddressOptions>): Promise<number> {
+type Changed = { readonly name: string; readonly status: string };
+
+/**
+ * One call, answered with a name and what became of it; resolves with the exit status. A body that must be asked for is asked
+ * for once it is known whom to send it to, and with which token.
+ */
+export async function changeVault(
+  path: string,
+  body: object | (() => Promise<object>),
+  call: Call<AddressOptions>,
+): Promise<number> {
   const client = await connectVault(call);
-  const answer = await client.post<{ readonly name: string; readonly status: string }>(path, body);
+  const sent = typeof body === 'function' ? await body() : body;
+  const answer = await client.post<Changed>(path, { name: true, status: true }, sent);
   await call.out.answer(answer, () => [`${answer.name} ${answer.status}`]);
   return exitStatus.ok;
 }

@@ -55,5 +55,5 @@ async function treeStatuses(client: Client, id: string): Promise<string[]> {
 
 function notSettled({ job_id: id, status }: Job, limitMs: number): Error {
   const detail = `job ${id} is still ${status} after ${formatMs(limitMs)}; "headgate job watch ${id}" follows it`;
-  return failure(exitStatus.timedOut, 'not_settled', 'The job has not ended in time', detail);
+  return failure(exitStatus.timedOut, 'not_settled', 'The job did not end in time', detail);
 }

@@ -1,14 +1,25 @@
 // `headgate config check`: everything that is wrong, without starting anything.
-import { command, configOption } from '../command.ts';
+import { Option } from 'commander';
+import type { AddressOptions } from '../client/address.ts';
+import { addressOptions, connect } from '../client/connect.ts';
+import { tryReload } from '../client/trial.ts';
+import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 
-export const configCheck = command<{ config?: string }>({
+type CheckOptions = AddressOptions & { readonly running?: true };
+
+export const configCheck = command<CheckOptions>({
   usage: 'config check',
-  description: 'report everything that is wrong',
-  examples: ['headgate config check --config ./config.yaml'],
-  options: [configOption()],
-  statuses: '0 clean, 1 warnings only, 78 errors',
-  async run({ options, io, out }) {
+  description: 'report every error and warning in the configuration, without starting anything',
+  examples: ['headgate config check --config ./config.yaml', 'headgate config check --running'],
+  options: [
+    ...addressOptions(),
+    new Option('--running', 'have the running service check the files on its disk, and say which jobs it would hold'),
+  ],
+  statuses: '0 clean, 1 warnings, or jobs that would be held, 78 errors',
+  async run(call) {
+    const { options, io, out } = call;
+    if (options.running) return tryReload(await connect(call), out);
     const { loadConfig, sealWarnings } = await import('../../config/load.ts');
     const loaded = loadConfig({ path: options.config, env: io.env, cwd: io.cwd });
     const problems = loaded.ok ? [] : loaded.problems;

@@ -8,7 +8,7 @@ export const configLock = command<{ config?: string }>({
   description: 'seal the configuration and the plugins as they are on disk now',
   examples: ['headgate config lock --config /etc/headgate'],
   options: [configOption()],
-  statuses: '0 locked, 74 the lock cannot be written, 78 something is wrong, and nothing was locked',
+  statuses: '0 locked, 74 the lock cannot be written, 78 the configuration is invalid, and nothing was locked',
   async run({ options, io, out }) {
     const { lockConfiguration } = await import('../../config/seal/sealing.ts');
     const locked = lock(() => lockConfiguration({ path: options.config, env: io.env, cwd: io.cwd }));
@@ -20,7 +20,7 @@ export const configLock = command<{ config?: string }>({
     const { file, keyFile, isNewKey, warnings } = locked;
     const { number, strict, files } = locked.lock;
     for (const line of warnings) out.note(`warning: ${line}`);
-    if (isNewKey) out.note(`a seal key was made in ${keyFile}: the service needs it, and nobody else`);
+    if (isNewKey) out.note(`created the seal key ${keyFile}; only the service needs it`);
     const document = { ok: true, lock: file, number, strict, files: files.length, key_file: keyFile, warnings };
     await out.answer(document, () => [`${file}: lock ${number}, ${strict ? 'strict, ' : ''}${files.length} files`]);
     return exitStatus.ok;

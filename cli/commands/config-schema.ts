@@ -7,7 +7,7 @@ export const configSchemaCommand = command<{ readonly manifest?: true }>({
   usage: 'config schema',
   description: 'print the JSON Schema of configuration files, for editors; always JSON',
   examples: ['headgate config schema > headgate.schema.json', 'headgate config schema --manifest'],
-  options: [new Option('--manifest', "the schema of a plugin's manifest.yaml instead")],
+  options: [new Option('--manifest', "print the schema of a plugin's manifest.yaml instead")],
   async run({ options, out }) {
     const { configSchema, manifestFileSchema } = await import('../../config/schema-files.ts');
     const schema = options.manifest ? manifestFileSchema() : configSchema();

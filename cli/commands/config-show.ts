@@ -5,13 +5,15 @@ import { exitStatus } from '../exit-status.ts';
 
 export const configShow = command<{ readonly config?: string }>({
   usage: 'config show',
-  description: 'print the configuration as all its files give it together, redacted; always JSON',
+  description:
+    'print the configuration merged from all its files, redacted, and the settings that need a restart; always JSON',
   examples: ['headgate config show --config ./config.yaml'],
   options: [configOption()],
   async run({ options, io, out }) {
     const config = await readConfiguration(options.config, io);
     const { viewOf } = await import('../../config/view.ts');
-    const view = viewOf(config);
+    const { restartSettings } = await import('../../config/section/restart.ts');
+    const view = { ...viewOf(config), needs_restart: restartSettings.map(({ key }) => key) };
     await out.answer(view, () => JSON.stringify(view, null, 2).split('\n'));
     return exitStatus.ok;
   },

@@ -12,12 +12,15 @@ type Doctor = {
 
 export const doctorCommand = command<AddressOptions>({
   usage: 'doctor',
-  description: 'have the running service examine its configuration, state and surroundings',
+  description: 'have the running service check its configuration, state and environment',
   examples: ['headgate doctor'],
   options: addressOptions(),
-  statuses: '0 all is well, 1 a check has not passed',
+  statuses: '0 all checks passed, 1 a check failed',
   async run(call) {
-    const doctor = await (await connect(call)).get<Doctor>('/system/doctor');
+    const doctor = await (await connect(call)).get<Doctor>('/system/doctor', {
+      status: true,
+      checks: ['name', 'passed', 'detail'],
+    });
     await call.out.answer(doctor, () =>
       table(
         ['CHECK', 'RESULT', 'DETAIL'],

@@ -17,13 +17,16 @@ type Options = AddressOptions & {
 
 export const eventsCommand = command<Options>({
   usage: 'events',
-  description: 'print what happens, as it happens, until interrupted; connects again when the connection is lost',
+  description: 'print events as they happen, until interrupted; a lost connection is opened again',
   examples: ["headgate events --types 'job.*,pipeline.completed'", 'headgate events --after 0 --count 10 --json'],
   options: [
-    new Option('--types <types>', 'only these, with commas between; job.* stands for all that begin so'),
-    new Option('--job <job_id>', 'only what is about this job'),
-    new Option('--after <id>', 'begin behind this event; 0 gives all that is still held'),
-    new Option('--count <count>', 'end after so many events').argParser(parseCount),
+    new Option(
+      '--types <types>',
+      'only events of these types, separated by commas; job.* means every type that begins with "job."',
+    ),
+    new Option('--job <job_id>', 'only events of this job'),
+    new Option('--after <id>', 'start after the event with this id; 0 starts with the oldest one that is still held'),
+    new Option('--count <count>', 'stop after this many events').argParser(parseCount),
     ...addressOptions(),
   ],
   async run(call) {
@@ -32,7 +35,7 @@ export const eventsCommand = command<Options>({
     const path = `/events${queryText({ types: options.types, job_id: options.job })}`;
     let left = options.count ?? Number.POSITIVE_INFINITY;
     for await (const news of follow(client, path, options.after)) {
-      if (news.kind === 'lost') out.note(`the connection is lost (${news.why}); trying again`);
+      if (news.kind === 'lost') out.note(`connection lost (${news.why}); reconnecting`);
       if (news.kind === 'opened') out.note(`listening to ${client.url}`);
       if (news.kind !== 'events') continue;
       for (const event of news.events) {

@@ -7,7 +7,7 @@ import { exitStatus } from '../exit-status.ts';
 
 export const initCommand = command<{ readonly listen: string }>({
   usage: 'init <directory>',
-  description: 'make a working configuration in a new directory, with an API token, an example plugin and a pipeline',
+  description: 'create a working configuration in a new directory, with an API token, an example plugin and a pipeline',
   examples: ['headgate init my-gateway'],
   options: [
     new Option('--listen <address>', 'where the API will listen').argParser(checkListen).default('127.0.0.1:8080'),
@@ -23,13 +23,13 @@ export const initCommand = command<{ readonly listen: string }>({
     writeFiles(directory, files);
     const { token, file } = localToken(join(directory, 'data'));
     const there = quoted(relative(io.cwd, directory) || '.');
-    out.note(`made ${directory}; the API token is kept in ${file}, and shown this once:`);
+    out.note(`created ${directory}; the API token is stored in ${file}, and is shown only this once:`);
     await out.answer({ directory, files: files.map(({ path }) => path), token, token_file: file }, () => [token]);
     const { examplePayload: payload, examplePipeline: pipeline } = gateway;
     for (const line of [
       'start it:',
       `  headgate start --config ${there}`,
-      'and from another terminal:',
+      'then, in another terminal:',
       `  headgate pipeline run ${pipeline} --payload '${payload}' --config ${there}`,
       `  headgate job list --config ${there}`,
     ])

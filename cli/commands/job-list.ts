@@ -1,7 +1,8 @@
 // `headgate job list`.
+import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import type { Job } from '../client/jobs.ts';
+import { type Job, unsuccessfulText } from '../client/jobs.ts';
 import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -9,17 +10,38 @@ import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-type Page = { readonly jobs: readonly Job[]; readonly total: number; readonly next_cursor?: string };
+type Page = {
+  readonly jobs: readonly Job[];
+  readonly total: number;
+  readonly total_at_least?: true;
+  readonly next_cursor?: string;
+};
 
-export const jobList = command<AddressOptions & Filters>({
+type Trees = { readonly run?: string; readonly root?: string; readonly parent?: string };
+
+export const jobList = command<AddressOptions & Filters & Trees>({
   usage: 'job list',
-  description: 'list jobs, the newest first',
-  examples: ['headgate job list --status failed --limit 20'],
-  options: [...filterOptions(), ...pageOptions(), ...addressOptions()],
+  description: 'list jobs, newest first',
+  examples: [
+    'headgate job list --status failed --limit 20',
+    'headgate job list --run 0198c0de-0000-7000-8000-000000000000 --status failed',
+  ],
+  options: [
+    ...filterOptions(),
+    new Option('--run <job_id>', 'only jobs inside this run, those of pipelines that it calls included'),
+    new Option('--root <job_id>', 'only this job and all its descendants'),
+    new Option('--parent <job_id>', 'only jobs that this job caused'),
+    ...pageOptions(),
+    ...addressOptions(),
+  ],
   async run(call) {
-    const { plugin, command: name, status, limit, cursor } = call.options;
+    const { plugin, command: name, status, run, root, parent, limit, cursor } = call.options;
     const client = await connect(call);
-    const page = await client.get<Page>('/jobs', { plugin, command: name, status, limit, cursor });
+    const page = await client.get<Page>(
+      '/jobs',
+      { jobs: ['job_id', 'status', 'created_at'], total: true },
+      { plugin, command: name, status, run, root, parent, limit, cursor },
+    );
     await call.out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
     for (const line of moreLines(page.jobs.length, page)) call.out.note(line);
     return exitStatus.ok;
@@ -28,6 +50,9 @@ export const jobList = command<AddressOptions & Filters>({
 
 function row(job: Job) {
   const ranMs = spanMs(job.started_at, job.completed_at);
-  const what = `${job.plugin}.${job.command}${job.attempt > 1 ? ` (attempt ${job.attempt})` : ''}`;
+  const notes = [job.attempt > 1 ? `attempt ${job.attempt}` : null, unsuccessfulText(job)].filter(
+    note => note !== null,
+  );
+  const what = `${job.plugin}.${job.command}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`;
   return [job.job_id, statusPiece(job.status), what, formatAt(job.created_at), ranMs === null ? '-' : formatMs(ranMs)];
 }

@@ -31,24 +31,31 @@ type Options = AddressOptions &
 
 export const jobLogs = command<Options>({
   usage: 'job logs [job_id]',
-  description: 'print what attempts left behind: errors, stderr and log lines, the newest first',
+  description: 'print the errors, stderr and log lines of attempts, newest first',
   examples: [
     'headgate job logs 0198c0de-0000-7000-8000-000000000000',
     `headgate job logs --plugin greet --query '"connection refused"' --from 1h`,
   ],
   options: [
     ...filterOptions(),
-    new Option('--submitted-by <who>', 'only of jobs that came from there'),
-    new Option('--from <time>', 'ended at this RFC 3339 time or later; 1h means an hour ago').argParser(parseInstant),
-    new Option('--to <time>', 'ended at this time or earlier').argParser(parseInstant),
-    new Option('--query <words>', 'only with these words in error, stderr or result'),
+    new Option('--submitted-by <who>', 'only jobs with this origin, such as api:ci'),
+    new Option(
+      '--from <time>',
+      'only attempts that ended at this RFC 3339 time or later; 1h means an hour ago',
+    ).argParser(parseInstant),
+    new Option('--to <time>', 'only attempts that ended at this time or earlier').argParser(parseInstant),
+    new Option(
+      '--query <words>',
+      'only attempts with these words in their error, stderr or output (field names included)',
+    ),
     ...pageOptions(),
     ...addressOptions(),
   ],
   async run(call) {
     const { plugin, command: name, status, submittedBy, from, to, query, limit, cursor } = call.options;
     const client = await connect(call);
-    const page = await client.get<Page>('/job-logs', {
+    const form = { logs: ['job_id', 'plugin', 'command', 'status', 'completed_at'], total: true } as const;
+    const page = await client.get<Page>('/job-logs', form, {
       job_id: call.args[0],
       plugin,
       command: name,

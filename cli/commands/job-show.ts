@@ -1,20 +1,29 @@
 // `headgate job show`.
+import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { resultText } from '../client/call.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { fetchJob, type Job } from '../client/jobs.ts';
+import { countsText, fetchJob, type Job } from '../client/jobs.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { type Line, statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-export const jobShow = command<AddressOptions>({
+type Options = AddressOptions & { readonly full?: boolean };
+
+export const jobShow = command<Options>({
   usage: 'job show <job_id>',
-  description: 'show one job with its result',
-  examples: ['headgate job show 0198c0de-0000-7000-8000-000000000000'],
-  options: addressOptions(),
+  description: 'show a job, its input and its result',
+  examples: [
+    'headgate job show 0198c0de-0000-7000-8000-000000000000',
+    'headgate job show 0198c0de-0000-7000-8000-000000000000 --full --json | jq .payload',
+  ],
+  options: [
+    new Option('--full', 'with a payload and a context of more than 64 KiB, which are left out otherwise'),
+    ...addressOptions(),
+  ],
   async run(call) {
-    const job = await fetchJob(await connect(call), call.args[0]!);
+    const job = await fetchJob(await connect(call), call.args[0]!, { whole: call.options.full ?? false });
     await call.out.answer(job, () => lines(job));
     return exitStatus.ok;
   },
@@ -27,18 +36,44 @@ function lines(job: Job): Line[] {
     field('job', job.job_id),
     [...label('status'), statusPiece(job.status)],
     field('what', `${job.plugin}.${job.command}`),
+    ...(job.counts === undefined ? [] : [field('inside', countsText(job.counts))]),
     field('attempt', String(job.attempt)),
     field('from', job.submitted_by),
     field('parent', job.parent_job_id ?? 'none'),
+    ...placeLines(job),
     field('created', formatAt(job.created_at)),
   ];
+  if (job.waits_for !== undefined) all.push(field('waits', waitText(job.waits_for)));
   if (waitedMs !== null) all.push(field('started', `${formatAt(job.started_at)}, after ${formatMs(waitedMs)}`));
   if (ranMs !== null) all.push(field('ended', `${formatAt(job.completed_at)}, after ${formatMs(ranMs)}`));
+  all.push(...inputLines(job));
   if (job.last_error !== undefined) all.push(...block('error', job.last_error));
   for (const { level, message } of job.result?.logs ?? []) all.push(field('log', `${level}: ${message}`));
   const value = job.result?.result;
   if (value !== undefined && value !== null) all.push(...block('result', resultText(value)));
   return all;
+}
+
+/** Where it stands in a run. */
+function placeLines({ pipeline, step_id: step, run_id: run, index }: Job): Line[] {
+  if (pipeline == null || step == null) return [];
+  const element = index == null ? '' : `, element ${index}`;
+  return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
+}
+
+function inputLines({ event, payload, context, omitted = [] }: Job): Line[] {
+  const lines: Line[] = [];
+  if (event != null) lines.push(field('event', `${event.type} from ${event.source}`));
+  if (payload !== undefined) lines.push(...block('payload', JSON.stringify(payload, null, 2)));
+  if (context !== undefined && Object.keys(context).length > 0) {
+    lines.push(...block('context', JSON.stringify(context, null, 2)));
+  }
+  for (const name of omitted) lines.push(field(name, 'more than 64 KiB: --full shows it'));
+  return lines;
+}
+
+function waitText({ reason, detail, since, until }: NonNullable<Job['waits_for']>): string {
+  return `for ${reason} since ${formatAt(since)}${until === undefined ? '' : `, until ${formatAt(until)}`}: ${detail}`;
 }
 
 function label(name: string): Line & readonly unknown[] {

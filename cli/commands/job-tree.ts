@@ -4,45 +4,60 @@ import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
 import type { TreeJob } from '../client/jobs.ts';
 import { treeJobs } from '../client/tree.ts';
-import { command } from '../command.ts';
+import { type Call, command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import type { Output } from '../output.ts';
+import { Failure, report } from '../failure.ts';
+import { Output } from '../output.ts';
 import { parseCount } from '../quantity.ts';
 import { JobTree } from '../terminal/job-tree.ts';
 import { printableJson } from '../terminal/text.ts';
 
 const siblingsDefault = 20;
 
-export const jobTree = command<AddressOptions & { readonly siblings: number }>({
+type Options = { readonly siblings: number; readonly failed?: boolean };
+
+export const jobTree = command<AddressOptions & Options>({
   usage: 'job tree <job_id>',
-  description: 'draw a job and all jobs below it, with statuses and durations',
-  examples: ['headgate job tree 0198c0de-0000-7000-8000-000000000000 --siblings 5'],
+  description: 'draw a job and all its descendants, with statuses and durations',
+  statuses: '69 the answer broke off; with --json, the last element of the list is then the problem document',
+  examples: ['headgate job tree 0198c0de-0000-7000-8000-000000000000 --failed'],
   options: [
-    new Option('--siblings <count>', "at most so many of one job's children; the others are counted")
+    new Option('--siblings <count>', 'show at most this many children of a job, and count the others')
       .argParser(parseCount)
       .default(siblingsDefault),
+    new Option('--failed', 'draw only jobs that failed, timed out or are dead, and what leads to them'),
     ...addressOptions(),
   ],
   async run(call) {
     const client = await connect(call);
     const jobs = treeJobs(client, call.args[0]!);
-    await (call.out.json ? copy(jobs, call.out) : show(jobs, call.options.siblings, call.out));
+    if (call.out.json) return copy(jobs, call);
+    await show(jobs, call.options, call.out);
     return exitStatus.ok;
   },
 });
 
-async function show(jobs: AsyncIterable<TreeJob>, siblingsMax: number, out: Output): Promise<void> {
+async function show(jobs: AsyncIterable<TreeJob>, { siblings, failed = false }: Options, out: Output): Promise<void> {
   const tree = new JobTree();
   for await (const job of jobs) tree.add(job);
-  await out.answer(null, () => tree.lines(siblingsMax));
+  await out.answer(null, () => tree.lines(siblings, { failed }));
 }
 
-/** One document, however long it is: a job in a line. */
-async function copy(jobs: AsyncIterable<TreeJob>, out: Output): Promise<void> {
+/** One document, however long it is: a job in a line. Where the answer breaks off, its last element says so. */
+async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: Call): Promise<number> {
   let separator = '[\n';
-  for await (const job of jobs) {
-    await out.piece(`${separator}${printableJson(JSON.stringify(job))}`);
+  const add = async (element: unknown): Promise<void> => {
+    await out.piece(`${separator}${printableJson(JSON.stringify(element))}`);
     separator = ',\n';
+  };
+  let status: number = exitStatus.ok;
+  try {
+    for await (const job of jobs) await add(job);
+  } catch (error) {
+    if (!(error instanceof Failure) || separator.startsWith('[')) throw error;
+    await add(error.problem);
+    status = await report(error, new Output(io, false));
   }
   await out.piece('\n]\n');
+  return status;
 }

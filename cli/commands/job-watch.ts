@@ -19,10 +19,10 @@ const ends: { readonly [type: string]: string } = {
 
 export const jobWatch = command<AddressOptions>({
   usage: 'job watch <job_id>',
-  description: 'follow a job and all jobs below it live, until it has ended',
+  description: 'show the state of a job, then follow it and all its descendants until it has ended',
   examples: ['headgate job watch 0198c0de-0000-7000-8000-000000000000'],
   options: addressOptions(),
-  statuses: '0 the job succeeded, 1 it did not, 5 it timed out',
+  statuses: '0 the job succeeded, 1 it failed, 5 it timed out',
   async run(call) {
     const { args, out } = call;
     const id = args[0]!;
@@ -31,15 +31,19 @@ export const jobWatch = command<AddressOptions>({
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
     // The job may have ended before anybody listened, or unheard, until it has been asked for.
     let isUnsure = true;
+    /** What the first line has said. */
+    let standing: StreamEvent | null = null;
 
     for await (const news of follow(client, '/events?types=job.*')) {
       if (news.kind === 'opened') out.note(`listening to ${client.url}`);
-      if (news.kind === 'lost') out.note(`the connection is lost (${news.why}); trying again`);
+      if (news.kind === 'lost') out.note(`connection lost (${news.why}); reconnecting`);
       const events = news.kind === 'events' ? news.events : [];
       const wasFull = family.isFull;
       const own = await family.own(events);
-      if (family.isFull && !wasFull) out.note('the tree is large: jobs that come from now on are not followed');
+      if (family.isFull && !wasFull)
+        out.note('the tree is too large to follow: jobs that it gains from now on are not shown');
       for (const event of own) {
+        if (standing !== null && isWithin(standing, event)) continue;
         await show(event);
         const status = event.fields['job_id'] === id ? ends[event.type] : undefined;
         if (status !== undefined) return exitStatusOfJob(status);
@@ -47,7 +51,14 @@ export const jobWatch = command<AddressOptions>({
       if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
       const job = isUnsure && news.kind !== 'lost' ? await fetchJob(client, id).catch(unlessAway) : null;
       if (job !== null) isUnsure = false;
-      if (job === null || !isSettled(job.status)) continue;
+      if (job === null) continue;
+      if (!isSettled(job.status)) {
+        if (standing === null) {
+          standing = standingOf(job);
+          await show(standing);
+        }
+        continue;
+      }
       await show(endOf(job));
       return exitStatusOfJob(job.status);
     }
@@ -61,10 +72,30 @@ function unlessAway(error: unknown): null {
   throw error;
 }
 
-/** The event that told it. */
+/** The event that led to the state that the job is in. */
+function standingOf(job: Job): StreamEvent {
+  if (job.status === 'running') return eventOf('job.started', job, job.started_at);
+  if (job.last_error !== undefined) return eventOf('job.retry_scheduled', job, null);
+  return eventOf('job.enqueued', job, job.created_at);
+}
+
+/** Whether the line that says how the job stands covers the event: it came between opening the stream and asking for the job. */
+function isWithin(
+  { fields: { job_id: id, at: standingAt = '' } }: StreamEvent,
+  { type, fields }: StreamEvent,
+): boolean {
+  const isBeginning = type === 'job.enqueued' || type === 'job.started';
+  return isBeginning && fields['job_id'] === id && (fields.at ?? '') <= standingAt;
+}
+
+/** The event that told its end. */
 function endOf(job: Job): StreamEvent {
   const [type = ''] = Object.entries(ends).find(([, status]) => status === job.status) ?? [];
-  const { completed_at: at, plugin, command: name, job_id, last_error: error } = job;
+  return eventOf(type, job, job.completed_at);
+}
+
+function eventOf(type: string, job: Job, at: string | null): StreamEvent {
+  const { plugin, command: name, job_id, last_error: error } = job;
   const fields = { ...(at !== null && { at }), plugin, command: name, job_id, ...(error !== undefined && { error }) };
   return { id: '', type, fields };
 }

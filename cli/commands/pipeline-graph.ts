@@ -6,7 +6,7 @@ import { failure } from '../failure.ts';
 
 export const pipelineGraph = command<{ readonly config?: string }>({
   usage: 'pipeline graph [pipeline]',
-  description: 'print pipelines of the configuration as Mermaid flowcharts; without a name, all of them',
+  description: 'print one pipeline of the configuration, or all of them, as Mermaid flowcharts',
   examples: ['headgate pipeline graph greet-all --config .'],
   options: [configOption()],
   async run({ options, args: [name], io, out }) {
@@ -14,7 +14,7 @@ export const pipelineGraph = command<{ readonly config?: string }>({
     const wanted = pipelines.filter(pipeline => name === undefined || pipeline.name === name);
     if (name !== undefined && wanted.length === 0) {
       const known = pipelines.map(pipeline => pipeline.name).join(', ') || 'none';
-      const detail = `there is no pipeline ${JSON.stringify(name)}; there are: ${known}`;
+      const detail = `there is no pipeline ${JSON.stringify(name)}; the configuration has: ${known}`;
       throw failure(exitStatus.notFound, 'unknown_pipeline', 'Unknown pipeline', detail);
     }
     const { mermaidOf } = await import('../terminal/mermaid.ts');

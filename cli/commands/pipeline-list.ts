@@ -13,13 +13,15 @@ type Skill = {
   readonly timeout_secs: number;
 };
 
+type Skills = { readonly skills: readonly Skill[] };
+
 export const pipelineList = command<AddressOptions>({
   usage: 'pipeline list',
-  description: 'list the pipelines of the service, and what starts them',
+  description: 'list the pipelines of the service and the events that start them',
   examples: ['headgate pipeline list'],
   options: addressOptions(),
   async run(call) {
-    const { skills } = await (await connect(call)).get<{ readonly skills: readonly Skill[] }>('/skills');
+    const { skills } = await (await connect(call)).get<Skills>('/skills', { skills: ['kind'] });
     const pipelines = skills.filter(({ kind }) => kind === 'pipeline');
     await call.out.answer({ pipelines }, () =>
       table(

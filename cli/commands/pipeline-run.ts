@@ -5,7 +5,7 @@ import { command } from '../command.ts';
 
 export const pipelineRun = command<CallOptions>({
   usage: 'pipeline run <pipeline>',
-  description: 'run a pipeline, and print its result when the run has ended',
+  description: 'run a pipeline, and print its result once the run has ended',
   examples: [
     `headgate pipeline run greet-all --payload '{"people":["Ada","Grace"]}'`,
     'headgate pipeline run greet-all --async',

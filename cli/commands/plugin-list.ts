@@ -16,11 +16,11 @@ type Plugins = {
 
 export const pluginList = command<AddressOptions>({
   usage: 'plugin list',
-  description: 'list the plugins of the service, with their commands',
+  description: 'list the plugins of the service and their commands',
   examples: ['headgate plugin list'],
   options: addressOptions(),
   async run(call) {
-    const found = await (await connect(call)).get<Plugins>('/plugins');
+    const found = await (await connect(call)).get<Plugins>('/plugins', { plugins: ['name', 'version', 'commands'] });
     await call.out.answer(found, () =>
       table(
         ['PLUGIN', 'VERSION', 'COMMANDS', 'DESCRIPTION'],

@@ -8,18 +8,18 @@ import { type Runtime, runtimes } from '../scaffold/plugin.ts';
 
 export const pluginNew = command<{ readonly runtime: Runtime; readonly into: string }>({
   usage: 'plugin new <name>',
-  description: 'make a new plugin that works: manifest, code, and a test that passes',
+  description: 'create a working plugin: a manifest, code, and a test that passes',
   examples: ['headgate plugin new resize', 'headgate plugin new resize --runtime process --into my-gateway/plugins'],
   options: [
-    new Option('--runtime <runtime>', 'JavaScript on threads, or Python in a process for each attempt')
+    new Option('--runtime <runtime>', 'JavaScript on worker threads, or Python in one process per attempt')
       .choices(runtimes)
       .default('worker'),
-    new Option('--into <directory>', 'where its directory is made: one of plugin_roots').default('plugins'),
+    new Option('--into <directory>', 'where to create its directory: one of plugin_roots').default('plugins'),
   ],
   async run({ options: { runtime, into }, args, io, out }) {
     const name = args[0]!;
     if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(name))
-      throw usageFailure('the name of a plugin has letters, digits, "_" and "-", and begins with a letter or digit');
+      throw usageFailure('a plugin name consists of letters, digits, "_" and "-", and begins with a letter or digit');
     const [{ writeFiles }, { newPlugin }] = await Promise.all([
       import('../scaffold/files.ts'),
       import('../scaffold/plugin.ts'),
@@ -29,8 +29,8 @@ export const pluginNew = command<{ readonly runtime: Runtime; readonly into: str
     writeFiles(directory, files);
     await out.answer({ directory, files: files.map(({ path }) => path), test }, () => [directory]);
     for (const line of [
-      `test it there with: ${test}`,
-      `when ${into} is one of plugin_roots: headgate reload, then`,
+      `to test it, run there: ${test}`,
+      `if ${into} is one of plugin_roots, run "headgate reload", then:`,
       `  headgate plugin run ${name} handle --payload '{"name":"Ada"}'`,
     ])
       out.note(line);

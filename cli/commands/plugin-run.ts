@@ -5,7 +5,7 @@ import { command } from '../command.ts';
 
 export const pluginRun = command<CallOptions>({
   usage: 'plugin run <plugin> <command>',
-  description: 'run one command of a plugin, and print its result when the job has ended',
+  description: 'run a command of a plugin, and print its result once the job has ended',
   examples: [
     `headgate plugin run greet handle --payload '{"name":"Ada"}'`,
     'echo \'{"name":"Ada"}\' | headgate plugin run greet handle --payload - --json',

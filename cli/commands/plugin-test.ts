@@ -17,20 +17,20 @@ type Options = {
 
 export const pluginTest = command<Options>({
   usage: 'plugin test <directory>',
-  description: 'run the plugin in a directory against the protocol, without a gateway; its commands really run',
+  description: 'test the plugin in a directory against the protocol, without a gateway; its commands are really run',
   examples: [
     'headgate plugin test plugins/greet',
     `headgate plugin test plugins/greet --command handle --payload '{"name":"Ada"}' --plugin-config '{"greeting":"hi"}'`,
   ],
   options: [
-    new Option('--command <name>', 'only this command'),
-    new Option('--payload <json>', 'the payload of good requests; else one is made of the input_schema').argParser(
+    new Option('--command <name>', 'test only this command'),
+    new Option('--payload <json>', 'the payload of valid requests (default: one made from the input_schema)').argParser(
       readObject,
     ),
-    new Option('--plugin-config <json>', 'what the plugin gets as its config').argParser(readObject).default({}, '{}'),
+    new Option('--plugin-config <json>', 'the config that the plugin gets').argParser(readObject).default({}, '{}'),
     new Option('--deadline-ms <count>', 'how long an answer may take').argParser(readCount).default(10_000),
   ],
-  statuses: '0 all checks passed, 1 one did not',
+  statuses: '0 all checks passed, 1 a check failed',
   async run({ options, args, io, out }) {
     const directory = resolve(io.cwd, args[0]!);
     const [{ readPlugin }, { Stand }, { runChecks }] = await Promise.all([
@@ -79,7 +79,7 @@ function readObject(text: string): JsonObject {
     const value = JSON.parse(text) as unknown;
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   } catch {
-    // It is told below.
+    // Reported below.
   }
   throw usageFailure(`${text} is not a JSON object`);
 }

@@ -1,5 +1,6 @@
 // `headgate start`: the service itself.
 import { Option } from 'commander';
+import { takeVaultKey } from '../../runtime/host/environment.ts';
 import { command, configOption } from '../command.ts';
 import { Failure, report } from '../failure.ts';
 import { parseMs } from '../quantity.ts';
@@ -11,16 +12,18 @@ export const startCommand = command<{ config?: string; grace: number }>({
   examples: ['headgate start --config examples/dependency-report'],
   options: [
     configOption(),
-    new Option('--grace <duration>', 'how long running jobs may take to finish when it is stopped')
+    new Option('--grace <duration>', 'how long running jobs may take to finish once the service is told to stop')
       .argParser(parseMs)
       .default(30_000, '30s'),
   ],
   statuses:
-    '0 stopped when asked to, 70 a defect, 74 the disk failed, 75 another process has the state or a listening address, 78 configuration',
+    '0 stopped on request, 70 an internal error, 74 a disk error, 75 another process holds the state or a listening address, 78 an invalid configuration',
   async run({ options: { config: path, grace: graceMs }, out }) {
+    // Before there are threads: each has a copy of the environment.
+    const vaultKey = takeVaultKey(process.env);
     prepareThreads();
     const [{ start }, { hints }] = await Promise.all([import('../start.ts'), import('../hints.ts')]);
-    const started = await start({ path, graceMs }).catch(async (error: unknown) => {
+    const started = await start({ path, graceMs, vaultKey }).catch(async (error: unknown) => {
       // Threads that have started would hold the process.
       if (error instanceof Failure) return process.exit(await report(error, out));
       throw error;

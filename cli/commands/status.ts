@@ -1,6 +1,7 @@
 // `headgate status`.
+import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
-import type { Client } from '../client/client.ts';
+import type { Client, Form } from '../client/client.ts';
 import { addressOptions, connect } from '../client/connect.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -34,31 +35,35 @@ type Summary = { readonly window: string; readonly stats: { readonly [status: st
 
 const activeShown = 10;
 
-export const statusCommand = command<AddressOptions>({
+export const statusCommand = command<AddressOptions & { readonly quiet?: true }>({
   usage: 'status',
-  description: 'say whether the service runs, what waits and runs in it, and how the last day went',
+  description: 'show whether the service is up, what is queued and running, and how the last 24 hours went',
   examples: ['headgate status', 'headgate status --url http://127.0.0.1:8080 --json'],
-  options: addressOptions(),
+  options: [
+    ...addressOptions(),
+    new Option('--quiet', 'print nothing; the exit status says whether the service is up (for health checks)'),
+  ],
   async run(call) {
     const client = await connect(call);
-    const health = await client.get<Health>('/healthz');
-    const queue = await ifAllowed<Queue>(client, '/analytics/queue');
-    const summary = queue && (await ifAllowed<Summary>(client, '/analytics/summary'));
+    const health = await client.get<Health>('/healthz', { status: true, uptime_seconds: true, version: true });
+    if (call.options.quiet) return exitStatus.ok;
+    const queue = await ifAllowed<Queue>(client, '/analytics/queue', { queue_depth: true, active_jobs: ['job_id'] });
+    const summary = queue && (await ifAllowed<Summary>(client, '/analytics/summary', { stats: true }));
     const { url } = client;
     await call.out.answer({ url, health, queue, summary }, () => [
       ...healthLines(url, health),
       ...(queue ? queueLines(queue) : []),
       ...(summary ? [summaryLine(summary)] : []),
     ]);
-    if (!queue) call.out.note('queue and summary need a token with the scope *; set HEADGATE_TOKEN');
+    if (!queue) call.out.note('the queue and the summary need a token with the scope *; set HEADGATE_TOKEN');
     return exitStatus.ok;
   },
 });
 
 /** Null where the token does not open it: the service is up all the same. */
-async function ifAllowed<Answer>(client: Client, path: string): Promise<Answer | null> {
+async function ifAllowed<Answer>(client: Client, path: string, form: Form<Answer>): Promise<Answer | null> {
   try {
-    return await client.get<Answer>(path);
+    return await client.get<Answer>(path, form);
   } catch (error) {
     if (error instanceof Failure && error.exitStatus === exitStatus.denied) return null;
     throw error;

@@ -38,17 +38,21 @@ export const stopwatchCommand = command<AddressOptions & { readonly since?: stri
   description: 'plot how long the commands and steps of a plugin waited and ran',
   examples: ['headgate stopwatch greet --since 2h --subs'],
   options: [
-    new Option('--since <time>', 'since this RFC 3339 time; 2h means two hours ago (default: 24h)').argParser(
+    new Option('--since <time>', 'from this RFC 3339 time on; 2h means two hours ago (default: 24h)').argParser(
       parseInstant,
     ),
-    new Option('--subs', 'with the spans that the plugin has measured inside of its steps'),
+    new Option('--subs', 'include the spans that the plugin measured inside its steps'),
     ...addressOptions(),
   ],
   async run(call) {
     const { since, subs } = call.options;
     const client = await connect(call);
     const path = `/stopwatch/${segment(call.args[0]!)}`;
-    const stopwatch = await client.get<Stopwatch>(path, { since, include_subs: subs });
+    const stopwatch = await client.get<Stopwatch>(
+      path,
+      { plugin: true, steps: ['step', 'sample_count'] },
+      { since, include_subs: subs },
+    );
     await call.out.answer(stopwatch, () => lines(stopwatch));
     if (stopwatch.subs_unavailable !== undefined) call.out.note(`no subs: ${stopwatch.subs_unavailable}`);
     return exitStatus.ok;
@@ -59,7 +63,7 @@ export const stopwatchCommand = command<AddressOptions & { readonly since?: stri
 function lines({ plugin, window, steps }: Stopwatch): Line[] {
   const measured = steps.filter(step => step.sample_count > 0);
   const title: Line = [{ text: plugin, style: 'bold' }, `, last ${window}`];
-  if (measured.length === 0) return [title, 'nothing was measured'];
+  if (measured.length === 0) return [title, 'no measurements'];
   const scaleUs = Math.max(...measured.map(({ p99_us: p99 }) => p99));
   const rows = measured.flatMap(step => [
     [step.step, ...figures(step, scaleUs), { text: sparkline(step.trend_p95_ms), style: 'cyan' as const }],

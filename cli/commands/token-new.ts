@@ -6,10 +6,10 @@ import { exitStatus } from '../exit-status.ts';
 
 export const tokenNew = command<{ readonly name: string; readonly scope: readonly Scope[] }>({
   usage: 'token new <name>',
-  description: 'make an API token, and say how the configuration takes it; nothing is stored',
+  description: 'create an API token, and print the configuration entry for it; nothing is stored',
   examples: ['headgate token new ci --scope plugin:rw --scope jobs:ro'],
   options: [
-    new Option('--scope <scope>', 'what may be done with it; may be repeated')
+    new Option('--scope <scope>', 'a scope of the token; can be repeated')
       .choices(scopes)
       .argParser(addScope)
       .makeOptionMandatory(),
@@ -20,7 +20,7 @@ export const tokenNew = command<{ readonly name: string; readonly scope: readonl
     const token = makeToken();
     const variable = `HEADGATE_TOKEN_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
     const entry = `{ name: ${JSON.stringify(name)}, token: "\${${variable}}", scopes: ${JSON.stringify(options.scope)} }`;
-    out.note(`put this under api.auth.tokens, and the token into ${variable} where the service runs:`);
+    out.note(`add this under api.auth.tokens, and set ${variable} to the token where the service runs:`);
     out.note(`  - ${entry}`);
     await out.answer({ name, token, scopes: options.scope, variable, entry }, () => [token]);
     return exitStatus.ok;

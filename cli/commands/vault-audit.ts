@@ -1,39 +1,125 @@
 // `headgate vault audit`.
 import { Option } from 'commander';
-import { command, configOption } from '../command.ts';
+import type { AddressOptions } from '../client/address.ts';
+import { addressOptions } from '../client/connect.ts';
+import { connectVault } from '../client/vault.ts';
+import { type Call, command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
+import { usageFailure } from '../failure.ts';
 import type { Output } from '../output.ts';
+import { parseInstant } from '../quantity.ts';
 import { table } from '../terminal/table.ts';
 import { printableJson } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 import type { AuditFilter, AuditLine, AuditPages } from '../vault/audit.ts';
 import { withVault } from '../vault/work.ts';
 
-type Options = AuditFilter & { readonly config?: string };
+type Options = AuditFilter &
+  AddressOptions & {
+    readonly file?: readonly string[];
+    readonly export?: string;
+    readonly before?: string;
+    readonly prune?: boolean;
+  };
 
 export const vaultAudit = command<Options>({
   usage: 'vault audit',
   description: 'print the audit trail of the vault, and verify all of it; the service may be running',
-  examples: ['headgate vault audit --config .', 'headgate vault audit --op deliver --secret smtp-password --json'],
-  options: [
-    configOption(),
-    new Option('--op <op>', 'only this operation, such as secret.set or deliver'),
-    new Option('--actor <actor>', 'only this actor: admin, unknown, command, or job:<id>'),
-    new Option('--principal <name>', 'only what is about this principal'),
-    new Option('--secret <name>', 'only what is about this secret'),
-    new Option('--outcome <outcome>', 'only what ended so').choices(['ok', 'refused']),
+  examples: [
+    'headgate vault audit --config .',
+    'headgate vault audit --op deliver --secret smtp-password --json',
+    'headgate vault audit --export audit.ndjson --prune --before 90d',
+    'headgate vault audit --file audit.ndjson',
   ],
-  statuses: '0 verified, 1 a record was changed, removed, moved or added, or there is no vault, 78 configuration',
-  async run({ options: { config, ...filter }, io, out }) {
-    const { readAudit } = await import('../vault/audit.ts');
-    const { op, actor, principal, secret, outcome } = filter;
+  options: [
+    new Option('--op <op>', 'only records of this operation, such as secret.set or deliver'),
+    new Option(
+      '--actor <actor>',
+      'only records of this actor: admin, unknown, command, dispatcher; job:<id> finds what this job was delivered',
+    ),
+    new Option('--principal <name>', 'only records about this principal'),
+    new Option('--secret <name>', 'only records about this secret, and deliveries of it'),
+    new Option('--outcome <outcome>', 'only records with this outcome').choices(['ok', 'refused']),
+    new Option(
+      '--file <file>',
+      'print and verify an exported file in place of the trail; several: in their order',
+    ).argParser((file: string, files: readonly string[] = []) => [...files, file]),
+    new Option('--export <file>', 'verify the whole trail, and write its records into this new file'),
+    new Option(
+      '--before <time>',
+      'of --export and --prune: only records from before this RFC 3339 time; 90d means 90 days ago',
+    ).argParser(parseInstant),
+    new Option(
+      '--prune',
+      'have the running service remove what was exported, with the admin token of SERVICE_VAULT_TOKEN; needs --before',
+    ),
+    ...addressOptions(),
+  ],
+  statuses:
+    '0 verified, 1 a record was changed, removed, moved or added, or there is no vault, 69 the service that is to prune cannot be reached, 74 a file cannot be read or written, 78 configuration',
+  async run(call) {
+    const { io, out, options } = call;
+    const { config, op, actor, principal, secret, outcome, file: files } = options;
     const wanted: AuditFilter = { op, actor, principal, secret, outcome };
+    checkUse(options, wanted);
+    if (options.export !== undefined) return exportAndPrune(call, options.export);
+    const { readAudit } = await import('../vault/audit.ts');
+    const { readTrailFiles } = await import('../vault/trail-files.ts');
     const show = out.json ? copy : draw;
-    const broken = await withVault(config, io, place => show(readAudit(place, wanted), out));
+    const broken = await withVault(config, io, place =>
+      show(files ? readTrailFiles(place, files, wanted) : readAudit(place, wanted), out),
+    );
     if (broken !== null) out.note(`headgate: the audit trail is broken: ${broken}`);
     return broken === null ? exitStatus.ok : exitStatus.failed;
   },
 });
+
+function checkUse({ file, export: target, before, prune }: Options, filter: AuditFilter): void {
+  if (target === undefined && (before !== undefined || prune)) throw usageFailure('--before and --prune need --export');
+  if (prune && before === undefined) throw usageFailure('--prune needs --before');
+  const others = [file, ...Object.values(filter)];
+  if (target !== undefined && others.some(one => one !== undefined))
+    throw usageFailure('--export writes whole records of a whole stretch: it goes with no filter, and not with --file');
+}
+
+type Pruned = { readonly records: number; readonly more: boolean };
+
+/** The file is whole on disk before the service is asked to remove anything. */
+async function exportAndPrune(call: Call<Options>, file: string): Promise<number> {
+  const { io, out, options } = call;
+  const { parseTimestamp } = await import('../../http/timestamp.ts');
+  const { exportTrail } = await import('../vault/trail-files.ts');
+  const { before, prune = false } = options;
+  const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);
+  if (beforeUs === undefined)
+    throw usageFailure(`--before: ${before} is no RFC 3339 time, such as 2026-01-31T12:00:00Z`);
+  // Where it cannot be asked, nothing is exported either.
+  const client = prune ? await connectVault(call) : null;
+  const exported = await withVault(options.config, io, place => exportTrail(place, file, beforeUs));
+  let pruned = 0;
+  if (client !== null && exported !== null) {
+    out.note(`records ${exported.first} to ${exported.last} are in ${file}`);
+    const body = { before, through: exported.last };
+    for (let more = true; more; ) {
+      const answer = await client.post<Pruned>('/vault/audit/prune', { records: true, more: true }, body);
+      pruned += answer.records;
+      more = answer.more;
+    }
+  }
+  const document = {
+    file: exported && file,
+    ...(exported ?? { records: 0 }),
+    verified: true,
+    ...(prune && { pruned }),
+  };
+  await out.answer(document, () => [
+    exported
+      ? `${exported.records} records exported to ${file}`
+      : 'no record is from before that time: there is no file',
+    ...(prune ? [`${pruned} records pruned`] : []),
+  ]);
+  return exitStatus.ok;
+}
 
 /** One document, however long it is: a record in a line. */
 async function copy(pages: AuditPages, out: Output): Promise<string | null> {
@@ -79,9 +165,10 @@ function shown(record: AuditLine) {
   return { ...record, at: new Date(record.at / 1000).toISOString() };
 }
 
-const heading = ['seq', 'at', 'actor', 'op', 'principal', 'secret', 'outcome', 'code', 'count'];
+const heading = ['seq', 'at', 'actor', 'op', 'principal', 'secret', 'outcome', 'code', 'count', 'jobs'];
 
 function rowOf(line: ReturnType<typeof shown>): string[] {
-  const { seq, at, actor, op, principal, secret, outcome, code, count } = line;
-  return [String(seq), formatAt(at), actor, op, principal ?? '', secret ?? '', outcome, code ?? '', String(count ?? 1)];
+  const { seq, at, actor, op, principal, secret, secrets = [], outcome, code, count, jobs = [] } = line;
+  const about = [principal ?? '', secret ?? secrets.join(' '), outcome, code ?? '', String(count ?? 1), jobs.join(' ')];
+  return [String(seq), formatAt(at), actor, op, ...about];
 }

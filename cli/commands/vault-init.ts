@@ -1,20 +1,26 @@
 // `headgate vault init`.
 import { command, configOption } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { withVault } from '../vault/work.ts';
+import { showToken, withVault } from '../vault/work.ts';
 
 export const vaultInit = command<{ readonly config?: string }>({
   usage: 'vault init',
   description: 'make the vault: its unlock key, and the admin token, which is printed this once',
   examples: ['headgate vault init --config .'],
   options: [configOption()],
-  statuses: '0 made, 1 there is a vault or a key file already, 75 a service is running on it, 78 configuration',
+  statuses:
+    '0 made, 1 there is a vault or a key file already, 74 the token could not be printed, and nothing was made, 75 a service is running on it, 78 configuration',
   async run({ options, io, out }) {
-    const { initVault } = await import('../vault/init.ts');
-    const { adminToken, keyFile } = await withVault(options.config, io, initVault);
+    const { showAndInit } = await import('../vault/init.ts');
+    const { keyFile } = await withVault(options.config, io, place =>
+      showAndInit(place, made => {
+        out.note('this is the admin token; it is not shown again, and clients read it from SERVICE_VAULT_TOKEN:');
+        const document = { admin_token: made.adminToken, key_file: made.keyFile };
+        return showToken(out, document, made.adminToken, 'no vault was made');
+      }),
+    );
     out.note(keyFile === null ? 'the unlock key is that of HEADGATE_VAULT_KEY' : `unlock key: ${keyFile}`);
-    out.note('this is the admin token; it is not shown again, and clients read it from SERVICE_VAULT_TOKEN:');
-    await out.answer({ admin_token: adminToken, key_file: keyFile }, () => [adminToken]);
+    out.note('a lost admin token is replaced by headgate vault reset-admin-token');
     return exitStatus.ok;
   },
 });

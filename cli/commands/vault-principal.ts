@@ -10,10 +10,10 @@ const kinds = ['plugin', 'consumer', 'gateway'] as const;
 
 export const principalAdd = command<AddressOptions & { readonly kind: string }>({
   usage: 'vault principal add <name>',
-  description: 'register a principal; a plugin gets secrets under its own name',
+  description: 'register a principal; a plugin receives secrets under its own name',
   examples: ['headgate vault principal add greet --kind plugin'],
   options: [
-    new Option('--kind <kind>', 'what it is; only plugins are delivered to').choices(kinds).default('plugin'),
+    new Option('--kind <kind>', 'the kind of principal; only plugins receive secrets').choices(kinds).default('plugin'),
     ...addressOptions(),
   ],
   run: call => changeVault('/vault/principal', { name: call.args[0], kind: call.options.kind }, call),
@@ -23,12 +23,16 @@ type Rolled = { readonly name: string; readonly rolled: readonly string[]; reado
 
 export const principalRoll = command<AddressOptions>({
   usage: 'vault principal roll <name>',
-  description: 'give every auto secret of a principal a new value; manual ones are skipped and named',
+  description: 'give every auto secret of a principal a new value; manual secrets are skipped and listed',
   examples: ['headgate vault principal roll greet'],
   options: addressOptions(),
   async run(call) {
     const client = await connectVault(call);
-    const answer = await client.post<Rolled>('/vault/principal/roll', { name: call.args[0] });
+    const answer = await client.post<Rolled>(
+      '/vault/principal/roll',
+      { name: true, rolled: [], skipped: [] },
+      { name: call.args[0] },
+    );
     await call.out.answer(answer, () => [
       ...answer.rolled.map(name => `${name} rolled`),
       ...answer.skipped.map(name => `${name} skipped: it is a manual secret`),
@@ -40,7 +44,7 @@ export const principalRoll = command<AddressOptions>({
 
 export const principalRevoke = command<AddressOptions>({
   usage: 'vault principal revoke <name>',
-  description: 'deliver nothing to a principal any longer; its jobs fail',
+  description: 'stop delivering secrets to a principal; its jobs fail',
   examples: ['headgate vault principal revoke greet'],
   options: addressOptions(),
   run: call => changeVault('/vault/principal/revoke', { name: call.args[0] }, call),
@@ -48,7 +52,7 @@ export const principalRevoke = command<AddressOptions>({
 
 export const principalPurge = command<AddressOptions>({
   usage: 'vault principal purge <name>',
-  description: 'remove a principal, and its grants from every secret',
+  description: 'remove a principal and its grants from every secret',
   examples: ['headgate vault principal purge greet'],
   options: addressOptions(),
   run: call => changeVault('/vault/principal/purge', { name: call.args[0] }, call),

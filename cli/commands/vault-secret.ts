@@ -17,7 +17,7 @@ type SetOptions = AddressOptions & {
 
 export const secretSet = command<SetOptions>({
   usage: 'vault secret set <name>',
-  description: 'make or change a secret; its value is read from stdin, or asked for at a prompt that shows nothing',
+  description: 'create or change a secret; its value is read from stdin or from a prompt that does not echo',
   examples: [
     'headgate vault secret set smtp-password --grant mailer < password.txt',
     'headgate vault secret set signing-key --grant greet --pattern auto',
@@ -26,46 +26,52 @@ export const secretSet = command<SetOptions>({
   options: [
     new Option(
       '--grant <principal>',
-      'deliver it to this principal; may be repeated, and replaces all grants',
+      'deliver it to this principal; can be repeated; replaces all existing grants',
     ).argParser((name: string, earlier: readonly string[] = []) => [...earlier, name]),
     new Option('--no-grants', 'deliver it to nobody'),
-    new Option('--pattern <pattern>', 'who makes its values: you, or the service').choices(['manual', 'auto']),
-    new Option('--keep-value', 'change grants or pattern only'),
+    new Option('--pattern <pattern>', 'who makes its values: you (manual) or the service (auto)').choices([
+      'manual',
+      'auto',
+    ]),
+    new Option('--keep-value', 'change only the grants or the pattern'),
     ...addressOptions(),
   ],
   async run(call) {
     const { grant, grants, pattern, keepValue } = call.options;
-    if (!grants && grant !== undefined) throw usageFailure('--grant and --no-grants exclude one another');
+    if (!grants && grant !== undefined) throw usageFailure('--grant and --no-grants exclude each other');
     const isAsked = pattern !== 'auto' && !keepValue;
-    const value = isAsked ? await readSecret(call.io, 'value') : undefined;
     const authorized = grants ? grant : [];
-    const body = {
+    const body = async () => ({
       name: call.args[0],
-      ...(value !== undefined && { value }),
+      ...(isAsked && { value: await readSecret(call.io, 'value') }),
       ...(authorized !== undefined && { authorized_principals: authorized }),
       ...(pattern !== undefined && { pattern }),
-    };
+    });
     return changeVault('/vault/secret', body, call);
   },
 });
 
 export const secretRoll = command<AddressOptions & { readonly auto?: true }>({
   usage: 'vault secret roll <name>',
-  description: 'give a secret a new value, read from stdin or asked for; with --auto the service makes one',
+  description: 'give a secret a new value, read from stdin or a prompt; with --auto the service makes one',
   examples: [
     'headgate vault secret roll smtp-password < password.txt',
     'headgate vault secret roll signing-key --auto',
   ],
-  options: [new Option('--auto', 'it is an auto secret: there is no value to give'), ...addressOptions()],
-  async run(call) {
-    const value = call.options.auto ? undefined : await readSecret(call.io, 'new value');
-    return changeVault('/vault/secret/roll', { name: call.args[0], ...(value !== undefined && { value }) }, call);
+  options: [new Option('--auto', 'the secret is automatic: the service makes the value'), ...addressOptions()],
+  run(call) {
+    const isAsked = !call.options.auto;
+    const body = async () => ({
+      name: call.args[0],
+      ...(isAsked && { value: await readSecret(call.io, 'new value') }),
+    });
+    return changeVault('/vault/secret/roll', body, call);
   },
 });
 
 export const secretRevoke = command<AddressOptions>({
   usage: 'vault secret revoke <name>',
-  description: 'clear the value of a secret for good; it cannot be set again',
+  description: 'erase the value of a secret for good; it cannot be set again',
   examples: ['headgate vault secret revoke smtp-password'],
   options: addressOptions(),
   run: call => changeVault('/vault/secret/revoke', { name: call.args[0] }, call),

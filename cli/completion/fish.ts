@@ -39,7 +39,12 @@ function optionWords({ text, value, words }: CompletedOption): string {
   const long = `-l ${text.slice(2)}`;
   if (value === 'none') return long;
   if (value === 'path') return `${long} -r -F`;
-  return value === 'words' ? `${long} -x -a ${quoted(words.join(' '))}` : `${long} -x`;
+  return value === 'words' ? `${long} -x -a ${quoted(words.map(asWritten).join(' '))}` : `${long} -x`;
+}
+
+/** fish expands what stands in the list of an option's values: `*` would be the files of the working directory. */
+function asWritten(word: string): string {
+  return word.replaceAll(/[^\w:@%+=,./-]/g, sign => `\\${sign}`);
 }
 
 /** In fish's quotes only these two need a backslash. */

@@ -59,7 +59,7 @@ async function goodRequest(stand: Stand, { plugin, payload, deadlineMs }: Plan, 
   if (answer.verdict === 'ok') return [true, `answered ok${shown(answer)}`];
   const hint =
     payload === undefined
-      ? `; the payload was made up (${JSON.stringify(madeUp(plugin, command))}): give a real one with --payload`
+      ? `; the payload was generated (${JSON.stringify(madeUp(plugin, command))}): pass a real one with --payload`
       : '';
   return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
 }
@@ -70,7 +70,7 @@ async function badRequest(stand: Stand, { plugin, bare, deadlineMs }: Plan, comm
   const refusal = schema ? (await new PayloadChecks().of(schema))({}) : null;
   const said =
     refusal === null
-      ? 'its input_schema lets an empty payload pass'
+      ? 'its input_schema accepts an empty payload'
       : `its input_schema refuses an empty payload (${refusal})`;
   const answer = await stand.ask(bare.instance, command, {}, deadlineMs);
   return [
@@ -87,10 +87,7 @@ async function largeRequest(
   const base = payload ?? madeUp(plugin, command);
   const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
   const answer = await stand.ask(bare.instance, command, large, deadlineMs);
-  return [
-    isAnswer(answer),
-    `to a payload with 1 MiB of text more it ${isAnswer(answer) ? words(answer) : failed(answer)}`,
-  ];
+  return [isAnswer(answer), `given 1 MiB of extra text, it ${isAnswer(answer) ? words(answer) : failed(answer)}`];
 }
 
 async function deadline(stand: Stand, { plugin, payload }: Plan, command: string): Promise<Judgement> {
@@ -99,23 +96,23 @@ async function deadline(stand: Stand, { plugin, payload }: Plan, command: string
   if (answer.isReplaced)
     return [
       false,
-      `it blocks its thread: ${shortDeadlineMs} ms after the start it did not heed the signal, and the thread was replaced`,
+      `it blocks its thread: at the deadline of ${shortDeadlineMs} ms it ignored the signal, and the thread was replaced`,
     ];
   if (answer.runMs >= shortDeadlineMs + killDelayMs)
-    return [false, 'it does not heed SIGTERM: it was killed 5 s after the deadline'];
+    return [false, 'it ignores SIGTERM: it was killed 5 s after the deadline'];
   return [
     true,
     answer.verdict === 'timed_out'
-      ? `ended when its ${shortDeadlineMs} ms were over`
-      : `over within ${shortDeadlineMs} ms`,
+      ? `ended at its deadline of ${shortDeadlineMs} ms`
+      : `ended within ${shortDeadlineMs} ms`,
   ];
 }
 
 async function garbage(stand: Stand, { plugin }: Plan): Promise<Judgement> {
   const { end, stdout } = await stand.tell(plugin, '{"this is": no request\n');
   if (end.kind === 'refused') return [false, end.reason];
-  if (end.signal === 'SIGKILL') return [false, 'it did not end within 5 s after the end of its stdin, and was killed'];
-  if (isOk(stdout)) return [false, 'it answered ok to what is no request'];
+  if (end.signal === 'SIGKILL') return [false, 'it did not exit within 5 s of the end of its stdin, and was killed'];
+  if (isOk(stdout)) return [false, 'it answered ok to something that is not a request'];
   return [true, `ended with ${endText(end)}${stdout.trim() === '' ? '' : ', and an answer'}`];
 }
 
@@ -130,11 +127,11 @@ function isAnswer({ verdict, error }: Answer): boolean {
 }
 
 function words({ verdict, error }: Answer): string {
-  return verdict === 'ok' ? 'answered ok' : `answered an error: ${error}`;
+  return verdict === 'ok' ? 'answered ok' : `answered with an error: ${error}`;
 }
 
 function failed({ verdict, error }: Answer): string {
-  if (verdict === 'lost') return `took the whole host down: ${error}`;
+  if (verdict === 'lost') return `brought its host down: ${error}`;
   return verdict === 'timed_out' ? `did not answer: ${error}` : `failed: ${error}`;
 }
 

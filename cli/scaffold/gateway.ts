@@ -8,7 +8,7 @@ export const examplePayload = '{"people":["Ada","Grace"]}';
 
 /** `listen` is an address as `api.listen` takes it. */
 export function newGateway(listen: string): NewFile[] {
-  const main = `# The main file. Only it loads by itself; everything else is named under include.
+  const main = `# The main file. headgate loads it and the files under include.
 include: [plugins.yaml, pipelines.yaml]
 service:
   name: headgate
@@ -18,17 +18,17 @@ state:
   path: ./data
   retention: { jobs: 30d }
 api:
-  # This machine only. Who has the token in data/api-token may do everything; under auth.tokens others can be named,
-  # each with its scopes ("headgate token new").
+  # Reachable from this machine only. The token in data/api-token may do everything. Tokens with fewer scopes go under
+  # auth.tokens; "headgate token new" prints an entry for one.
   listen: ${listen}
 `;
-  const plugins = `# Each directory below a root that has a manifest.yaml is a plugin. "headgate plugin new NAME" makes one.
+  const plugins = `# Every directory below a root that contains a manifest.yaml is a plugin. "headgate plugin new NAME" creates one.
 plugin_roots: [./plugins]
 plugins:
   ${examplePlugin}:
     config: { greeting: good morning }
 `;
-  const pipelines = `# Greets everybody, each in a job of their own, and then all together.
+  const pipelines = `# Greets each person in a job of its own, then everybody at once.
 pipelines:
   - name: ${examplePipeline}
     on: people.arrived
@@ -50,7 +50,7 @@ pipelines:
     { path: 'config.yaml', text: main },
     { path: 'plugins.yaml', text: plugins },
     { path: 'pipelines.yaml', text: pipelines },
-    { path: '.gitignore', text: '# State, with the API token in it.\n/data/\n' },
+    { path: '.gitignore', text: '# State, including the API token.\n/data/\n' },
     ...inPlugin,
   ];
 }

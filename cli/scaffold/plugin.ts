@@ -35,7 +35,7 @@ config_keys: { optional: [greeting] }
 }
 
 function workerPlugin(name: string): NewPlugin {
-  const code = `// ${name}: runs on a thread of the plugin host. One exported function for each command of the manifest.
+  const code = `// ${name}: runs in a worker thread of the plugin host. It exports one function per command of the manifest.
 
 /** @type {import('headgate/plugin').Handler} */
 export function handle({ event, config }, { log }) {
@@ -49,7 +49,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { handle } from './index.mjs';
 
-/** What the host hands over beside the request. */
+/** The second argument that the host passes. */
 function helpers() {
   const lines = [];
   const log = (level, message) => lines.push({ level, message });
@@ -78,9 +78,9 @@ test('the greeting is configured', () => {
 
 function processPlugin(name: string): NewPlugin {
   const code = `#!/usr/bin/env python3
-"""${name}: a process for each attempt. The request is one line of JSON on stdin, the response one object on stdout.
+"""${name}: runs as one process per attempt. It reads the request from stdin, one line of JSON, and prints the response.
 
-What goes to stderr is kept with the job.
+stderr is stored with the job.
 """
 
 import json
@@ -101,15 +101,15 @@ def main():
     try:
         response = handle(json.loads(sys.stdin.buffer.readline()))
     except (ValueError, KeyError) as error:
-        response = {"status": "error", "error": f"not a request that can be answered: {error!r}", "retry": False}
-    # Plain ASCII with \\u escapes: no locale can spoil it.
+        response = {"status": "error", "error": f"invalid request: {error!r}", "retry": False}
+    # ASCII with \\u escapes is safe in every locale.
     print(json.dumps(response))
 
 
 if __name__ == "__main__":
     main()
 `;
-  const test = `"""python3 -B -m unittest (without -B, the cache it leaves would be one more file of the plugin)"""
+  const test = `"""python3 -B -m unittest (-B leaves no cache files in the plugin)"""
 
 import json
 import pathlib

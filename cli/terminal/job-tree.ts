@@ -13,7 +13,10 @@ type Node = {
   readonly name: string;
   readonly status: string;
   readonly ranMs: number | null;
+  readonly parent: Node | null;
   children: Node[];
+  /** Whether it, or a job below it, ended without success. */
+  hasFailed: boolean;
 };
 
 export class JobTree {
@@ -29,19 +32,25 @@ export class JobTree {
     this.#counts.set(job.status, (this.#counts.get(job.status) ?? 0) + 1);
     if (this.#nodes.size >= jobsMax) return;
     const ranMs = spanMs(job.started_at, job.completed_at);
-    const node: Node = { id: job.job_id, name: nameOf(job), status: job.status, ranMs, children: [] };
-    this.#nodes.set(node.id, node);
-    if (this.#top === null) this.#top = node;
-    else if (job.parent_job_id !== null) this.#nodes.get(job.parent_job_id)?.children.push(node);
+    const parent = this.#top === null ? null : (this.#nodes.get(job.parent_job_id ?? '') ?? null);
+    const { job_id: id, status } = job;
+    const node: Node = { id, name: nameOf(job), status, ranMs, parent, children: [], hasFailed: false };
+    this.#nodes.set(id, node);
+    this.#top ??= node;
+    parent?.children.push(node);
+    if (hasFailed(status)) for (let at: Node | null = node; at && !at.hasFailed; at = at.parent) at.hasFailed = true;
   }
 
-  /** At most so many of one parent's children; those that did not succeed come first into the choice. */
-  lines(siblingsMax: number): Line[] {
+  /**
+   * At most so many of one parent's children: first those that did not succeed, or have such jobs below them. `failed`: only
+   * those, and what leads to them.
+   */
+  lines(siblingsMax: number, { failed = false } = {}): Line[] {
     if (this.#top === null) return [];
     const lines: Line[] = [];
-    draw(this.#top, '', '', siblingsMax, lines);
+    draw(this.#top, '', '', { siblingsMax, failed }, lines);
     const cut = lines.length > linesMax;
-    return [...lines.slice(0, linesMax), ...(cut ? ['… the rest does not fit'] : []), this.#summary()];
+    return [...lines.slice(0, linesMax), ...(cut ? ['… the rest is not shown'] : []), this.#summary()];
   }
 
   #summary(): Line {
@@ -50,16 +59,18 @@ export class JobTree {
   }
 }
 
+type Choice = { readonly siblingsMax: number; readonly failed: boolean };
+
 /** `first` leads to the job itself, `rest` stands before what is below it. */
-function draw(node: Node, first: string, rest: string, siblingsMax: number, lines: Line[]): void {
+function draw(node: Node, first: string, rest: string, choice: Choice, lines: Line[]): void {
   if (lines.length > linesMax) return;
   lines.push(lineOf(node, first));
-  const shown = chosen(node.children, siblingsMax);
+  const shown = chosen(node.children, choice);
   const hidden = node.children.filter(child => !shown.has(child));
-  const last = hidden.length > 0 ? null : node.children.at(-1);
+  const last = hidden.length > 0 ? null : [...shown].at(-1);
   for (const child of shown) {
     const isLast = child === last;
-    draw(child, `${rest}${isLast ? '└─ ' : '├─ '}`, `${rest}${isLast ? '   ' : '│  '}`, siblingsMax, lines);
+    draw(child, `${rest}${isLast ? '└─ ' : '├─ '}`, `${rest}${isLast ? '   ' : '│  '}`, choice, lines);
   }
   if (hidden.length > 0)
     lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
@@ -70,12 +81,17 @@ function lineOf({ id, name, status, ranMs }: Node, first: string): Line {
   return [first, { text: name, style: 'bold' }, ' ', statusPiece(status), took, { text: `  ${id}`, style: 'dim' }];
 }
 
-/** In their order. */
-function chosen(children: readonly Node[], max: number): Set<Node> {
-  if (children.length <= max) return new Set(children);
-  const worse = children.filter(({ status }) => status !== 'succeeded').slice(0, max);
-  const wanted = new Set([...worse, ...children.slice(0, max - worse.length)]);
-  return new Set(children.filter(child => wanted.has(child)));
+/** In their order, once there are too many those that failed before the others. */
+function chosen(children: readonly Node[], { siblingsMax, failed }: Choice): Set<Node> {
+  const worse = children.filter(child => child.hasFailed);
+  if (failed) return new Set(worse.slice(0, siblingsMax));
+  if (children.length <= siblingsMax) return new Set(children);
+  const others = children.filter(child => !child.hasFailed);
+  return new Set([...worse, ...others].slice(0, siblingsMax));
+}
+
+function hasFailed(status: string): boolean {
+  return status === 'failed' || status === 'timed_out' || status === 'dead';
 }
 
 function tally(nodes: readonly Node[]): string {

@@ -10,7 +10,7 @@ const secretBytesMax = 1_048_576;
 /** Of a pipe, all of it without one newline at its end; of a terminal, one line, typed unseen. */
 export async function readSecret(io: Io, what: string): Promise<string> {
   const value = io.stdin.isTTY ? await ask(io, `${what}: `) : withoutNewline(await readAll(io.stdin, what));
-  if (value === '') throw usageFailure(`no ${what} was given: write it to stdin, or type it at the prompt`);
+  if (value === '') throw usageFailure(`no ${what} was given: pipe it to stdin, or type it at the prompt`);
   return value;
 }
 
@@ -47,7 +47,7 @@ function ask({ stdin, stderr }: Io, prompt: string): Promise<string> {
     lines.once('SIGINT', () => lines.close());
     lines.once('close', () => {
       stderr.write('\n');
-      if (typed === null) reject(usageFailure('nothing was typed'));
+      if (typed === null) reject(usageFailure('no value was typed'));
       else resolve(typed);
     });
   });

@@ -1,13 +1,16 @@
 // Reads and verifies the audit trail, beside a running service too: what is committed at one moment. It may be far larger than the memory.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AuditRecord, checkAuditEnd, walkAudit } from '../../actors/vault/audit.ts';
+import { type AuditEntry, type AuditRecord, checkAuditEnd, recordOf, walkAudit } from '../../actors/vault/audit.ts';
+import { rangesHave } from '../../actors/vault/job-ranges.ts';
 import { type Keyring, readWrapped, unwrapKeyring } from '../../actors/vault/keyring.ts';
-import { nextKeyFile, readUnlockKey } from '../../actors/vault/unlock-key.ts';
-import { hasRemains, keyringMissing } from '../../actors/vault/vault.ts';
-import { openReader } from '../../runtime/store/lmdb.ts';
+import { nextKeyFile, readUnlock, readUnlockKey } from '../../actors/vault/unlock-key.ts';
+import { missingVault } from '../../actors/vault/vault.ts';
+import { openReaderBeside } from '../../runtime/store/lmdb.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type VaultPlace, VaultRefused } from './offline.ts';
+
+const jobActor = 'job:';
 
 export type AuditLine = { readonly seq: number } & AuditRecord;
 
@@ -23,9 +26,9 @@ export type AuditFilter = {
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
 /** Throws VaultRefused before the first page. Nothing is held open between pages but the reader, which is closed at the end. */
-export function* readAudit({ statePath, keys }: VaultPlace, filter: AuditFilter): AuditPages {
-  if (!existsSync(join(statePath, 'data.mdb'))) throw new VaultRefused(`there is no state in ${statePath}`);
-  const reader = openReader(statePath);
+export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
+  const { keys } = place;
+  const reader = openBeside(place);
   try {
     return yield* auditPages(reader, keys, filter);
   } finally {
@@ -33,15 +36,28 @@ export function* readAudit({ statePath, keys }: VaultPlace, filter: AuditFilter)
   }
 }
 
+export function openBeside({ statePath }: VaultPlace): Reader & { close(): void } {
+  if (!existsSync(join(statePath, 'data.mdb'))) throw new VaultRefused(`there is no state in ${statePath}`);
+  return openReaderBeside(statePath);
+}
+
 export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: AuditFilter): AuditPages {
-  const keyring = keyringOf(reader, keys);
+  const wanted = wantedBy(filter);
+  const pages = entryPages(reader, keyringReader(reader, keys));
+  for (;;) {
+    const step = pages.next();
+    if (step.done) return step.value;
+    const page = step.value.map(lineOf).filter(wanted);
+    if (page.length > 0) yield page;
+  }
+}
+
+/** All records of the trail, in pages; a page is good until the next one is taken. Returns as `AuditPages` do. */
+export function* entryPages(reader: Reader, now: () => Keyring): Generator<readonly AuditEntry[], string | null, void> {
   // At once: what is written while pages are taken lies behind the end that this keyring names.
-  const wrongEnd = checkAuditEnd(reader, keyring);
-  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof AuditFilter, string][];
-  let page: AuditLine[] = [];
-  const work = walkAudit(reader, keyring, (seq, record) => {
-    if (wanted.every(([field, value]) => record[field] === value)) page.push({ seq, ...record });
-  });
+  const wrongEnd = checkAuditEnd(reader, now());
+  let page: AuditEntry[] = [];
+  const work = walkAudit(reader, now, entry => page.push(entry));
   for (;;) {
     const step = work.next();
     if (page.length > 0) yield page;
@@ -51,10 +67,34 @@ export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: Au
   }
 }
 
+export function lineOf(entry: AuditEntry): AuditLine {
+  return { seq: entry.seq, ...recordOf(entry) };
+}
+
+export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined) as [keyof AuditFilter, string][];
+  return line => wanted.every(([field, value]) => matches(line, field, value));
+}
+
+/** A delivery is one of each of its secrets, and of each of its jobs. */
+function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
+  if (record[field] === value) return true;
+  if (field === 'secret') return record.secrets?.includes(value!) === true;
+  return (
+    field === 'actor' && value!.startsWith(jobActor) && rangesHave(record.jobs ?? [], value!.slice(jobActor.length))
+  );
+}
+
+/** Reads the keyring as it is by then. */
+export function keyringReader(reader: Reader, keys: VaultPlace['keys']): () => Keyring {
+  return () => keyringOf(reader, keys);
+}
+
 function keyringOf(reader: Reader, keys: VaultPlace['keys']): Keyring {
   const wrapped = readWrapped(reader);
   if (!wrapped) {
-    throw new VaultRefused(hasRemains(reader) ? keyringMissing : 'there is no vault: headgate vault init makes one');
+    const missing = missingVault(reader, readUnlock(keys).file);
+    throw new VaultRefused(missing ?? 'there is no vault: headgate vault init makes one');
   }
   const sources = keys.variable === undefined ? [keys, { ...keys, file: nextKeyFile(keys.file) }] : [keys];
   const found = sources.map(readUnlockKey);

@@ -1,7 +1,7 @@
 // The edge's side of the vault: what it knows of it, and what it asks the ledger thread.
 import type { VaultReply, VaultRequest, VaultState } from '../../actors/vault/protocol.ts';
 import type { VaultDoor } from '../../http/vault-door.ts';
-import type { Link } from '../../runtime/link.ts';
+import type { Asker, Link } from '../../runtime/link.ts';
 
 /** Calls without the admin token are told at most so often, however many there are. */
 const strangersMs = 1_000;
@@ -20,8 +20,9 @@ export class LedgerVaultDoor implements VaultDoor {
     this.adminDigest = adminDigest;
   }
 
-  call(presented: string, request: VaultRequest): Promise<VaultReply> {
-    return this.#link().ask('vault', { kind: 'call', presented, request });
+  call(presented: string, request: VaultRequest, asker: Asker): Promise<VaultReply> {
+    const answer: VaultReply = { kind: 'refused', refusal: 'unavailable' };
+    return this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer });
   }
 
   refused(op: string, code: string): Promise<unknown> {

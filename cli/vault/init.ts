@@ -1,14 +1,17 @@
 // Makes a vault: the unlock key, the keyring under it, and the admin token.
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { forgetAbandonment, readAbandonment } from '../../actors/vault/abandoned.ts';
 import { auditStart } from '../../actors/vault/audit.ts';
 import { keyBytes } from '../../actors/vault/barrier.ts';
 import type { Keyring } from '../../actors/vault/keyring.ts';
-import { readUnlockKey, takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
+import { nextKeyFile, readUnlockKey, takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { hasRemains, Vault } from '../../actors/vault/vault.ts';
+import { makeDirectory } from '../../runtime/durable-file.ts';
+import type { Store } from '../../runtime/store/store.ts';
 import { mintAdminToken } from './admin-token.ts';
-import { closeWith, type VaultPlace, VaultRefused, withStore } from './offline.ts';
+import { auditCommand, closeWith, type VaultPlace, VaultRefused, withHeldStore, withStore } from './offline.ts';
 
 export type MadeVault = {
   readonly adminToken: string;
@@ -16,26 +19,67 @@ export type MadeVault = {
   readonly keyFile: string | null;
 };
 
-/** Refuses to overwrite a vault or a key file. A crash leaves no vault, or a whole one. */
+/** All is ready for a vault, which exists once `make` has returned. `drop` leaves none. */
+type PreparedVault = { readonly made: MadeVault; readonly make: () => void; readonly drop: () => void };
+
 export function initVault(place: VaultPlace): MadeVault {
-  const { file, variable } = place.keys;
   return withStore(place, store => {
-    if (hasRemains(store)) throw new VaultRefused(`${place.statePath} has a vault already`);
-    const isFile = variable === undefined;
-    if (isFile && existsSync(file)) throw new VaultRefused(`${file} exists already: it is not overwritten`);
-    const unlockKey = isFile ? randomBytes(keyBytes) : readUnlockKey(place.keys);
-    if (typeof unlockKey === 'string') throw new VaultRefused(unlockKey);
-    if (isFile) {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      writeNextKey(file, unlockKey);
-    }
-    const { token, digest } = mintAdminToken();
-    const batch = store.batch();
-    closeWith(Vault.make(unlockKey, emptyKeyring(digest), randomBytes), batch, 'vault.init');
-    store.commit(batch);
-    if (isFile) takeNextKey(file);
-    return { adminToken: token, keyFile: isFile ? file : null };
+    const { made, make } = prepare(store, place);
+    make();
+    return made;
   });
+}
+
+/** The vault is made once `show` has resolved: a vault whose admin token nobody has seen is of no use. */
+export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promise<void>): Promise<MadeVault> {
+  return withHeldStore(place, async store => {
+    const { made, make, drop } = prepare(store, place);
+    try {
+      await show(made);
+    } catch (error) {
+      drop();
+      throw error;
+    }
+    make();
+    return made;
+  });
+}
+
+/** Refuses to overwrite a vault or a key file. A crash leaves no vault, or a whole one. */
+function prepare(store: Store, place: VaultPlace): PreparedVault {
+  const { file, variable } = place.keys;
+  if (hasRemains(store)) throw new VaultRefused(`${place.statePath} has a vault already`);
+  const isFile = variable === undefined;
+  if (isFile && existsSync(file)) {
+    throw new VaultRefused(
+      `${file} exists already, and is not overwritten: put the ledger back that belongs to it, or run "headgate vault abandon"`,
+    );
+  }
+  const unlockKey = isFile ? randomBytes(keyBytes) : readUnlockKey(place.keys);
+  if (typeof unlockKey === 'string') throw new VaultRefused(unlockKey);
+  if (isFile) {
+    makeDirectory(dirname(file), 0o700);
+    writeNextKey(file, unlockKey);
+  }
+  const { token, digest } = mintAdminToken();
+  return {
+    made: { adminToken: token, keyFile: isFile ? file : null },
+    make() {
+      const batch = store.batch();
+      const vault = Vault.make(unlockKey, emptyKeyring(digest), randomBytes);
+      const abandonment = readAbandonment(store);
+      if (abandonment) {
+        auditCommand(vault, batch, 'vault.abandon', abandonment.atUs);
+        forgetAbandonment(batch);
+      }
+      closeWith(vault, batch, 'vault.init');
+      store.commit(batch);
+      if (isFile) takeNextKey(file);
+    },
+    drop() {
+      if (isFile) rmSync(nextKeyFile(file), { force: true });
+    },
+  };
 }
 
 function emptyKeyring(adminDigest: Uint8Array): Keyring {

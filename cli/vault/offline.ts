@@ -1,7 +1,8 @@
 // Work on a vault while its service is stopped: the state directory is held, and keys of a change that was cut off are settled.
 import { randomBytes } from 'node:crypto';
+import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { KeySource } from '../../actors/vault/unlock-key.ts';
-import { keyVariable, readUnlockKey, settleKeys } from '../../actors/vault/unlock-key.ts';
+import { damageRemedy, keyVariable, readUnlock, settleKeys } from '../../actors/vault/unlock-key.ts';
 import { openVault, type Vault } from '../../actors/vault/vault.ts';
 import type { Config } from '../../config/config.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
@@ -18,13 +19,34 @@ export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
 }
 
 /** Throws StoreHeld, which names the process, beside a running service. */
-export function withStore<T>({ statePath, keys }: VaultPlace, work: (store: Store) => T): T {
-  const store = openStore(statePath);
+export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
+  const store = holdStore(place);
   try {
-    settleKeys(store, keys);
     return work(store);
   } finally {
     store.close();
+  }
+}
+
+/** The same for work that waits for something. */
+export async function withHeldStore<T>(place: VaultPlace, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = holdStore(place);
+  try {
+    return await work(store);
+  } finally {
+    store.close();
+  }
+}
+
+function holdStore({ statePath, keys }: VaultPlace): Store {
+  const store = openStore(statePath);
+  try {
+    settleAbandoned(store);
+    settleKeys(store, keys);
+    return store;
+  } catch (error) {
+    store.close();
+    throw error;
   }
 }
 
@@ -32,16 +54,23 @@ export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array 
 
 /** The vault of the store; throws VaultRefused where there is none that opens. */
 export function heldVault(store: Store, keys: KeySource): HeldVault {
-  const unlockKey = readUnlockKey(keys);
-  const opening = openVault(store, unlockKey, randomBytes);
+  const unlock = readUnlock(keys);
+  const opening = openVault(store, unlock, randomBytes);
   if (opening.kind === 'absent') throw new VaultRefused('there is no vault: headgate vault init makes one');
   if (opening.kind === 'sealed') throw new VaultRefused(`the vault does not open: ${opening.problems.join('; ')}`);
-  return { vault: opening.vault, unlockKey: unlockKey as Uint8Array };
+  const { vault, problems } = opening;
+  if (problems.length > 0) {
+    throw new VaultRefused(`records of the vault do not open: ${problems.join('; ')}; ${damageRemedy}`);
+  }
+  return { vault, unlockKey: unlock.key as Uint8Array };
 }
 
 /** Puts a record of the command into the trail, and the rest of the vault's change into the batch. */
 export function closeWith(vault: Vault, batch: Batch, op: string): void {
-  const at = Date.now() * 1000;
-  vault.audit(batch, { at, actor: 'command', op, principal: null, secret: null, outcome: 'ok', code: null });
+  auditCommand(vault, batch, op, Date.now() * 1000);
   vault.close(batch);
+}
+
+export function auditCommand(vault: Vault, batch: Batch, op: string, at: number): void {
+  vault.audit(batch, { at, actor: 'command', op, principal: null, secret: null, outcome: 'ok', code: null });
 }

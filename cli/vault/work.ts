@@ -3,6 +3,7 @@ import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 import type { Io } from '../io.ts';
+import type { Output } from '../output.ts';
 import type { VaultPlace } from './offline.ts';
 
 /** Does the work on the vault of the configuration that is found. */
@@ -25,5 +26,15 @@ export async function withVault<T>(
       throw failure(exitStatus.busy, error.code, 'In use', detail, error);
     }
     throw error;
+  }
+}
+
+/** Shows an admin token that takes effect once it is shown; where it cannot be shown, `otherwise` says how things stand. */
+export async function showToken(out: Output, document: object, token: string, otherwise: string): Promise<void> {
+  try {
+    await out.keepAnswer(document, () => [token]);
+  } catch (error) {
+    const detail = `the admin token could not be printed (${(error as Error).message}): ${otherwise}`;
+    throw failure(exitStatus.io, 'io_error', 'The admin token could not be printed', detail, error);
   }
 }

@@ -1,40 +1,25 @@
 // Checks a tree against a JSON Schema and says what breaks it in words, at the place in the file.
-
-import { compileOwnSchema, type Mismatch, type SchemaCheck } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import {
   describeKind,
   emptyMap,
   isEmptyNode,
   type MapEntry,
-  type NodePath,
   nodeAt,
   placesAt,
   plainValue,
   type SourceNode,
 } from '../source/tree.ts';
+import { type Mismatch, mismatchesOf } from './mismatch.ts';
 import type { Problem, Report } from './problem.ts';
 import { closest, hint } from './suggestion.ts';
-
-// Our own schemas are few and fixed: compiled once, not with every load.
-const compiled = new WeakMap<JsonObject, SchemaCheck>();
-
-function checkOf(schema: JsonObject): SchemaCheck {
-  const known = compiled.get(schema);
-  if (known !== undefined) return known;
-  const check = compileOwnSchema(schema);
-  compiled.set(schema, check);
-  return check;
-}
 
 /** A tree whose known keys with nothing behind them are unset; what is wrong with it is reported. */
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const tree = withoutUnset(root, schema);
-  const mismatches = checkOf(schema)(plainValue(tree));
   const told = new Set<string>();
-  for (const mismatch of mismatches) {
-    const path = pathOf(tree, mismatch.pointer);
-    const problem = keyProblem(tree, path, mismatch) ?? valueProblem(tree, path, mismatch, mismatches);
+  for (const mismatch of mismatchesOf(plainValue(tree), schema)) {
+    const problem = keyProblem(tree, mismatch) ?? valueProblem(tree, mismatch);
     const key = JSON.stringify(problem?.path);
     if (problem === null || told.has(key)) continue;
     told.add(key);
@@ -68,45 +53,24 @@ function isSchema(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null;
 }
 
-function pathOf(root: SourceNode, pointer: string): (string | number)[] {
-  const path: (string | number)[] = [];
-  for (const part of pointer.split('/').slice(1)) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
-    path.push(nodeAt(root, ...path)?.kind === 'list' ? Number(key) : key);
-  }
-  return path;
-}
-
 /** Trouble with a key: unknown, missing, or not a name. */
-function keyProblem(root: SourceNode, parent: NodePath, mismatch: Mismatch): Problem | null {
-  const { keyword, params, schema } = mismatch;
+function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mismatch): Problem | null {
+  if (key === null) return null;
+  const path = [...parent, key];
   const properties = (schema['properties'] ?? {}) as { readonly [key: string]: JsonObject };
-  if (keyword === 'additionalProperties') {
-    const key = String(params['additionalProperty']);
-    const path = [...parent, key];
-    const message = `is not a known key; ${hint(key, Object.keys(properties), 'keys')}`;
-    return { place: placesAt(root, path).key, path, message };
-  }
   if (keyword === 'required') {
-    const key = String(params['missingProperty']);
     const message = `is missing; it must be ${expectedOf(properties[key] ?? {})}`;
-    return { place: placesAt(root, parent).value, path: [...parent, key], message };
+    return { place: placesAt(root, parent).value, path, message };
   }
-  if (keyword === 'propertyNames') {
-    const key = String(params['propertyName']);
-    const path = [...parent, key];
-    const message = `cannot be a key here; it must be ${expectedOf((schema['propertyNames'] ?? {}) as JsonObject)}`;
-    return { place: placesAt(root, path).key, path, message };
-  }
-  return null;
+  const message =
+    keyword === 'additionalProperties'
+      ? `is not a known key; ${hint(key, Object.keys(properties), 'keys')}`
+      : `cannot be a key here; it must be ${expectedOf((schema['propertyNames'] ?? {}) as JsonObject)}`;
+  return { place: placesAt(root, path).key, path, message };
 }
 
 /** Trouble with a value: one problem for each, whatever number of keywords it breaks. */
-function valueProblem(root: SourceNode, path: NodePath, mismatch: Mismatch, all: readonly Mismatch[]): Problem | null {
-  if (mismatch.key !== null) return null;
-  const same = all.filter(other => other.pointer === mismatch.pointer && other.key === null);
-  // Of a union its branches are wrong too; what is expected stands on the union.
-  const schema = (same.find(other => other.keyword === 'anyOf') ?? mismatch).schema;
+function valueProblem(root: SourceNode, { path, schema }: Mismatch): Problem | null {
   const node = nodeAt(root, ...path);
   if (node === undefined) return null;
   const message = `${wrongness(node, schema)}; it must be ${expectedOf(schema)}${advice(node, schema)}`;

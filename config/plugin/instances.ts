@@ -3,7 +3,7 @@ import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { formatPlace, type Problem, type Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
-import type { Manifest, PluginInstance } from '../config.ts';
+import { type Config, type Manifest, type PluginInstance, retryDefault } from '../config.ts';
 import { parseDuration } from '../quantity.ts';
 import {
   entriesOf,
@@ -26,21 +26,21 @@ const deadlineDefaultMs = new Map([
   ['health', 10_000],
 ]);
 const deadlineOtherMs = 60_000;
-const retryDefault = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
 
 export type Instances = {
   /** Enabled ones, sorted by name. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
   /** Why a name is no instance, for those who name it: its problems count as errors then. */
   readonly unusable: ReadonlyMap<string, readonly Problem[]>;
-  readonly disabled: ReadonlySet<string>;
+  readonly disabled: Config['disabledPlugins'];
   /** Of plugins that are left out, and that nothing in `plugins` names. */
   readonly warnings: readonly Problem[];
 };
 
 /** Why a name that something else uses is no instance, or null when nothing is known of it. Its problems are reported. */
 export function reportUnusable(instances: Instances, name: string, report: Report): string | null {
-  if (instances.disabled.has(name)) return `the plugin ${JSON.stringify(name)} is disabled; enable it or name another`;
+  if (Object.hasOwn(instances.disabled, name))
+    return `the plugin ${JSON.stringify(name)} is disabled; enable it or name another`;
   const problems = instances.unusable.get(name);
   if (problems === undefined) return null;
   for (const problem of problems) report(problem);
@@ -74,11 +74,11 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
     warnings: [],
   };
   const found: PluginInstance[] = [];
-  const disabled = new Set<string>();
+  const disabled: [string, { config: JsonObject }][] = [];
   const { warnings } = work;
   for (const [name, entry] of entriesOf(configured)) {
     if (name === reservedName) report({ place: entry.keyPlace, path: ['plugins', name], message: reservedMessage });
-    if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.add(name);
+    if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.push([name, { config: configOf(entry.value) }]);
     else {
       const instance = configuredInstance(work, name, entry.value);
       if (instance !== null) found.push(instance);
@@ -110,7 +110,12 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
       warnings.push(...problems.map(problem => ({ ...problem, message: problem.message + note })));
   }
   const sorted = found.sort((a, b) => (a.name < b.name ? -1 : 1)).map(instance => [instance.name, instance] as const);
-  return { plugins: Object.fromEntries(sorted), unusable: work.unusable, disabled, warnings };
+  return {
+    plugins: Object.fromEntries(sorted),
+    unusable: work.unusable,
+    disabled: Object.fromEntries(disabled),
+    warnings,
+  };
 }
 
 /** Null: there is none; the reason is reported. */
@@ -214,7 +219,6 @@ function checkTimeouts(work: Work, name: string, manifest: Manifest, node: Sourc
 
 /** `node`: the value of `plugins.<name>`; undefined: the plugin as its manifest has it. */
 export function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
-  const config = nodeAt(node, 'config');
   const sandbox = readSandbox(manifest, node);
   const retry = nodeAt(node, 'retry');
   const deadlineOf = (command: string): number =>
@@ -222,7 +226,7 @@ export function composeInstance(name: string, manifest: Manifest, node: SourceNo
   return {
     name,
     manifest,
-    config: config?.kind === 'map' ? (plainValue(config) as JsonObject) : {},
+    config: configOf(node),
     parallelism: manifest.concurrencySafe ? (numberOf(nodeAt(node, 'parallelism')) ?? null) : 1,
     deadlineMs: Object.fromEntries(manifest.commands.map(({ name: command }) => [command, deadlineOf(command)])),
     ...(sandbox === undefined ? {} : { sandbox }),
@@ -232,4 +236,9 @@ export function composeInstance(name: string, manifest: Manifest, node: SourceNo
       backoffMaxMs: parseDuration(textOf(nodeAt(retry, 'backoff_max'))) ?? retryDefault.backoffMaxMs,
     },
   };
+}
+
+function configOf(instance: SourceNode | undefined): JsonObject {
+  const config = nodeAt(instance, 'config');
+  return config?.kind === 'map' ? (plainValue(config) as JsonObject) : {};
 }

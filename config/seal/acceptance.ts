@@ -1,36 +1,77 @@
-// Which lock was in force here last: kept with the state, so that an older lock, or none, can be told from a first one.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { replaceFile } from '../../runtime/durable-file.ts';
+// Which lock was in force last, by which an older lock, or none, is told from a first one. It is noted twice: with the state, and
+// beside the seal key by configuration directory, since whoever changes the configuration can name another state.
+import { createHash } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
 import { diskFiles, diskReason, type Files } from '../source/files.ts';
 
 /** Of the newest lock that a start or reload went through with. */
 export type Acceptance = { readonly number: number; readonly strict: boolean };
 
+/** The note beside the seal key; `directory` is that of the main file, with links resolved. */
+export type Memory = { readonly keyFile: string; readonly directory: string };
+
+/** The lock in force, and where it is to be noted beside the state. A memory of null: no directory for the seal key is known. */
+export type InForce = { readonly lock: Acceptance | null; readonly memory: Memory | null };
+
 export function acceptanceFile(statePath: string): string {
   return join(statePath, 'seal.json');
+}
+
+export function memoryFile({ keyFile, directory }: Memory): string {
+  const name = createHash('sha256').update(directory).digest('hex').slice(0, 32);
+  return join(dirname(keyFile), 'accepted', `${name}.json`);
 }
 
 /** Null: no lock was ever in force with this state. Throws when there is a record that cannot be read; the message says what to do. */
 export function readAcceptance(statePath: string, disk: Files): Acceptance | null {
   const file = acceptanceFile(statePath);
-  if (disk.kind(file) === 'missing') return null;
+  return disk.kind(file) === 'missing' ? null : readRecord(file, disk);
+}
+
+/** As `readAcceptance`; null too where the directory of the key does not exist or cannot be entered. */
+export function readMemory(memory: Memory, disk: Files): Acceptance | null {
+  if (disk.kind(dirname(memory.keyFile)) !== 'directory') return null;
+  return readRecord(memoryFile(memory), disk, memory.directory);
+}
+
+/**
+ * Notes the lock that a start or reload went through with; durable when it returns. Throws the error of the system where the state
+ * cannot have it. Returns why it is not noted beside the key: there the directory may well be read-only. Null: it is.
+ */
+export function accept(statePath: string, { lock, memory }: InForce): string | null {
+  if (lock === null) return null;
+  note(acceptanceFile(statePath), lock, readAcceptance(statePath, diskFiles), {});
+  if (memory === null) return 'HOME is not set';
   try {
-    const { number, strict } = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<Acceptance>;
-    if (!Number.isSafeInteger(number) || typeof strict !== 'boolean') throw new Error('no number and strictness');
-    return { number: number!, strict };
+    const { directory } = memory;
+    note(memoryFile(memory), lock, readMemory(memory, diskFiles), { directory });
+    return null;
   } catch (error) {
-    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
-    throw new Error(message, { cause: error });
+    return (error as Error).message;
   }
 }
 
-/** Notes the lock that a start or reload went through with; durable when it returns. Throws the error of the system. */
-export function accept(statePath: string, lock: Acceptance): void {
-  const before = readAcceptance(statePath, diskFiles);
+function note(file: string, lock: Acceptance, before: Acceptance | null, more: { readonly directory?: string }): void {
   if (before !== null && (before.number > lock.number || isSame(before, lock))) return;
-  mkdirSync(statePath, { recursive: true, mode: 0o700 });
-  replaceFile(acceptanceFile(statePath), Buffer.from(`${JSON.stringify(lock)}\n`), 0o600);
+  makeDirectory(dirname(file), 0o700);
+  const { number, strict } = lock;
+  replaceFile(file, Buffer.from(`${JSON.stringify({ number, strict, ...more })}\n`), 0o600);
+}
+
+/** `directory`: which the record must be of. */
+function readRecord(file: string, disk: Files, directory?: string): Acceptance | null {
+  try {
+    const record = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<Acceptance & Memory>;
+    const { number, strict } = record;
+    if (!Number.isSafeInteger(number) || typeof strict !== 'boolean') throw new Error('no number and strictness');
+    if (record.directory !== directory) throw new Error('it is of another directory');
+    return { number: number!, strict };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
+    throw new Error(message, { cause: error });
+  }
 }
 
 function isSame(a: Acceptance, b: Acceptance): boolean {

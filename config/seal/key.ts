@@ -1,8 +1,7 @@
 // The seal key: 32 bytes in a file of its owner's, away from everything that it seals.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { createFile } from '../../runtime/durable-file.ts';
+import { createFile, makeDirectory } from '../../runtime/durable-file.ts';
 import type { Config } from '../config.ts';
 import { diskReason, type Files, isWithin } from '../source/files.ts';
 import type { Environment } from '../source/interpolation.ts';
@@ -37,11 +36,12 @@ export function readSealKey(config: Config, env: Environment, cwd: string, disk:
 
 /** Makes the key where there is none. Throws the error of the system. */
 export function makeSealKey(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(file), 0o700);
   createFile(file, randomBytes(keyBytes), 0o600);
 }
 
-function keyFileOf(env: Environment, cwd: string): string | null {
+/** Where the key is, or is to be; null: nothing says where. */
+export function keyFileOf(env: Environment, cwd: string): string | null {
   const named = env['HEADGATE_SEAL_KEY_FILE'];
   if (named) return resolve(cwd, named);
   return env['HOME'] ? join(resolve(cwd, env['HOME']), '.config/headgate/seal.key') : null;
@@ -62,11 +62,16 @@ function forbiddenPlace(file: string, config: Config, disk: Files): string | nul
 }
 
 /** With the links resolved of as much of the path as exists. */
-function resolved(path: string, disk: Files): string {
+export function resolved(path: string, disk: Files): string {
   try {
     return disk.realpath(path);
   } catch {
     const above = dirname(path);
     return above === path ? path : join(resolved(above, disk), path.slice(above.length));
   }
+}
+
+/** HEADGATE_STRICT: anything but nothing and 0 counts. */
+export function isStrictEnvironment(env: Environment): boolean {
+  return !['', '0', undefined].includes(env['HEADGATE_STRICT']);
 }

@@ -3,12 +3,20 @@ import { dirname, join } from 'node:path';
 import type { Reading } from '../reading.ts';
 import { diskReason, type Files } from '../source/files.ts';
 import type { Environment } from '../source/interpolation.ts';
-import { type Acceptance, acceptanceFile, readAcceptance } from './acceptance.ts';
-import { readSealKey } from './key.ts';
+import {
+  type Acceptance,
+  acceptanceFile,
+  type InForce,
+  type Memory,
+  memoryFile,
+  readAcceptance,
+  readMemory,
+} from './acceptance.ts';
+import { isStrictEnvironment, keyFileOf, readSealKey, resolved } from './key.ts';
 import { claimsStrict, type Lock, lockName, openLock } from './lock.ts';
 import { type Finding, type Survey, survey } from './survey.ts';
 
-export type Seal = {
+export type Seal = InForce & {
   /** Nothing but what is locked may be started: findings are errors. */
   readonly strict: boolean;
   /** False: never locked, and nothing wants it to be; nothing was looked at. */
@@ -19,6 +27,8 @@ export type Seal = {
   readonly findings: readonly string[];
   /** What is only worth a warning. */
   readonly cautions: readonly string[];
+  /** Why the lock in force is noted with the state alone; null: it is noted beside the seal key as well, or there is none. */
+  readonly gap: string | null;
 };
 
 export type Sealing = { readonly seal: Seal; readonly survey: Survey | null };
@@ -27,21 +37,30 @@ export type SealOptions = {
   readonly env: Environment;
   readonly cwd: string;
   readonly disk: Files;
-  /** Where the newest accepted lock is noted; `state.path` as it was read, when it is left out. */
+  /** With which state the newest accepted lock is noted; `state.path` as it was read, when it is left out. */
   readonly statePath?: string | undefined;
 };
 
-export const unsealed: Seal = { strict: false, isSealed: false, lock: null, findings: [], cautions: [] };
+export const unsealed: Seal = {
+  strict: false,
+  isSealed: false,
+  lock: null,
+  memory: null,
+  findings: [],
+  cautions: [],
+  gap: null,
+};
 
 const remedy = 'put back what was locked, or lock anew with "headgate config lock"';
 
 export function checkSeal(reading: Reading, options: SealOptions): Sealing {
   const { config } = reading;
   const { env, disk } = options;
-  const accepted = acceptedLock(options.statePath ?? config.state.path, disk);
+  const memory = memoryOf(reading, options);
+  const accepted = acceptedLock(options.statePath ?? config.state.path, memory, disk);
   const onDisk = readLock(reading, options);
   const isWanted = config.service.strictMode || isStrictEnvironment(env);
-  if (!isWanted && !onDisk.isThere && accepted.lock === null) return { seal: unsealed, survey: null };
+  if (!isWanted && !onDisk.isThere && accepted.lock === null) return { seal: { ...unsealed, memory }, survey: null };
 
   const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
@@ -61,14 +80,11 @@ export function checkSeal(reading: Reading, options: SealOptions): Sealing {
       lock: lock === null || isOlder ? null : { number: lock.number, strict: lock.strict },
       findings: findings.map(tell),
       cautions: tellGroupWritable(found.groupWritable),
+      memory,
+      gap: accepted.gap,
     },
     survey: found,
   };
-}
-
-/** HEADGATE_STRICT: anything but nothing and 0 counts. */
-export function isStrictEnvironment(env: Environment): boolean {
-  return !['', '0', undefined].includes(env['HEADGATE_STRICT']);
 }
 
 /** Beside the main file. */
@@ -89,16 +105,41 @@ export function tellGroupWritable(paths: readonly string[]): string[] {
   return [tell({ path: first, message: `${which}can be written by a group; chmod g-w would be safer` })];
 }
 
-type Accepted = { readonly lock: Acceptance | null; readonly findings: readonly Finding[] };
+/** Null: nothing says where the seal key is to be. */
+export function memoryOf(reading: Reading, { env, cwd, disk }: Omit<SealOptions, 'statePath'>): Memory | null {
+  const keyFile = keyFileOf(env, cwd);
+  return keyFile === null ? null : { keyFile, directory: resolved(dirname(reading.config.mainFile), disk) };
+}
 
-function acceptedLock(statePath: string, disk: Files): Accepted {
-  try {
-    return { lock: readAcceptance(statePath, disk), findings: [] };
-  } catch (error) {
-    // What it said is lost: the worst is taken for true.
-    const finding = { path: acceptanceFile(statePath), message: (error as Error).message };
-    return { lock: { number: 0, strict: true }, findings: [finding] };
-  }
+type Accepted = {
+  readonly lock: Acceptance | null;
+  readonly findings: readonly Finding[];
+  readonly gap: string | null;
+};
+
+/** The higher number and the stricter word of both notes: whoever names another state has written the note in it. */
+function acceptedLock(statePath: string, memory: Memory | null, disk: Files): Accepted {
+  const findings: Finding[] = [];
+  const read = (path: string, reading: () => Acceptance | null): Acceptance | null => {
+    try {
+      return reading();
+    } catch (error) {
+      findings.push({ path, message: (error as Error).message });
+      // What it said is lost: the worst is taken for true.
+      return { number: 0, strict: true };
+    }
+  };
+  const ofState = read(acceptanceFile(statePath), () => readAcceptance(statePath, disk));
+  const file = memory && memoryFile(memory);
+  const beside = memory && read(file!, () => readMemory(memory, disk));
+  const isGap = ofState !== null && ofState.number > (beside?.number ?? -1);
+  const gap = isGap ? (file === null ? 'HOME is not set' : `${file} does not have it`) : null;
+  return { lock: stricter(ofState, beside), findings, gap };
+}
+
+function stricter(a: Acceptance | null, b: Acceptance | null): Acceptance | null {
+  if (a === null || b === null) return a ?? b;
+  return { number: Math.max(a.number, b.number), strict: a.strict || b.strict };
 }
 
 /** `lock`: null where there is none that opens. `isStrict`: whether it says so, opened or not. */

@@ -1,12 +1,12 @@
 // `headgate config lock`: seals what is on disk now, when it is right and safe.
 import { dirname } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
-import { type ReadOptions, readConfiguration } from '../reading.ts';
+import { type Reading, type ReadOptions, readConfiguration } from '../reading.ts';
 import { diskFiles } from '../source/files.ts';
-import { acceptanceFile, readAcceptance } from './acceptance.ts';
-import { makeSealKey, readSealKey } from './key.ts';
+import { acceptanceFile, memoryFile, readAcceptance, readMemory } from './acceptance.ts';
+import { isStrictEnvironment, makeSealKey, readSealKey } from './key.ts';
 import { encodeLock, type Lock, openLock } from './lock.ts';
-import { isStrictEnvironment, lockFile, tell, tellGroupWritable } from './seal.ts';
+import { lockFile, memoryOf, type SealOptions, tell, tellGroupWritable } from './seal.ts';
 import { survey } from './survey.ts';
 
 export type Locked =
@@ -43,7 +43,7 @@ export function lockConfiguration(options: ReadOptions): Locked {
   }
   if (!key.ok) return { ok: false, problems: [tell({ path: key.file ?? file, message: key.message })] };
 
-  const before = numberBefore(file, key.key, config.state.path);
+  const before = numberBefore(reading, key.key, { env, cwd, disk });
   if (typeof before === 'string') return { ok: false, problems: [before] };
   const lock: Lock = {
     number: before + 1,
@@ -57,13 +57,20 @@ export function lockConfiguration(options: ReadOptions): Locked {
 }
 
 /** The highest number that counts until now; a text says why nobody can tell. */
-function numberBefore(file: string, key: Uint8Array, statePath: string): number | string {
-  let accepted = 0;
-  try {
-    accepted = readAcceptance(statePath, diskFiles)?.number ?? 0;
-  } catch (error) {
-    return tell({ path: acceptanceFile(statePath), message: (error as Error).message });
-  }
+function numberBefore(reading: Reading, key: Uint8Array, options: Omit<SealOptions, 'statePath'>): number | string {
+  const file = lockFile(reading);
+  const { path } = reading.config.state;
+  const memory = memoryOf(reading, options);
+  const notes = [{ note: acceptanceFile(path), read: () => readAcceptance(path, diskFiles) }];
+  if (memory !== null) notes.push({ note: memoryFile(memory), read: () => readMemory(memory, diskFiles) });
   const onDisk = diskFiles.kind(file) === 'file' ? openLock(diskFiles.read(file), key) : null;
-  return Math.max(accepted, onDisk?.number ?? 0);
+  let highest = onDisk?.number ?? 0;
+  for (const { note, read } of notes) {
+    try {
+      highest = Math.max(highest, read()?.number ?? 0);
+    } catch (error) {
+      return tell({ path: note, message: (error as Error).message });
+    }
+  }
+  return highest;
 }

@@ -1,10 +1,11 @@
 // The `api` section: where it listens and who may call.
 import { reportDuplicates } from '../check/duplicate.ts';
 import type { Report } from '../check/problem.ts';
-import type { ApiToken, Config } from '../config.ts';
+import { type ApiToken, type Config, servers } from '../config.ts';
 import { parseListen, parseSize } from '../quantity.ts';
 import { flagOf, itemsOf, nodeAt, numberOf, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 import { readListen } from './listen.ts';
+import { readProtection } from './tls.ts';
 
 const bodyBytesDefault = 2 ** 20;
 
@@ -17,7 +18,9 @@ export function readApi(root: SourceNode, report: Report): Config['api'] {
   const listen = readListen(root, ['api', 'listen'], report) ?? parseListen('127.0.0.1:8080')!;
   return {
     enabled: flagOf(nodeAt(api, 'enabled')) ?? true,
+    server: servers.find(name => name === textOf(nodeAt(api, 'server'))) ?? 'auto',
     listen,
+    ...readProtection(root, 'api'),
     bodyBytesMax: readSize(nodeAt(api, 'max_body_size')),
     tokens: itemsOf(tokens).map((item, index) => readToken(item, [...path, index], report)),
   };

@@ -1,5 +1,6 @@
 // The building blocks of the JSON Schemas: every field says what is expected of it, for messages and for editors.
 import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
+import type { SettingName } from '../config.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
 
 /** `expected` completes "must be …". `description` is for editors. */
@@ -43,6 +44,13 @@ export function duration(description: string) {
   return Type.String({ pattern: durationPattern, expected, description });
 }
 
+/** Of something that 0 keeps for ever. */
+export function durationOrZero(description: string) {
+  const zero = Type.Integer({ minimum: 0, maximum: 0 });
+  const expected = 'a duration such as 12h or 90d, or 0';
+  return Type.Union([zero, Type.String({ pattern: durationPattern })], { expected, description });
+}
+
 export function size(description: string) {
   const number = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
   const expected = 'a size such as 512KB, 1MB or 1GB, at most 999999999GB, or a number of bytes';
@@ -76,6 +84,19 @@ export function mapOf(value: Schema, description: string, keys?: typeof nameRule
 
 export function listOf(items: Schema, description: string): Schema {
   return Type.Array(items, { expected: 'a list', description });
+}
+
+/**
+ * Marks a key that the service reads only when it starts. `setting` is its name in `Config`: a reload keeps the value that is
+ * there (config/reload.ts), and `config show`, the reference and the shipped schema say so.
+ */
+export function restart(setting: SettingName, schema: Schema): Schema {
+  return { ...schema, restart: setting };
+}
+
+/** Marks a key whose value is live; only its presence needs a restart. */
+export function restartToSwitch(setting: SettingName, schema: Schema): Schema {
+  return { ...schema, restart: setting, restartToSwitch: true };
 }
 
 export const optional = Type.Optional;

@@ -16,6 +16,8 @@ export function readService(root: SourceNode, processors: number): Config['servi
     strictMode: flagOf(nodeAt(service, 'strict_mode')) ?? false,
     workersMax: numberOf(nodeAt(service, 'max_workers')) ?? processors,
     queueDepthMax: numberOf(nodeAt(service, 'max_queue_depth')) ?? 1_000_000,
+    waitingMax: numberOf(nodeAt(service, 'max_waiting')) ?? 10_000_000,
+    jobsPerRootMax: numberOf(nodeAt(service, 'max_jobs_per_root')) ?? 10_000_000,
     pluginEnvPassthrough: [...new Set(textsOf(nodeAt(service, 'plugin_env_passthrough')))],
   };
 }
@@ -28,12 +30,18 @@ export function readState(root: SourceNode, mainFile: string): Config['state'] {
     retention: {
       jobsMs: parseDuration(textOf(nodeAt(retention, 'jobs'))) ?? 30 * day,
       jobsMax: numberOf(nodeAt(retention, 'max_jobs')) ?? 10_000_000,
+      heldMs: parseDuration(textOf(nodeAt(retention, 'held'))) ?? 30 * day,
     },
   };
 }
 
 export function readVault(root: SourceNode, statePath: string): Config['vault'] {
-  return { keyFile: readPath(nodeAt(root, 'vault', 'key_file')) ?? defaultKeyFile(statePath) };
+  const retention = nodeAt(root, 'vault', 'audit_retention');
+  return {
+    keyFile: readPath(nodeAt(root, 'vault', 'key_file')) ?? defaultKeyFile(statePath),
+    auditRetentionMs: numberOf(retention) ?? parseDuration(textOf(retention)) ?? 90 * day,
+    auditExport: readPath(nodeAt(root, 'vault', 'audit_export')) ?? null,
+  };
 }
 
 export function defaultKeyFile(statePath: string): string {
@@ -58,7 +66,7 @@ export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[
 }
 
 /** Relative paths are relative to the file that names them. */
-function readPath(node: SourceNode | undefined): string | undefined {
+export function readPath(node: SourceNode | undefined): string | undefined {
   const text = textOf(node);
   return node === undefined || text === undefined || text === '' ? undefined : resolve(dirname(node.place.file), text);
 }

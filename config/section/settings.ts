@@ -1,7 +1,9 @@
 // The JSON Schema of a configuration file, after interpolation and merging.
+//
+// A reload puts a changed key into force at once, unless the key is wrapped in `field.restart`: then it waits for the next start.
 import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { logLevels } from '../config.ts';
+import { logLevels, servers } from '../config.ts';
 import * as field from './field.ts';
 import { scopes } from './scope.ts';
 
@@ -10,16 +12,32 @@ const { optional } = field;
 const service = field.closedMap(
   {
     name: optional(
-      field.text({ expected: 'a text that is not empty', description: 'The name that the service gives itself.' }),
+      field.text({
+        expected: 'a text that is not empty',
+        description: 'The name of the service; log lines have the name it had at its start.',
+      }),
     ),
     log_level: optional(field.oneOf(logLevels, 'What is logged.')),
     strict_mode: optional(field.flag('Refuse to start when the seal is broken.')),
-    max_workers: optional(field.count(1, 'Plugin threads; default: the processor count.', 1024)),
-    max_queue_depth: optional(field.count(1, 'Open jobs past which new work gets 503.')),
+    max_workers: optional(
+      field.restart('service.workersMax', field.count(1, 'Plugin threads; default: the processor count.', 1024)),
+    ),
+    max_queue_depth: optional(field.count(1, 'Open jobs, but for those of max_waiting, past which new work gets 503.')),
+    max_waiting: optional(
+      field.count(
+        1,
+        'Jobs that are held or wait for their next attempt, past which new work that may wait too gets 503.',
+      ),
+    ),
+    max_jobs_per_root: optional(field.count(1, 'How many descendants a root may have; the next one is dead.')),
     plugin_env_passthrough: optional(
-      field.listOf(
-        field.text({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', expected: 'the name of an environment variable' }),
-        'Names of environment variables that plugins may see.',
+      // Plugin hosts keep the environment that they were started with.
+      field.restart(
+        'service.pluginEnvPassthrough',
+        field.listOf(
+          field.text({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', expected: 'the name of an environment variable' }),
+          'Names of environment variables that plugins may see.',
+        ),
       ),
     ),
   },
@@ -30,13 +48,19 @@ const retention = field.closedMap(
   {
     jobs: optional(field.duration('How long settled jobs are kept.')),
     max_jobs: optional(field.count(1, 'How many settled jobs are kept.')),
+    held: optional(field.duration('How long jobs are held whose plugin cannot run; then they fail.')),
   },
-  'What is kept of settled jobs.',
+  'How long settled jobs are kept, and held ones wait.',
 );
 
 const state = field.closedMap(
   {
-    path: optional(field.text({ expected: 'the path of a directory', description: 'The directory of the store.' })),
+    path: optional(
+      field.restart(
+        'state.path',
+        field.text({ expected: 'the path of a directory', description: 'The directory of the store.' }),
+      ),
+    ),
     retention: optional(retention),
   },
   'Where jobs live, and for how long.',
@@ -63,10 +87,38 @@ const apiToken = field.closedMap(
   'A bearer token of the API.',
 );
 
+/** Of the listener of a section. */
+const protection = (section: 'api' | 'webhooks') => {
+  const pem = { expected: 'the path of a PEM file' };
+  const tls = field.closedMap(
+    {
+      cert: field.text({
+        ...pem,
+        description: 'The certificate of the service, then its chain; relative to this file.',
+      }),
+      key: field.text({ ...pem, description: 'The private key of the certificate, without a passphrase.' }),
+    },
+    'The listener speaks HTTPS. Certificate and key are read again by a reload, and once a minute.',
+  );
+  return {
+    tls: optional(field.restartToSwitch(`${section}.tls`, tls)),
+    behind_proxy: optional(
+      field.flag('A proxy with TLS stands in front: the doctor then accepts an address that others can reach.'),
+    ),
+  };
+};
+
 const api = field.closedMap(
   {
-    enabled: optional(field.flag('Whether the API listens at all.')),
-    listen: optional(field.listen('Where the API listens.')),
+    enabled: optional(field.restart('api.enabled', field.flag('Whether the API listens at all.'))),
+    server: optional(
+      field.restart(
+        'api.server',
+        field.oneOf(servers, 'What serves HTTP, on both listeners; auto: uws where it can be loaded, else node.'),
+      ),
+    ),
+    listen: optional(field.restart('api.listen', field.listen('Where the API listens.'))),
+    ...protection('api'),
     max_body_size: optional(field.size('The largest request body.')),
     auth: optional(field.closedMap({ tokens: optional(field.listOf(apiToken, 'The tokens.')) }, 'Who may call.')),
   },
@@ -97,13 +149,17 @@ const endpoint = field.closedMap(
     timestamp_header: optional(headerName('The header with the Unix seconds that are signed too.')),
     tolerance: optional(field.duration('How far the timestamp may be off, both ways; default 5m.')),
     id_header: optional(headerName('The header with the id by which repeats are known.')),
+    big_integers: optional(
+      field.oneOf(['refuse', 'text'], 'Integers beyond ±(2^53 − 1): 400 (refuse, the default), or read as text.'),
+    ),
   },
   'A signed inbound webhook.',
 );
 
 const webhooks = field.closedMap(
   {
-    listen: optional(field.listen('Where webhooks are received.')),
+    listen: optional(field.restart('webhooks.listen', field.listen('Where webhooks are received.'))),
+    ...protection('webhooks'),
     endpoints: optional(field.listOf(endpoint, 'The endpoints.')),
   },
   'Inbound webhooks.',
@@ -179,7 +235,19 @@ export const settingsSchema = field.closedMap(
     pipelines: optional(Type.Array(Type.Unknown(), { expected: 'a list of pipelines', description: 'The pipelines.' })),
     vault: optional(
       field.closedMap(
-        { key_file: optional(field.text({ expected: 'the path of a file', description: 'The unlock key.' })) },
+        {
+          key_file: optional(field.text({ expected: 'the path of a file', description: 'The unlock key.' })),
+          audit_retention: optional(
+            field.durationOrZero('How long records of the audit trail are kept; default 90d, and 0 keeps all.'),
+          ),
+          audit_export: optional(
+            field.text({
+              expected: 'the path of a directory',
+              description:
+                'Where records of the audit trail are written before they are pruned; what cannot be written is kept.',
+            }),
+          ),
+        },
         'The secret store.',
       ),
     ),

@@ -9,6 +9,7 @@ import type { NodePath } from '../source/tree.ts';
 import { itemsOf, nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
 import { readSize } from './api.ts';
 import { readListen } from './listen.ts';
+import { readProtection } from './tls.ts';
 import { isStandardKey, standardKeyBytes, standardKeyPrefix } from './webhook-key.ts';
 
 const keyBytesMin = 16;
@@ -50,6 +51,7 @@ export function readWebhooks(
   }
   return {
     listen: readListen(root, ['webhooks', 'listen'], report) ?? parseListen('127.0.0.1:8081')!,
+    ...readProtection(root, 'webhooks'),
     endpoints: itemsOf(list).map(readEndpoint),
   };
 }
@@ -86,7 +88,8 @@ function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'],
 function checkHeaders(item: SourceNode, path: NodePath, report: Report): void {
   if (item.kind !== 'map') return;
   if (isStandard(item)) {
-    for (const key of ['signature_header', 'timestamp_header', 'id_header']) {
+    checkSignatureHeader(item, path, report);
+    for (const key of ['timestamp_header', 'id_header']) {
       if (nodeAt(item, key) === undefined) continue;
       const message = 'is fixed by the scheme standard-webhooks; take it out';
       report({ place: placesAt(item, [key]).key, path: [...path, key], message });
@@ -98,6 +101,15 @@ function checkHeaders(item: SourceNode, path: NodePath, report: Report): void {
     const message = 'has no effect without timestamp_header; set that too';
     report({ place: placesAt(item, ['tolerance']).key, path: [...path, 'tolerance'], message });
   }
+}
+
+/** It may be named, as in every other endpoint, where it is the one that the scheme has. */
+function checkSignatureHeader(item: SourceNode, path: NodePath, report: Report): void {
+  const node = nodeAt(item, 'signature_header');
+  const name = textOf(node);
+  if (node === undefined || name === undefined || name.toLowerCase() === standard.signature) return;
+  const message = `is ${JSON.stringify(name)}; the scheme standard-webhooks has ${standard.signature}: write that, or take it out`;
+  report({ place: node.place, path: [...path, 'signature_header'], message });
 }
 
 function isStandard(item: SourceNode): boolean {
@@ -119,5 +131,6 @@ function readEndpoint(item: SourceNode): WebhookEndpoint {
     ...(isFixed ? { scheme: 'standard-webhooks' as const } : {}),
     ...(header === undefined ? {} : { timestamp: { header, toleranceMs } }),
     ...(idHeader === undefined ? {} : { idHeader }),
+    ...(textOf(nodeAt(item, 'big_integers')) === 'text' ? { bigIntegers: 'text' as const } : {}),
   };
 }

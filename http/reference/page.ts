@@ -1,10 +1,10 @@
 // The reference of the HTTP interface, written from the route table, the schemas and the table of problems. Pure.
 import type { JsonObject } from '../../runtime/packing.ts';
+import { treeJobsMax } from '../job-json.ts';
 import { jsonDepthMax } from '../json.ts';
 import { problemDetails } from '../openapi/schemas.ts';
 import { type ProblemCode, problems } from '../problem.ts';
 import type { Access, Route } from '../route.ts';
-import { treeJobsMax } from '../routes/synchronous-run.ts';
 import { everywhere, problemsOf } from './route-problems.ts';
 import { shapeOf } from './shape.ts';
 
@@ -139,7 +139,9 @@ function writeLimits(): string {
 | --- | --- | --- |
 | body of a request | \`api.max_body_size\`, 1 MB by default | 413 |
 | depth of a JSON body | ${jsonDepthMax} | 400 |
-| open jobs (queued, running or between two attempts; a run counts too) | \`service.max_queue_depth\`, 1,000,000 by default | 503 |
+| integers of a JSON body, written without fraction or exponent | ±9007199254740991 | 400; \`errors\` has the pointer |
+| open jobs (queued or running, neither held nor between two attempts) | \`service.max_queue_depth\`, 1,000,000 by default | 503 \`queue_full\` |
+| held jobs, and jobs between two attempts | \`service.max_waiting\`, 10,000,000 by default | 503 \`waiting_full\` for runs, and for plugins that have such jobs |
 | jobs in the tree of a synchronous call | ${treeJobsMax.toLocaleString('en-US')} | \`tree_truncated: true\`; \`GET /job/{job_id}/tree\` has them all |
 | a synchronous call | \`timeout_secs\` of the pipeline, 30 by default | 202 with \`timeout_exceeded\` |`;
 }

@@ -10,7 +10,11 @@ export const everywhere: readonly ProblemCode[] = [
   'unauthorized',
   'unknown_route',
   'method_not_allowed',
+  'request_timeout',
+  'length_required',
+  'head_too_large',
   'internal_error',
+  'http_version',
 ];
 
 const bodyProblems: readonly ProblemCode[] = [

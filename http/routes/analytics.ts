@@ -11,9 +11,16 @@ const section = 'Administration';
 const count = Type.Integer({ minimum: 0 });
 
 const queueSchema = Type.Object({
-  queue_depth: Type.Integer({ minimum: 0, description: 'Jobs that wait for a worker.' }),
+  queue_depth: Type.Integer({
+    minimum: 0,
+    description: 'Jobs that are queued, held ones too; not those that wait for their next attempt.',
+  }),
   running_count: count,
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
+  held_count: Type.Integer({
+    minimum: 0,
+    description: 'Of the queued jobs those whose plugin cannot run now: they are not handed out.',
+  }),
   dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still kept.' }),
   max_workers: count,
   utilization: Type.Number({
@@ -60,6 +67,7 @@ const getQueue = route({
       queue_depth: queue.queued,
       running_count: queue.running,
       delayed_count: queue.delayed,
+      held_count: queue.held,
       dead_count: queue.dead,
       max_workers: queue.workers,
       utilization: Math.round(queue.utilization * 10_000) / 10_000,

@@ -2,10 +2,11 @@
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
 import type { ObservationType } from '../../actors/hub/protocol.ts';
-import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import type { Caller } from '../auth.ts';
+import type { StreamRights } from '../event-streams.ts';
 import { problem } from '../problem.ts';
-import type { Parameter } from '../query.ts';
+import { jobIdText, type Parameter } from '../query.ts';
 import { anyOf, type Call, type Headers, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
 
@@ -24,11 +25,7 @@ const patterns: Parameter<readonly string[]> = {
   read: text => (text === '' ? undefined : text.split(',').map(pattern => pattern.trim())),
 };
 
-const job: Parameter<JobId> = {
-  schema: { type: 'string', format: 'uuid' },
-  rule: 'must be the id of a job',
-  read: parseId,
-};
+const gapType = 'gap';
 
 const headers: Headers = [
   ['Cache-Control', 'no-cache'],
@@ -41,14 +38,15 @@ const getEvents = route({
   section: 'Observation',
   summary: 'What happens, as it happens: a stream of Server-Sent Events.',
   access: anyOf('events:ro', 'events:rw'),
-  query: { types: patterns, job_id: job, last_event_id: eventId },
+  query: { types: patterns, job_id: jobIdText, last_event_id: eventId },
   body: null,
   problems: ['too_many_streams'],
   answers: { 200: { description: 'An event stream; see docs/events.md for its types.', schema: Type.String() } },
   find: () => null,
   handle(call) {
     const { types = [], job_id: jobId = null, last_event_id: queryId } = call.query;
-    const unknown = types.find(pattern => typesOf(pattern).length === 0);
+    // A gap is told whatever types are wanted; who names it alone wants nothing else.
+    const unknown = types.find(pattern => pattern !== gapType && typesOf(pattern).length === 0);
     if (unknown !== undefined) {
       return problem('invalid_query', `the query parameter "types" has ${JSON.stringify(unknown)}, which is no type`);
     }
@@ -62,10 +60,7 @@ const getEvents = route({
       contentType: 'text/event-stream',
       headers,
       open(sink) {
-        const { expiresAtMs } = call.caller!;
-        const withErrors = maySeeResults(call.caller!);
-        const isAdmitted = () => call.isAdmitted();
-        call.onGone(events.open({ sink, filter, withErrors, after, expiresAtMs, isAdmitted }));
+        call.onGone(events.open({ sink, filter, after, rights: () => rightsOf(call.callerNow()) }));
       },
     };
   },
@@ -75,6 +70,10 @@ export const eventRoutes: readonly Route[] = [getEvents];
 
 function allOf(patterns: readonly string[]): ReadonlySet<ObservationType> {
   return new Set(patterns.flatMap(typesOf));
+}
+
+function rightsOf(caller: Caller | undefined): StreamRights | null {
+  return caller ? { withErrors: maySeeResults(caller), expiresAtMs: caller.expiresAtMs } : null;
 }
 
 /** What a client that comes back says by itself counts more than the address it first used. An id that is none of ours is one from nowhere. */

@@ -13,13 +13,15 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
+import { treeJobsMax } from '../job-json.ts';
 import { accepted, outputSchema } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
-import { runAndWait, treeJobsMax } from './synchronous-run.ts';
+import { countsSchema } from './jobs.ts';
+import { runAndWait } from './synchronous-run.ts';
 
 const callBody = Type.Object(
   { payload: Type.Optional(Type.Object({}, { description: 'Passed to the command.' })) },
@@ -31,6 +33,7 @@ const runFinished = Type.Object({
   job_id: Type.String({ format: 'uuid' }),
   status: Type.Union(statuses.map(name => Type.Literal(name))),
   duration_ms: Type.Integer(),
+  counts: countsSchema,
   result: Type.Union([outputSchema, Type.Null()]),
   tree: Type.Array(
     Type.Object({
@@ -38,6 +41,7 @@ const runFinished = Type.Object({
       plugin: Type.String(),
       command: Type.String(),
       status: Type.Union(statuses.map(name => Type.Literal(name))),
+      counts: countsSchema,
       result: Type.Union([outputSchema, Type.Null()]),
     }),
     { description: `At most ${treeJobsMax} jobs.` },
@@ -47,8 +51,11 @@ const runFinished = Type.Object({
 
 const runUnfinished = Type.Object({
   job_id: Type.String({ format: 'uuid' }),
-  status: Type.Literal('running'),
-  timeout_exceeded: Type.Boolean({ description: 'false: the service is stopping' }),
+  // Another than running: the run has settled, but could not be read in that moment.
+  status: Type.Union(statuses.map(name => Type.Literal(name))),
+  timeout_exceeded: Type.Boolean({
+    description: 'false: the service is stopping, or the run has settled and cannot be shown right now',
+  }),
   message: Type.String(),
 });
 
@@ -57,7 +64,14 @@ const idempotencyNotes =
   '(method, path, query, parsed body) within 24 hours gets the first answer again and enqueues nothing; another request with ' +
   'that key is 422. Refused requests are not remembered.';
 const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
-const takingProblems = [...idempotencyProblems, 'queue_full', 'disk_full', 'unavailable'] as const;
+const takingProblems = [
+  ...idempotencyProblems,
+  'queue_full',
+  'waiting_full',
+  'disk_full',
+  'unavailable',
+  'overloaded',
+] as const;
 
 /** The command whose calls carry an event. */
 const eventCommand = 'handle';
@@ -103,6 +117,7 @@ const callPlugin = route({
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
       event: command.name === eventCommand ? triggerEvent : null,
+      asker: call,
       ...(idempotency && { idempotency }),
     });
     return submitted.then(reply =>
@@ -150,6 +165,7 @@ const callPipeline = route({
       pipeline: pipeline.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
+      asker: call,
       ...(idempotency && { idempotency }),
     };
     const outcome = isWaiting

@@ -1,19 +1,16 @@
 // The lists of jobs and of their logs (interface, 4.2): filters, cursors, exact totals.
 
-import type { Place } from '../../actors/job/journal.ts';
-import type { JobPage } from '../../actors/job/listing.ts';
+import type { Within } from '../../actors/job/job-page.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/record.ts';
-import { jobIdBytes } from '../../runtime/ids.ts';
+import { countedMax } from '../../actors/job/tree-listing.ts';
+import type { JobId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
-import type { LogPage } from '../engine.ts';
-import { logParts, writeJobRow } from '../job-json.ts';
-import type { JsonPart } from '../json-pieces.ts';
+import { jobsCursor, logsCursor, readPlace } from '../list-json.ts';
 import { outputSchema } from '../openapi/schemas.ts';
-import { inPieces } from '../pieces.ts';
-import { cursor, flag, instant, integer, oneOf, type Parameters, type Query, text } from '../query.ts';
-import { type Answer, anyOf, json, type Route, route } from '../route.ts';
-import { maySeeResults, resultScopes } from './jobs.ts';
+import { flag, instant, integer, jobIdText, oneOf, type Parameters, type Query, text } from '../query.ts';
+import { anyOf, type Route, route } from '../route.ts';
+import { countsSchema, maySeeResults, resultScopes } from './jobs.ts';
 
 /** The most rows that one answer holds. */
 const limitMax = 200;
@@ -25,13 +22,13 @@ const queryCharactersMax = 1_024;
 const status = oneOf<Status>(statuses, { pending: 'queued', ok: 'succeeded', error: 'failed' });
 const limit = integer(1, limitMax, limitDefault);
 const name = text(nameCharactersMax);
-const jobsCursor = cursor('j', jobIdBytes);
-/** Time in µs (8), place (4). */
-const logsCursor = cursor('l', 12);
 
 const moment = Type.String({ format: 'date-time' });
 const momentOrNull = Type.Union([moment, Type.Null()]);
 const statusOf = (names: readonly string[]) => Type.Union(names.map(value => Type.Literal(value)));
+const totalAtLeast = Type.Optional(
+  Type.Literal(true, { description: `More than ${countedMax} jobs of a tree may have the status: counting stopped.` }),
+);
 const total = Type.Integer({ minimum: 0 });
 const nextCursor = Type.Optional(Type.String());
 
@@ -44,6 +41,7 @@ const jobRowSchema = Type.Object({
   started_at: momentOrNull,
   completed_at: momentOrNull,
   attempt: Type.Integer(),
+  counts: countsSchema,
 });
 
 const logSchema = Type.Object({
@@ -71,26 +69,52 @@ const getJobs = route({
   section: 'Jobs',
   summary: 'Jobs, the newest first.',
   access: anyOf('jobs:ro', 'jobs:rw'),
-  query: { plugin: name, command: name, status, limit, cursor: jobsCursor },
+  query: {
+    plugin: name,
+    command: name,
+    status,
+    run: jobIdText,
+    root: jobIdText,
+    parent: jobIdText,
+    limit,
+    cursor: jobsCursor,
+  },
   body: null,
   answers: {
     200: {
       description: 'A page of the jobs, and how many match in all.',
-      schema: Type.Object({ jobs: Type.Array(jobRowSchema), total, next_cursor: nextCursor }),
+      schema: Type.Object({
+        jobs: Type.Array(jobRowSchema),
+        total,
+        total_at_least: totalAtLeast,
+        next_cursor: nextCursor,
+      }),
     },
   },
+  problems: ['too_many_reads'],
   find: () => null,
-  handle({ engine, query }) {
+  handle(call) {
+    const { engine, query } = call;
     const filter = {
       plugin: query.plugin ?? null,
       command: query.command ?? null,
       status: query.status ?? null,
+      within: withinOf(query),
     };
-    return answered(engine.listJobs(filter, query.limit ?? limitDefault, query.cursor ?? null), page =>
-      json(200, writeJobs(page)),
-    );
+    const [limit, before] = [query.limit ?? limitDefault, query.cursor ?? null];
+    return engine.reads.answer({ kind: 'jobs', filter, limit, before }, call);
   },
 });
+
+type Trees = { readonly run?: JobId; readonly root?: JobId; readonly parent?: JobId };
+
+function withinOf({ run, root, parent }: Trees): Within[] {
+  const within: Within[] = [];
+  if (run) within.push({ of: 'run', id: run });
+  if (root) within.push({ of: 'root', id: root });
+  if (parent) within.push({ of: 'parent', id: parent });
+  return within;
+}
 
 const logsQuery = {
   job_id: name,
@@ -120,20 +144,22 @@ const getLogs = route({
       schema: Type.Object({ logs: Type.Array(logSchema), total, unsearched, next_cursor: nextCursor }),
     },
   },
+  problems: ['too_many_reads'],
   find: () => null,
-  handle({ engine, query, caller }) {
-    const withResult = maySeeResults(caller!);
+  handle(call) {
+    const { engine, query } = call;
+    const withResult = maySeeResults(call.caller!);
     // What is found would tell what is hidden.
     if (query.query !== undefined && !withResult) return forbidden(resultScopes);
-    const page = engine.listLogs({
+    const wanted = {
       jobId: query.job_id ?? null,
       ...filterOf(query),
       query: query.query ?? null,
       limit: query.limit ?? limitDefault,
       before: query.cursor ? readPlace(query.cursor) : null,
-    });
+    };
     const detail = !withResult ? 'bare' : query.include_result ? 'result' : 'plain';
-    return answered(page, found => inPieces(logsParts(found, detail)));
+    return engine.reads.answer({ kind: 'logs', wanted, detail }, call);
   },
 });
 
@@ -148,42 +174,4 @@ function filterOf({ plugin, command, status: wanted, submitted_by, from, to }: Q
     fromUs: from === undefined ? null : Math.ceil(from),
     toUs: to === undefined ? null : Math.floor(to),
   };
-}
-
-/** At once where the page is there at once. */
-function answered<T>(page: T | Promise<T>, write: (page: T) => Answer): Answer | Promise<Answer> {
-  return page instanceof Promise ? page.then(write) : write(page);
-}
-
-function writeJobs({ rows, total: count, more }: JobPage): string {
-  const next = more ? `,"next_cursor":"${jobsCursor.write(rows.at(-1)!.id)}"` : '';
-  return `{"jobs":[${rows.map(writeJobRow).join(',')}],"total":${count}${next}}`;
-}
-
-function* logsParts(
-  { logs, total: count, next, unsearched: left }: LogPage,
-  detail: 'bare' | 'plain' | 'result',
-): Iterable<JsonPart> {
-  let separator = '';
-  yield '{"logs":[';
-  for (const log of logs) {
-    yield separator;
-    yield* logParts(log, detail);
-    separator = ',';
-  }
-  const more = next ? `,"next_cursor":"${logsCursor.write(placeBytes(next))}"` : '';
-  yield `],"total":${count}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
-}
-
-function placeBytes({ atUs, place }: Place): Buffer {
-  const bytes = Buffer.alloc(12);
-  bytes.writeBigUInt64BE(BigInt(atUs), 0);
-  bytes.writeUInt32BE(place, 8);
-  return bytes;
-}
-
-function readPlace(bytes: Buffer): Place {
-  const atUs = bytes.readBigUInt64BE(0);
-  const latest = BigInt(Number.MAX_SAFE_INTEGER);
-  return { atUs: Number(atUs < latest ? atUs : latest), place: bytes.readUInt32BE(8) };
 }

@@ -1,17 +1,17 @@
 // Jobs (interface, 4.2): one job, and the tree below it.
 
 import type { JobView } from '../../actors/job/job-view.ts';
+import { pipelinePlugin, type Waits, waitReasons } from '../../actors/job/protocol.ts';
 import { statuses } from '../../actors/job/record.ts';
 import type { Scope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { type Caller, may } from '../auth.ts';
-import type { Engine } from '../engine.ts';
-import { jobParts, treeJobParts } from '../job-json.ts';
-import type { JsonPart } from '../json-pieces.ts';
+import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../job-json.ts';
 import { outputSchema } from '../openapi/schemas.ts';
 import { inPieces } from '../pieces.ts';
 import { type Problem, problem } from '../problem.ts';
+import { oneOf } from '../query.ts';
 import { anyOf, type Route, route } from '../route.ts';
 
 export const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
@@ -27,6 +27,43 @@ const uuid = Type.String({ format: 'uuid' });
 const status = Type.Union(statuses.map(name => Type.Literal(name)));
 const output = Type.Optional(Type.Union([outputSchema, Type.Null()]));
 
+const waitsSchema = Type.Object(
+  {
+    reason: Type.Union(waitReasons.map(name => Type.Literal(name))),
+    detail: Type.String(),
+    since: instant,
+    until: Type.Optional(instant),
+  },
+  {
+    description: 'Why an unsettled job is not with a worker; left out where the ledger does not say so within 100 ms.',
+  },
+);
+
+const envelopeSchema = Type.Object(
+  {
+    type: Type.String(),
+    event_id: Type.String(),
+    timestamp: instant,
+    source: Type.String(),
+    dedupe_key: Type.Optional(Type.String()),
+  },
+  { description: 'Of `handle`: the envelope that its plugin is given; `payload` has its payload.' },
+);
+
+/** Of a run. */
+export const countsSchema = Type.Optional(
+  Type.Object(
+    {
+      succeeded: Type.Integer(),
+      failed: Type.Integer(),
+      timed_out: Type.Integer(),
+      dead: Type.Integer(),
+      unsettled: Type.Optional(Type.Integer({ description: 'While the run goes on: jobs that have not ended.' })),
+    },
+    { description: 'How the jobs inside a run ended, those of called pipelines included.' },
+  ),
+);
+
 const jobSchema = Type.Object({
   job_id: uuid,
   status,
@@ -38,6 +75,20 @@ const jobSchema = Type.Object({
   created_at: instant,
   started_at: nullable(instant),
   completed_at: nullable(instant),
+  counts: countsSchema,
+  waits_for: Type.Optional(waitsSchema),
+  pipeline: Type.Optional(nullable(Type.String())),
+  run_id: Type.Optional(nullable(uuid)),
+  step_id: Type.Optional(nullable(Type.String())),
+  index: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+  event: Type.Optional(Type.Union([envelopeSchema, Type.Null()])),
+  payload: Type.Optional(Type.Unknown()),
+  context: Type.Optional(Type.Object({})),
+  omitted: Type.Optional(
+    Type.Array(Type.Union([Type.Literal('payload'), Type.Literal('context')]), {
+      description: `Values of more than ${shownInputBytesMax / 1024} KiB, which are shown with ?include=payload.`,
+    }),
+  ),
   result: output,
   last_error: Type.Optional(Type.String()),
 });
@@ -50,6 +101,7 @@ const treeJobSchema = Type.Object({
   status,
   started_at: nullable(instant),
   completed_at: nullable(instant),
+  counts: countsSchema,
   result: output,
 });
 
@@ -59,18 +111,32 @@ const getJob = route({
   section: 'Jobs',
   summary: 'One job.',
   access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
-  query: {},
+  query: { include: oneOf(['payload']) },
   body: null,
-  problems: ['unknown_job'],
+  problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The job.', schema: jobSchema } },
   find({ engine, params }): JobView | Problem {
     const id = parseId(params.job_id);
     return (id && engine.job(id)) ?? unknownJob(params.job_id);
   },
-  handle: ({ found, caller }) => inPieces(jobParts(found, maySeeResults(caller!))),
+  handle(call) {
+    const { engine, found } = call;
+    const id = parseId(found.jobId)!;
+    const detail = detailFor(call.caller!, call.query.include === 'payload');
+    const answer = (waits: Waits | null) =>
+      isLongToShow(found, detail)
+        ? engine.reads.answer({ kind: 'job', id, detail, waits }, call)
+        : inPieces(jobParts(found, detail, waits));
+    // Only the ledger knows what they wait for.
+    const isAsked = found.status === 'queued' || (found.status === 'running' && found.plugin === pipelinePlugin);
+    return isAsked ? engine.waits(id).then(answer) : answer(null);
+  },
 });
 
-type Pages = NonNullable<ReturnType<Engine['treePages']>>;
+function detailFor(caller: Caller, whole: boolean): JobDetail {
+  if (!maySeeResults(caller)) return 'bare';
+  return whole ? 'whole' : 'plain';
+}
 
 const getTree = route({
   method: 'GET',
@@ -80,29 +146,18 @@ const getTree = route({
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
   query: {},
   body: null,
-  problems: ['unknown_job'],
+  problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
-  find({ engine, params }): { readonly pages: Pages } | Problem {
-    const id: JobId | undefined = parseId(params.job_id);
-    const pages = id && engine.treePages(id);
-    return pages ? { pages } : unknownJob(params.job_id);
+  find({ engine, params }): { readonly id: JobId } | Problem {
+    const id = parseId(params.job_id);
+    return id && engine.job(id) ? { id } : unknownJob(params.job_id);
   },
-  handle: ({ found, caller }) => inPieces(treeParts(found.pages, maySeeResults(caller!))),
+  handle(call) {
+    return call.engine.reads.answer({ kind: 'tree', id: call.found.id, withResult: maySeeResults(call.caller!) }, call);
+  },
 });
 
 export const jobRoutes: readonly Route[] = [getJob, getTree];
-
-function* treeParts(pages: Pages, withResult: boolean): Iterable<JsonPart> {
-  let separator = '[';
-  for (let page = pages.next(); page.length > 0; page = pages.next()) {
-    for (const job of page) {
-      yield separator;
-      yield* treeJobParts(job, withResult);
-      separator = ',';
-    }
-  }
-  yield separator === '[' ? '[]' : ']';
-}
 
 function unknownJob(id: string): Problem {
   return problem('unknown_job', `there is no job ${JSON.stringify(id)}`);

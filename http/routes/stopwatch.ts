@@ -1,20 +1,15 @@
 // The stopwatch (interface, 4.4): how long the steps of a plugin waited and ran, as percentiles.
-import { setImmediate as breathe } from 'node:timers/promises';
-import { Histogram } from '../../actors/index/histogram.ts';
 import { commandStep, minuteUs, pipelineStep } from '../../actors/index/stopwatch-record.ts';
-import { type StepTimes, trendBuckets, windowOf } from '../../actors/index/stopwatch-view.ts';
+import { trendBuckets, windowOf } from '../../actors/index/stopwatch-view.ts';
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import type { Step } from '../../config/pipeline/definition.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { type Problem, problem } from '../problem.ts';
 import { flag, instant } from '../query.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
-import { timestamp } from '../timestamp.ts';
+import { anyOf, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
 
 const windowUsDefault = 24 * 60 * minuteUs;
-/** Of reading without letting others have their turn. */
-const readMsMax = 4;
 
 const figures = {
   sample_count: Type.Integer(),
@@ -56,40 +51,27 @@ const getStopwatch = route({
     const known = instanceNamed(config, params.plugin);
     return known ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
   },
-  async handle(call) {
+  handle(call) {
     const { engine, config, found, query } = call;
     const nowUs = call.nowMs() * 1000;
     const window = windowOf(query.since ?? nowUs - windowUsDefault, nowUs);
-    const reading = await engine.stopwatch(found.name, window);
-    while (!reading.read(readMsMax)) await breathe();
-    const wantsSubs = query.include_subs === true;
-    const withSubs = wantsSubs && maySeeResults(call.caller!);
-    const body = {
-      plugin: found.name,
-      window: durationText(Math.max(0, window.to - window.from)),
-      captured_at: timestamp(nowUs),
-      steps: stepNames(config, found, reading.steps).map(step => stepJson(step, reading.steps.get(step), withSubs)),
-      ...(wantsSubs && !withSubs && { subs_unavailable: 'insufficient_scope' }),
-    };
-    return json(200, JSON.stringify(body));
+    const subs = query.include_subs === true ? maySeeResults(call.caller!) : null;
+    const steps = stepNames(config, found);
+    return engine.reads.answer({ kind: 'stopwatch', plugin: found.name, window, nowUs, steps, subs }, call);
   },
 });
 
 export const stopwatchRoutes: readonly Route[] = [getStopwatch];
 
-/** Those of the configuration, in its order, and then any others that were measured. */
-function stepNames(
-  config: Config,
-  { name, manifest }: PluginInstance,
-  measured: ReadonlyMap<string, unknown>,
-): string[] {
+/** Those of the configuration, in its order. */
+function stepNames(config: Config, { name, manifest }: PluginInstance): string[] {
   const ofCommands = manifest.commands.flatMap(({ name: command }) =>
     (['queue', 'run', 'total'] as const).map(what => commandStep(command, what)),
   );
   const ofPipelines = config.pipelines.flatMap(pipeline =>
     stepsUsing(pipeline.steps, name).map(stepId => pipelineStep(pipeline.name, stepId)),
   );
-  return [...new Set([...ofCommands, ...ofPipelines, ...[...measured.keys()].sort()])];
+  return [...ofCommands, ...ofPipelines];
 }
 
 function stepsUsing(steps: readonly Step[], instance: string): string[] {
@@ -98,40 +80,4 @@ function stepsUsing(steps: readonly Step[], instance: string): string[] {
     if (step.kind === 'steps') return stepsUsing(step.steps, instance);
     return step.kind === 'split' ? step.branches.flatMap(branch => stepsUsing(branch.steps, instance)) : [];
   });
-}
-
-const none = new Histogram();
-
-function stepJson(step: string, times: StepTimes | undefined, withSubs: boolean): object {
-  const trend = times?.trend ?? [];
-  const spans = [...(times?.spans ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
-  return {
-    step,
-    ...figuresOf(times?.all ?? none),
-    trend_p95_ms: Array.from({ length: trendBuckets }, (_, i) => wholeMs((trend[i] ?? none).percentile(0.95))),
-    ...(withSubs && { subs: spans.map(([name, spanTimes]) => ({ name, ...figuresOf(spanTimes) })) }),
-  };
-}
-
-function figuresOf(times: Histogram): object {
-  const [p50, p95, p99] = [times.percentile(0.5), times.percentile(0.95), times.percentile(0.99)];
-  return {
-    sample_count: times.count,
-    p50_ms: wholeMs(p50),
-    p95_ms: wholeMs(p95),
-    p99_ms: wholeMs(p99),
-    p50_us: p50,
-    p95_us: p95,
-    p99_us: p99,
-    max_us: times.maxUs,
-  };
-}
-
-function wholeMs(us: number): number {
-  return Math.round(us / 1000);
-}
-
-/** `24h`, `90m`: the largest unit that divides it. */
-function durationText(minutes: number): string {
-  return minutes > 0 && minutes % 60 === 0 ? `${minutes / 60}h` : `${minutes}m`;
 }

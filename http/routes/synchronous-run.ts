@@ -1,16 +1,12 @@
 // A pipeline call that waits: for the run, its time-out, or the caller to go away, whichever comes first.
-import type { JobView } from '../../actors/job/job-view.ts';
 import type { SubmitReply } from '../../actors/job/protocol.ts';
+import type { Status } from '../../actors/job/record.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
-import type { Engine, RunSubmission } from '../engine.ts';
-import { outputParts, treeEntryParts } from '../job-json.ts';
-import type { JsonPart } from '../json-pieces.ts';
+import { type Answer, json } from '../answer.ts';
+import type { RunSubmission } from '../engine.ts';
+import { settledParts, treeJobsMax } from '../job-json.ts';
 import { inPieces } from '../pieces.ts';
-import { problem } from '../problem.ts';
-import { type Answer, type Call, json } from '../route.ts';
-
-/** How many jobs the tree of an answer holds at most. */
-export const treeJobsMax = 1_000;
+import type { Call } from '../route.ts';
 
 export type RunOutcome = SubmitReply | { readonly kind: 'waited'; readonly answer: Answer };
 
@@ -33,7 +29,7 @@ export async function runAndWait(
     const reply = await engine.startRun(submission, end);
     if (reply.kind === 'refused') return reply;
     const how = await ended;
-    if (how === 'settled') return { kind: 'waited', answer: settled(engine, reply.id) };
+    if (how === 'settled') return { kind: 'waited', answer: await settled(call, reply.id) };
     if (how === 'stopped') return { kind: 'waited', answer: stopped(reply.id) };
     engine.unwatch(reply.id, end);
     return { kind: 'waited', answer: unfinished(reply.id, timeoutMs) };
@@ -42,28 +38,15 @@ export async function runAndWait(
   }
 }
 
-function settled(engine: Engine, id: JobId): Answer {
-  const tree = engine.tree(id, treeJobsMax + 1);
-  const run = tree?.[0];
-  // A repeated call can come to a run that retention has pruned meanwhile.
-  if (!run || !tree) return problem('unknown_job', `the run ${formatId(id)} is no longer kept`);
-  const durationMs = Math.round(((run.completedUs ?? run.createdUs) - run.createdUs) / 1000);
-  return inPieces(settledParts(run, durationMs, tree));
-}
-
-/** The run is the first job of its tree. */
-function* settledParts(run: JobView, durationMs: number, tree: readonly JobView[]): Iterable<JsonPart> {
-  yield `{"job_id":"${run.jobId}","status":"${run.status}","duration_ms":${durationMs},"result":`;
-  // Written once for both its places.
-  const output = outputParts(run);
-  yield* output;
-  let separator = ',"tree":[';
-  for (const job of tree.slice(0, treeJobsMax)) {
-    yield separator;
-    yield* treeEntryParts(job, job === run ? output : undefined);
-    separator = ',';
-  }
-  yield tree.length > treeJobsMax ? '],"tree_truncated":true}' : ']}';
+/** A tree of few jobs that are small is written here; any other on the thread for reads. */
+async function settled(call: Pick<Call, 'engine' | 'onGone'>, id: JobId): Promise<Answer> {
+  const { engine } = call;
+  const tree = engine.smallTree(id, treeJobsMax + 1);
+  if (tree) return inPieces(settledParts(tree));
+  const answer = await engine.reads.answer({ kind: 'run', id }, call);
+  // The run is over: to refuse the call would have it repeated.
+  if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
+  return unshown(id, engine.job(id)?.status ?? 'running');
 }
 
 function unfinished(id: JobId, timeoutMs: number): Answer {
@@ -80,9 +63,18 @@ function stopped(id: JobId): Answer {
   return running(id, false, `The service is stopping; the run goes on at its next start; follow it at /job/${text}.`);
 }
 
+function unshown(id: JobId, status: Status): Answer {
+  const text = formatId(id);
+  return pointed(id, status, false, `The run has settled, but cannot be shown right now; look at /job/${text}/tree.`);
+}
+
 function running(id: JobId, isLate: boolean, message: string): Answer {
+  return pointed(id, 'running', isLate, message);
+}
+
+function pointed(id: JobId, status: Status, isLate: boolean, message: string): Answer {
   return json(
     202,
-    `{"job_id":"${formatId(id)}","status":"running","timeout_exceeded":${isLate},"message":${JSON.stringify(message)}}`,
+    `{"job_id":"${formatId(id)}","status":"${status}","timeout_exceeded":${isLate},"message":${JSON.stringify(message)}}`,
   );
 }

@@ -1,17 +1,32 @@
 // The system (interface, 4.5): reload, doctor, selfcheck.
 
+import type { QueuedJobs } from '../../actors/job/protocol.ts';
 import { lookedMax } from '../../actors/job/selfcheck.ts';
+import { restartSettings } from '../../config/section/restart.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { type Problem, type ProblemItem, problem } from '../problem.ts';
+import { flag, oneOf } from '../query.ts';
+import { ReadsDown, readsDownDetail } from '../reads.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { timestamp } from '../timestamp.ts';
 
 const section = 'Administration';
+const restartKeys = restartSettings.map(({ key, isSwitch }) => `\`${key}\`${isSwitch ? ' (on or off)' : ''}`);
 
 const reloadSchema = Type.Object({
   status: Type.Literal('ok'),
   reloaded_at: Type.String({ format: 'date-time' }),
-  message: Type.String({ description: 'Names the settings that changed and need a restart.' }),
+  message: Type.String({
+    description: 'Names the settings that changed and need a restart, and the jobs that are held.',
+  }),
+});
+
+const trialSchema = Type.Object({
+  errors: Type.Array(Type.String()),
+  warnings: Type.Array(Type.String()),
+  held: Type.Array(Type.Object({ plugin: Type.String(), command: Type.String(), jobs: Type.Integer({ minimum: 1 }) }), {
+    description: 'Queued jobs that are not held now and would be.',
+  }),
 });
 
 const postReload = route({
@@ -21,22 +36,48 @@ const postReload = route({
   summary:
     'Reads the configuration again and swaps it in one step; what is wrong with it is answered, and changes nothing.',
   access: anyOf('*'),
-  query: {},
+  query: { dry_run: flag, hold: oneOf(['refuse']) },
   body: null,
-  problems: ['reload_refused'],
+  problems: ['reload_refused', 'reload_would_hold', 'unavailable'],
   notes:
-    'Nothing that runs is stopped. `service.max_workers`, `service.plugin_env_passthrough`, `state.path`, `api.enabled` and the ' +
-    'listen addresses stay as they are until a restart. SIGHUP does the same.',
-  answers: { 200: { description: 'The new configuration is in force.', schema: reloadSchema } },
+    `Nothing that runs is stopped. ${restartKeys.slice(0, -1).join(', ')} and ${restartKeys.at(-1)} keep their values until the ` +
+    'next start; the message names those that changed. SIGHUP does the same. Queued jobs of a plugin or command that the new ' +
+    'configuration does not have are held; the message counts what is held. `hold=refuse` refuses a reload that would hold more jobs ' +
+    'than are held now. `dry_run=true` changes nothing: it answers `errors`, `warnings`, and `held`, the jobs that a reload would hold.',
+  answers: {
+    200: {
+      description: 'The new configuration is in force; or what was found, with `dry_run`.',
+      schema: Type.Union([reloadSchema, trialSchema]),
+    },
+  },
   find: () => null,
-  handle({ engine }) {
-    const reply = engine.administration.reload();
+  async handle({ engine, query }) {
+    if (query.dry_run === true) {
+      const { held, ...found } = await engine.administration.tryReload();
+      return held === null ? problem('unavailable', unknownHeld) : json(200, JSON.stringify({ ...found, held }));
+    }
+    const reply = await engine.administration.reload({ refuseHeld: query.hold === 'refuse' });
     if (reply.kind === 'refused') return refuse(reply.problems);
+    if (reply.kind === 'would_hold') return refuseToHold(reply.held);
     const rest = reply.kept.length === 0 ? '' : `; a restart is needed for ${reply.kept.join(', ')}`;
-    const message = `configuration reloaded${rest}`;
+    const held = reply.held.length === 0 ? '' : `; held now: ${reply.held.map(heldLine).join(', ')}`;
+    const message = `configuration reloaded${rest}${held}`;
     return json(200, JSON.stringify({ status: 'ok', reloaded_at: timestamp(reply.atUs), message }));
   },
 });
+
+const unknownHeld = 'the ledger cannot say right now which jobs would be held';
+
+function heldLine({ plugin, command, jobs }: QueuedJobs): string {
+  return `${jobs} ${jobs === 1 ? 'job' : 'jobs'} of ${plugin}.${command}`;
+}
+
+function refuseToHold(held: readonly QueuedJobs[] | null): Problem {
+  if (held === null) return problem('unavailable', unknownHeld);
+  const errors = held.map(jobs => ({ pointer: '', message: heldLine(jobs) }));
+  const detail = `it would hold ${held.map(heldLine).join(', ')}; the old configuration stays in force`;
+  return problem('reload_would_hold', detail, { errors });
+}
 
 function refuse(lines: readonly string[]): Problem {
   const errors = lines.map(line => ({ pointer: pointerOf(line), message: line }));
@@ -63,10 +104,14 @@ const getDoctor = route({
   access: anyOf('system:ro', 'system:rw'),
   query: {},
   body: null,
+  notes:
+    'One look at a time: whoever asks while one is under way gets what that one finds. Sandboxes are tried once a minute, because each ' +
+    'try starts processes.',
   answers: { 200: { description: 'The checks; degraded when one has not passed.', schema: doctorSchema } },
   find: () => null,
   async handle({ engine }) {
-    const checks = await engine.administration.doctor();
+    const checks = await engine.administration.doctor().catch(unlessDown);
+    if ('kind' in checks) return checks;
     const status = checks.every(({ passed }) => passed) ? 'ok' : 'degraded';
     return json(200, JSON.stringify({ status, checks }));
   },
@@ -94,10 +139,17 @@ const getSelfcheck = route({
   answers: { 200: { description: 'What does not agree.', schema: selfcheckSchema } },
   find: () => null,
   async handle({ engine }) {
-    const { invariantsChecked, failures, detail } = await engine.administration.selfcheck();
+    const found = await engine.administration.selfcheck().catch(unlessDown);
+    if ('kind' in found) return found;
+    const { invariantsChecked, failures, detail } = found;
     const status = failures.length === 0 ? 'ok' : 'failed';
     return json(200, JSON.stringify({ status, invariants_checked: invariantsChecked, failures, detail }));
   },
 });
+
+function unlessDown(error: unknown): Problem {
+  if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
+  throw error;
+}
 
 export const systemRoutes: readonly Route[] = [postReload, getDoctor, getSelfcheck];

@@ -1,8 +1,9 @@
-// Vault management (interface, 4.6): write and lifecycle routes, for the admin token only. Nothing reads a value back.
-import type { VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
+// Vault management (interface, 4.6), for the admin token only: writes, lifecycle, and a list of names. Nothing reads a value back.
+import type { Listing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { type ProblemCode, problem } from '../problem.ts';
 import { type Answer, json, type Route, route } from '../route.ts';
+import { parseTimestamp, timestamp } from '../timestamp.ts';
 
 const section = 'Vault';
 
@@ -44,6 +45,45 @@ const rolledPrincipal = Type.Object({
   skipped: Type.Array(Type.String(), { description: 'Manual secrets.' }),
 });
 
+const listBody = Type.Object({}, { additionalProperties: false });
+
+const times = { created_at: Type.String(), changed_at: Type.String() };
+const entityStatus = Type.Union([Type.Literal('active'), Type.Literal('revoked')]);
+const names = Type.Array(Type.String());
+
+const listing = Type.Object({
+  principals: Type.Array(Type.Object({ ...named, kind: Type.String(), status: entityStatus, ...times })),
+  secrets: Type.Array(
+    Type.Object({ ...named, pattern: Type.String(), status: entityStatus, authorized_principals: names, ...times }),
+  ),
+  damaged: Type.Object(
+    { principals: names, secrets: names },
+    {
+      description:
+        'Whose records do not open: jobs of these principals, or of all of them, wait until they are written again.',
+    },
+  ),
+});
+
+const pruneBody = Type.Object(
+  {
+    before: Type.String({ description: 'RFC 3339. Records from this time on stay.' }),
+    through: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'The `seq` of the last record that may go. Left out: the newest but one.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const pruned = Type.Object({
+  status: Type.Literal('pruned'),
+  records: Type.Integer({ description: 'So many were removed.' }),
+  more: Type.Boolean({ description: 'There may be more to remove: call again.' }),
+});
+
 const unavailableDetails = {
   unauthorized: 'the admin token was rotated meanwhile',
   vault_unavailable: 'no vault is open here',
@@ -58,6 +98,8 @@ type Fields = {
   readonly value?: string;
   readonly authorized_principals?: readonly string[];
   readonly pattern?: string;
+  readonly before: string;
+  readonly through?: number;
 };
 
 type Declared = {
@@ -68,8 +110,11 @@ type Declared = {
   readonly body: Schema;
   readonly answer: Schema;
   readonly problems: readonly VaultRefusal[];
-  readonly request: (body: Fields) => VaultRequest;
+  /** Undefined: a time in the body is none. */
+  readonly request: (body: Fields) => VaultRequest | undefined;
 };
+
+const nameProblems = ['invalid_name'] satisfies ProblemCode[];
 
 function vaultRoute({ op, path, summary, notes, body, answer, problems, request }: Declared): Route {
   return route({
@@ -81,23 +126,39 @@ function vaultRoute({ op, path, summary, notes, body, answer, problems, request 
     access: { kind: 'vault', op },
     query: {},
     body,
-    problems: ['invalid_name', 'disk_full', 'unavailable', ...problems] satisfies ProblemCode[],
+    problems: ['disk_full', 'unavailable', ...(op === 'list' || op === 'audit.prune' ? [] : nameProblems), ...problems],
     answers: { 200: { description: 'It is on disk, and in the audit trail.', schema: answer } },
     find: () => null,
-    handle({ engine, caller, body: given }) {
+    handle(call) {
+      const { engine, caller, body: given } = call;
       if (given === undefined) return problem('invalid_request', 'a JSON body is needed');
       const asked = request(given as Fields);
-      return engine.vault.call(caller!.tokenDigest, asked).then(reply => answerOf(asked.name, reply));
+      if (!asked) return problem('invalid_request', '/before must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
+      return engine.vault.call(caller!.tokenDigest, asked, call).then(reply => answerOf(asked, reply));
     },
   });
 }
 
-function answerOf(name: string, reply: VaultReply): Answer {
+function answerOf(asked: VaultRequest, reply: VaultReply): Answer {
   if (reply.kind === 'refused') {
     return problem(reply.refusal, 'detail' in reply ? reply.detail : unavailableDetails[reply.refusal]);
   }
+  if ('listing' in reply) return json(200, JSON.stringify(listed(reply.listing)));
   const { kind: _, ...told } = reply;
-  return json(200, JSON.stringify({ name, ...told }));
+  return json(200, JSON.stringify({ name: 'name' in asked ? asked.name : undefined, ...told }));
+}
+
+function listed({ principals, secrets, damaged }: Listing): object {
+  return {
+    principals: principals.map(({ name, kind, status, createdUs, changedUs }) => {
+      return { name, kind, status, created_at: timestamp(createdUs), changed_at: timestamp(changedUs) };
+    }),
+    secrets: secrets.map(({ name, pattern, status, grants, createdUs, changedUs }) => {
+      const at = { created_at: timestamp(createdUs), changed_at: timestamp(changedUs) };
+      return { name, pattern, status, authorized_principals: grants, ...at };
+    }),
+    damaged,
+  };
 }
 
 export const vaultRoutes: readonly Route[] = [
@@ -179,5 +240,30 @@ export const vaultRoutes: readonly Route[] = [
     answer: rolledPrincipal,
     problems: ['reserved_entity', 'unknown_principal'],
     request: ({ name }) => ({ op: 'principal.roll', name }),
+  }),
+  vaultRoute({
+    op: 'list',
+    path: '/vault/list',
+    summary: 'Lists principals and secrets: names, kinds, grants, statuses and times, never values.',
+    body: listBody,
+    answer: listing,
+    problems: [],
+    request: () => ({ op: 'list' }),
+  }),
+  vaultRoute({
+    op: 'audit.prune',
+    path: '/vault/audit/prune',
+    summary: 'Verifies and removes the oldest records of the audit trail; at most 50,000 at once.',
+    notes:
+      'With `vault.audit_export` they are written to a file first. The newest record always stays. The command `vault audit --export` is the way to keep what is pruned.',
+    body: pruneBody,
+    answer: pruned,
+    problems: ['broken_trail', 'export_failed'],
+    request({ before, through }) {
+      const beforeUs = parseTimestamp(before);
+      return beforeUs === undefined
+        ? undefined
+        : { op: 'audit.prune', beforeUs, ...(through !== undefined && { through }) };
+    },
   }),
 ];

@@ -7,7 +7,7 @@ import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { mayBeJson } from '../head.ts';
 import { deliveryKeyOf } from '../idempotency.ts';
-import { readJson } from '../json.ts';
+import { type BigIntegers, jsonProblem, readJson } from '../json.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
@@ -30,7 +30,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
 
   /** Reads the bytes before it waits for anything. */
   async function take(call: Call, bytes: Uint8Array): Promise<Answer> {
-    const body = readObject(call.header('content-type'), bytes);
+    const body = readObject(call.header('content-type'), bytes, endpoint.bigIntegers ?? 'refuse');
     if (body.kind === 'problem') return body;
     const id = deliveryIdOf(endpoint, call);
     if (id.kind === 'problem') return id;
@@ -42,6 +42,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
       payload: pack(body.value),
       submittedBy: origin,
       event: { type: `webhook.${name}`, source: origin },
+      asker: call,
       ...(id.text !== null && { idempotency: deliveryKeyOf(name, id.text) }),
     });
     if (reply.kind === 'refused') return refuse(reply.refusal);
@@ -58,7 +59,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
     access: { kind: 'signed' },
     query: {},
     body: null,
-    raw: { bytesMax: bodyBytesMax },
+    raw: { bytesMax: bodyBytesMax, setting: 'max_body_size of the endpoint' },
     answers: { 202: { description: 'The job is on disk.', schema: accepted } },
     find: () => null,
     handle(call) {
@@ -73,10 +74,11 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
 function readObject(
   contentType: string | undefined,
   bytes: Uint8Array,
+  bigIntegers: BigIntegers,
 ): { readonly kind: 'object'; readonly value: JsonObject } | Problem {
   if (!mayBeJson(contentType)) return problem('unsupported_media_type', 'the body must be application/json');
-  const reading = readJson(bytes);
-  if (reading.kind === 'refused') return problem('invalid_json', reading.message);
+  const reading = readJson(bytes, bigIntegers);
+  if (reading.kind === 'refused') return jsonProblem(reading);
   const { value } = reading;
   return isObject(value)
     ? { kind: 'object', value: value as JsonObject }
@@ -95,7 +97,13 @@ function deliveryIdOf(
   return problem('invalid_request', detail);
 }
 
-const passing = ['queue_full', 'disk_full', 'stopping'] as const satisfies readonly Refusal[];
+const passing = [
+  'queue_full',
+  'waiting_full',
+  'disk_full',
+  'stopping',
+  'overloaded',
+] as const satisfies readonly Refusal[];
 
 /** The sender may come back, whatever it is: when the plugin has just gone, the next configuration has another endpoint, or none. */
 function refuse(refusal: Refusal): Problem {

@@ -6,13 +6,14 @@ import { json, open, type Route, route } from '../route.ts';
 import { makeRouteTable, type RouteTable } from '../route-table.ts';
 import { uptimeSeconds } from '../routes/discovery.ts';
 import { type ServeOptions, type Server, serve } from '../server.ts';
+import type { Listener } from '../transport/transport.ts';
 import { endpointRoute } from './endpoint.ts';
 import type { DeliveryNews } from './news.ts';
 
-export type WebhookOptions = Omit<ServeOptions, 'setting' | 'table' | 'authenticate'> & { readonly news: DeliveryNews };
+export type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly news: DeliveryNews };
 
-export function serveWebhooks({ news, ...options }: WebhookOptions): Promise<Server> {
-  return serve({ ...options, setting: 'webhooks.listen', table: webhookTables(news), authenticate: () => anybody });
+export function serveWebhooks(listener: Listener, { news, ...options }: WebhookOptions): Server {
+  return serve(listener, { ...options, table: webhookTables(news), authenticate: () => anybody });
 }
 
 /** There are no tokens here: whoever calls may know what is there, and no more. */

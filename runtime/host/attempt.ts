@@ -1,5 +1,6 @@
 // One attempt of a process plugin: a program of its own, request on stdin, response on stdout.
 import { timerMsMax } from '../clock.ts';
+import { parseExactly } from '../exact-json.ts';
 import { answerOfDuctile } from './ductile.ts';
 import type { Mask } from './mask.ts';
 import type { Request } from './plugin-api.ts';
@@ -64,14 +65,15 @@ function settleEnd(
   const how = endText(end);
   if (text === '') return settleFailure(`no response on stdout (${how})`, permanent, aside, 'error', mask);
   let answer: unknown;
+  let texted = 0;
   try {
-    answer = JSON.parse(text);
+    ({ value: answer, texted } = parseExactly(text));
   } catch (error) {
     // What is wrong with it is told with a piece of it, which may be a piece of a secret.
     const what = mask === null ? `: ${describe(error)}` : '';
     return settleFailure(`the response is not JSON (${how})${what}`, permanent, aside, 'error', mask);
   }
   if (plugin.dialect === 'ductile') answer = answerOfDuctile(answer);
-  const settled = settleAnswer(answer, true, aside, mask);
+  const settled = settleAnswer(answer, true, { ...aside, texted }, mask);
   return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
 }

@@ -1,24 +1,36 @@
-// Counts crashes of one plugin's processes: where there are too many, none is started for a while.
+// Counts crashes: where there are too many within a while, whoever crashes is kept from it for a while.
 
 export const crashesMax = 5;
 export const crashWindowMs = 60_000;
 export const openMs = 30_000;
 
+export type BreakerLimits = { readonly crashesMax: number; readonly windowMs: number; readonly openMs: number };
+
+/** Of one plugin's processes: while it is open none is started. */
+export const processLimits: BreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
+
 /** Times are of a steady clock, in ms. */
 export class Breaker {
+  readonly #limits: BreakerLimits;
   #crashesAtMs: number[] = [];
   #openUntilMs = 0;
+
+  constructor(limits: BreakerLimits) {
+    this.#limits = limits;
+  }
 
   isOpen(nowMs: number): boolean {
     return nowMs < this.#openUntilMs;
   }
 
-  /** Returns whether this one has opened it. After a pause one more within the same minute opens it again. */
+  /** Returns whether this one has opened it. One more while it is open keeps it open for longer, one soon after opens it again. */
   crashed(nowMs: number): boolean {
-    this.#crashesAtMs = [...this.#crashesAtMs.filter(atMs => nowMs - atMs < crashWindowMs), nowMs].slice(-crashesMax);
-    const opens = this.#crashesAtMs.length === crashesMax && !this.isOpen(nowMs);
-    if (opens) this.#openUntilMs = nowMs + openMs;
-    return opens;
+    const { crashesMax, windowMs, openMs } = this.#limits;
+    this.#crashesAtMs = [...this.#crashesAtMs.filter(atMs => nowMs - atMs < windowMs), nowMs].slice(-crashesMax);
+    if (this.#crashesAtMs.length < crashesMax) return false;
+    const wasOpen = this.isOpen(nowMs);
+    this.#openUntilMs = nowMs + openMs;
+    return !wasOpen;
   }
 }
 

@@ -59,10 +59,10 @@ export class Conversation implements Asker {
   onAnswers(answers: readonly Answer[]): void {
     const { state, plugin } = this.#flight;
     const { mask } = this.#process!;
-    const ended = answers.map(({ task, answer }) => {
+    const ended = answers.map(({ task, answer, texted }) => {
       this.#waiting.delete(task);
       const said = plugin.dialect === 'ductile' ? answerOfDuctile(answer) : answer;
-      const settled = state.settle(settleAnswer(said, true, { stderr: this.#process!.takeStderr() }, mask));
+      const settled = state.settle(settleAnswer(said, true, { stderr: this.#process!.takeStderr(), texted }, mask));
       if (settled.stateUpdates !== null) this.#window = 1;
       return [task, settled] as const;
     });

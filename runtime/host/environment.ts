@@ -2,6 +2,13 @@
 
 /** The key of the vault is for the service alone, whatever the configuration lets through. */
 const withheld = 'HEADGATE_VAULT_KEY';
+
+/** The key, which is no longer in the environment then. */
+export function takeVaultKey(env: NodeJS.ProcessEnv): string | undefined {
+  const key = env[withheld];
+  delete env[withheld];
+  return key;
+}
 const names = ['PATH', 'HOME', 'TZ', 'LANG', 'LANGUAGE', 'TMPDIR'];
 
 export function pluginEnvironment(from: NodeJS.ProcessEnv, passthrough: readonly string[]): { [name: string]: string } {

@@ -1,6 +1,6 @@
 // The persistent processes of one plugin: started when they are needed, recycled, and after too many crashes not started for a while.
 import { timerMsMax } from '../clock.ts';
-import { Breaker, openReason } from './breaker.ts';
+import { Breaker, openReason, processLimits } from './breaker.ts';
 import { PersistentProcess } from './persistent.ts';
 import type { HostedPlugin, PersistentMode } from './port.ts';
 import type { Programs } from './program.ts';
@@ -12,7 +12,7 @@ export class Fleet {
   readonly #mode: PersistentMode;
   readonly #programs: Programs;
   readonly #reports: Reports;
-  readonly #breaker = new Breaker();
+  readonly #breaker = new Breaker(processLimits);
   #idle: PersistentProcess[] = [];
   /** May not be asked again: it is too old. */
   readonly #old = new WeakSet<PersistentProcess>();

@@ -89,6 +89,8 @@ export type Group = Omit<TaskGroup, 'count'> & {
   readonly end: number;
 };
 
+type Secrets = { readonly [name: string]: string };
+
 /** A frame as its runner reads it; nothing is decoded before it is asked for. */
 export class Frame {
   readonly head: FrameHead;
@@ -101,6 +103,7 @@ export class Frame {
   readonly #payloadEnds: Uint32Array;
   readonly #payloadsAt: number;
   #group = 0;
+  #unpackedSecrets: Secrets | null = null;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -129,6 +132,13 @@ export class Frame {
       return { end, context: take(contextBytes), pipeline, stepId, depth, event, createdUs };
     });
     this.#payloadsAt = at;
+  }
+
+  /** The secrets, in an object for one task: plugin code may change it. */
+  freshSecrets(): Secrets | null {
+    if (this.secrets === null) return null;
+    this.#unpackedSecrets ??= unpack<Secrets>(this.secrets);
+    return { ...this.#unpackedSecrets };
   }
 
   /** The job's id as text. */

@@ -20,6 +20,8 @@ export type HostSetup = {
   readonly threads: number;
   readonly runtimes: readonly Runtime[];
   readonly runDirectory: string;
+  /** Of the host and its plugins; left out, it stays as it is. */
+  readonly umask?: number | undefined;
   /** Of the host's marks. */
   readonly marksId: string;
 };

@@ -13,7 +13,7 @@ import { encodeMessage, type MessageKind } from './wire.ts';
 
 const backoffMsMin = 100;
 const backoffMsMax = 5_000;
-/** A host that lived so long did not die of how it was started. */
+/** A life this long did not end because of how it began, nor did one that was up and had frames. */
 const steadyMs = 10_000;
 /** How long beyond its grace a stopping host may take before it is killed. */
 const stopMarginMs = 3_000;
@@ -42,6 +42,9 @@ class Host implements StartedHost {
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
+  /** Of this life: it came up; it was given a frame. */
+  #isUp = false;
+  #hadFrames = false;
   readonly #learned = new LearnedMask();
   /** What was submitted while no process was there, or to one that was found dead. */
   readonly #backlog: Submitted[] = [];
@@ -69,8 +72,15 @@ class Host implements StartedHost {
     if (this.#stopping.signal.aborted) setImmediate(() => this.#return(frame));
     else if (number === undefined) setImmediate(() => this.#refuse(frame, `there is no plugin "${frame.instance}"`));
     else {
-      if (frame.secrets) this.#learned.learn(frame.secrets);
-      const message = encodeFrame(frame, generation, number);
+      let message: Buffer;
+      try {
+        if (frame.secrets) this.#learned.learn(frame.secrets);
+        message = encodeFrame(frame, generation, number);
+      } catch (error) {
+        // Who sent it counts on its end. As an error of the sender it would come again and again.
+        setImmediate(() => this.#refuse(frame, `the job cannot be handed to its plugin: ${(error as Error).message}`));
+        return;
+      }
       this.#send({ frame, message });
     }
   }
@@ -78,7 +88,10 @@ class Host implements StartedHost {
   #send(submitted: Submitted): void {
     const keep = () => void this.#backlog.push(submitted);
     if (this.#process === null) keep();
-    else this.#process.send(submitted.message, keep);
+    else {
+      this.#hadFrames = true;
+      this.#process.send(submitted.message, keep);
+    }
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -110,14 +123,22 @@ class Host implements StartedHost {
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
       }
-      failures = performance.now() - startedMs > steadyMs ? 0 : failures + 1;
+      const isSound = performance.now() - startedMs > steadyMs || (this.#isUp && this.#hadFrames);
+      failures = isSound ? 0 : failures + 1;
       const delayMs = failures < 2 ? 0 : Math.min(backoffMsMax, backoffMsMin * 2 ** (failures - 2));
+      if (delayMs > 0) this.#log('warn', `the plugin host does not come up: it is started again in ${delayMs} ms`);
       await sleep(delayMs, null, { signal }).catch(() => {});
     }
   }
 
+  #log(level: 'warn' | 'error', message: string): void {
+    this.#options.log(level, message, { host: this.#options.name });
+  }
+
   /** Null: the system starts none. What was submitted waits for one. */
   async #start(): Promise<HostProcess | null> {
+    this.#isUp = false;
+    this.#hadFrames = false;
     const running = await HostProcess.start(
       this.#options,
       this.#marks,
@@ -125,7 +146,7 @@ class Host implements StartedHost {
       text => this.#learned.text(text),
     ).catch(error => describe(error));
     if (typeof running === 'string') {
-      this.#options.log('error', `the plugin host cannot be started: ${running}`, { host: this.#options.name });
+      this.#log('error', `the plugin host cannot be started: ${running}`);
       return null;
     }
     if (this.#stopping.signal.aborted) running.kill();
@@ -160,11 +181,12 @@ class Host implements StartedHost {
     } else if (kind === 'replaced') {
       listener.onThreadReplaced(body.toString());
     } else if (kind === 'log') {
-      const [level, message, fields] = unpack<[never, string, Record<string, unknown>]>(body);
+      const { level, message, fields } = readLog(body);
       log(level, message, { host: name, ...fields });
     } else if (kind === 'ready') {
+      this.#isUp = true;
       log('debug', 'the plugin host is up', { host: name, pid: this.#process?.pid });
-    }
+    } else if (kind !== 'pong') throw new RangeError(`a host does not say "${kind}"`);
   }
 
   #return(frame: TaskFrame): void {
@@ -180,4 +202,20 @@ class Host implements StartedHost {
     const outcomes = frame.payloads.map((_, task) => ({ task, verdict, permanent, startedUs, runUs: 0, body }));
     this.#options.listener.onOutcomes(frame.frameId, outcomes);
   }
+}
+
+const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+
+/** Throws where the bytes are no line for the log. */
+function readLog(body: Buffer): {
+  readonly level: (typeof logLevels)[number];
+  readonly message: string;
+  readonly fields: Record<string, unknown>;
+} {
+  const said = unpack<unknown>(body);
+  const [name, message, fields] = Array.isArray(said) ? said : [];
+  const level = logLevels.find(known => known === name);
+  if (level === undefined || typeof message !== 'string' || typeof fields !== 'object')
+    throw new RangeError('no line of a log is like this');
+  return { level, message, fields: { ...fields } };
 }

@@ -1,5 +1,5 @@
 // Open files that a host has got from the service unasked: Node keeps its own to itself, the store's library and whoever started us do not.
-import { closeSync, fstatSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** Of the flags in /proc: it goes with the next program that is started. */
 const closeOnExec = 0o2000000;
@@ -11,7 +11,16 @@ const closeOnExec = 0o2000000;
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {
     const descriptor = Number(name);
-    if (descriptor > last && isInherited(descriptor)) closeSync(descriptor);
+    if (descriptor > last && isInherited(descriptor)) close(descriptor);
+  }
+}
+
+function close(descriptor: number): void {
+  try {
+    closeSync(descriptor);
+  } catch (error) {
+    // Another thread of this process had opened it, and has closed it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EBADF') throw error;
   }
 }
 
@@ -28,7 +37,9 @@ function isInherited(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
     if (flags === undefined) return false;
-    return (Number.parseInt(flags, 8) & closeOnExec) === 0 || fstatSync(descriptor).isFile();
+    if ((Number.parseInt(flags, 8) & closeOnExec) === 0) return true;
+    // The C library reads about the system's memory there, in any thread and at any time.
+    return fstatSync(descriptor).isFile() && !readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('/proc/');
   } catch {
     // It was open for the look itself.
     return false;

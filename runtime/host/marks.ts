@@ -27,7 +27,7 @@ export class Marks {
   constructor(directory: string, name: string) {
     this.#directory = directory;
     this.#name = name;
-    mkdirSync(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
   /** From now on, until `release`, other hosts leave these marks alone. */
@@ -40,7 +40,7 @@ export class Marks {
   }
 
   put(pid: number): void {
-    writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark));
+    writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark), { mode: 0o600 });
   }
 
   /** Kills every group with a mark of this host, or of one that is no more, and resolves when none is left. */

@@ -18,6 +18,8 @@ export class Mask {
   readonly #numbers: ReadonlyMap<string, string>;
   /** The forms as they stand in a stream, made when one is cut. */
   #streamed: readonly Buffer[] | null = null;
+  /** No form has fewer characters. */
+  readonly #charsMin: number;
   /** No form takes more bytes. */
   readonly bytesMax: number;
 
@@ -32,18 +34,29 @@ export class Mask {
     }
     this.#forms = Array.from(marks, ([text, mark]) => ({ text, mark })).sort((a, b) => b.text.length - a.text.length);
     this.#numbers = numbers;
+    this.#charsMin = this.#forms.at(-1)?.text.length ?? Number.POSITIVE_INFINITY;
     this.bytesMax = this.#forms.reduce((most, { text }) => Math.max(most, Buffer.byteLength(text)), 0);
   }
 
-  /** Of the packed map of a frame; null where it has none. */
+  /** Of the packed map of a frame; null where it has none. The last one is kept: frames of an instance follow one another. */
   static of(packed: Uint8Array | null): Mask | null {
-    return packed && new Mask(Object.entries(unpack<{ [name: string]: string }>(packed)));
+    if (packed === null) return null;
+    if (!Mask.#last || Buffer.compare(Mask.#last.packed, packed) !== 0) {
+      const mask = new Mask(Object.entries(unpack<{ [name: string]: string }>(packed)));
+      Mask.#last = { packed: Buffer.from(packed), mask };
+    }
+    return Mask.#last.mask;
   }
+
+  static #last: { readonly packed: Buffer; readonly mask: Mask } | null = null;
 
   /** From left to right, the longest form at each place; what overlaps is covered too. */
   text(text: string): string {
+    // Most texts are shorter than every form: keys, and the words of the contract.
+    if (text.length < this.#charsMin) return text;
     const hits: Hit[] = [];
     for (const form of this.#forms) {
+      if (form.text.length > text.length) continue;
       const at = text.indexOf(form.text);
       if (at >= 0) hits.push({ form, at });
     }
@@ -85,15 +98,51 @@ export class Mask {
       case 'string':
         return this.text(plain);
       case 'number':
-        return this.#numbers.get(String(plain)) ?? plain;
+        return this.#numbers.size === 0 ? plain : (this.#numbers.get(String(plain)) ?? plain);
       case 'object':
         if (plain === null) return null;
-        if (Array.isArray(plain)) return plain.map(item => this.value(item));
-        return Object.fromEntries(Object.entries(plain).map(([key, item]) => [this.text(key), this.value(item)]));
+        if (Array.isArray(plain)) return mapList(plain, item => this.value(item));
+        return mapFields(
+          plain as Fields,
+          item => this.value(item),
+          key => this.text(key),
+        );
       default:
         return plain;
     }
   }
+}
+
+export type Fields = { readonly [name: string]: unknown };
+
+/** The list itself where nothing in it changes: what most plugins say holds no secret. */
+export function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
+  let mapped: unknown[] | null = null;
+  for (let place = 0; place < list.length; place++) {
+    const item = map(list[place]);
+    if (mapped === null && item !== list[place]) mapped = list.slice(0, place);
+    mapped?.push(item);
+  }
+  return mapped ?? list;
+}
+
+/** The object itself where nothing in it changes. */
+export function mapFields(
+  fields: Fields,
+  map: (value: unknown, name: string) => unknown,
+  rename: (name: string) => string = name => name,
+): Fields {
+  const names = Object.keys(fields);
+  let entries: [name: string, value: unknown][] | null = null;
+  for (let place = 0; place < names.length; place++) {
+    const name = names[place]!;
+    const renamed = rename(name);
+    const value = map(fields[name], name);
+    if (entries === null && (renamed !== name || value !== fields[name]))
+      entries = names.slice(0, place).map(before => [before, fields[before]]);
+    entries?.push([renamed, value]);
+  }
+  return entries === null ? fields : Object.fromEntries(entries);
 }
 
 /** Where the form begins that the bytes break off in; their length when they do not. */
@@ -144,8 +193,53 @@ function encodingsOf(text: string): string[] {
     hex.toUpperCase(),
     ...urls.flatMap(url => [url, ...withEscapes(url)]),
     ...base64Of(bytes),
-    JSON.stringify(text).slice(1, -1),
+    ...quotedOf(text),
   ];
+}
+
+/** As text within a document: escaped for JSON, for a JSON string that holds JSON, for HTML, or for HTML in a JSON string. */
+function quotedOf(text: string): string[] {
+  const inJson = jsonWriters.flatMap(write => [write(text), write(write(text))]);
+  const inHtml = htmlQuotes.map(quotes => htmlOf(text, quotes));
+  return [...inJson, ...inHtml, ...inHtml.map(jsonOf)];
+}
+
+/** How JSON is written: as JavaScript does; in ASCII alone (Python, Java); fit for HTML (Go); with escaped slashes (PHP). */
+const jsonWriters: readonly ((text: string) => string)[] = [
+  jsonOf,
+  text => unicodeEscaped(jsonOf(text), /[\u0080-\uffff]/g),
+  text => unicodeEscaped(jsonOf(text), /[<>&\u2028\u2029]/g),
+  text => unicodeEscaped(jsonOf(text).replaceAll('/', '\\/'), /[\u0080-\uffff]/g),
+];
+
+function jsonOf(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function unicodeEscaped(text: string, which: RegExp): string {
+  return text.replaceAll(which, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** How the double and the single quote are written in HTML: left alone, by name, or by number. */
+const htmlQuotes = [
+  ['"', "'"],
+  ['&quot;', "'"],
+  ['&quot;', '&#39;'],
+  ['&quot;', '&#x27;'],
+  ['&quot;', '&#039;'],
+  ['&quot;', '&apos;'],
+  ['&#34;', '&#39;'],
+] as const;
+
+function htmlOf(text: string, [double, single]: (typeof htmlQuotes)[number]): string {
+  const marks: { readonly [mark: string]: string } = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': double,
+    "'": single,
+  };
+  return text.replaceAll(/[&<>"']/g, mark => marks[mark]!);
 }
 
 /** The same with all escapes in the other letter case. */

@@ -7,9 +7,11 @@ import { copyBytes } from '../bytes.ts';
 import { packedNull } from '../packing.ts';
 import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 
-/** Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
+/** What a host may say. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
 export const parts = ['result', 'events', 'state_updates', 'logs', 'error', 'stderr', 'spans'] as const;
-export type Part = (typeof parts)[number];
+export type HostPart = (typeof parts)[number];
+/** `counts`, a packed value, is of runs alone: how the jobs inside ended. */
+export type Part = HostPart | 'counts';
 export type Parts = { readonly [P in Part]?: Uint8Array | undefined };
 
 /** The encoded parts of one attempt. */
@@ -34,6 +36,8 @@ function bitOf(part: Part): number {
       return 32;
     case 'spans':
       return 64;
+    case 'counts':
+      return 128;
   }
 }
 
@@ -43,8 +47,8 @@ const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
 const deflatedFlag = 0x80;
 
 /** In the order of their bits. */
-function valuesOf({ result, events, state_updates, logs, error, stderr, spans }: Parts) {
-  return [result, events, state_updates, logs, error, stderr, spans];
+function valuesOf({ result, events, state_updates, logs, error, stderr, spans, counts }: Parts) {
+  return [result, events, state_updates, logs, error, stderr, spans, counts];
 }
 
 /** What the parts take together, without what encoding adds. */

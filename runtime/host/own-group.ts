@@ -1,6 +1,6 @@
-// The place of a plugin host among the processes of the system. The only file that calls the system's own library.
+// The place of a plugin host among the processes of the system.
 import { closeSync, openSync } from 'node:fs';
-import koffi from 'koffi';
+import { systemCall } from '../system-library.ts';
 
 /** Of Linux, on every processor that Node runs on: the caller gives up its terminal. */
 const TIOCNOTTY = 0x5422;
@@ -11,14 +11,10 @@ const TIOCNOTTY = 0x5422;
  * the system refuses. For Linux.
  */
 export function leadOwnGroup(): void {
-  const system = koffi.load(null);
-  const check = (call: string, result: number) => {
-    if (result !== 0) throw new Error(`${call} failed with error ${koffi.errno()} of the system`);
-  };
-  check('setpgid', system.func('int setpgid(int pid, int group)')(0, 0));
+  systemCall('int setpgid(int pid, int group)')(0, 0);
   const terminal = openTerminal();
   if (terminal === null) return;
-  check('ioctl', system.func('int ioctl(int fd, unsigned long request, int unused)')(terminal, TIOCNOTTY, 0));
+  systemCall('int ioctl(int fd, unsigned long request, int unused)')(terminal, TIOCNOTTY, 0);
   closeSync(terminal);
 }
 

@@ -1,5 +1,6 @@
 // A process that stays for many jobs: a request per line on its stdin, an answer per line on its stdout, with the same `id`.
 import { timerMsMax } from '../clock.ts';
+import { parseExactly } from '../exact-json.ts';
 import { permanentStatus, stdoutBytesMax, tooLongReason } from './attempt.ts';
 import { LineReader } from './lines.ts';
 import { LearnedMask, type Mask } from './mask.ts';
@@ -10,7 +11,12 @@ import { describe, timeOutReason } from './response.ts';
 import { Tail } from './tail.ts';
 
 export type Question = { readonly task: number; readonly request: Request };
-export type Answer = { readonly task: number; readonly answer: unknown };
+export type Answer = {
+  readonly task: number;
+  readonly answer: unknown;
+  /** How many integers of it became text. */
+  readonly texted: number;
+};
 /** Why a process is gone, for the job that it was about to answer. */
 export type Failure = { readonly reason: string; readonly verdict: Verdict; readonly permanent: boolean };
 
@@ -124,8 +130,9 @@ export class PersistentProcess {
   /** The answer, or what is wrong with the line. */
   #read(line: string): Answer | string {
     let answer: unknown;
+    let texted: number;
     try {
-      answer = JSON.parse(line);
+      ({ value: answer, texted } = parseExactly(line));
     } catch (error) {
       // What is wrong with it is told with a piece of it, which may be a piece of a secret.
       return `a line on stdout is not JSON${this.mask === null ? `: ${describe(error)}` : ''}`;
@@ -138,7 +145,7 @@ export class PersistentProcess {
       return `a line on stdout has the id ${(this.mask?.text(shown) ?? shown).slice(0, 40)}, which waits for no answer`;
     }
     this.#asked.delete(id as number);
-    return { task, answer };
+    return { task, answer, texted };
   }
 
   /** It cannot be trusted to answer the right job any more. */

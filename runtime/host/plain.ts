@@ -12,10 +12,25 @@ export function packPlain(value: unknown): Buffer {
 /** The value itself when it is plain, else a plain copy. */
 export function makePlain(value: unknown): unknown {
   if (isPlain(value, 0)) return value;
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value, textOfBigInt);
   const copy = text === undefined ? null : JSON.parse(text.replaceAll(/\\(?:ud[89a-f]..|.)/g, whole));
   isPlain(copy, 0);
   return copy;
+}
+
+let texted = 0;
+
+/** How many BigInts became text since it was last asked. */
+export function takeTexted(): number {
+  const count = texted;
+  texted = 0;
+  return count;
+}
+
+function textOfBigInt(_: string, value: unknown): unknown {
+  if (typeof value !== 'bigint') return value;
+  texted++;
+  return String(value);
 }
 
 /** JSON writes as \ud8.. to \udf.. the halves of surrogate pairs, and nothing else. UTF-8 has no form for them. */

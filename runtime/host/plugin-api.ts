@@ -1,7 +1,7 @@
 // What authors of worker plugins write against: the request, the response and what a handler is handed besides.
-import type { Json, JsonObject } from '../packing.ts';
+import type { Json, JsonObject } from '../json-value.ts';
 
-export type { Json, JsonObject } from '../packing.ts';
+export type { Json, JsonObject } from '../json-value.ts';
 
 /** An event around its payload. */
 export type Envelope = {

@@ -119,6 +119,8 @@ export type HostOptions = {
   readonly runDirectory: string;
   /** Names of environment variables that plugins may see, besides the fixed allowlist. */
   readonly envPassthrough: readonly string[];
+  /** Of plugins; left out, they have that of this process. */
+  readonly umask?: number | undefined;
   readonly clock: SystemClock;
   readonly listener: HostListener;
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string, fields?: Record<string, unknown>) => void;

@@ -28,7 +28,7 @@ export function makeRequest(
     nameForDuctile(context, plugin.instance, group);
   }
   const event = group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data);
-  const secrets = frame.secrets === null ? null : unpack<{ [name: string]: string }>(frame.secrets);
+  const secrets = frame.freshSecrets();
   const asked = event ?? data;
   const { config } = plugin;
   // Spelled out: this runs for every job, and objects of few shapes are fast.
@@ -49,8 +49,33 @@ export function makeRequest(
       deadline_at: deadlineAt,
     };
   }
-  const base = { protocol, job_id, attempt, command, config, secrets, state, payload: asked, context } as const;
-  return event === null ? { ...base, deadline_at: deadlineAt } : { ...base, event, deadline_at: deadlineAt };
+  if (event === null) {
+    return {
+      protocol,
+      job_id,
+      attempt,
+      command,
+      config,
+      secrets,
+      state,
+      payload: asked,
+      context,
+      deadline_at: deadlineAt,
+    };
+  }
+  return {
+    protocol,
+    job_id,
+    attempt,
+    command,
+    config,
+    secrets,
+    state,
+    payload: asked,
+    context,
+    event,
+    deadline_at: deadlineAt,
+  };
 }
 
 /** A fresh object of packed bytes; the empty one costs nothing. */

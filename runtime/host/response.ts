@@ -3,9 +3,9 @@
 import { types } from 'node:util';
 import { isObject } from '../json-value.ts';
 import { pack, packedEmpty } from '../packing.ts';
-import type { Mask } from './mask.ts';
-import { type Body, emptyBody, encodeBody, encodeDeflated, type Part, partsBytes } from './outcome.ts';
-import { makePlain, packPlain } from './plain.ts';
+import { type Fields, type Mask, mapFields, mapList } from './mask.ts';
+import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsBytes } from './outcome.ts';
+import { makePlain, packPlain, takeTexted } from './plain.ts';
 import type { EmittedEvent, LogLine, Span } from './plugin-api.ts';
 import type { Verdict } from './port.ts';
 
@@ -30,13 +30,14 @@ export type Aside = {
   readonly logs?: readonly LogLine[];
   readonly spans?: readonly Span[];
   readonly stderr?: string | undefined;
+  /** How many integers of the response became text already. */
+  readonly texted?: number;
 };
 
 export const settledOk: Settled = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
 const nothingAside: Aside = {};
 
-type Fields = { readonly [key: string]: unknown };
-type Found = { [P in Part]: Uint8Array | undefined };
+type Found = { [P in HostPart]: Uint8Array | undefined };
 
 /** Of one shape, whatever is found: this is made for every job. */
 function nothingFound(): Found {
@@ -58,6 +59,7 @@ export function settleAnswer(
   aside: Aside = nothingAside,
   mask: Mask | null = null,
 ): Settled {
+  takeTexted();
   try {
     return settleFields(masked(answer, mask), statusRequired, masked(aside, mask));
   } catch (error) {
@@ -69,23 +71,20 @@ const lists = ['events', 'logs', 'spans'];
 
 /** Before anything is cut off: half a value would not be found. The words of the contract are no secrets. */
 function masked<T>(said: T, mask: Mask | null): T {
-  if (mask === null) return said;
+  if (mask === null || said === nothingAside) return said;
   const plain = makePlain(said);
   if (!isObject(plain)) return mask.value(plain) as T;
   return mapFields(plain, (part, name) => {
+    if (name === 'texted') return part;
     if (name === 'status' && (part === 'ok' || part === 'error')) return part;
     if (!lists.includes(name) || !Array.isArray(part)) return mask.value(part);
-    return part.map(item => (isObject(item) ? maskedItem(item, mask) : mask.value(item)));
+    return mapList(part, item => (isObject(item) ? maskedItem(item, mask) : mask.value(item)));
   }) as T;
 }
 
 /** An event, a log line or a span. */
 function maskedItem(item: Fields, mask: Mask): Fields {
   return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
-}
-
-function mapFields(fields: Fields, map: (value: unknown, name: string) => unknown): Fields {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]));
 }
 
 /** A failed attempt, or one past its deadline. */
@@ -165,6 +164,7 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
       ? aside
       : {
           stderr: aside.stderr,
+          texted: aside.texted ?? 0,
           events: join(aside.events, readList('events', events, readEvent)),
           logs: join(aside.logs, readList('logs', logs, readLog)),
           spans: join(aside.spans, readList('spans', spans, readSpan)),
@@ -193,11 +193,19 @@ function settleParts(
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };
 }
 
-function addAside(found: Found, { events, logs, spans, stderr }: Aside): void {
+function addAside(found: Found, { events, logs, spans, stderr, texted = 0 }: Aside): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
-  if (logs && logs.length > 0) found.logs = packNamed('logs', capLogs(logs));
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
+  // After all else that may hold a BigInt.
+  const integers = texted + takeTexted();
+  const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
+  if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
   if (stderr) found.stderr = Buffer.from(stderr);
+}
+
+function textedWarning(count: number): LogLine {
+  const what = count === 1 ? 'an integer' : `${count} integers`;
+  return { level: 'warn', message: `[${what} beyond ±9007199254740991, or of type BigInt, became text]` };
 }
 
 function capLogs(logs: readonly LogLine[]): LogLine[] {

@@ -1,6 +1,6 @@
 // Sandboxes of process plugins: limits of the kernel, set by prlimit, and besides them namespaces, made by bubblewrap.
 import { execFile } from 'node:child_process';
-import { mkdirSync, readlinkSync } from 'node:fs';
+import { mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Each has all that the one before it has. */
@@ -19,7 +19,12 @@ export type Limits = {
   readonly processesMax: number | null;
 };
 
-export type Sandbox = { readonly kind: Exclude<SandboxKind, 'none'>; readonly limits: Limits };
+export type Sandbox = {
+  readonly kind: Exclude<SandboxKind, 'none'>;
+  readonly limits: Limits;
+  /** Files and directories that bubblewrap hides, wherever they lie. */
+  readonly hidden?: readonly string[];
+};
 
 /** Of a plugin what its command line is made of. */
 type Caged = {
@@ -66,7 +71,8 @@ export function commandLine({ directory, entrypoint, instance, sandbox }: Caged,
   if (sandbox.kind === 'limits') return [...prlimit(sandbox.limits), program];
   const work = join(home, 'work', instance);
   mkdirSync(work, { recursive: true, mode: 0o700 });
-  return [...prlimit(sandbox.limits), ...bwrap(), ...bwrapPlaces(directory, work), program];
+  const { before, after } = shadows(sandbox.hidden ?? [], directory);
+  return [...prlimit(sandbox.limits), ...bwrap(), ...before, ...bwrapPlaces(directory, work), ...after, program];
 }
 
 function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processesMax }: Limits): string[] {
@@ -102,6 +108,46 @@ function bwrapPlaces(directory: string, work: string): string[] {
   ];
 }
 
+/**
+ * Empty directories and unreadable files over what is hidden and would be seen, below the system's directories or in the plugin's
+ * own. What the plugin lies in is covered before its directory is bound, which lies on top.
+ */
+function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
+  const own = directory === null ? null : realpathOf(directory);
+  const seen = [...systemDirectories.flatMap(path => realpathOf(path) ?? []), ...(own === null ? [] : [own])];
+  const paths = new Set(hidden.flatMap(name => realpathOf(name) ?? []));
+  const covered: string[] = [];
+  const before: string[] = [];
+  const after: string[] = [];
+  // What lies around others comes first.
+  for (const path of [...paths].sort()) {
+    const isOwn = own !== null && isBelow(path, own);
+    const isCovered = covered.some(place => isBelow(path, place) && !(isOwn && !isBelow(place, own)));
+    if (isCovered || !seen.some(place => isBelow(path, place))) continue;
+    if (!statSync(path).isDirectory()) {
+      after.push('--ro-bind', '/dev/null', path);
+      continue;
+    }
+    covered.push(path);
+    if (own !== null && (path === own || isBelow(own, path))) before.push('--tmpfs', path);
+    else after.push('--tmpfs', path, '--remount-ro', path);
+  }
+  return { before, after };
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return path.startsWith(`${directory}/`);
+}
+
+/** With links resolved; null: there is no such file. */
+function realpathOf(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
 function systemPlace(path: string): string[] {
   try {
     return ['--symlink', readlinkSync(path), path];
@@ -111,9 +157,13 @@ function systemPlace(path: string): string[] {
 }
 
 /** Why this machine cannot do it; null: it can. Tried with a program that does nothing. */
-export async function sandboxFault({ kind, limits }: Sandbox): Promise<string | null> {
+export async function sandboxFault({ kind, limits, hidden = [] }: Sandbox): Promise<string | null> {
   if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit of processes does not hold for root';
-  const [file, ...words] = [...prlimit(limits), ...(kind === 'bwrap' ? bwrap() : []), 'true'];
+  const [file, ...words] = [
+    ...prlimit(limits),
+    ...(kind === 'bwrap' ? [...bwrap(), ...shadows(hidden, null).after] : []),
+    'true',
+  ];
   return new Promise(resolve => {
     execFile(file!, words, { timeout: probeMsMax, killSignal: 'SIGKILL' }, (error, _, stderr) => {
       if (error === null) resolve(null);

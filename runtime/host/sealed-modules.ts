@@ -22,7 +22,7 @@ export function verifyModules(plugins: readonly HostedPlugin[]): void {
   if (registerHooks !== undefined) {
     registerHooks({ load: (url, context, next) => verifyLoaded(sealed, url, next(url, context)) });
   } else {
-    register('./sealed-loader.js', { parentURL: import.meta.url, data: sealed });
+    register(new URL('./sealed-loader.js', import.meta.url), { data: sealed });
     verifyRequired(sealed);
   }
 }

@@ -1,5 +1,6 @@
 // Outcomes on the wire: frame id (8), then per task a head and the encoded body.
 import { copyBytes } from '../bytes.ts';
+import { checkBody } from './body-check.ts';
 import { type Body, emptyBody } from './outcome.ts';
 import { type Outcome, type Verdict, verdicts } from './port.ts';
 import { allocateMessage, encodePart } from './wire.ts';
@@ -56,13 +57,17 @@ export function readOutcomes(
     const bodyAt = at + outcomeHeadBytes;
     const verdict: Verdict | undefined = verdicts[body[at + 4]!];
     if (verdict === undefined || bodyAt + bodyBytes > body.length) throw new RangeError('no outcome is like this');
+    const outcomeBody = bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes);
+    const startedUs = body.readDoubleLE(at + 14);
+    if (bodyBytes > 0) checkBody(outcomeBody);
+    if (!Number.isFinite(startedUs)) throw new RangeError('an outcome began at no time');
     outcomes.push({
       task: body.readUInt32LE(at),
       verdict,
       permanent: body[at + 5] === 1,
-      startedUs: wallUs(body.readDoubleLE(at + 14)),
+      startedUs: wallUs(startedUs),
       runUs: body.readUInt32LE(at + 10),
-      body: bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes),
+      body: outcomeBody,
     });
     at = bodyAt + bodyBytes;
   }

@@ -1,9 +1,26 @@
 // The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous durable transaction a commit.
-import { mkdirSync, rmSync, statfsSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { makeDirectory, replaceFile } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../process.ts';
 import { WriteBatch } from './batch.ts';
+import { damageOf } from './damage.ts';
+import { asStoreError } from './fault.ts';
+import { type Gate, openGate } from './gate.ts';
 import { showLife, showsLife } from './sign-of-life.ts';
 import {
   type IndexTable,
@@ -12,20 +29,30 @@ import {
   type Reader,
   type Store,
   StoreFault,
-  StoreFull,
   type Table,
   tables,
 } from './store.ts';
 
+/** Of the files: the ledger has every payload and result. The library knows this option, and its types do not. */
+const ownerOnly = { permissionsMode: 0o600 };
+/** Of an environment, with one to spare. */
+const descriptorsNeeded = 4;
 /** Address space set aside for the file; the file itself grows as it is filled. */
 export const mapBytesMax = 256 * 2 ** 30;
-const formatVersion = 9;
-/** The one before is read as it is: it has no deflated parts, and is as this one otherwise. */
-const formatsRead = [8, formatVersion];
-/** An index of another format is made again from the ledger. */
+/** What this version writes. */
+export const formatVersion = 10;
+/** The format before is read as it is: the tables that are new are empty, the fields that are new are absent. */
+export const formatsRead = [9, formatVersion];
+/** An index of another format is built again from the ledger. */
 const indexFormatVersion = 2;
+/** An index that could not be used lies in a directory of this name and the time, until the next one. */
+const asidePrefix = 'search-aside-';
+/** MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_VERSION_MISMATCH, MDB_INVALID and MDB_INCOMPATIBLE. */
+const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
 /** A holder in another pid namespace that shows no life for so long is taken for dead. */
 const silenceMsMax = 5_000;
+/** Who waits longer for the write lock waits for a living process: LMDB frees the lock of a dead one at once. */
+const lockMsMax = 100;
 
 /** The state directory is held by another running process. */
 export class StoreHeld extends Error {
@@ -38,25 +65,89 @@ export class StoreHeld extends Error {
   }
 }
 
+/** The data file cannot be opened; it is left as it is. */
+export class StoreDamaged extends StoreFault {
+  readonly damage: string;
+  constructor(directory: string, file: string, damage: string) {
+    const remedy = `put back a backup of ${directory}, or move ${directory} away to start with an empty state`;
+    super(`${file} is damaged: ${damage}; ${remedy}`);
+    this.damage = damage;
+  }
+}
+
 type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
 
+/** Throws StoreDamaged where the file cannot be mapped. */
+function openChecked<T extends string>(path: string, names: readonly T[]): Sheets<T> {
+  makeDirectory(path, 0o700);
+  const file = join(path, 'data.mdb');
+  const damage = damageOf(file);
+  if (damage !== null) throw new StoreDamaged(path, file, damage);
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) makeEmpty(path, file, names);
+  return openSheets(path, names);
+}
+
+/**
+ * LMDB writes the first pages of a new file in place, and nobody syncs its name: a cut of the power leaves half of it, or nothing of
+ * what was committed. So it is made aside, and put in its place whole.
+ */
+function makeEmpty<T extends string>(path: string, file: string, names: readonly T[]): void {
+  const aside = join(path, '.empty');
+  rmSync(aside, { recursive: true, force: true });
+  mkdirSync(aside, { mode: 0o700 });
+  const { env } = openSheets(aside, names);
+  replaceFile(file, readFileSync(join(aside, 'data.mdb')), ownerOnly.permissionsMode);
+  void env.close();
+  rmSync(aside, { recursive: true });
+}
+
 function openSheets<T extends string>(path: string, names: readonly T[]): Sheets<T> {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  tryFiles(path);
   const env = open({
     path,
+    // The library takes a path with a dot in its name for a file.
+    noSubdir: false,
     mapSize: mapBytesMax,
     maxDbs: names.length + 16,
     maxReaders: 256,
     // The default leaves a write readable whose sync failed; without it a commit returns when it is on disk.
     overlappingSync: false,
-    noMemInit: true,
     encoding: 'binary',
     keyEncoding: 'binary',
+    ...ownerOnly,
   });
+  for (const name of ['data.mdb', 'lock.mdb']) closeToOthers(join(path, name));
   const openOne = (name: T) => env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' });
   // One transaction: each database that is new would be a commit of its own, and wait for the disk.
   const of = env.transactionSync(() => Object.fromEntries(names.map(name => [name, openOne(name)]))) as Sheets<T>['of'];
   return { env, of };
+}
+
+/**
+ * The library ends the process where LMDB cannot open its files: what would keep it from that is found before, and thrown. The lock
+ * file is not opened: closing it would drop the locks that this process holds on it.
+ */
+function tryFiles(path: string): void {
+  const lock = join(path, 'lock.mdb');
+  if (statSync(lock, { throwIfNoEntry: false })?.isFile() === false) throw new Error(`${lock} is not a file`);
+  if (existsSync(lock)) accessSync(lock, constants.R_OK | constants.W_OK);
+  const opened: number[] = [];
+  try {
+    for (let i = 0; i < descriptorsNeeded; i++) {
+      opened.push(openSync(join(path, 'data.mdb'), constants.O_RDWR | constants.O_CREAT, ownerOnly.permissionsMode));
+    }
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+}
+
+/** Files of an earlier version, or of another umask, were readable. */
+function closeToOthers(file: string): void {
+  try {
+    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, ownerOnly.permissionsMode);
+  } catch {
+    // The doctor names a file that belongs to somebody else.
+  }
 }
 
 function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
@@ -66,6 +157,7 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
       return room && copyOf(room);
     },
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
+    keys: (table, range) => of[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
     count: table => (of[table].getStats() as { entryCount: number }).entryCount,
     // All databases of the environment share its read transaction.
     refresh: () => env.resetReadTxn(),
@@ -97,49 +189,92 @@ export function openReader(path: string): Reader {
   return readerOf(openSheets(path, tables));
 }
 
-/** For threads that search. The indexer of this process must have opened the index before. */
-export function openIndexReader(path: string): Reader<IndexTable> {
-  return readerOf(openSheets(indexPath(path), indexTables));
+/** For a process that only looks, beside the one that owns the store. */
+export function openReaderBeside(path: string): Reader {
+  const gate = openGate(path);
+  try {
+    return readerOf(gate.open(() => openChecked(path, tables)));
+  } finally {
+    gate.close();
+  }
 }
 
-/** For the indexer. An index that cannot be read, or has another format, begins again empty. */
-export function openIndexStore(path: string): Store<IndexTable> {
-  try {
-    const sheets = openSheets(indexPath(path), indexTables);
-    if (hasFormat(sheets)) return storeOf(sheets, indexPath(path));
-    void sheets.env.close();
-  } catch {}
-  rmSync(indexPath(path), { recursive: true, force: true });
-  const sheets = openSheets(indexPath(path), indexTables);
-  hasFormat(sheets);
+/** For threads that search, through `IndexReaders`. The indexer of this process must have opened the index before. */
+export function openIndexReader(path: string): Reader<IndexTable> {
+  return readerOf(openChecked(indexPath(path), indexTables));
+}
+
+/**
+ * For the indexer. A damaged index, or one of another format, is set aside, and an empty one stands in its place; `warn` hears why, and
+ * where it lies now. Whatever else keeps it from being opened is thrown, and leaves it as it is.
+ */
+export function openIndexStore(path: string, warn: (reason: string, setAside: string) => void): Store<IndexTable> {
+  const reason = unusable(path);
+  if (typeof reason !== 'string') return storeOf(reason, indexPath(path));
+  warn(reason, setAsideIndex(path));
+  const sheets = openChecked(indexPath(path), indexTables);
+  formatIn(sheets);
   return storeOf(sheets, indexPath(path));
+}
+
+/** The index where it can be used; else why a new one is needed. */
+function unusable(path: string): Sheets<IndexTable> | string {
+  try {
+    const sheets = openChecked(indexPath(path), indexTables);
+    const format = formatIn(sheets);
+    if (format === indexFormatVersion) return sheets;
+    void sheets.env.close();
+    return `it has format ${format}, and this version needs ${indexFormatVersion}`;
+  } catch (error) {
+    if (error instanceof StoreDamaged) return error.damage;
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    if (damageCodes.has(code)) return message;
+    throw error;
+  }
 }
 
 function indexPath(path: string): string {
   return join(path, 'search');
 }
 
-/** Whether the index has the format of this version; an empty one gets it. */
-function hasFormat({ env, of }: Sheets<IndexTable>): boolean {
+/** The data file of the index. */
+export function indexFile(path: string): string {
+  return join(indexPath(path), 'data.mdb');
+}
+
+/** Renamed, so that nothing is lost that only it knew, and readers that have it open keep a file. The one before it is removed. */
+function setAsideIndex(path: string): string {
+  for (const name of readdirSync(path)) {
+    if (name.startsWith(asidePrefix)) rmSync(join(path, name), { recursive: true, force: true });
+  }
+  const to = join(path, `${asidePrefix}${new Date().toISOString().replaceAll(/[-:]/g, '')}`);
+  renameSync(indexPath(path), to);
+  return to;
+}
+
+/** An empty index gets the format of this version. */
+function formatIn({ env, of }: Sheets<IndexTable>): number {
   const key = Buffer.from('format');
   return env.transactionSync(() => {
     const format = of.positions.get(key);
     if (!format) of.positions.put(key, Buffer.from([indexFormatVersion]));
-    return !format || format[0] === indexFormatVersion;
+    return format?.[0] ?? indexFormatVersion;
   });
 }
 
 /**
  * For the ledger thread. Throws StoreHeld when another living process has the directory; `close` lets go of it. One in another
- * pid namespace is given `silenceMs` to show that it lives, for which the thread waits.
+ * pid namespace is given `silenceMs` to show that it lives, for which the thread waits; `watch` looks whether it does.
  */
-export function openStore(path: string, silenceMs = silenceMsMax): Store {
-  const sheets = openSheets(path, tables);
+export function openStore(path: string, silenceMs = silenceMsMax, watch = showsLife): Store {
+  makeDirectory(path, 0o700);
+  const gate = openGate(path);
+  const sheets = gate.open(() => openChecked(path, tables));
   const { env, of } = sheets;
-  const claimed = claim(sheets, path, silenceMs);
+  const claimed = claim(sheets, gate, path, () => watch(path, silenceMs));
   const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
   const hide = showLife(path);
-  const store = storeOf(sheets, path, () => {
+  const store = storeOf(sheets, path, gate.commit, () => {
     // It was taken for dead, since it stood still.
     if (!isOurs()) throw new Error(`${path} was taken over by another process`);
   });
@@ -147,30 +282,41 @@ export function openStore(path: string, silenceMs = silenceMsMax): Store {
     ...store,
     close() {
       hide();
-      env.transactionSync(() => void (isOurs() && of.meta.remove(ownerKey)));
+      gate.commit(() => env.transactionSync(() => void (isOurs() && of.meta.remove(ownerKey))));
       store.close();
+      gate.close();
     },
   };
 }
 
-/** `check` throws where a commit must not be. */
-function storeOf<T extends string>(sheets: Sheets<T>, path: string, check: () => void = () => {}): Store<T> {
+/** `within` runs the commit, and `check` throws where it must not be. After a fault of the disk the store commits nothing more. */
+function storeOf<T extends string>(
+  sheets: Sheets<T>,
+  path: string,
+  within: Gate['commit'] = act => act(),
+  check: () => void = () => {},
+): Store<T> {
+  let fault: StoreFault | null = null;
   return {
     ...readerOf(sheets),
     batch: () => new WriteBatch<T>(),
     commit(batch) {
+      if (fault !== null) throw fault;
       const { tables: names, keys, values } = batch as WriteBatch<T>;
+      const write = (): void => {
+        check();
+        for (let i = 0; i < names.length; i++) {
+          const value = values[i];
+          if (value === undefined) sheets.of[names[i]!].remove(keys[i]!);
+          else sheets.of[names[i]!].put(keys[i]!, value);
+        }
+      };
       try {
-        sheets.env.transactionSync(() => {
-          check();
-          for (let i = 0; i < names.length; i++) {
-            const value = values[i];
-            if (value === undefined) sheets.of[names[i]!].remove(keys[i]!);
-            else sheets.of[names[i]!].put(keys[i]!, value);
-          }
-        });
+        within(() => sheets.env.transactionSync(write));
       } catch (error) {
-        throw asStoreError(error, path);
+        const told = asStoreError(error, path);
+        if (told instanceof StoreFault) fault = told;
+        throw told;
       }
     },
   };
@@ -179,19 +325,19 @@ function storeOf<T extends string>(sheets: Sheets<T>, path: string, check: () =>
 const ownerKey = Buffer.from('owner');
 
 /** Writes this process down as the owner, and returns what it has written. */
-function claim(sheets: Sheets<Table>, path: string, silenceMs: number): Buffer {
+function claim(sheets: Sheets<Table>, gate: Gate, path: string, isAwake: () => boolean): Buffer {
   const self = Buffer.from(JSON.stringify(identify(process.pid)));
   for (let silent: Uint8Array | null = null; ; ) {
-    const known = replaceOwner(sheets, path, self, silent);
+    const known = gate.commit(() => replaceOwner(sheets, path, self, silent));
     if (known === null) return self;
-    if (showsLife(path, silenceMs)) throw new StoreHeld(path, ownerIn(known));
+    if (isAwake()) throw new StoreHeld(path, ownerIn(known));
     silent = known;
   }
 }
 
 /**
- * Null: it was done. Else the owner, which is in another pid namespace and is not the one that is `silent`. The write lock of
- * LMDB decides between two that start at the same moment.
+ * Null: it was done. Else the owner, which is in another pid namespace and is not the one that is `silent`, or may just have ended a
+ * commit that held the write lock for long. That lock decides between two that start at the same moment.
  */
 function replaceOwner(
   { env, of }: Sheets<Table>,
@@ -200,18 +346,18 @@ function replaceOwner(
   silent: Uint8Array | null,
 ): Uint8Array | null {
   const formatKey = Buffer.from('format');
+  const startMs = performance.now();
   const found = env.transactionSync((): Error | Uint8Array | null => {
+    const isLockFree = performance.now() - startMs <= lockMsMax;
     const format = of.meta.get(formatKey);
     if (format && !formatsRead.includes(format[0]!)) {
-      return new StoreFault(
-        `${path} was written in format ${format[0]}; this version reads ${formatsRead.join(' and ')}`,
-      );
+      return new StoreFault(wrongFormat(path, format[0]!));
     }
     const known = of.meta.get(ownerKey);
     if (known) {
       const holder = ownerIn(known);
       if (!isHere(holder)) {
-        if (silent === null || !Buffer.from(known).equals(silent)) return Buffer.from(known);
+        if (silent === null || !isLockFree || !Buffer.from(known).equals(silent)) return Buffer.from(known);
       } else if (holder.pid !== process.pid && isAlive(holder)) return new StoreHeld(path, holder);
     }
     of.meta.put(ownerKey, self);
@@ -222,29 +368,13 @@ function replaceOwner(
   return found;
 }
 
+function wrongFormat(path: string, format: number): string {
+  const found = `${path} was written in state format ${format}; this version reads ${formatsRead.join(' and ')}`;
+  return format > formatVersion
+    ? `${found}: start the newer version that wrote it, or set state.path to a copy from before the upgrade`
+    : `${found}: start it once with a version that reads ${format} and ${formatsRead[0]}, then with this one`;
+}
+
 function ownerIn(record: Uint8Array): ProcessIdentity {
   return JSON.parse(Buffer.from(record).toString());
-}
-
-const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);
-
-/** With less free room than this a write may have found too little. */
-const roomBytesMin = 2 ** 20;
-
-function asStoreError(error: unknown, path: string): Error {
-  const cause = error as { code?: unknown; message?: string; commitError?: { code?: unknown; message?: string } };
-  const inner = cause.commitError ?? cause;
-  const message = String(inner.message ?? error);
-  const full =
-    noSpace.has(inner.code) ||
-    /ENOSPC|no space|MDB_MAP_FULL|mapsize|quota/i.test(message) ||
-    isShortWrite(message, path);
-  return full ? new StoreFull(message, { cause: error }) : new StoreFault(message, { cause: error });
-}
-
-/** A write that only part of found room is an input/output error in the words of LMDB. */
-function isShortWrite(message: string, path: string): boolean {
-  if (!/EIO|input\/output error/i.test(message)) return false;
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize < roomBytesMin;
 }

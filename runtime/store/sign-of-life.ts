@@ -1,24 +1,49 @@
-// The holder of a state directory shows that it lives by the time of a file, for those who cannot ask for its process.
-import { closeSync, futimesSync, openSync, statSync } from 'node:fs';
+// The holder of a state directory shows that it lives by renewing the time of a file, for processes that cannot ask for its process.
+import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 
 const renewMs = 1_000;
 const lookMs = 50;
 
+/** State of the renewing thread; any other value ends it. */
+const renewing = 0;
+const over = 1;
+
+/**
+ * The thread that renews the time. It shares nothing with the thread that commits, so a commit that waits for the disk, or a long
+ * turn, does not stop it. Its code is text, because it must start from the sources and from the build alike.
+ */
+const code = `
+  const { closeSync, futimesSync, openSync } = require('node:fs');
+  const { path, state, renewMs } = require('node:worker_threads').workerData;
+  // The file is there: a thread that starts late, when all is over, must not create it again.
+  const file = openSync(path, 'r+');
+  do {
+    const now = new Date();
+    // If the time cannot be set, another process may take over; the owner check of the next commit finds that.
+    try { futimesSync(file, now, now); } catch {}
+  } while (Atomics.wait(state, 0, ${renewing}, renewMs) === 'timed-out');
+  closeSync(file);
+`;
+
 /** Shows it until the returned function is called. Throws where the file cannot be made. */
 export function showLife(directory: string): () => void {
-  const file = openSync(signPath(directory), 'a', 0o600);
-  const timer = setInterval(() => {
-    const now = new Date();
-    try {
-      futimesSync(file, now, now);
-    } catch {
-      // Who is taken for dead for that finds it out at its next commit.
-    }
-  }, renewMs).unref();
+  const path = signPath(directory);
+  closeSync(openSync(path, 'a', 0o600));
+  const state = new Int32Array(new SharedArrayBuffer(4));
+  const start = (): void => {
+    const worker = new Worker(code, { eval: true, env: {}, execArgv: [], workerData: { path, state, renewMs } });
+    worker.unref();
+    // A thread that could not start (no memory, no descriptor) is replaced after a pause.
+    worker.on('error', () => {
+      if (state[0] === renewing) setTimeout(start, renewMs).unref();
+    });
+  };
+  start();
   return () => {
-    clearInterval(timer);
-    closeSync(file);
+    Atomics.store(state, 0, over);
+    Atomics.notify(state, 0);
   };
 }
 

@@ -2,10 +2,11 @@
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
-  'meta', // names of single facts: format, owner, how far pruning has come
+  'meta', // names of single facts: format, owner, how far pruning has come, the vault that was abandoned
   'blocks', // block key (12) -> block of jobs, written once when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled; gone when none is
   'retries', // job id (16) -> the next attempt of a job that waits for it, or runs it
+  'holds', // reason + plugin + command, NUL between them -> since when its queued jobs are held; gone when none is held
   'attempts', // job id (16) + attempt (2) -> how that attempt ended, or those of the jobs from it on: the job logs
   'bodies', // job id (16) + attempt (2) -> what that attempt left behind, where it is large; else it lies with how it ended
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order
@@ -15,9 +16,12 @@ export const tables = [
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join
-  'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded
+  'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded, or a chain that waits for a turn
   'emissions', // job id (16), to start runs or to go on (1) (+ 1) -> where the events in its record go that have not been taken yet, and the cursor in them
+  'descendants', // root job id (16) -> how many descendants it has; only of large trees with open runs (actors/pipeline/descendants.ts)
+  'open_trees', // root job id (16) -> how many open runs and waiting emissions it has below it; only where more than one (descendants.ts)
   'definitions', // hash -> a pipeline definition that an unfinished run began with
+  'run_counts', // hash of a definition -> how many runs with it are open, their records, settled jobs and bytes (actors/pipeline/versions.ts)
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status
   'minutes', // minute in µs (8) -> how many jobs settled in it, by status
@@ -52,23 +56,29 @@ export interface Reader<T extends string = Table> {
   /** The value, as bytes that stay valid, or undefined. */
   get(table: T, key: Key): Uint8Array | undefined;
   scan(table: T, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
+  /** The keys alone: no value is copied. */
+  keys(table: T, range: Range): Iterable<Key>;
   count(table: T): number;
   /** Sees what has been committed up to now: call once at the start of a read that must be fresh. */
   refresh(): void;
   close(): void;
 }
 
-/** The writes of one turn, in order. */
+/**
+ * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `scan`, `keys` nor `count`, on any
+ * thread, the one that writes included. Who must know within the turn what it has written keeps that in memory beside the batch.
+ * Keys and values are read at the commit: they stay unchanged until then.
+ */
 export interface Batch<T extends string = Table> {
   put(table: T, key: Key, value: Value): void;
   remove(table: T, key: Key): void;
   readonly size: number;
 }
 
-/** What one thread alone may do: of the ledger the ledger thread, of the index the indexer. */
+/** What one thread alone may do, with the same answers from every implementation (test/runtime/store.test.ts): of the ledger the ledger thread, of the index the indexer. */
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
-  /** Durable when it returns. Throws StoreFull when there is no room, StoreFault when the disk fails. */
+  /** Durable when it returns, and then the next read of this store shows it. All of a batch is written, or nothing. Throws StoreFull when there is no room, StoreFault when the disk fails. */
   commit(batch: Batch<T>): void;
 }
 
@@ -77,7 +87,12 @@ export class StoreFull extends Error {
   readonly code = 'store_full';
 }
 
-/** The disk failed; what of the commit was written is unknown until the store is opened anew. */
+/** The disk failed. What of the commit was written is unknown until the store is opened anew: until then every further commit is refused. */
 export class StoreFault extends Error {
   readonly code = 'store_fault';
+}
+
+/** There is no index, or it cannot be opened now. */
+export class IndexUnavailable extends Error {
+  readonly code = 'index_unavailable';
 }

@@ -8,20 +8,6 @@ import { until } from '../gateway/until.ts';
 const stats = async (gateway: Gateway) => (await gateway.call('GET', '/analytics/summary')).body['stats'];
 const queue = async (gateway: Gateway) => (await gateway.call('GET', '/analytics/queue')).body;
 
-test('an idle service has an empty queue', async () => {
-  const gateway = await startGateway({ plugins: { echo } });
-  expect(await queue(gateway)).toEqual({
-    queue_depth: 0,
-    running_count: 0,
-    delayed_count: 0,
-    dead_count: 0,
-    max_workers: 2,
-    utilization: 0,
-    active_jobs: [],
-    plugin_lanes: [{ plugin: 'echo', active_count: 0, queued_count: 0, limit: null }],
-  });
-});
-
 test('what runs, waits, is delayed and dead is counted, and running jobs are named', async () => {
   const retry = { max_attempts: 2, backoff_base: '1h', backoff_max: '1h' };
   const plugins = { worker, failing, doomed: failing };
@@ -55,6 +41,20 @@ test('what runs, waits, is delayed and dead is counted, and running jobs are nam
 });
 
 const busy = shareGateway({ plugins: { worker, echo } });
+
+test('an idle service has an empty queue', async () => {
+  expect(await queue(busy)).toEqual({
+    queue_depth: 0,
+    running_count: 0,
+    delayed_count: 0,
+    held_count: 0,
+    dead_count: 0,
+    max_workers: 2,
+    utilization: 0,
+    active_jobs: [],
+    plugin_lanes: ['echo', 'worker'].map(plugin => ({ plugin, active_count: 0, queued_count: 0, limit: null })),
+  });
+});
 
 test('utilization grows while a worker is busy', async () => {
   const id = await busy.submit('worker/handle', { gate: 'one' });

@@ -12,7 +12,7 @@ test('it has service, api, plugins and pipelines, and nothing else', async () =>
   };
   const gateway = await startGateway({
     plugins: { echo },
-    instances: { echo: { config }, off: { uses: 'echo', enabled: false } },
+    instances: { echo: { config }, absent: { uses: 'echo', enabled: false, config: { a: 1, db_password: 'x' } } },
     pipelines: [
       { name: 'p', on: 'e', steps: [{ uses: 'echo' }] },
       { name: 'q', on_hook: 'job.failed', steps: [{ uses: 'echo' }] },
@@ -25,6 +25,7 @@ test('it has service, api, plugins and pipelines, and nothing else', async () =>
       service: { name: 'headgate', log_level: 'debug' },
       api: { enabled: true, listen: '127.0.0.1:0', tokens: [{ scopes: ['*'] }] },
       plugins: {
+        absent: { enabled: false, config: { a: 1, db_password: '[REDACTED]' } },
         echo: {
           enabled: true,
           config: {
@@ -40,6 +41,8 @@ test('it has service, api, plugins and pipelines, and nothing else', async () =>
       ],
     },
   });
+  expect((await gateway.call('GET', '/plugins')).body['plugins']).toEqual([expect.objectContaining({ name: 'echo' })]);
+  expect((await gateway.call('GET', '/plugin/absent')).status).toBe(404);
 });
 
 test('no token and no key of the configuration is in it', async () => {

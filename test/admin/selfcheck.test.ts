@@ -8,7 +8,8 @@ import { encodeRetry } from '../../actors/job/retries.ts';
 import { type AskIdle, selfcheck } from '../../actors/job/selfcheck.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
-import { openReader } from '../../runtime/store/lmdb.ts';
+import { inSlices, type Sliced } from '../../runtime/slices.ts';
+import { openReaderBeside } from '../../runtime/store/lmdb.ts';
 import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
 import { type Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo, failing, step, worker } from '../gateway/sources.ts';
@@ -107,10 +108,16 @@ const anotherRun = Buffer.concat([nowhere, Buffer.alloc(4)]);
 /** Broken side by side in one store where they do not get in each other's way. */
 const groups: readonly { readonly [invariant: string]: Tampering }[] = [
   {
+    records_can_be_read: batch => batch.put('definitions', nowhere, Buffer.of(0x91)),
     open_jobs_have_blocks: batch =>
       batch.put('open', nowhere, new OpenBlock(keyText(nowhere), 'pipeline', 'x', 1).encode()),
     settled_jobs_have_logs: (batch, _, { ok }) => batch.remove('attempts', attemptKey(ok, 1)),
     children_have_parents: (batch, _, { run }) => batch.remove('blocks', blockOf(run)),
+    descendants_are_counted: (batch, _, { held }) => batch.put('descendants', held, pack(0)),
+    jobs_of_open_runs_are_kept: (batch, reader, { held }) => {
+      const run = unpack<unknown[]>(reader.get('runs', held)!);
+      batch.put('runs', held, pack(run.with(7, 77)));
+    },
     arrivals_have_runs: batch => batch.put('arrivals', Buffer.concat([anotherRun, Buffer.alloc(12)]), anotherRun),
     idempotency_keys_end: (batch, reader) => batch.remove('idempotency_ends', firstKey(reader, 'idempotency_ends')),
     counters_are_right: (batch, reader) => {
@@ -129,6 +136,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       writer.add(batch, ok, 2, { ...attempt, status: 'failed', body: attempt.body });
       writer.close(batch);
     },
+    holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),
     idempotency_ends_have_keys: (batch, reader) => batch.remove('idempotency', firstKey(reader, 'idempotency')),
@@ -142,6 +150,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       open.retrying = 1;
       batch.put('open', key, open.encode());
     },
+    open_trees_are_counted: (batch, _, { held }) => batch.put('open_trees', held, pack(7)),
     blocks_are_in_trees: (batch, _, { run, child }) => batch.remove('tree', Buffer.concat([run, blockOf(child)])),
     commands_have_blocks: batch => batch.put('by_command', Buffer.concat([Buffer.alloc(4), nowhere]), Buffer.of(1)),
     unsuccessful_jobs_are_so: (batch, _, { ok }) =>
@@ -162,6 +171,11 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     },
     blocks_are_listed_by_command: (batch, reader) => batch.remove('by_command', firstKey(reader, 'by_command')),
     attempts_have_bodies: (batch, reader) => batch.remove('bodies', firstKey(reader, 'bodies')),
+    open_runs_are_counted: (batch, reader) => {
+      const hash = firstKey(reader, 'run_counts');
+      const [runs, records, , bytes] = unpack<number[]>(reader.get('run_counts', hash)!);
+      batch.put('run_counts', hash, pack([runs, records, 77, bytes]));
+    },
     bodies_have_attempts: batch => batch.put('bodies', Buffer.concat([nowhere, Buffer.alloc(6)]), nowhere),
     runs_are_open: (batch, _, { held }) => batch.remove('open', blockOf(held)),
   },
@@ -187,17 +201,19 @@ describe('Of a store with jobs of every kind', () => {
 
   test('it tells of a running job that no worker has', async () => {
     const askIdle: AskIdle = async running => running;
-    const reader = openReader(data());
-    const { failures } = await selfcheck({ reader, askIdle, pause: async () => {} });
+    const reader = openReaderBeside(data());
+    const run = <T>(work: Sliced<T>) => inSlices(work, () => reader.refresh());
+    const { failures } = await selfcheck({ reader, askIdle, pause: async () => {}, run });
     expect(failures).toEqual([
       { invariant: 'running_jobs_have_workers', detail: expect.stringContaining('no worker') },
     ]);
-    const unknown = await selfcheck({ reader, askIdle: async () => null, pause: async () => {} });
+    const unknown = await selfcheck({ reader, askIdle: async () => null, pause: async () => {}, run });
     expect(unknown).toMatchObject({ failures: [], detail: expect.stringContaining('still reading') });
     const few = await selfcheck({
       reader,
       askIdle: async () => new Uint8Array(0),
       pause: async () => {},
+      run,
       lookedMax: 2,
     });
     expect(few).toMatchObject({

@@ -1,4 +1,5 @@
-// Every bench with its smoke parameters, as a user runs it: it does the work it says, and prints the metrics it promises.
+// Benches with their smoke parameters, as a user runs them: each does the work it says, and prints the metrics it promises.
+// `npm test` runs one bench of each kind, `npm run test:deep` runs all.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
+import { isDeep } from '../deep.ts';
 
 type Line = {
   readonly bench: string;
@@ -41,9 +43,38 @@ const promised = {
     work: 'dcd499798e712f6c',
     metrics: ['healthz_per_s', 'healthz_p99_ms', 'job_per_s', 'jobs_per_s', 'jobs_p99_ms', ...costs],
   },
+  reads: {
+    work: '1f0c00da453f5463',
+    metrics: [
+      'idle_healthz_max_ms',
+      'search_ms',
+      'search_healthz_max_ms',
+      'tree_healthz_p99_ms',
+      'leaf_ms',
+      'queued_healthz_max_ms',
+      'selfcheck_ms',
+      'doctor_healthz_max_ms',
+      ...costs,
+    ],
+  },
+  overload: {
+    work: '3bf170cfc860461b',
+    metrics: ['capacity_per_s', 'goodput_share', 'refused', 'memory_share', 'half_load_p99_share'],
+  },
+  soak: { work: '1fa852e6c4387f4a', metrics: ['capacity_calls_per_s', 'jobs', 'memoryMb_share', 'p99Ms_share'] },
   search: { work: '289a32267b691c30', metrics: ['rare_p99_ms', 'common_p99_ms', 'index_behind_ms'] },
+  turns: {
+    work: 'ac539758098930be',
+    metrics: [
+      'conditions_of_a_chain_turn_max_ms',
+      'conditions_of_events_per_s',
+      'state_updates_turn_max_ms',
+      'join_turn_max_ms',
+      'hook_per_s',
+    ],
+  },
   openapi: {
-    work: '0f52907659e20e83',
+    work: '0f42374bc83e2a41',
     metrics: ['first_ms', 'document_kb', 'cached_per_s', 'unchanged_per_s', ...costs],
   },
   sse: {
@@ -65,7 +96,7 @@ const promised = {
     metrics: ['bare_start_p50_us', 'run_p50_us_of_bare', 'runs_per_s', 'bare_runs_per_s_128', 'bare_accepted_per_s'],
   },
   misbehaviour: {
-    work: '9c189ba2b6467939',
+    work: 'f79413d420cf8460',
     metrics: ['program_stdout_idle_p99_us', 'program_loop_p50_us', 'program_crash_p99_ratio', 'worker_exit_p99_ratio'],
   },
   'scale-payload': {
@@ -73,14 +104,19 @@ const promised = {
     metrics: ['drained_per_s_100', 'accept_p99_1000000', 'accepted_mb_per_s_1000000', 'files_per_job_10000'],
   },
   'scale-fanout': { work: 'fd0101f1ff049f3b', metrics: ['children_per_s_10', 'run_p99_100', 'rss_100'] },
+  start: { work: '3c4fe30605af8272', metrics: ['cpu_start_ms', 'ready_ms', 'first_job_ms'] },
   backlog: { work: '9a8462b145be7499', metrics: ['rss_mb', 'restart_to_ready_ms', 'idle_cpu_percent', ...costs] },
 };
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-bench-out-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
+/** A run of jobs, and the store alone. */
+const quick = ['fanout', 'search'];
+const chosen = Object.entries(promised).filter(([name]) => isDeep || quick.includes(name));
+
 describe('npm run bench', () => {
-  test.each(Object.entries(promised))(
+  test.each(chosen)(
     '%s does its work and prints its metrics',
     async (name, { work, metrics }) => {
       const { stdout } = await run(process.execPath, [command, name, '--json', '--smoke', '--out', directory]);
@@ -96,7 +132,7 @@ describe('npm run bench', () => {
     120_000,
   );
 
-  test('profile measures every thread and process of a bench', async () => {
+  test.runIf(isDeep)('profile measures every thread and process of a bench', async () => {
     const profiles = join(directory, 'profiles');
     const { stdout } = await run(process.execPath, [
       command,
@@ -108,7 +144,7 @@ describe('npm run bench', () => {
       profiles,
     ]);
     const written = readdirSync(profiles).map(name => name.replace(/-\d+-\d+\.cpuprofile$/, ''));
-    expect(written.sort()).toEqual(['host', 'indexer', 'ledger', 'main', 'plugins', 'plugins', 'plugins']);
+    expect(written.sort()).toEqual(['host', 'indexer', 'ledger', 'main', 'plugins', 'plugins', 'plugins', 'reads']);
     for (const floor of ['ledger', 'storage'])
       expect(stdout).toMatch(new RegExp(`"metric":"ledger-\\d+-1\\.${floor}"`));
     expect(stdout).toContain(promised.drain.work);

@@ -26,6 +26,11 @@ export function watch(name: string, value: string | Uint8Array): void {
   watched.set(Buffer.from(head).toString('hex'), { name, forms: formsOf(head) });
 }
 
+/** Each test file looks for its own secrets only, also where several files share a process. */
+export function forgetSecrets(): void {
+  watched.clear();
+}
+
 /** All that were made or named so far. */
 export function secrets(): readonly Secret[] {
   return [...watched.values()];

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyVariable } from '../../actors/vault/unlock-key.ts';
 import { openVault } from '../../actors/vault/vault.ts';
-import { openReader } from '../../runtime/store/lmdb.ts';
+import { openReaderBeside } from '../../runtime/store/lmdb.ts';
 import { watch } from './canary.ts';
 import { type Environment, watchEnvironment, watchFile, watchUnlockKey } from './environment.ts';
 import { mayHold } from './places.ts';
@@ -43,9 +43,9 @@ function watchState(path: string, environment: Environment): void {
   watchFile('the token of the first start', join(path, 'api-token'));
   const key = watchUnlockKey(join(path, 'vault.key'), environment[keyVariable]);
   if (key === null || !existsSync(join(path, 'data.mdb'))) return;
-  const reader = openReader(path);
+  const reader = openReaderBeside(path);
   try {
-    const opening = openVault(reader, key, () => Buffer.alloc(0));
+    const opening = openVault(reader, { key, file: null }, () => Buffer.alloc(0));
     if (opening.kind !== 'open') return;
     const { secrets, keyring } = opening.vault;
     for (const { name, value } of secrets.values()) watch(`the secret ${name}`, value ?? '');

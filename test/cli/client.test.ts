@@ -1,77 +1,17 @@
-// Where the command calls, with what token, and what it makes of services that are broken, hostile or away.
+// What the command makes of services that are broken, hostile or away.
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { findAddress } from '../../cli/client/address.ts';
 import { elements } from '../../cli/client/elements.ts';
-import { processIo } from '../../cli/io.ts';
+import { commands } from '../../cli/commands.ts';
 import { headgate } from './headgate.ts';
-
-const token = 'hg_some-token';
-
-test.each([
-  ['--url counts most', '--url http://[::1]:1/base/', { HEADGATE_URL: 'http://b' }, 'http://[::1]:1/base'],
-  ['then HEADGATE_URL', '', { HEADGATE_URL: 'https://b.example:8443' }, 'https://b.example:8443'],
-])('%s', async (_, line, env, url) => {
-  const [, named] = line.split(' ');
-  expect(await address({ ...(named && { url: named }) }, env)).toEqual({ url, token: null });
-});
-
-test.each([
-  ['127.0.0.1:8123', 'http://127.0.0.1:8123'],
-  ['0.0.0.0:8123', 'http://127.0.0.1:8123'],
-  ['"[::]:8123"', 'http://[::1]:8123'],
-])('without a name it is api.listen of the configuration: %s', async (listen, url) => {
-  const directory = configuration(`api: { listen: ${listen} }`);
-  expect(await address({ config: directory })).toEqual({ url, token });
-  expect(await address({}, {}, directory)).toEqual({ url, token });
-  expect(await address({ config: directory }, { HEADGATE_TOKEN: 'mine' })).toEqual({ url, token: 'mine' });
-});
-
-test('the token of the token file goes to the address of its own configuration and to no other', async () => {
-  const directory = configuration('api: { listen: 127.0.0.1:8123 }');
-  expect(await address({ config: directory, url: 'http://b' })).toEqual({ url: 'http://b', token: null });
-  expect(await address({ config: directory }, { HEADGATE_URL: 'http://b' })).toEqual({ url: 'http://b', token: null });
-  const own = 'api: { auth: { tokens: [{ token: one-that-is-configured, scopes: ["*"] }] } }';
-  expect(await address({ config: configuration(own) })).toMatchObject({ token: null });
-});
-
-test.each([
-  ['a user in it', 'http://me:pw@host'],
-  ['another scheme', 'file:///etc/passwd'],
-  ['a query', 'http://host/?a=b'],
-  ['no URL', 'localhost:8080'],
-])('a URL with %s is wrong use', async (_, url) => {
-  await expect(address({ url })).rejects.toMatchObject({ exitStatus: 2 });
-});
 
 test('a token that no header can carry is wrong use, and is not repeated', async () => {
   const { status, stderr } = await headgate(['status', '--url', 'http://127.0.0.1:1'], {
     env: { HEADGATE_TOKEN: 'a\nb' },
   });
   expect([status, stderr.includes('a\nb')]).toEqual([2, false]);
-});
-
-test.each(['203.0.113.7:80', 'elsewhere.example:8080'])(
-  'a configuration that is found cannot send a token to another machine: %s',
-  async listen => {
-    const cwd = configuration(`api: { listen: "${listen}" }`);
-    const { status, stderr } = await headgate(['status'], { cwd, env: { HEADGATE_TOKEN: 'mine' } });
-    expect([status, stderr]).toEqual([2, expect.stringContaining('no address of this machine')]);
-  },
-);
-
-test('a configuration that is wrong, has no API, or no port ends with 78 or 2', async () => {
-  const wrong = await headgate(['status', '--json', '--config', configuration('nonsense: 1')]);
-  expect([wrong.status, wrong.json.code]).toEqual([78, 'invalid_configuration']);
-  expect(wrong.stderr).toMatch(/config\.yaml:1:1: nonsense: .*\n.*--url or HEADGATE_URL/);
-  for (const text of ['api: { enabled: false }', 'api: { listen: 127.0.0.1:0 }'])
-    expect((await headgate(['status', '--config', configuration(text)])).status).toBe(2);
-  expect((await headgate(['status'], { cwd: '/nonexistent' })).stderr).toContain('no configuration found');
 });
 
 test.each<[what: string, answer: (response: ServerResponse) => void, status: number, code: string]>([
@@ -89,6 +29,34 @@ test.each<[what: string, answer: (response: ServerResponse) => void, status: num
   const url = await serve((_request, response) => answer(response));
   const outcome = await headgate(['reload', '--json', '--url', url]);
   expect([outcome.status, outcome.json.code]).toEqual([status, code]);
+});
+
+test.each(
+  commands
+    // The audit asks a service only once it has read and written a trail.
+    .filter(({ usage, options }) => usage !== 'vault audit' && options.some(({ long }) => long === '--url'))
+    .map(({ usage, options }) => [usage, options.filter(({ mandatory }) => mandatory)] as const),
+)('%s of a service of another kind says so', async usage => {
+  const url = await serve((_request, response) => response.end('{"jobs":[{"id":1}],"status":"ok"}'));
+  // Of its forms, the one that asks a service.
+  const asking = usage === 'config check' ? 'config check --running' : usage;
+  const words = asking.replaceAll(/[<[]\w+[>\]]/g, 'x').split(' ');
+  const env = { SERVICE_VAULT_TOKEN: 'x' };
+  const { status, json } = await headgate([...words, '--json', '--url', url], { env, stdin: 'x' });
+  expect([status, json.code, json.detail]).toEqual([
+    69,
+    'broken_answer',
+    expect.stringMatching(/not a headgate|no headgate|broke off/),
+  ]);
+});
+
+test('job tree --json is one document where the answer breaks off: its last element says so', async () => {
+  const url = await serve((_request, response) => {
+    response.writeHead(200).write('[{"job_id":"a","status":"running"},{"job_id":"b"', () => response.destroy());
+  });
+  const { status, json, stderr } = await headgate(['job', 'tree', 'a', '--json', '--url', url]);
+  expect([status, json]).toMatchObject([69, [{ job_id: 'a' }, { code: 'broken_answer' }]]);
+  expect(stderr).toMatch(/^headgate: the tree broke off: /);
 });
 
 test('a payload that is not UTF-8 is refused: read as text, it would be another', async () => {
@@ -130,7 +98,7 @@ test('an event stream that breaks off is opened again behind the last event', as
       .slice(0, 2)
       .map(line => JSON.parse(line).id),
   ).toEqual(['1', '2']);
-  expect(stderr.match(/the connection is lost/g)).toHaveLength(2);
+  expect(stderr.match(/connection lost/g)).toHaveLength(2);
 });
 
 test('job watch asks for the job again when nobody listened, also when the service was away meanwhile', async () => {
@@ -154,7 +122,7 @@ test('job watch asks for the job again when nobody listened, also when the servi
   const { status, stdout, stderr } = await headgate(['job', 'watch', 'j', '--json', '--url', url]);
   expect([status, JSON.parse(stdout)]).toEqual([5, expect.objectContaining({ type: 'job.timed_out', job_id: 'j' })]);
   expect(asked).toEqual(['/events?types=job.*', '/job/j', '/events?types=job.*', '/job/j']);
-  expect(stderr).toContain('the connection is lost');
+  expect(stderr).toContain('connection lost');
 });
 
 test('a stream that is refused when it is opened again ends the command', async () => {
@@ -174,20 +142,6 @@ test('elements of an array come one by one, however the bytes are cut', async ()
   expect(await all(elements(cut(Buffer.from(' [ ] '), 1)))).toEqual([]);
   await expect(all(elements(cut(bytes.subarray(0, -1), 5)))).rejects.toThrow('broke off');
 });
-
-function address(options: object, env: { readonly [name: string]: string } = {}, cwd = '/nonexistent') {
-  return findAddress(options, { ...processIo(), env, cwd });
-}
-
-/** A directory with this configuration, and a token file beside its state. */
-function configuration(text: string): string {
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-cli-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  writeFileSync(join(directory, 'config.yaml'), text);
-  mkdirSync(join(directory, 'data'));
-  writeFileSync(join(directory, 'data/api-token'), `${token}\n`);
-  return directory;
-}
 
 async function serve(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
   const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { scopes } from '../../config/section/scope.ts';
 import { headgate } from './headgate.ts';
 
 /** What is typed up to the cursor, and what is offered. */
@@ -55,6 +56,15 @@ test.skipIf(!isInstalled('fish'))('fish completes commands, options and their va
     ),
   ).toEqual(sorted);
 });
+
+test.skipIf(!isInstalled('fish'))(
+  'fish offers the scope for everything, and not the files of the directory',
+  async () => {
+    const ask = `cd /; echo (complete -C 'headgate token new ci --scope ' | cut -f1 | string join ' ')`;
+    const [offered] = runShell(['fish', '--no-config'], await scriptFor('fish'), [ask]);
+    expect(offered!.split(' ').sort()).toEqual([...scopes].sort());
+  },
+);
 
 test.skipIf(!isInstalled('zsh'))('zsh completes commands, options and their values', async () => {
   const ask = (typed: string) =>

@@ -34,6 +34,8 @@ test('config show prints what the files give together, without anything secret',
   const { status, stdout, json } = await headgate(['config', 'show', '--json'], { cwd });
   expect([status, json.plugins.echo.config]).toEqual([0, { api_key: '[REDACTED]', greeting: 'hello' }]);
   expect(stdout).not.toContain('canary');
+  expect(json.needs_restart).toEqual(expect.arrayContaining(['api.listen', 'state.path']));
+  expect(json.needs_restart).not.toContain('service.log_level');
   expect(JSON.parse((await headgate(['config', 'show'], { cwd })).stdout)).toEqual(json);
 });
 

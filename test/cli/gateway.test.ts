@@ -1,7 +1,10 @@
 // Every command that calls the service, once well and once badly: exit statuses, documents, and what people see.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { everythingToken } from '../gateway/configuration.ts';
 import { echo, failing, worker } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
 import { shareVaultGateway } from '../vault/service.ts';
 import { headgate, type Surroundings } from './headgate.ts';
 
@@ -88,6 +91,15 @@ test('plugin run takes its payload from stdin', async () => {
   expect(json).toMatchObject({ status: 'succeeded', result: { result: { b: 2 } } });
 });
 
+test('plugin run takes its payload from a file', async () => {
+  const file = join(gateway.directory, 'payload.json');
+  writeFileSync(file, JSON.stringify({ many: Array(50_000).fill('x') }));
+  const { json } = await call('plugin', 'run', 'echo', 'say', '--payload', `@${file}`, '--json');
+  expect([json.status, json.result.result.many.length]).toEqual(['succeeded', 50_000]);
+  const absent = await call('plugin', 'run', 'echo', 'say', '--payload', `@${file}.absent`);
+  expect([absent.status, absent.stderr]).toEqual([2, expect.stringContaining(`${file}.absent cannot be read`)]);
+});
+
 test('plugin run --async does not wait; the same idempotency key gives the same job', async () => {
   const words = ['plugin', 'run', 'echo', 'say', '--async', '--idempotency-key', 'k-1'];
   const { status, json } = await call(...words, '--json');
@@ -167,7 +179,7 @@ test('job list filters and pages', async () => {
   for (const a of [1, 2]) await gateway.finished('echo/say', { a });
   const { status, json, stderr } = await call('job', 'list', '--plugin', 'echo', '--limit', '1', '--json');
   expect([status, json.jobs.length]).toEqual([0, 1]);
-  expect(stderr).toContain(`go on with --cursor ${json.next_cursor}`);
+  expect(stderr).toContain(`continue with --cursor ${json.next_cursor}`);
   const next = await call('job', 'list', '--plugin', 'echo', '--cursor', json.next_cursor);
   expect(next.stdout).toMatch(/^JOB +STATUS +WHAT +CREATED \(UTC\) +RAN\n[0-9a-f-]{36} {2}succeeded {2}echo.say/);
   expect(next.stdout).not.toContain(json.jobs[0].job_id);
@@ -178,6 +190,15 @@ test('job show, tree and logs tell of a run', async () => {
   const shown = await call('job', 'show', run.job_id);
   expect(shown.stdout).toMatch(/^job +[0-9a-f-]{36}\nstatus +succeeded\nwhat +pipeline.fan\n/);
   expect((await call('job', 'show', run.job_id, '--json')).json).toEqual(await gateway.job(run.job_id));
+
+  const [, , each] = await gateway.tree(run.job_id);
+  const job = await call('job', 'show', each!.job_id);
+  expect(job.stdout).toMatch(new RegExp(`\\nstep +fan.each, element 0, of the run ${run.job_id}\\n`));
+  expect(job.stdout).toMatch(/\nevent +.* from .*\npayload\s+\{/);
+  const large = await gateway.finished('echo/say', { text: 'x'.repeat(70_000) });
+  expect((await call('job', 'show', large.job_id)).stdout).toMatch(/\npayload +more than 64 KiB: --full shows it\n/);
+  const full = await call('job', 'show', large.job_id, '--full', '--json');
+  expect(full.json.payload).toEqual({ text: 'x'.repeat(70_000) });
 
   const tree = await call('job', 'tree', run.job_id, '--siblings', '2');
   expect(tree.stdout).toMatch(/^pipeline.fan succeeded .*\n└─ worker.handle succeeded .*\n {3}├─ echo/);
@@ -201,6 +222,29 @@ test('job watch follows a run and what is below it, to its end', async () => {
   expect(ended.sort()).toEqual(['echo', 'echo', 'echo', 'pipeline', 'worker']);
 });
 
+test('job watch first says how the job stands', async () => {
+  const job = await gateway.call('POST', '/plugin/worker/handle', { payload: { name: 'watched', gate: 'stands' } });
+  const id = String(job.body['job_id']);
+  const { started_at: startedAt } = await until('it runs', async () => {
+    const found = await gateway.job(id);
+    return found.status === 'running' && found;
+  });
+  let said = '';
+  const onOutput = (text: string) => {
+    if (said === '') gateway.open('stands');
+    said += text;
+  };
+  const { status, stdout } = await callAs({ onOutput }, 'job', 'watch', id, '--json');
+  const about = { job_id: id, plugin: 'worker', command: 'handle' };
+  expect([status, lines(stdout)]).toMatchObject([
+    0,
+    [
+      { type: 'job.started', at: startedAt, ...about },
+      { type: 'job.completed', ...about },
+    ],
+  ]);
+});
+
 test('job watch of a job that has ended says how, and ends as it did', async () => {
   const failed = await gateway.finished('failing/handle', { retry: false, message: 'no' });
   const { status, stdout } = await call('job', 'watch', failed.job_id, '--json');
@@ -212,9 +256,8 @@ test('events prints what happens, an object a line', async () => {
   const words = ['events', '--after', '0', '--types', 'job.*', '--job', id, '--count', '3'];
   const { status, stdout } = await call(...words, '--json');
   const types = lines(stdout).map(({ type }) => type);
-  // What was before the start is a gap.
-  expect([status, types]).toEqual([0, ['gap', 'job.enqueued', 'job.started']]);
-  expect((await call(...words)).stdout).toMatch(/\n\d{4}-.* {2}job.enqueued +echo.say {2}[0-9a-f-]{36}\n/);
+  expect([status, types]).toEqual([0, ['job.enqueued', 'job.started', 'job.completed']]);
+  expect((await call(...words)).stdout).toMatch(/^\d{4}-.* {2}job.enqueued +echo.say {2}[0-9a-f-]{36}\n/);
 });
 
 test('stopwatch plots what was measured', async () => {
@@ -223,7 +266,7 @@ test('stopwatch plots what was measured', async () => {
   expect([status, json.plugin]).toEqual([0, 'echo']);
   expect(json.steps[0]).toMatchObject({ step: 'handle.queue', subs: [] });
   const plot = (await call('stopwatch', 'echo')).stdout;
-  expect(plot).toMatch(/^echo, last 24h\n(STEP +COUNT +P50 .*\n.*█|nothing was measured)/s);
+  expect(plot).toMatch(/^echo, last 24h\n(STEP +COUNT +P50 .*\n.*█|no measurements)/s);
 });
 
 test('vault commands register, set, roll, revoke and purge', async () => {

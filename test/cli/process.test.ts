@@ -21,8 +21,9 @@ test('start tells why it cannot, as a document too', () => {
   expect([status, JSON.parse(stdout)]).toMatchObject([78, document]);
 });
 
-test.skipIf(!existsSync('/dev/full'))('a disk that is full under stdout ends with 74', () => {
-  expect(shell('"$0" "$1" version > /dev/full').status).toBe(74);
+test.skipIf(!existsSync('/dev/full'))('a disk that is full under stdout ends with 74, and stderr says why', () => {
+  const { status, stderr } = shell('"$0" "$1" version > /dev/full');
+  expect([status, stderr]).toEqual([74, expect.stringMatching(/^headgate: stdout cannot be written: ENOSPC.*\n$/)]);
 });
 
 test.skipIf(!existsSync('/dev/full'))('what stderr does not take changes no exit status', () => {

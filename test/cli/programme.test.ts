@@ -68,6 +68,28 @@ test('--help shows description, options and examples', async () => {
     expect(stdout).toContain(part);
 });
 
+test.each(
+  everyCommand(program)
+    .filter(one => one.commands.length > 0)
+    .map(one => [pathOf(one)] as const),
+)('%s --help has an example, which is a call of one of its commands', async path => {
+  const { status, stdout } = await headgate([...path.split(' '), '--help']);
+  const [, example = ''] = /\nExample:\n {2}(.*)\n$/.exec(stdout) ?? [];
+  expect([status, example]).toEqual([0, expect.stringContaining(`headgate ${path} `)]);
+  const words = example.slice(example.indexOf('headgate ')).replace(/[)]$/, '').split(' ').slice(1);
+  const called = [4, 3, 2].map(count => find(words.slice(0, count))).find(one => one !== undefined);
+  expect(called?.commands).toEqual([]);
+  const known = called!.options.map(({ long }) => long);
+  expect(words.filter(word => word.startsWith('--') && !known.includes(word))).toEqual([]);
+});
+
+test.each(['pending', 'ok', 'error', 'dead'])('--status takes %s, as the API does', async status => {
+  for (const list of ['list', 'logs']) {
+    const outcome = await headgate(['job', list, '--status', status, '--url', 'http://127.0.0.1:1']);
+    expect([outcome.status, outcome.stderr]).toEqual([69, expect.stringContaining('cannot reach')]);
+  }
+});
+
 test.each([
   ['no command', []],
   ['a group without a command', ['job']],
@@ -142,6 +164,10 @@ test('what one command needs is not loaded for the others', () => {
 
 function find(path: readonly string[]): Command | undefined {
   return path.reduce<Command | undefined>((at, word) => at?.commands.find(one => one.name() === word), program);
+}
+
+function pathOf(one: Command): string {
+  return one.parent?.parent ? `${pathOf(one.parent)} ${one.name()}` : one.name();
 }
 
 function everyCommand(from: Command): Command[] {

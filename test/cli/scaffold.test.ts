@@ -88,6 +88,12 @@ test('init in a place where nothing can be written ends with 74', async () => {
   expect([status, json.code]).toEqual([74, 'io_error']);
 });
 
+test.skipIf(!existsSync('/proc/self'))('init where the system makes no directories ends at once', () => {
+  const words = [main, 'init', '/proc/x', '--json'];
+  const { status, stdout } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 20_000 });
+  expect([status, JSON.parse(stdout).code]).toEqual([74, 'io_error']);
+});
+
 test.each(runtimes)('a new plugin passes its own test, and plugin test: %s', async runtime => {
   const cwd = workshop();
   const { status, json } = await headgate(['plugin', 'new', 'fresh', '--runtime', runtime, '--json'], { cwd });

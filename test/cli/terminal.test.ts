@@ -94,9 +94,9 @@ test('of many siblings those that did not succeed are shown first, and the other
   const many = Array.from({ length: 50_000 }, (_, i) => job(`j${i}`, 'a', i === 40_000 ? 'dead' : 'succeeded'));
   expect(drawn([job('a', null, 'running'), ...many], 3)).toEqual([
     'p.a running 5.0 ms  a',
+    '├─ p.j40000 dead 5.0 ms  j40000',
     '├─ p.j0 succeeded 5.0 ms  j0',
     '├─ p.j1 succeeded 5.0 ms  j1',
-    '├─ p.j40000 dead 5.0 ms  j40000',
     '└─ … 49997 more: 49997 succeeded, 5.0 ms to 5.0 ms',
     '50001 jobs: 1 running, 49999 succeeded, 1 dead',
   ]);
@@ -107,7 +107,7 @@ test('a drawing has a thousand lines at most, however many parents there are, an
   const children = parents.map(({ job_id: id }) => job(`c${id}`, id));
   const lines = drawn([job('a', null), ...parents, ...children], 1_000);
   expect(lines.length).toBe(1_002);
-  expect(lines.slice(-2)).toEqual(['… the rest does not fit', '1801 jobs: 1801 succeeded']);
+  expect(lines.slice(-2)).toEqual(['… the rest is not shown', '1801 jobs: 1801 succeeded']);
 });
 
 test('a tree as deep as chains can be is drawn', () => {
@@ -115,10 +115,25 @@ test('a tree as deep as chains can be is drawn', () => {
   expect(drawn(chain, 20).length).toBe(501);
 });
 
-function drawn(jobs: readonly TreeJob[], siblingsMax: number): string[] {
+test('what failed stands before its siblings, also where it lies below one that succeeded', () => {
+  const elements = ['b', 'c', 'd', 'e'].map(id => job(id, 'a'));
+  const tree = [job('a', null), ...elements, job('f', 'd', 'failed'), job('g', 'e', 'dead')];
+  expect(drawn(tree, 2)).toEqual([
+    'p.a succeeded 5.0 ms  a',
+    '├─ p.d succeeded 5.0 ms  d',
+    '│  └─ p.f failed 5.0 ms  f',
+    '├─ p.e succeeded 5.0 ms  e',
+    '│  └─ p.g dead 5.0 ms  g',
+    '└─ … 2 more: 2 succeeded, 5.0 ms to 5.0 ms',
+    '7 jobs: 5 succeeded, 1 failed, 1 dead',
+  ]);
+  expect(drawn(tree, 20, true).slice(0, -2)).toEqual(drawn(tree, 2).slice(0, -2));
+});
+
+function drawn(jobs: readonly TreeJob[], siblingsMax: number, failed = false): string[] {
   const tree = new JobTree();
   for (const one of jobs) tree.add(one);
-  return plain(tree.lines(siblingsMax));
+  return plain(tree.lines(siblingsMax, { failed }));
 }
 
 function job(id: string, parent: string | null, status = 'succeeded'): TreeJob {

@@ -6,6 +6,21 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { headgate } from './headgate.ts';
 
 const admin = 'the-admin-token';
+const at = '2026-01-02T03:04:05.000006Z';
+const listing = {
+  principals: [{ name: 'greet', kind: 'plugin', status: 'active', created_at: at, changed_at: at }],
+  secrets: [
+    {
+      name: 's',
+      pattern: 'auto',
+      status: 'revoked',
+      authorized_principals: ['greet', 'other'],
+      created_at: at,
+      changed_at: at,
+    },
+  ],
+  damaged: { principals: ['p'], secrets: ['q'] },
+};
 type Sent = { readonly path: string; readonly authorization: string | undefined; readonly body: unknown };
 let url = '';
 let sent: Sent[] = [];
@@ -17,6 +32,7 @@ beforeAll(async () => {
     for await (const chunk of request) text += chunk;
     const body = JSON.parse(text);
     sent.push({ path: request.url!, authorization: request.headers.authorization, body });
+    if (request.url === '/vault/list') return void response.end(JSON.stringify(listing));
     const rolled = request.url === '/vault/principal/roll' ? { rolled: ['a', 'b'], skipped: ['c'] } : { status: 'set' };
     response.end(JSON.stringify({ name: body.name, ...rolled }));
   }).listen(0, '127.0.0.1');
@@ -67,6 +83,16 @@ test('vault principal roll says what was rolled and what was skipped', async () 
   });
 });
 
+test('vault list shows what the vault holds, and which records do not open', async () => {
+  const { stdout, stderr } = await vault('list');
+  expect(stdout).toMatch(/^principal +kind +status +changed\ngreet +plugin +active .*\n\nsecret +pattern/);
+  expect(stdout).toMatch(/^s +auto +revoked .* greet other$/m);
+  expect(stderr).toContain('the record of the principal p does not open: register it again');
+  expect(stderr).toContain('the record of the secret q does not open: set it again');
+  expect((await vault('list', '', '--json')).json).toEqual(listing);
+  expect(sent).toEqual(Array(2).fill({ path: '/vault/list', authorization: `Bearer ${admin}`, body: {} }));
+});
+
 test.each([
   ['no value', 'secret set s', ''],
   ['a value that is only a newline', 'secret set s', '\n'],
@@ -84,6 +110,17 @@ test('without an admin token nothing is sent, and no API token takes its place',
     env: { HEADGATE_TOKEN: 'an-api-token' },
   });
   expect([status, json.code, sent]).toEqual([3, 'no_admin_token', []]);
+});
+
+test.each(['secret set s', 'secret roll s'])('%s asks for no value where there is no admin token', async line => {
+  const typed = await headgate(['vault', ...line.split(' '), '--url', url], {
+    isTyped: true,
+    isTerminal: true,
+    stdin: 'typed for nothing\r',
+  });
+  expect([typed.status, sent]).toEqual([3, []]);
+  expect(typed.stderr).toMatch(/^headgate: set SERVICE_VAULT_TOKEN/);
+  expect(typed.stderr).not.toContain('value:');
 });
 
 test('the value is in nothing that is written out', async () => {

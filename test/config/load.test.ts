@@ -20,16 +20,25 @@ describe('an empty configuration', () => {
         strictMode: false,
         workersMax: 2,
         queueDepthMax: 1_000_000,
+        waitingMax: 10_000_000,
+        jobsPerRootMax: 10_000_000,
         pluginEnvPassthrough: [],
       },
-      state: { path: join(directory, 'data'), retention: { jobsMs: 30 * 86_400_000, jobsMax: 10_000_000 } },
-      api: { enabled: true, listen: { host: '127.0.0.1', port: 8080 }, bodyBytesMax: 1_048_576, tokens: [] },
+      state: {
+        path: join(directory, 'data'),
+        retention: { jobsMs: 30 * 86_400_000, jobsMax: 10_000_000, heldMs: 30 * 86_400_000 },
+      },
+      api: {
+        ...{ enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 8080 } },
+        ...{ bodyBytesMax: 1_048_576, tokens: [] },
+      },
       webhooks: { listen: { host: '127.0.0.1', port: 8081 }, endpoints: [] },
       tokens: {},
       pluginRoots: [join(directory, 'plugins')],
       plugins: {},
+      disabledPlugins: {},
       pipelines: [],
-      vault: { keyFile: join(directory, 'data/vault.key') },
+      vault: { keyFile: join(directory, 'data/vault.key'), auditRetentionMs: 90 * 86_400_000, auditExport: null },
       warnings: [],
     });
   });

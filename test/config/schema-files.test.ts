@@ -1,16 +1,26 @@
 // The shipped schemas: up to date, strict enough to help, lenient where interpolation comes later.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { configSchema, manifestFileSchema, schemaFiles } from '../../config/schema-files.ts';
+import { restartSettings } from '../../config/section/restart.ts';
 import { parseTree } from '../../config/source/document.ts';
 import { plainValue } from '../../config/source/tree.ts';
-import { compileOwnSchema } from '../../runtime/json-schema.ts';
-import type { JsonObject } from '../../runtime/packing.ts';
+import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 function mismatches(schema: JsonObject, yaml: string): string[] {
-  const check = compileOwnSchema(schema);
+  const validate = new Ajv({ strict: false, allErrors: true }).compile(schema);
   const { root } = parseTree('x.yaml', Buffer.from(yaml));
-  return check(plainValue(root!)).map(mismatch => `${mismatch.pointer} ${mismatch.message}`);
+  validate(plainValue(root!));
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+/** The keys below maps of settings, each with what the schema says of it. */
+function settingsIn(schema: JsonObject, path: readonly string[]): { key: string; reload: Json; description: Json }[] {
+  const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
+  if (properties === undefined || schema['additionalProperties'] !== false || schema['x-reload'] !== undefined)
+    return [{ key: path.join('.'), reload: schema['x-reload']!, description: schema['description']! }];
+  return Object.entries(properties).flatMap(([key, inner]) => settingsIn(inner, [...path, key]));
 }
 
 describe('config/schema', () => {
@@ -42,6 +52,21 @@ pipelines:
     expect(mismatches(configSchema(), 'pipelines: [{ name: p, steps: [{ uses: a, call: b }] }]')).toContain(
       '/pipelines/0/steps/0 must match exactly one schema in oneOf',
     );
+  });
+
+  it('says of every setting whether a reload or a restart puts it into force', () => {
+    const settings = settingsIn(configSchema(), []);
+    expect(settings.filter(({ reload }) => reload === undefined)).toEqual([]);
+    const restart = settings.filter(({ reload }) => reload === 'restart');
+    expect(restart.map(({ key }) => key)).toEqual(restartSettings.map(({ key }) => key));
+    for (const { description } of restart)
+      expect(description).toMatch(/ (Needs|To switch it on or off needs) a restart\.$/);
+    expect(settings).toContainEqual({ key: 'service.log_level', reload: 'live', description: 'What is logged.' });
+  });
+
+  it.each(restartSettings)('docs/configuration.md names $key among the settings that need a restart', ({ key }) => {
+    const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+    expect(page.slice(page.indexOf('## Reload'))).toContain(`\`${key}\``);
   });
 
   it('takes unknown keys in manifests of ductile.plugin only', () => {

@@ -88,7 +88,7 @@ test('synchronous success is 200 with job_id, status succeeded, duration_ms, res
   expect(status).toBe(200);
   expect(body).toEqual({
     ...{ job_id: uuid, status: 'succeeded', duration_ms: whole },
-    ...{ result: expect.any(Object), tree: expect.any(Array) },
+    ...{ counts: expect.any(Object), result: expect.any(Object), tree: expect.any(Array) },
   });
 });
 
@@ -96,7 +96,7 @@ test('an entry of the tree has job_id, plugin, command, status and result', asyn
   const { body } = await gateway.call('POST', '/pipeline/prompt', { payload: {} });
   const entry = { job_id: uuid, status: 'succeeded', result: expect.any(Object) };
   expect(body['tree']).toEqual([
-    { ...entry, plugin: 'pipeline', command: 'prompt' },
+    { ...entry, plugin: 'pipeline', command: 'prompt', counts: expect.any(Object) },
     { ...entry, plugin: 'echo', command: 'handle' },
     { ...entry, plugin: 'echo', command: 'look' },
   ]);

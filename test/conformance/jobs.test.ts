@@ -63,7 +63,7 @@ test('a job of the tree has its fields, and a parent_job_id that is null for the
   const fields = { job_id: uuid, status: 'succeeded', result: expect.any(Object) };
   const times = { started_at: moment, completed_at: moment };
   expect(await read(gateway, `/job/${run.job_id}/tree`)).toEqual([
-    { ...fields, ...times, parent_job_id: null, plugin: 'pipeline', command: 'prompt' },
+    { ...fields, ...times, parent_job_id: null, plugin: 'pipeline', command: 'prompt', counts: expect.any(Object) },
     { ...fields, ...times, parent_job_id: run.job_id, plugin: 'echo', command: 'handle' },
     { ...fields, ...times, parent_job_id: uuid, plugin: 'echo', command: 'look' },
   ]);

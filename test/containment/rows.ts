@@ -143,8 +143,8 @@ export const workerRows: readonly Row[] = [
   js('kills the service', 'process.kill(process.ppid)', failed(expect.stringMatching(/^kill EPERM/))),
   js(
     'answers what cannot be serialised',
-    'return { result: { n: 1n } }',
-    failed('invalid response: result cannot be serialised: Do not know how to serialize a BigInt'),
+    `return { result: { toJSON() { throw new Error('no form') } } }`,
+    failed('invalid response: result cannot be serialised: no form'),
   ),
   js(
     'answers deep JSON',

@@ -1,9 +1,11 @@
 // Clients of the crash test: they call until the service is gone, and remember each job that was answered with 202.
 import type { Gateway, Job } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
+import { send, sign } from '../webhooks/sender.ts';
+import { webhookKey } from './plugins.ts';
 import type { Random } from './random.ts';
 
-type Kind = 'direct' | 'program' | 'fan' | 'outer';
+type Kind = 'direct' | 'program' | 'fan' | 'outer' | 'counting' | 'webhook';
 
 /** A job that was answered with 202, and what must become of it. */
 export type Accepted = { readonly id: string; readonly kind: Kind; readonly values: readonly number[] };
@@ -59,6 +61,16 @@ export class Clients {
       this.accepted.push({ id, kind: isOuter ? 'outer' : 'fan', values: list.map(({ value }) => value) });
     } else if (chance <= 28) {
       this.accepted.push({ id: await gateway.submit('program/handle'), kind: 'program', values: [] });
+    } else if (chance <= 38) {
+      this.accepted.push({ id: await gateway.submit('counting/handle'), kind: 'counting', values: [] });
+    } else if (chance <= 48) {
+      const value = between(1, 1_000_000);
+      const body = JSON.stringify({ value });
+      const { status, body: told } = await send(gateway, '/webhook/kept', body, {
+        'X-Signature': sign(webhookKey, body),
+      });
+      if (status !== 202) throw new Error(`a delivery was not taken: ${status} ${JSON.stringify(told)}`);
+      this.accepted.push({ id: String(told['job_id']), kind: 'webhook', values: [value] });
     } else {
       const work = this.#work();
       this.accepted.push({ id: await gateway.submit('working/handle', work), kind: 'direct', values: [work.value] });

@@ -4,6 +4,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { cyclesOf } from '../deep.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
@@ -61,7 +62,7 @@ test.skipIf(disk === null)(
     const callUntilRefused = () => Promise.all([1, 2, 3, 4].map(() => callOneByOne(gateway, accepted)));
     const filler = join(disk!, 'filler');
 
-    for (const round of [1, 2]) {
+    for (let round = 1; round <= cyclesOf({ deep: 2, quick: 1 }); round++) {
       const refused = callUntilRefused();
       await until('there is load', () => accepted.length >= round * 100);
       fill(filler);

@@ -22,6 +22,16 @@ test.each<[what: string, lines: Line[], told: string[]]>([
     ['j: an older run still went on beside a newer one'],
   ],
   [
+    'a run again when its host was killed',
+    [first, line('start'), line('hosts'), line('start', 'b'), line('end', 'b')],
+    [],
+  ],
+  [
+    'a third run, though its host was killed once',
+    [first, line('start'), line('hosts'), line('start', 'b'), line('end', 'b'), line('start', 'c')],
+    ['j ran twice in one life of the service'],
+  ],
+  [
     'two runs in one life',
     [first, line('start'), line('end'), line('start', 'b')],
     ['j ran twice in one life of the service'],

@@ -1,6 +1,6 @@
 // Reads the journal of the crash test's plugins, and tells what must not have happened.
 
-/** `service` and `seen` are written by the test: a service is up; the job's end was read from it. */
+/** `service`, `hosts` and `seen` are written by the test: a service is up; a host was killed; the job's end was read from it. */
 export type Line = {
   readonly job: string;
   readonly attempt: number;
@@ -8,7 +8,7 @@ export type Line = {
   readonly service: number;
   /** A name of its own for each run. */
   readonly run: string;
-  readonly what: 'start' | 'breath' | 'end' | 'seen' | 'service';
+  readonly what: 'start' | 'breath' | 'end' | 'seen' | 'service' | 'hosts';
 };
 
 export function readLines(text: string): Line[] {
@@ -23,9 +23,15 @@ export function wrongs(lines: readonly Line[]): string[] {
   const seen = new Set<string>();
   /** The newest run of each job, with its last line. */
   const latest = new Map<string, Line>();
+  /** Those that began before a host was killed: they may run again in the same life of the service. */
+  const shaken = new Set<string>();
   for (const line of lines) {
     const { job, what } = line;
     if (what === 'service') continue;
+    if (what === 'hosts') {
+      for (const begun of latest.keys()) shaken.add(begun);
+      continue;
+    }
     if (what === 'seen') {
       seen.add(job);
       continue;
@@ -35,11 +41,12 @@ export function wrongs(lines: readonly Line[]): string[] {
       if (seen.has(job)) found.push(`${job} ran again after its end had been read`);
       const isSameLife = known?.service === line.service && services.has(line.service);
       const isRetry = known?.what === 'end' && line.attempt > known.attempt;
-      if (isSameLife && !isRetry) found.push(`${job} ran twice in one life of the service`);
+      if (isSameLife && !isRetry && !shaken.has(job)) found.push(`${job} ran twice in one life of the service`);
     } else if (known?.run !== line.run) {
       found.push(`${job}: an older run still went on beside a newer one`);
       continue;
     }
+    if (what === 'start') shaken.delete(job);
     latest.set(job, line);
   }
   return found;

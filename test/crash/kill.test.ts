@@ -1,26 +1,40 @@
-// kill -9 at random moments, many times: what was answered with 202 is there, ends once, and never runs twice at once.
+// kill -9 of the service and of its hosts at random moments, with reloads between, many times: what was answered with 202 is there, ends once, and never runs twice at once.
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { type Job, startGateway } from '../gateway/gateway.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { canary } from '../canary/canary.ts';
+import { childrenOf } from '../canary/processes.ts';
+import { countOf } from '../deep.ts';
+import { Gateway, type Job, startGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
+import { VaultGateway } from '../vault/service.ts';
 import { type Accepted, Clients } from './clients.ts';
 import { type Line, readLines, wrongs } from './journal.ts';
-import { pipelines, plugins, retry } from './plugins.ts';
+import { pipelines, plugins, retry, secretName, webhookKey, webhooks } from './plugins.ts';
 import { seededRandom } from './random.ts';
 
-const cycles = 50;
+const cycles = countOf({ deep: 200, quick: 10 });
 const clientCount = 6;
 const acceptedPerCycle = 16;
 /** Bytes of the journal, some hundred a job. */
 const writtenMax = 2_000;
 const readersMax = 8;
 
-test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 600_000 }, async () => {
+test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 7_200_000 }, async () => {
   const random = seededRandom();
   console.log(`seed of the kills: TEST_SEED=${random.seed}`);
-  const instances = { working: { retry }, adding: { retry }, program: { retry } };
-  const gateway = await startGateway({ plugins, pipelines, instances, service: { log_level: 'info' } });
+  const names = ['working', 'adding', 'counting', 'keeping', 'program'];
+  const instances = Object.fromEntries(
+    names.map(name => [name, { retry, ...(name === 'counting' && { parallelism: 1 }) }]),
+  );
+  const tokens = [{ name: 'kept', key: webhookKey }];
+  const settings = { plugins, pipelines, instances, webhooks, tokens, service: { log_level: 'info' } };
+  const gateway = new Gateway(settings);
+  onTestFinished(() => gateway.discard());
+  const vault = new VaultGateway(gateway);
+  await gateway.start();
+  await vault.do('principal', { name: 'keeping', kind: 'plugin' });
+  await vault.do('secret', { name: secretName, value: canary(secretName), authorized_principals: ['keeping'] });
   const journal = join(gateway.directory, 'journal');
   const mark = (what: Line['what'], job: string) =>
     appendFileSync(journal, `${JSON.stringify({ job, attempt: 0, service: gateway.pid, run: 'test', what })}\n`);
@@ -47,6 +61,13 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
     await clients.acknowledged(random.between(1, acceptedPerCycle));
     // Two of three die while plugins are at work, the others soon after they came up.
     if (random.between(1, 3) > 1) await until('plugins are at work', () => statSync(journal).size >= written);
+    if (random.between(1, 3) === 1) gateway.signal('SIGHUP');
+    if (random.between(1, 3) === 1) {
+      mark('hosts', '');
+      for (const host of childrenOf(gateway.pid)) process.kill(host, 'SIGKILL');
+      mark('hosts', '');
+      if (random.between(1, 2) === 1) await until('work goes on', () => statSync(journal).size >= written);
+    }
     await gateway.kill9();
     await gone;
     await gateway.start();
@@ -68,6 +89,11 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
   };
   await Promise.all(Array.from({ length: readersMax }, read));
   expect(wrongResults).toEqual([]);
+  // Also those whose 202 never came were counted: each of them once.
+  const counted = accepted.filter(({ kind }) => kind === 'counting').map(({ id }) => countIn(ends.get(id)!));
+  const { body } = await gateway.call('GET', '/jobs?plugin=counting&limit=1');
+  expect(counted.toSorted((a, b) => a - b)).toEqual([...new Set(counted)].sort((a, b) => a - b));
+  expect(Math.max(0, ...counted)).toBeLessThanOrEqual(Number(body['total']));
   expect(changed).toEqual([]);
   expect(wrongs(readLines(readFileSync(journal, 'utf8')))).toEqual([]);
   expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ queue_depth: 0 });
@@ -94,11 +120,20 @@ test('jobs that run long end with the service that is killed, before they begin 
   expect(wrongs(lines)).toEqual([]);
 });
 
+/** What a counting job has found in its state, and one more. */
+function countIn(end: string): number {
+  return ((JSON.parse(end) as Job).result!.result as { readonly count: number }).count;
+}
+
 /** What is wrong with how a job ended, and with its children; null when nothing is. */
 function wrongOf({ kind, values }: Accepted, job: Job, tree: readonly Job[]): string | null {
   if (job.status !== 'succeeded') return `it is ${job.status}: ${job.last_error}`;
   const result = job.result?.result as { [key: string]: unknown };
-  if (kind === 'program') return null;
+  if (kind === 'program' || kind === 'counting') return null;
+  if (kind === 'webhook') {
+    const right = { secrets: [secretName], value: values[0] };
+    return JSON.stringify(result) === JSON.stringify(right) ? null : 'another delivery, or no secret';
+  }
   if (kind === 'direct') return result['value'] === values[0] ? null : 'another result';
   const children = tree.filter(({ plugin }) => plugin === 'working' || plugin === 'adding');
   const expected = values.length + (kind === 'outer' ? 2 : 1);

@@ -61,6 +61,25 @@ export function handle(request) {
 }
 `;
 
+/** Counts its jobs in its state: what its result says is in the same commit. */
+const counting = `${notes}
+export function handle(request) {
+  const note = begin(request);
+  const count = (request.state.count ?? 0) + 1;
+  note('end');
+  return { result: { count }, state_updates: { count } };
+}
+`;
+
+/** Tells which secrets it was given, and what it was sent. */
+const keeping = `${notes}
+export function handle(request) {
+  const note = begin(request);
+  note('end');
+  return { result: { secrets: Object.keys(request.secrets ?? {}), value: request.event.payload.value } };
+}
+`;
+
 /** A program: a process per attempt, which must not outlive its service for long. */
 const program = `#!/bin/sh
 read request
@@ -79,7 +98,17 @@ export const plugins = {
   working,
   blocking,
   adding,
+  counting,
+  keeping,
   program: { code: program, entrypoint: 'run.sh', runtime: 'process', commands: { handle: {} } },
+};
+
+export const secretName = 'crash-secret';
+export const webhookKey = 'a-key-of-the-crash-test';
+export const webhooks = {
+  endpoints: [
+    { name: 'kept', path: '/webhook/kept', plugin: 'keeping', secret_ref: 'kept', signature_header: 'X-Signature' },
+  ],
 };
 
 /** So many lives that no job is given up. */

@@ -5,7 +5,14 @@ import { everything } from '../../actors/hub/filter.ts';
 import { type Observations, type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
 import { ringSize } from '../../actors/hub/ring.ts';
 import { chunkCharsMax, Feeds, keptCharsMax } from '../../http/event-frames.ts';
-import { beatMs, EventStreams, type Outlet, streamBytesMax, streamsMax } from '../../http/event-streams.ts';
+import {
+  beatMs,
+  EventStreams,
+  type Outlet,
+  type StreamRights,
+  streamBytesMax,
+  streamsMax,
+} from '../../http/event-streams.ts';
 import { until } from '../gateway/until.ts';
 import { startGateway } from '../http/gateway.ts';
 import { bodyOf, openRaw } from './reader.ts';
@@ -56,6 +63,9 @@ class Glass implements Outlet {
   }
 }
 
+/** Of a caller who may not see results. */
+const rights = (): StreamRights => ({ withErrors: false, expiresAtMs: null });
+
 function stage(count: number) {
   const hub = startHub();
   let reads = 0;
@@ -66,10 +76,10 @@ function stage(count: number) {
       return hub.read(...wanted);
     },
   };
-  Object.defineProperty(counted, 'newest', { get: () => hub.newest });
+  for (const end of ['newest', 'oldest'] as const) Object.defineProperty(counted, end, { get: () => hub[end] });
   const streams = new EventStreams({ hub: counted, nowMs: Date.now, generation: () => 1 });
   const glasses = Array.from({ length: count }, () => new Glass());
-  const common = { filter: everything, withErrors: false, after: null, expiresAtMs: null, isAdmitted: () => true };
+  const common = { filter: everything, after: null, rights };
   const closes = glasses.map(sink => streams.open({ sink, ...common }));
   onTestFinished(() => closes.forEach(close => void close()));
   return { hub, streams, glasses, reads: () => reads };
@@ -122,9 +132,10 @@ it('a comment line comes every 15 s, and a stream ends when its token does', asy
   let nowMs = 1_000_000;
   const streams = new EventStreams({ hub: startHub(), nowMs: () => nowMs, generation: () => 1 });
   const [glass, expiring] = [new Glass(), new Glass()];
-  const common = { filter: everything, withErrors: false, after: null, isAdmitted: () => true };
-  onTestFinished(streams.open({ sink: glass, expiresAtMs: null, ...common }));
-  streams.open({ sink: expiring, expiresAtMs: nowMs + 2 * beatMs, ...common });
+  const common = { filter: everything, after: null };
+  const expiresAtMs = nowMs + 2 * beatMs;
+  onTestFinished(streams.open({ sink: glass, rights, ...common }));
+  streams.open({ sink: expiring, rights: () => ({ withErrors: false, expiresAtMs }), ...common });
   expect(beatMs).toBe(15_000);
   for (const beats of [1, 2, 3]) {
     nowMs += beatMs;
@@ -138,8 +149,7 @@ it('a comment line comes when the clock is set back, too', async () => {
   let nowMs = 5_000_000;
   const streams = new EventStreams({ hub: startHub(), nowMs: () => nowMs, generation: () => 1 });
   const glass = new Glass();
-  const common = { filter: everything, withErrors: false, after: null, isAdmitted: () => true };
-  onTestFinished(streams.open({ sink: glass, expiresAtMs: null, ...common }));
+  onTestFinished(streams.open({ sink: glass, filter: everything, after: null, rights }));
   nowMs -= 3_600_000;
   await until('a beat', () => glass.writes === 2);
   nowMs += beatMs;
@@ -151,18 +161,46 @@ it('callers are looked at again when the configuration changes', async () => {
   let generation = 1;
   const streams = new EventStreams({ hub: startHub(), nowMs: Date.now, generation: () => generation });
   const [staying, leaving] = [new Glass(), new Glass()];
-  const common = { filter: everything, withErrors: false, after: null, expiresAtMs: null };
-  onTestFinished(streams.open({ sink: staying, isAdmitted: () => true, ...common }));
-  streams.open({ sink: leaving, isAdmitted: () => generation === 1, ...common });
+  const common = { filter: everything, after: null };
+  onTestFinished(streams.open({ sink: staying, rights, ...common }));
+  streams.open({ sink: leaving, rights: () => (generation === 1 ? rights() : null), ...common });
   generation = 2;
   await until('one has ended', () => leaving.hasEnded);
   expect([staying.hasEnded, streams.count]).toEqual([false, 1]);
 });
 
+it('a reload gives an open stream the rights that its caller has now: errors or none, and another end', async () => {
+  let generation = 1;
+  let nowMs = 1_000_000;
+  let current: StreamRights | null = { withErrors: true, expiresAtMs: null };
+  const hub = startHub();
+  const streams = new EventStreams({ hub, nowMs: () => nowMs, generation: () => generation });
+  const glass = new Glass();
+  streams.open({ sink: glass, filter: everything, after: null, rights: () => current });
+  const failAs = async (error: string) => {
+    hub.observe([
+      { kind: 'jobs', type: 'job.failed', atUs: 5, plugin: 'p', command: 'c', ids: Buffer.alloc(16), errors: [error] },
+    ]);
+    await until('it is told', () => glass.ids.at(-1) === hub.newest);
+  };
+  await failAs('first error');
+  [generation, current] = [2, { withErrors: false, expiresAtMs: nowMs + 1000 }];
+  await failAs('second error');
+  [generation, current] = [3, { withErrors: true, expiresAtMs: nowMs + 1000 }];
+  await failAs('third error');
+  expect(glass.text).toContain('first error');
+  expect(glass.text).not.toContain('second error');
+  expect(glass.text).toContain('third error');
+  expect(glass.hasEnded).toBe(false);
+  nowMs += 1000;
+  await until('it has ended', () => glass.hasEnded);
+  expect(streams.count).toBe(0);
+});
+
 it('more streams than there may be are refused with 503', async () => {
   const { url, engine, server } = await startGateway();
   onTestFinished(() => server.close());
-  const common = { filter: everything, withErrors: false, after: null, expiresAtMs: null, isAdmitted: () => true };
+  const common = { filter: everything, after: null, rights };
   const closes = Array.from({ length: streamsMax }, () => engine.events.open({ sink: new Glass(), ...common }));
   const ask = () => fetch(`${url}/events`, { headers: { Authorization: 'Bearer root-token' } });
   const answer = await ask();

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { apiRoutes } from '../../http/routes/api.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { cyclesOf } from '../deep.ts';
 import { everythingToken } from '../gateway/configuration.ts';
 import { type Gateway, shareGateway } from '../gateway/gateway.ts';
 import { echo, failing } from '../gateway/sources.ts';
@@ -16,7 +17,8 @@ import { asksToClose, packetsOf, plain, type Request, told } from './request.ts'
 import { type Known, operationRequests, validRequests } from './valid.ts';
 import { type Reply, Wire } from './wire.ts';
 
-const requestsCount = 20_480;
+/** On each HTTP server. */
+const requestsCount = cyclesOf({ deep: 10_240, quick: 1_280 });
 const inFlight = 16;
 const findingsMax = 10;
 /** Of the event loop, by the time that its thread used a processor: the clock counts what others do on the machine, too. */

@@ -6,14 +6,15 @@ import type { Route } from '../../http/route.ts';
 import { makeRouter } from '../../http/router.ts';
 import { makeSchemaCompiler, type SchemaCheck } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { can } from '../http/differences.ts';
 import type { Request } from './request.ts';
 import type { Answer, Reply } from './wire.ts';
 
 /** Says what is wrong with the reply; null when nothing is. */
 export type Judge = (request: Request, reply: Reply) => string | null;
 
-/** What the HTTP parser answers by itself. */
-const parserStatuses = [400, 404, 431, 505];
+/** What an HTTP parser answers in words of its own. */
+const parserStatuses = can('refusals of the parser as problem documents') ? [] : [400, 404, 431, 505];
 
 export function makeJudge(routes: readonly Route[]): Judge {
   const router = makeRouter(routes);
@@ -73,7 +74,7 @@ export function makeJudge(routes: readonly Route[]): Judge {
       if (problems[code]?.status !== status || told !== status) return `${status} with the code ${code}`;
       if (id !== requestId) return 'a problem with another request id';
     }
-    if (request.isLoose) return status >= 500 ? `${status}` : null;
+    if (request.isLoose) return status >= 500 && status !== 505 ? `${status}` : null;
 
     const route = routeOf(request);
     const table = route && declared.get(route);

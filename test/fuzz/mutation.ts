@@ -1,4 +1,5 @@
 // What is done to valid requests so that they are odd, wrong or hostile, while their framing stays sound.
+import { can } from '../http/differences.ts';
 import { fc } from '../seed.ts';
 import { hostileBodies } from './bodies.ts';
 import type { Request } from './request.ts';
@@ -28,7 +29,8 @@ export function withHostileBody(valid: fc.Arbitrary<Request>): fc.Arbitrary<Requ
 
 /** How it travels changes nothing else. */
 export function transported(requests: fc.Arbitrary<Request>): fc.Arbitrary<Request> {
-  const chunkBytes = seldom(fc.constantFrom(1, 7, 1_000, 100_000));
+  const sizes = fc.constantFrom(1, 7, 1_000, 100_000);
+  const chunkBytes = can('a body in chunks') ? seldom(sizes) : fc.constant(null);
   const cut = seldom(fc.double({ min: 0, max: 1, noNaN: true }));
   return fc.tuple(requests, chunkBytes, cut).map(([request, size, at]) => {
     // Many tiny chunks cost much and say little.

@@ -1,4 +1,5 @@
 // A request of the fuzzer, and its bytes.
+import { can } from '../http/differences.ts';
 
 export type Request = {
   readonly method: string;
@@ -8,7 +9,7 @@ export type Request = {
   readonly body: Buffer | null;
   /** Sends the body in chunks of so many bytes. */
   readonly chunkBytes: number | null;
-  /** Sends the bytes in two packets, cut at this share of what follows the first line: the HTTP parser takes no halves of that (505). */
+  /** Sends the bytes in two packets, cut at this share of them; behind the first line where the server takes no halves of that. */
   readonly cut: number | null;
   /** Follows the documents, and may do everything: must not be refused. */
   readonly isValid: boolean;
@@ -34,7 +35,7 @@ export const plain: Request = {
 export function packetsOf(request: Request): Buffer[] {
   const bytes = request.raw ?? written(request);
   if (request.cut === null) return [bytes];
-  const from = bytes.indexOf('\n') + 1;
+  const from = can('a request line in pieces') ? 0 : bytes.indexOf('\n') + 1;
   const at = from + Math.floor((bytes.length - from) * request.cut);
   return [bytes.subarray(0, at), bytes.subarray(at)].filter(({ length }) => length > 0);
 }

@@ -22,7 +22,8 @@ export type Sending = {
   readonly endsAtOnce: boolean;
 };
 
-const silenceMsMax = 15_000;
+/** Long enough for a machine on which everything else takes ten times as long. */
+const silenceMsMax = 60_000;
 /** `100 Continue`: the answer comes behind it. */
 const interimStatus = 100;
 const closed: Reply = { kind: 'closed' };

@@ -20,6 +20,7 @@ export type Settings = {
   readonly api?: Data;
   readonly webhooks?: Data;
   readonly tokens?: readonly Data[];
+  readonly vault?: Data;
 };
 
 export const everythingToken = canary('token for everything');
@@ -36,6 +37,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     api,
     webhooks,
     tokens = [],
+    vault = {},
   } = settings;
   watchSecrets(settings);
   const root = join(directory, 'plugins');
@@ -46,9 +48,14 @@ export function writeConfiguration(directory: string, settings: Settings): void 
   const document = {
     service: { log_level: 'debug', max_workers: 2, ...service },
     state: { path: './data', ...state },
-    api: { listen: '127.0.0.1:0', auth: { tokens: [{ name: 'test', token: everythingToken, scopes: ['*'] }] }, ...api },
+    api: {
+      ...{ listen: '127.0.0.1:0', server: process.env['TEST_SERVER'] ?? 'uws' },
+      ...{ auth: { tokens: [{ name: 'test', token: everythingToken, scopes: ['*'] }] } },
+      ...api,
+    },
     webhooks: { listen: '127.0.0.1:0', ...webhooks },
     tokens,
+    vault,
     plugin_roots: ['./plugins', ...roots],
     plugins: instances,
     pipelines,
@@ -58,6 +65,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
 
 /** No token and no key may be anywhere else. */
 function watchSecrets({ api, tokens = [] }: Settings): void {
+  watch('token for everything', everythingToken);
   const auth = api?.['auth'] as { readonly tokens?: readonly Data[] } | undefined;
   for (const { name, token } of auth?.tokens ?? []) watch(`the API token ${name}`, String(token));
   for (const { name, key } of tokens) watch(`the webhook key ${name}`, String(key));

@@ -1,6 +1,6 @@
 // A turn of the ledger that fails: nothing of it left, the actors are made anew, and everybody hears how it went on.
-import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { livingStat } from '../../runtime/process.ts';
 import { startGateway } from './gateway.ts';
 import { worker } from './sources.ts';
 import { tamper } from './tamper.ts';
@@ -27,6 +27,8 @@ test('a call that waits for a run is answered by its end, though a turn has fail
   await until('the failure is logged', () => gateway.log.find(({ msg }) => msg === 'a turn failed'));
   gateway.open('all');
   expect(await answer).toMatchObject({ status: 200, body: { status: 'succeeded' } });
+  // Its host went on with it.
+  expect(gateway.journal().filter(({ what }) => what === 'start')).toHaveLength(2);
 });
 
 test('a turn that fails during the grace of a stop does not hold it up, and nothing is handed out after it', async () => {
@@ -58,7 +60,7 @@ test('a turn that fails during the grace of a stop does not hold it up, and noth
   await until('the program has ended', async () => (await gateway.job(failing)).last_error);
   const idle = gateway.log.find(({ msg, host }) => msg === 'the plugin host is up' && host === 'programs-1')!;
   const ended = gateway.term();
-  await until('an idle host has been stopped', () => !existsSync(`/proc/${idle['pid']}/exe`));
+  await until('an idle host has been stopped', () => livingStat(Number(idle['pid'])) === null);
   gateway.open('last');
   expect(await ended).toEqual({ status: 0, signal: null });
   await until('the failure is logged', () => gateway.log.find(({ msg }) => msg === 'a turn failed'));

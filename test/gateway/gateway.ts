@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished } from 'vitest';
+import { livingStat } from '../../runtime/process.ts';
 import { childrenOf } from '../canary/processes.ts';
 import { Traces } from '../canary/traces.ts';
 import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';
@@ -82,6 +83,8 @@ export async function refusedStart(settings: Settings, more: Launch = {}): Promi
 export type Launch = {
   readonly grace?: string;
   readonly environment?: { readonly [name: string]: string };
+  /** A command, with its arguments, that runs the service in its own process. */
+  readonly through?: readonly string[];
 };
 
 export class Gateway {
@@ -92,13 +95,11 @@ export class Gateway {
   #webhooks = '';
   #child: ChildProcess | null = null;
   readonly #settings: Settings;
-  readonly #launch: Launch;
+  #launch: Launch;
   #directory: string | null = null;
   readonly #traces = new Traces();
 
   constructor(settings: Settings, launch: Launch = {}) {
-    // The sweep for secrets looks for all that its process has made, of other files too.
-    if (process.env['TEST_SHARES_PROCESS']) throw new Error('take this file out of `light` in vitest.config.ts');
     this.#settings = settings;
     this.#launch = launch;
     this.ended.catch(() => {});
@@ -128,10 +129,11 @@ export class Gateway {
 
   /** Resolves when the service says that it is ready. */
   async start(): Promise<void> {
-    const { grace, environment } = this.#launch;
-    const words = ['dist/cli/main.js', 'start', '--config', this.directory, ...(grace ? ['--grace', grace] : [])];
+    const { grace, environment, through = [] } = this.#launch;
+    const command = ['dist/cli/main.js', 'start', '--config', this.directory, ...(grace ? ['--grace', grace] : [])];
+    const [file, ...words] = [...through, process.execPath, ...command];
     const stdio = ['ignore', 'pipe', 'pipe'] as const;
-    const child = spawn(process.execPath, words, {
+    const child = spawn(file!, words, {
       cwd: root,
       stdio: [...stdio],
       env: { ...process.env, ...environment },
@@ -213,6 +215,13 @@ export class Gateway {
     return until(`job ${id} ends`, async () => terminal(await this.job(id)), limitMs);
   }
 
+  /** Polls one job after another: hundreds of polls at once would take the processor from the jobs. */
+  async allSettled(ids: readonly string[]): Promise<Job[]> {
+    const jobs: Job[] = [];
+    for (const id of ids) jobs.push(await this.settled(id));
+    return jobs;
+  }
+
   /** Submits and waits for the end. */
   async finished(command: string, payload?: object): Promise<Job> {
     return this.settled(await this.submit(command, payload));
@@ -247,6 +256,16 @@ export class Gateway {
   /** Lets plugins pass that wait at this gate. */
   open(gate: string): void {
     writeFileSync(join(this.directory, `gate-${gate}`), '');
+  }
+
+  /** The next start is another one. */
+  launch(launch: Launch): void {
+    this.#launch = launch;
+  }
+
+  /** Writes another configuration, which is not loaded yet. */
+  write(settings: Settings): void {
+    writeConfiguration(this.directory, settings);
   }
 
   /** Writes another configuration and has it loaded; resolves with what the service said to it. */
@@ -293,7 +312,7 @@ export class Gateway {
       const hosts = childrenOf(this.pid);
       await this.kill9();
       // A host that was just starting would make its directory again.
-      await until('its hosts are gone', () => !hosts.some(pid => existsSync(`/proc/${pid}/exe`)));
+      await until('its hosts are gone', () => !hosts.some(pid => livingStat(pid) !== null));
     }
     return this.#directory === null ? [] : this.#traces.sweep(this.#directory, this.#launch.environment ?? {});
   }

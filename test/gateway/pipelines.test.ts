@@ -76,6 +76,12 @@ const gateway = shareGateway({
     },
     { name: 'unjoined', on: 'unjoined', steps: [{ split: [[uses('x')], [uses('y')]] }, uses('each_branch')] },
     { name: 'two_entries', on: 'two', execution_mode: 'synchronous', steps: [{ split: [[uses('x')], [uses('y')]] }] },
+    {
+      name: 'two_entries_passed_over',
+      on: 'two_passed_over',
+      execution_mode: 'synchronous',
+      steps: [{ split: [[uses('x')], [uses('y')]], if: { path: 'payload.absent', op: 'exists', value: true } }],
+    },
     { name: 'nested', on: 'nested', steps: [{ steps: [uses('n1'), { steps: [uses('n2')] }] }, uses('n3')] },
     {
       name: 'callee',
@@ -247,6 +253,13 @@ test('the result of a run whose last step ran several times is an array in order
   expect(run.result?.result).toEqual(['a', 'b', 'c']);
 });
 
+test.each([
+  ['none', [], []],
+  ['one', [{ result: 'a' }], ['a']],
+])('where the definition ends in a fan-out the result is a list, of %s too', async (_, list, result) => {
+  expect((await gateway.ran('open_fan', { list })).result?.result).toEqual(result);
+});
+
 test('the branches of a split all run, and a join waits for them', async () => {
   const run = await gateway.ran('branches', { result: { x: 1 } });
   const steps = await stepsOf(run);
@@ -259,12 +272,16 @@ test('after a split without join the next step starts once per branch', async ()
   expect(steps['each_branch']).toHaveLength(2);
 });
 
-test('a synchronous call with several entry dispatches is refused; with async=true it runs', async () => {
-  const { status, body } = await gateway.call('POST', '/pipeline/two_entries');
-  expect(status).toBe(400);
-  expect(body).toMatchObject({ code: 'several_entry_dispatches', detail: expect.stringContaining('async=true') });
-  expect(await gateway.ran('two_entries')).toMatchObject({ status: 'succeeded' });
-});
+// Entries count as they are written: what the condition of the split says of this call makes no difference.
+test.each(['two_entries', 'two_entries_passed_over'])(
+  'a synchronous call with several entry dispatches is refused; with async=true it runs: %s',
+  async name => {
+    const { status, body } = await gateway.call('POST', `/pipeline/${name}`);
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ code: 'several_entry_dispatches', detail: expect.stringContaining('async=true') });
+    expect(await gateway.ran(name)).toMatchObject({ status: 'succeeded' });
+  },
+);
 
 test('steps in steps run one after another', async () => {
   const run = await gateway.ran('nested');

@@ -9,6 +9,9 @@ const gateway = shareGateway({
     step,
     hooked: step,
     noted: step,
+    quiet: 'export const handle = () => ({});',
+    ping: `export const handle = () => ({ events: [{ type: 'ball.pinged' }] });`,
+    pong: `export const handle = () => ({ events: [{ type: 'ball.ponged' }] });`,
     looping: `export const handle = () => ({ events: [{ type: 'loop.again', payload: {} }] });`,
   },
   instances: { step: { retry: { max_attempts: 2, backoff_base: '2ms' } } },
@@ -22,6 +25,14 @@ const gateway = shareGateway({
       steps: [{ id: 'hook', uses: 'hooked' }],
     },
     { name: 'loop', on: 'loop.again', steps: [{ id: 'again', uses: 'looping' }] },
+    { name: 'there', on: 'ball.ponged', steps: [{ uses: 'ping' }] },
+    { name: 'back', on: 'ball.pinged', steps: [{ uses: 'pong' }] },
+    {
+      name: 'picky',
+      on: 'thing.made',
+      if: { path: 'payload.n', op: 'gt', value: 10 },
+      steps: [{ id: 'pick', uses: 'quiet' }],
+    },
   ],
 });
 
@@ -32,7 +43,7 @@ async function runsBelow(id: string, count: number): Promise<Job[]> {
   const runs = async () => (await gateway.tree(id)).filter(job => job.plugin === 'pipeline' && job.job_id !== id);
   await until(`${count} runs below ${id}`, async () => (await runs()).length >= count);
   const found = await runs();
-  await Promise.all(found.map(run => gateway.settled(run.job_id)));
+  await gateway.allSettled(found.map(run => run.job_id));
   return found;
 }
 
@@ -90,7 +101,7 @@ test('a hook fires once for a job that failed for good, with what happened', asy
   const hooks = () =>
     gateway.journal().filter(note => note.what === 'start' && (note as { step?: string }).step === 'hook');
   const mine = async () => {
-    const jobs = await Promise.all(hooks().map(note => gateway.settled(note.job)));
+    const jobs = await gateway.allSettled(hooks().map(note => note.job));
     return jobs.filter(hook => payloadOf(hook)['job_id'] === job.job_id);
   };
   await until('the hook runs', async () => (await mine()).length > 0);
@@ -110,5 +121,33 @@ test('an event chain that never ends is stopped after 64 jobs: the last one is d
   const jobs = (await gateway.tree(id)).filter(job => job.plugin === 'looping');
   expect(jobs.length).toBeGreaterThanOrEqual(64);
   expect(jobs.length).toBeLessThanOrEqual(65);
-  expect((await gateway.job(last.job_id)).last_error).toMatch(/loop/);
+  expect((await gateway.job(last.job_id)).last_error).toBe(
+    'stopped after 64 jobs in one chain of events; the loop: looping.handle → pipeline.loop → looping.handle',
+  );
+});
+
+test('a loop over several pipelines is named whole', async () => {
+  const id = await gateway.run('there');
+  const last = await until('the loop is stopped', async () =>
+    (await gateway.tree(id)).find(job => job.status === 'dead'),
+  );
+  const loop = 'ping.handle → pipeline.back → pong.handle → pipeline.there → ping.handle';
+  expect((await gateway.job(last.job_id)).last_error).toBe(
+    `stopped after 64 jobs in one chain of events; the loop: ${loop}`,
+  );
+});
+
+test('an event that the condition of a pipeline refuses makes no run there, and leaves its dedupe_key to a later one', async () => {
+  const emit = [3, 11, 12].map(n => made(n, { dedupe_key: 'picked' }));
+  const job = await gateway.finished('step/handle', { emit });
+  const runs = await runsBelow(job.job_id, 2);
+  expect(runs.map(run => run.command).sort()).toEqual(['listener', 'picky']);
+  expect(await gateway.tree(job.job_id)).toHaveLength(5);
+});
+
+test('a hook whose condition is false makes no run', async () => {
+  const { body: before } = await gateway.call('GET', '/jobs?plugin=pipeline&command=on_failure');
+  for (let n = 0; n < 3; n++) await gateway.finished('noted/handle', { fail: 'not the plugin that is asked for' });
+  const { body: after } = await gateway.call('GET', '/jobs?plugin=pipeline&command=on_failure');
+  expect(after['total']).toBe(before['total']);
 });

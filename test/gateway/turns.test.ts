@@ -37,7 +37,7 @@ const shared = shareGateway({
 
 /** What these jobs have noted, once all of them have ended. */
 async function notesOf(ids: readonly string[]): Promise<Note[]> {
-  await Promise.all(ids.map(id => shared.settled(id)));
+  await shared.allSettled(ids);
   return shared.journal().filter(({ job }) => ids.includes(job));
 }
 
@@ -67,13 +67,13 @@ test('never two jobs at once of a plugin that is not concurrency_safe, over all 
 test('a flood of one plugin does not delay the job of another', async () => {
   const held = await Promise.all([1, 2, 3].map(() => shared.submit('flood/handle', { gate: 'start' })));
   for (const id of held) await shared.noted('start', id);
-  const flood = await Promise.all(Array.from({ length: 600 }, () => shared.submit('flood/handle', { gate: 'flood' })));
+  const flood = await Promise.all(Array.from({ length: 200 }, () => shared.submit('flood/handle', { gate: 'flood' })));
   const single = await shared.submit('worker/handle');
   shared.open('start');
   // Behind what the three threads hold: it ends although nothing of the flood that waits before it can.
   expect(await shared.settled(single)).toMatchObject({ status: 'succeeded' });
   shared.open('flood');
-  await Promise.all([...held, ...flood].map(id => shared.settled(id)));
+  await shared.allSettled([...held, ...flood]);
 });
 
 test('never two at once either when a neighbour takes the host down', async () => {
@@ -83,12 +83,11 @@ test('never two at once either when a neighbour takes the host down', async () =
     plugins: { alone: { code: brief, concurrency_safe: false }, deadly },
     instances: { other: { uses: 'alone' }, deadly: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
   });
-  const submit = (i: number) =>
-    gateway.submit(i % 10 === 4 ? 'deadly/handle' : i % 2 ? 'alone/handle' : 'other/handle');
-  const ids = await Promise.all(thirty.map(submit));
-  await Promise.all(ids.map(id => gateway.settled(id)));
+  const submit = (i: number) => gateway.submit(i === 4 ? 'deadly/handle' : i % 2 ? 'alone/handle' : 'other/handle');
+  const ids = await Promise.all(thirty.slice(0, 12).map(submit));
+  await gateway.allSettled(ids);
   const ended = gateway.journal().filter(({ what }) => what === 'end');
-  expect(new Set(ended.map(({ job }) => job)).size).toBe(27);
+  expect(new Set(ended.map(({ job }) => job)).size).toBe(11);
   expect(overlaps(gateway.journal())).toEqual([]);
 });
 

@@ -70,6 +70,27 @@ async function startService() {
   return { directory, child, host: host!, all: [host!, ...others] };
 }
 
+describe('A host that dies', () => {
+  const paused = /does not come up: it is started again in \d+ ms/;
+
+  it('is started again without a pause, however often, while it came up and had frames', async () => {
+    const stage = new Stage(1).plugin('killer', `export const handle = () => process.kill(process.pid, 'SIGKILL');`);
+    for (let death = 0; death < 5; death++) expect((await stage.frame('killer')).lost).toContain('SIGKILL');
+    expect(stage.told.filter(({ text }) => paused.test(text))).toEqual([]);
+  });
+
+  it('before it is up is started again after a pause that grows', async () => {
+    process.env['NODE_OPTIONS'] = '--no-such-option';
+    try {
+      const stage = new Stage(1, ['NODE_OPTIONS']).plugin('w', 'export const handle = () => ({})');
+      expect(stage.host).toBeDefined();
+      for (const ms of [100, 200, 400]) await stage.heard('log', new RegExp(`it is started again in ${ms} ms`));
+    } finally {
+      delete process.env['NODE_OPTIONS'];
+    }
+  });
+});
+
 describe('When the service is killed', () => {
   it('nothing it has started lives on', async () => {
     const { child, all } = await startService();

@@ -6,8 +6,20 @@ import { pack } from '../../runtime/packing.ts';
 import { fc } from '../seed.ts';
 
 /** Values that no mark has in it, and texts around them that share no character with any. */
-const value = fc.string({ unit: fc.constantFrom(...'abcxyz019/+=% "é\n'), minLength: 8, maxLength: 40 });
+const value = fc.string({ unit: fc.constantFrom(...'abcxyz019/+=% "é\n<&\'\\'), minLength: 8, maxLength: 40 });
 const around = fc.string({ unit: fc.constantFrom(...'ĐĦŁŊŦ'), maxLength: 6 });
+
+const json = (text: string): string => JSON.stringify(text).slice(1, -1);
+const ascii = (text: string): string => json(text).replaceAll('é', '\\u00e9');
+/** As Go writes JSON. */
+const webSafe = (text: string): string => json(text).replaceAll('<', '\\u003c').replaceAll('&', '\\u0026');
+/** As PHP does. */
+const slashed = (text: string): string => ascii(text.replaceAll('/', '\0')).replaceAll('\\u0000', '\\/');
+
+function html(text: string, double: string, single: string): string {
+  const marked = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return marked.replaceAll('"', double).replaceAll("'", single);
+}
 
 const encodings: { readonly [name: string]: (value: string) => string } = {
   plain: text => text,
@@ -18,8 +30,44 @@ const encodings: { readonly [name: string]: (value: string) => string } = {
   url: encodeURIComponent,
   'url in small letters': text => encodeURIComponent(text).replaceAll(/%../g, one => one.toLowerCase()),
   form: text => new URLSearchParams([['', text]]).toString().slice(1),
-  json: text => JSON.stringify(text).slice(1, -1),
+  json,
+  'json in json': text => json(json(text)),
+  'ASCII json': ascii,
+  'ASCII json in json': text => ascii(ascii(text)),
+  'json fit for HTML': webSafe,
+  'json fit for HTML in json': text => webSafe(webSafe(text)),
+  'json with escaped slashes': slashed,
+  'json with escaped slashes in json': text => slashed(slashed(text)),
+  'html text': text => html(text, '"', "'"),
+  html: text => html(text, '&quot;', '&#39;'),
+  'html with hex references': text => html(text, '&quot;', '&#x27;'),
+  'html as PHP writes it': text => html(text, '&quot;', '&#039;'),
+  'html by names': text => html(text, '&quot;', '&apos;'),
+  'html by numbers': text => html(text, '&#34;', '&#39;'),
+  'html in json': text => json(html(text, '&quot;', '&#39;')),
 };
+
+test('a value with quotes that a plugin encodes twice is masked', () => {
+  const given = JSON.stringify(JSON.stringify({ v: 'a "b"', k: 'line one\nline "two"' }));
+  const mask = new Mask([
+    ['v', 'a "b"'],
+    ['k', 'line one\nline "two"'],
+  ]);
+  expect(mask.text(given)).toBe(JSON.stringify(JSON.stringify({ v: '[SECRET:v]', k: '[SECRET:k]' })));
+  expect(mask.text('<p>a &quot;b&quot;</p>')).toBe('<p>[SECRET:v]</p>');
+});
+
+test('what holds no secret is not copied, and of what does only the way to it', () => {
+  const mask = new Mask([['v', 'the secret value']]);
+  const clean = { a: [1, 'x', null, { b: true }], ['__proto__']: 2 };
+  expect(mask.value(clean)).toBe(clean);
+  const said = { before: clean, list: [clean, 'the secret value', 3], 'the secret value': 'x', after: clean };
+  const masked = mask.value(said) as typeof said;
+  expect(masked).toEqual({ before: clean, list: [clean, '[SECRET:v]', 3], '[SECRET:v]': 'x', after: clean });
+  expect(Object.keys(masked)).toEqual(['before', 'list', '[SECRET:v]', 'after']);
+  expect([masked.before, masked.list[0], masked.after]).toEqual([clean, clean, clean]);
+  expect(said.list[1]).toBe('the secret value');
+});
 
 test.each(Object.entries(encodings))('a value is masked as %s', (_, encode) => {
   fc.assert(
@@ -46,6 +94,15 @@ test('of several secrets none gets through, whatever overlaps', () => {
         for (const encode of Object.values(encodings)) expect(masked).not.toContain(encode(secret));
     }),
   );
+});
+
+test('the mask of a frame is kept for the next with the same secrets, and for no other', () => {
+  const first = Mask.of(pack({ a: 'the-value-of-a' }));
+  expect(Mask.of(pack({ a: 'the-value-of-a' }))).toBe(first);
+  expect(Mask.of(pack({ a: 'the-value-of-b' }))!.text('the-value-of-a the-value-of-b')).toBe(
+    'the-value-of-a [SECRET:a]',
+  );
+  expect(Mask.of(null)).toBeNull();
 });
 
 test('a text without a value stays as it is', () => {

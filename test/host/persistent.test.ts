@@ -1,7 +1,7 @@
 // Persistent process plugins: a process for many jobs, a line for each request and each answer.
 import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Breaker, crashesMax, crashWindowMs, openMs, openReason } from '../../runtime/host/breaker.ts';
+import { Breaker, crashesMax, crashWindowMs, openMs, openReason, processLimits } from '../../runtime/host/breaker.ts';
 import { LineReader } from '../../runtime/host/lines.ts';
 import { identify } from '../../runtime/process.ts';
 import { until } from '../gateway/until.ts';
@@ -50,6 +50,15 @@ describe('A persistent process plugin', () => {
     const whole = await stage.whole('p', { payloads: Array(200).fill({}) });
     expect(whole.outcomes.map(({ task }) => task)).toEqual(Array.from({ length: 200 }, (_, task) => task));
     expect(new Set(pids(whole))).toEqual(new Set([first.result]));
+  });
+
+  it('has integers that no double holds read as text, with a warning', async () => {
+    const answer = `echo '{"id":'$id',"status":"ok","result":{"n":[9007199254740993,-18446744073709551616]}}'`;
+    const stage = new Stage(1).plugin('p', sh(`*) ${answer} ;;`), many);
+    expect(await stage.run('p')).toMatchObject({
+      result: { n: ['9007199254740993', '-18446744073709551616'] },
+      logs: [{ level: 'warn', message: expect.stringMatching(/^\[2 integers beyond .* became text\]$/) }],
+    });
   });
 
   it('has as many processes as there are threads, and starts them when they are needed', async () => {
@@ -212,16 +221,19 @@ describe('A persistent process plugin', () => {
 
 describe('The breaker', () => {
   it('opens with the fifth crash within a minute, for half a minute, and again with the next one soon after', () => {
-    const breaker = new Breaker();
+    const breaker = new Breaker(processLimits);
     for (let i = 1; i < crashesMax; i++) expect(breaker.crashed(i)).toBe(false);
     expect(breaker.isOpen(10)).toBe(false);
     expect(breaker.crashed(10)).toBe(true);
     expect([breaker.isOpen(10), breaker.isOpen(9 + openMs), breaker.isOpen(10 + openMs)]).toEqual([true, true, false]);
     expect(breaker.crashed(10 + openMs)).toBe(true);
+    // One more while it is open: it stays open for longer.
+    expect(breaker.crashed(20 + openMs)).toBe(false);
+    expect([breaker.isOpen(19 + 2 * openMs), breaker.isOpen(20 + 2 * openMs)]).toEqual([true, false]);
   });
 
   it('forgets crashes that are longer ago', () => {
-    const breaker = new Breaker();
+    const breaker = new Breaker(processLimits);
     for (let i = 0; i < 20; i++) expect(breaker.crashed((i * crashWindowMs) / (crashesMax - 1))).toBe(false);
   });
 });

@@ -102,6 +102,16 @@ const rows: readonly Row[] = [
     sh('printf \'{"status":"ok","result":"%s"}\' "$PWD"'),
     { result: expect.stringMatching(/plugins.runs_in/) },
   ],
+  [
+    'answers integers that no double holds',
+    sh(
+      `echo '{"status":"ok","result":{"id":12345678901234567890,"in":"9007199254740993","f":1e30,"n":-9007199254740991}}'`,
+    ),
+    {
+      result: { id: '12345678901234567890', in: '9007199254740993', f: 1e30, n: -9007199254740991 },
+      logs: [{ level: 'warn', message: expect.stringMatching(/^\[an integer beyond .* became text\]$/) }],
+    },
+  ],
   ['has nothing of the pipe between host and service', sh(`[ -S /proc/$$/fd/3 ] || ${ok}`), { verdict: 'ok' }],
   ['is no program', 'text', { error: 'no response on stdout (exit status 127)' }],
   [
@@ -202,6 +212,7 @@ describe('A process plugin', () => {
 
   it('does not run when it could not be found after a crash', async () => {
     const stage = new Stage(1).plugin('p', sh(`touch ran; ${ok}`));
+    stage.configure();
     await stage.heard('log', /is up/);
     rmSync(stage.runDirectory, { recursive: true });
     const error = expect.stringMatching(/^cannot start main: its mark cannot be written: ENOENT/);

@@ -67,3 +67,26 @@ test('half of a surrogate pair, for which UTF-8 has no form, is replaced in ever
     expect(shown(decodeBody(settleAnswer(error, true, {}, mask).body))).toEqual([kept, undefined]);
   }
 });
+
+test('a BigInt of a worker becomes text in every part, with one warning; its numbers stay as they are', () => {
+  const answer = {
+    result: { n: 10n, rounded: 2 ** 60, list: [1n] },
+    state_updates: { n: -3n },
+    events: [{ type: 'a', payload: { n: 2n } }],
+    logs: [{ level: 'info', message: 'said' }],
+  };
+  for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
+    const settled = settleAnswer(answer, false, {}, mask);
+    expect(settled).toMatchObject({ verdict: 'ok', stateUpdates: { n: '-3' } });
+    const [result, events, logs] = (['result', 'events', 'logs'] as const).map(part =>
+      unpack(bodyPart(settled.body, part)!),
+    );
+    expect(result).toEqual({ n: '10', rounded: 2 ** 60, list: ['1'] });
+    expect(events).toEqual([{ type: 'a', payload: { n: '2' } }]);
+    expect(logs).toEqual([
+      { level: 'warn', message: expect.stringMatching(/^\[4 integers .* became text\]$/) },
+      { level: 'info', message: 'said' },
+    ]);
+    expect(Object.keys(decodeBody(settleAnswer({ result: { n: 1 } }, false, {}, mask).body))).toEqual(['result']);
+  }
+});

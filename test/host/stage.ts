@@ -42,7 +42,14 @@ export async function clearStages(): Promise<void> {
 export class Stage {
   readonly directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-host-')));
   readonly runDirectory: string;
-  readonly host: PluginHost;
+  /** Started when it is first asked for: with threads, or for programs alone, as its plugins are. */
+  get host(): PluginHost {
+    this.#host ??= this.#start();
+    return this.#host;
+  }
+  #host: PluginHost | null = null;
+  readonly #threads: number;
+  readonly #passthrough: readonly string[];
   readonly told: { kind: 'outcomes' | 'returned' | 'lost' | 'replaced' | 'log'; text: string; fields?: unknown }[] = [];
   readonly plugins: HostedPlugin[] = [];
   readonly #frames = new Map<number, { left: number; end: FrameEnd; over: (end: FrameEnd) => void }>();
@@ -53,13 +60,19 @@ export class Stage {
 
   constructor(threads = 2, passthrough: readonly string[] = [], runDirectory?: string) {
     this.runDirectory = runDirectory ?? join(this.directory, 'run');
-    this.host = startHost({
+    this.#threads = threads;
+    this.#passthrough = passthrough;
+    open.push(this);
+  }
+
+  #start(): PluginHost {
+    return startHost({
       clock: systemClock(),
       name: 'test',
-      threads,
-      runtimes: ['worker', 'process'],
+      threads: this.#threads,
+      runtimes: [...new Set(this.plugins.map(({ runtime }) => runtime))],
       runDirectory: this.runDirectory,
-      envPassthrough: passthrough,
+      envPassthrough: this.#passthrough,
       listener: {
         onOutcomes: (id, outcomes) => {
           this.#part(id, outcomes.length, end => end.outcomes.push(...outcomes.map(show)));
@@ -81,7 +94,6 @@ export class Stage {
       },
       log: (level, message, fields) => this.#tell('log', `${level} ${message}`, fields),
     });
-    open.push(this);
   }
 
   /** Adds a plugin whose code is the text; a process plugin's begins with `#!`. */
@@ -187,7 +199,7 @@ export class Stage {
   }
 
   async close(): Promise<void> {
-    await this.host.stop(0);
+    await this.#host?.stop(0);
     rmSync(this.directory, { recursive: true, force: true });
   }
 

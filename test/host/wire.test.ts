@@ -3,11 +3,18 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { emptyBody } from '../../runtime/host/outcome.ts';
 import { Reports } from '../../runtime/host/reports.ts';
-import { partsOf, readOutcomes, readReturned, returnedMessage } from '../../runtime/host/settlement.ts';
+import { encodeOutcome, partsOf, readOutcomes, readReturned, returnedMessage } from '../../runtime/host/settlement.ts';
 import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../../runtime/host/wire.ts';
 
 const frameId = (body: Buffer) => body.readDoubleLE(0);
+
+/** A message with one outcome that began then. */
+function outcomeAt(startedUs: number): Buffer {
+  const head = { task: 0, verdict: 'ok', permanent: false, startedUs, runUs: 1 } as const;
+  return Buffer.concat([Buffer.alloc(8), encodeOutcome(head, emptyBody)]);
+}
 
 it('outcomes in parts are those that were cut, however they arrive and whatever comes between', () => {
   const written = fc.uint8Array({ minLength: 1, maxLength: 300 });
@@ -61,6 +68,7 @@ it('a message without the key of its host is refused, however it arrives', () =>
 it.each([
   ['an outcome that is cut', () => readOutcomes(Buffer.alloc(9), us => us)],
   ['an outcome of no kind', () => readOutcomes(Buffer.alloc(30, 255), us => us)],
+  ['an outcome that began at no time', () => readOutcomes(outcomeAt(Number.NaN), us => us)],
   ['more tasks than there are', () => readReturned(Buffer.from([...Buffer.alloc(12), 255, 255, 255, 255]))],
 ])('%s is refused', (_, read) => {
   expect(read).toThrow(RangeError);

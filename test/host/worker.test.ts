@@ -125,11 +125,6 @@ describe('A worker plugin', () => {
     ['() => ({ state_updates: [] })', 'invalid response: state_updates must be an object, not a list', false],
     ['() => ({ logs: [{ level: "info" }] })', 'invalid response: logs[0].message must be a text, not missing', false],
     [
-      '() => ({ result: { n: 10n } })',
-      'invalid response: result cannot be serialised: Do not know how to serialize a BigInt',
-      false,
-    ],
-    [
       '() => { const a = {}; a.a = a; return { result: a } }',
       'invalid response: result cannot be serialised: nested deeper than 200 levels, or circular',
       false,
@@ -264,6 +259,16 @@ describe('A worker plugin', () => {
       permanent: true,
       error: 'there is no plugin "ghost"',
     });
+  });
+
+  it('that cannot be handed to it fails for good, and the next one runs', async () => {
+    const stage = new Stage(1).plugin('p', 'export const handle = () => ({ result: { n: 1 } })');
+    expect(await stage.run('p', { attempt: -1 })).toMatchObject({
+      verdict: 'error',
+      permanent: true,
+      error: expect.stringMatching(/^the job cannot be handed to its plugin: .*out of range/),
+    });
+    expect(await stage.run('p')).toMatchObject({ verdict: 'ok' });
   });
 
   it('sees only the allowed environment', async () => {

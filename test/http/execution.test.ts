@@ -1,8 +1,10 @@
 // Direct calls, pipeline calls that wait or do not, and health.
 import { connect } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { problem } from '../../http/problem.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
+import { can } from './differences.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 let gateway: Gateway;
@@ -109,6 +111,22 @@ describe('POST /pipeline/{pipeline}', () => {
     expect([(body['tree'] as object[]).length, body['tree_truncated']]).toEqual([1_000, true]);
   });
 
+  test('a run that has settled, but cannot be read right now, is no failure of the call', async () => {
+    const { engine } = gateway;
+    vi.spyOn(engine, 'smallTree').mockReturnValue(undefined);
+    vi.spyOn(engine.reads, 'answer').mockReturnValue(problem('unavailable', 'the thread is down'));
+    onTestFinished(() => void vi.restoreAllMocks());
+    engine.onWatched = (id, settled) => {
+      engine.addJob('failed', { jobId: formatId(id), plugin: 'pipeline', command: 'now' });
+      settled();
+    };
+    const { status, body } = await post('/pipeline/now');
+    expect([status, body]).toEqual([
+      202,
+      { job_id: anyId, status: 'failed', timeout_exceeded: false, message: expect.stringContaining('/tree') },
+    ]);
+  });
+
   test('a run that is not finished in time answers 202, and is watched no more', async () => {
     const { status, body } = await post('/pipeline/now');
     expect([status, body]).toEqual([
@@ -118,7 +136,8 @@ describe('POST /pipeline/{pipeline}', () => {
     expect(gateway.engine.unwatched).toEqual([body['job_id']]);
   });
 
-  test('a caller that goes away while waiting is watched for no more', async () => {
+  const isNoticed = can('a caller that leaves a synchronous call is noticed at once');
+  test.runIf(isNoticed)('a caller that goes away while waiting is watched for no more', async () => {
     const started = new Promise<void>(resolve => {
       gateway.engine.onWatched = () => resolve();
     });

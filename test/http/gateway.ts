@@ -1,27 +1,33 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
 import { startHub } from '../../actors/hub/actor.ts';
-import { StopwatchReading, type Window } from '../../actors/index/stopwatch-view.ts';
 import type { JobView } from '../../actors/job/job-view.ts';
-import type { JobPage } from '../../actors/job/listing.ts';
-import type { SubmitReply } from '../../actors/job/protocol.ts';
+import type { SubmitReply, Waits } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/record.ts';
+import { Submissions } from '../../cli/submissions.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import type { Administration } from '../../http/administration.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
-import type { Engine, LogPage, OnOver, RunSubmission, Submission } from '../../http/engine.ts';
+import type { Engine, OnOver, RunSubmission, Submission } from '../../http/engine.ts';
 import { EventStreams } from '../../http/event-streams.ts';
+import { jobParts, settledParts, treeParts } from '../../http/job-json.ts';
+import { type JsonPart, pieceBytes } from '../../http/json-pieces.ts';
+import { logsParts, writeJobs } from '../../http/list-json.ts';
 import type { RequestLine } from '../../http/log.ts';
+import { inPieces } from '../../http/pieces.ts';
+import type { Read, Reads } from '../../http/reads.ts';
 import type { Route } from '../../http/route.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { type Server, serve } from '../../http/server.ts';
+import { writeStopwatch } from '../../http/stopwatch-json.ts';
 import type { VaultDoor } from '../../http/vault-door.ts';
 import { encodeBody } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
-import { type JsonObject, pack } from '../../runtime/packing.ts';
-import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import { openLink } from '../../runtime/link.ts';
+import { type JsonObject, pack, packMessages, unpackMessages } from '../../runtime/packing.ts';
+import { bindHere } from './differences.ts';
 
 export const bodyBytesMax = 100_000;
 
@@ -100,10 +106,11 @@ export function makeConfig(): Config {
       strictMode: false,
       workersMax: 2,
       queueDepthMax: 100,
+      jobsPerRootMax: 10_000_000,
       pluginEnvPassthrough: [],
     },
     state: { path: '/data', retention: { jobsMs: 1, jobsMax: 1 } },
-    api: { enabled: true, listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, tokens },
+    api: { enabled: true, server: 'auto', listen: { host: '127.0.0.1', port: 0 }, bodyBytesMax, tokens },
     webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [] },
     tokens: {},
     pluginRoots: [],
@@ -114,14 +121,36 @@ export function makeConfig(): Config {
       pipeline('forked', 'synchronous', [split]),
       { ...pipeline('patient', 'synchronous', [uses('one')]), timeoutMs: 600_000 },
     ],
-    vault: { keyFile: '/data/vault.key' },
+    vault: { keyFile: '/data/vault.key', auditRetentionMs: 0, auditExport: null },
     warnings: [],
   } as unknown as Config;
 }
 
 const startedAtMs = 1_700_000_000_000;
 
+type Asked = {
+  readonly kind: string;
+  readonly replyTo: { readonly ask: number };
+  readonly payloads?: readonly Uint8Array[];
+  readonly watch?: boolean;
+};
+
 export class MemoryEngine implements Engine {
+  #reply: ((bytes: Uint8Array) => void) | null = null;
+  #held: (() => void)[] | null = null;
+  readonly #gate = new Submissions(
+    openLink({
+      thread: 'edge',
+      port: {
+        postMessage: (bytes: Uint8Array) => this.#take(bytes),
+        on: (_: string, take: (bytes: Uint8Array) => void) => {
+          this.#reply = take;
+        },
+      } as never,
+      onTold: () => {},
+      schedule: flush => setImmediate(flush),
+    }),
+  );
   readonly #keys = makeBlockKeys(() => 7);
   readonly #config = makeConfig();
   readonly jobs = new Map<string, JobView>();
@@ -136,12 +165,15 @@ export class MemoryEngine implements Engine {
   /** The pages of any tree, when set. */
   pages: (() => readonly JobView[]) | null = null;
   readonly startedAtMs = startedAtMs;
+  /** What every job waits for. */
+  waitsFor: Waits | null = null;
+  readonly waits = async () => this.waitsFor;
   readonly version = '0.1.0';
   readonly hub = startHub();
-  readonly index = openMemoryIndex();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
   readonly administration: Administration = {
-    reload: () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [] }),
+    reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),
+    tryReload: async () => ({ errors: [], warnings: [], held: [] }),
     queue: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0 }),
     doctor: async () => [],
@@ -160,18 +192,46 @@ export class MemoryEngine implements Engine {
     return this.#config;
   }
 
-  async submit(submission: Submission): Promise<SubmitReply> {
-    if (this.refusal) return { kind: 'refused', refusal: this.refusal };
-    this.submissions.push(submission);
-    return { kind: 'accepted', id: this.#nextId() };
+  submit(submission: Submission): Promise<SubmitReply> {
+    return this.#gate.submit(submission);
   }
 
   async startRun(submission: RunSubmission, onOver?: OnOver): Promise<SubmitReply> {
-    if (this.refusal) return { kind: 'refused', refusal: this.refusal };
-    this.runs.push(submission);
-    const id = this.#nextId();
-    if (onOver) setImmediate(() => this.onWatched(id, () => onOver('settled')));
-    return { kind: 'accepted', id };
+    const reply = await this.#gate.startRun(submission, onOver !== undefined);
+    if (reply.kind === 'accepted' && onOver) setImmediate(() => this.onWatched(reply.id, () => onOver('settled')));
+    return reply;
+  }
+
+  /** From now on the ledger answers nothing, until what is returned is called. */
+  hold(): () => void {
+    this.#held = [];
+    return () => {
+      const held = this.#held ?? [];
+      this.#held = null;
+      for (const answer of held) answer();
+    };
+  }
+
+  /** The other end of the link: takes everything, in memory. */
+  #take(bytes: Uint8Array): void {
+    for (const [actor, message] of unpackMessages<[string, Asked]>(bytes)) {
+      const { kind: _, replyTo, payloads = [], ...common } = message;
+      const answer = (value: unknown) => () => this.#reply?.(packMessages([[replyTo.ask, value]]));
+      if (this.refusal) this.#answer(answer({ kind: 'refused', refusal: this.refusal }));
+      else if (actor === 'pipeline') {
+        const { watch: __, ...run } = common;
+        this.runs.push(run as RunSubmission);
+        this.#answer(answer({ kind: 'accepted', id: this.#nextId() }));
+      } else {
+        this.submissions.push(...payloads.map(payload => ({ ...common, payload }) as Submission));
+        this.#answer(answer({ kind: 'accepted', ids: Buffer.concat(payloads.map(() => this.#nextId())) }));
+      }
+    }
+  }
+
+  #answer(answer: () => void): void {
+    if (this.#held) this.#held.push(answer);
+    else setImmediate(answer);
   }
 
   unwatch(id: JobId): void {
@@ -182,40 +242,34 @@ export class MemoryEngine implements Engine {
     return this.jobs.get(formatId(id));
   }
 
-  tree(id: JobId, limit: number): readonly JobView[] | undefined {
+  smallTree(id: JobId, limit: number): readonly JobView[] | undefined {
     const root = this.job(id);
     if (!root) return undefined;
     return [...this.jobs.values()].filter(job => job === root || job.parentJobId === root.jobId).slice(0, limit);
   }
 
-  treePages(id: JobId): { next(): readonly JobView[] } | undefined {
-    if (this.pages) return { next: this.pages };
-    const jobs = this.tree(id, Number.POSITIVE_INFINITY);
-    if (!jobs) return undefined;
-    let rest = jobs;
-    return {
-      next() {
-        const page = rest.slice(0, 2);
-        rest = rest.slice(2);
-        return page;
-      },
-    };
-  }
+  /** All on this thread. */
+  readonly reads: Reads = { answer: read => inPieces(this.#partsOf(read)) };
 
-  listJobs(): JobPage {
-    return { rows: [], total: 0, more: false };
-  }
-
-  listLogs(): LogPage {
-    return { logs: [], total: 0, next: null, unsearched: 0 };
+  #partsOf(read: Read): Iterable<JsonPart> {
+    switch (read.kind) {
+      case 'job':
+        return jobParts(this.job(read.id)!, read.detail, read.waits);
+      case 'tree':
+        return treeParts(this.pages ? flat(this.pages) : this.smallTree(read.id, Infinity)!, read.withResult);
+      case 'run':
+        return settledParts(this.smallTree(read.id, Infinity)!);
+      case 'jobs':
+        return [writeJobs({ rows: [], total: 0, more: false, atLeast: false })];
+      case 'logs':
+        return logsParts({ logs: [], total: 0, next: null, unsearched: 0 }, read.detail);
+      case 'stopwatch':
+        return [writeStopwatch(read, new Map())];
+    }
   }
 
   queueDepth(): number {
     return 3;
-  }
-
-  async stopwatch(plugin: string, window: Window): Promise<StopwatchReading> {
-    return new StopwatchReading(this.index, plugin, window);
   }
 
   stopping(): boolean {
@@ -240,12 +294,27 @@ export class MemoryEngine implements Engine {
       startedUs: 1_700_000_000_500_000,
       completedUs: 1_700_000_001_000_999,
       body: encodeBody({ result: pack({ n: 1 }) }),
+      isLarge: (more?.body?.length ?? 0) > pieceBytes,
       lastError: status === 'succeeded' ? null : 'it broke',
+      counts: null,
+      input: {
+        payload: pack({ n: 1 }),
+        context: pack({}),
+        event: null,
+        pipeline: null,
+        runId: null,
+        stepId: null,
+        index: null,
+      },
       ...more,
     };
     this.jobs.set(job.jobId, job);
     return job;
   }
+}
+
+function* flat(next: () => readonly JobView[]): Iterable<JobView> {
+  for (let page = next(); page.length > 0; page = next()) yield* page;
 }
 
 export type Gateway = {
@@ -269,9 +338,7 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
   const nowMs = () => startedAtMs + 90_500;
   const table = makeRouteTable(routes);
   const authenticate = makeAuthenticate(nowMs, () => null);
-  const server = await serve({
-    listen,
-    setting: 'api.listen',
+  const server = serve(await bindHere(listen), {
     table: () => table,
     authenticate,
     engine,

@@ -37,6 +37,9 @@ describe('GET /job/{job_id}', () => {
       created_at: '2023-11-14T22:13:20.000001Z',
       started_at: '2023-11-14T22:13:20.500000Z',
       completed_at: '2023-11-14T22:13:21.000999Z',
+      ...{ pipeline: null, run_id: null, step_id: null, index: null, event: null },
+      payload: { n: 1 },
+      context: {},
       result: { status: 'ok', result: { n: 1 }, ...empty },
     });
     expect(await get(`/job/${jobId.toUpperCase()}`)).toMatchObject({ job_id: jobId });

@@ -13,7 +13,7 @@ export function exchange(
   timeoutMs = 60_000,
 ): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     let text = '';
     let isOver = false;
     const finish = (isClosed: boolean) => {
@@ -38,10 +38,15 @@ export function exchange(
       for (const part of parts) {
         if (isOver) return;
         await new Promise<void>(sent => socket.write(Buffer.from(part, 'latin1'), () => sent()));
-        await new Promise(resume => setImmediate(resume));
+        await takenIn();
       }
     });
   });
+}
+
+/** The server, which is of this process, has read what has come: its sockets are polled between two rounds of the loop. */
+async function takenIn(): Promise<void> {
+  for (let round = 0; round < 4; round++) await new Promise(resume => setImmediate(resume));
 }
 
 /** The connection until the server ends it. */

@@ -1,9 +1,8 @@
 // The server itself: starting, stopping, and handlers that misbehave.
 import { afterEach, describe, expect, test } from 'vitest';
 import { json, open, type Route, route } from '../../http/route.ts';
-import { makeRouteTable } from '../../http/route-table.ts';
 import { makeRouter } from '../../http/router.ts';
-import { serve } from '../../http/server.ts';
+import { bindHere } from './differences.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 let gateways: Gateway[] = [];
@@ -24,20 +23,8 @@ function get(path: string, handle: Route['handle']): Route {
 
 describe('serve', () => {
   test('a port that is taken is refused, by name', async () => {
-    const { server, engine } = await start();
-    const log = { debug: false, request() {}, fault() {} };
-    const listen = { host: '127.0.0.1', port: server.port };
-    const table = makeRouteTable([]);
-    const second = serve({
-      listen,
-      setting: 'api.listen',
-      table: () => table,
-      authenticate: () => undefined,
-      engine,
-      log,
-      nowMs: Date.now,
-      idPrefix: 'x',
-    });
+    const { server } = await start();
+    const second = bindHere({ host: '127.0.0.1', port: server.port });
     await expect(second).rejects.toThrow(`api.listen: cannot listen on 127.0.0.1:${server.port}`);
   });
 
@@ -64,7 +51,7 @@ describe('serve', () => {
     await expect.poll(() => entered).toBe(1);
     gateway.server.close();
     await ended;
-    expect(gone).toBe(1);
+    await expect.poll(() => gone).toBe(1);
   });
 
   test('a handler that throws, now or later, answers 500 and says nothing of why', async () => {

@@ -1,7 +1,7 @@
 // What the edge gathers for the ledger, and what becomes of each job in a message of many.
 import { describe, expect, it } from 'vitest';
 import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
-import { lookBackMax, Submissions } from '../../cli/submissions.ts';
+import { lookBackMax, Submissions, waitingBytesMax } from '../../cli/submissions.ts';
 import type { Submission } from '../../http/engine.ts';
 import type { Link } from '../../runtime/link.ts';
 import { pack } from '../../runtime/packing.ts';
@@ -59,6 +59,45 @@ describe('submissions', () => {
     const { submissions } = gather(() => Promise.reject(new Error('the ledger is gone')));
     const both = await Promise.allSettled([submissions.submit(one), submissions.submit(one)]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+
+  it('of callers that left before the message is sent are taken back, and the others get their own ids', async () => {
+    const { sent, submissions } = gather(async n => ({
+      kind: 'accepted',
+      ids: Buffer.concat([id(1), id(2)].slice(0, n)),
+    }));
+    const askers = [0, 1, 2].map(() => ({ isGone: false }));
+    const replies = Promise.all(askers.map(asker => submissions.submit({ ...one, asker })));
+    const alone = submissions.submit({ ...one, command: 'walk', asker: askers[1]! });
+    askers[1]!.isGone = true;
+    expect((await replies).map(reply => (reply.kind === 'accepted' ? reply.id[0] : reply.refusal))).toEqual([
+      ...[1, 'unavailable', 2],
+    ]);
+    expect(await alone).toEqual({ kind: 'refused', refusal: 'unavailable' });
+    expect(sent.map(({ payloads }) => payloads.length)).toEqual([2]);
+    expect(sent[0]).not.toHaveProperty('asker');
+  });
+
+  it('that wait for the ledger have so many bytes together and no more; one alone may be larger', async () => {
+    let answer = (_: SubmitJobsReply): void => {};
+    const { submissions } = gather(
+      () =>
+        new Promise(resolve => {
+          answer = resolve;
+        }),
+    );
+    const large = { ...one, payload: new Uint8Array(waitingBytesMax + 1) };
+    const first = submissions.submit(large);
+    expect(await submissions.submit(one)).toEqual({ kind: 'refused', refusal: 'overloaded' });
+    const run = { pipeline: 'p', payload: one.payload, submittedBy: 'api' };
+    expect(await submissions.startRun(run, false)).toEqual({ kind: 'refused', refusal: 'overloaded' });
+    await new Promise(resume => setImmediate(resume));
+    answer({ kind: 'accepted', ids: id(1) });
+    expect((await first).kind).toBe('accepted');
+    const next = submissions.submit(one);
+    await new Promise(resume => setImmediate(resume));
+    answer({ kind: 'accepted', ids: id(2) });
+    expect((await next).kind).toBe('accepted');
   });
 
   it('are refused from where the queue is full', async () => {

@@ -72,8 +72,8 @@ describe('a plugin', () => {
       'good request': expect.stringMatching(/^ok: answered ok in \d+ ms, with the result "x"$/),
       'bad request':
         "ok: its input_schema refuses an empty payload (payload must have required property 'text'); the plugin itself answered ok",
-      'large request': 'ok: to a payload with 1 MiB of text more it answered ok',
-      deadline: expect.stringMatching(/^ok: over within|^ok: ended when/),
+      'large request': 'ok: given 1 MiB of extra text, it answered ok',
+      deadline: expect.stringMatching(/^ok: ended (within|at)/),
     });
     const program = await put('sound_sh');
     expect(program['garbage on stdin']).toBe('ok: ended with exit status 3');
@@ -84,12 +84,12 @@ describe('a plugin', () => {
     [
       'silent',
       'good request',
-      /^FAILED: failed: no response on stdout \(exit status 3\); the end of its stderr: cannot find it; the payload was made up/,
+      /^FAILED: failed: no response on stdout \(exit status 3\); the end of its stderr: cannot find it; the payload was generated/,
     ],
     ['silent', 'bad request', /^FAILED: .*the plugin itself failed: no response/],
     ['babbling', 'good request', /^FAILED: failed: the response is not JSON/],
     ['shapeless', 'good request', /^FAILED: failed: invalid response: status must be/],
-    ['credulous', 'garbage on stdin', /^FAILED: it answered ok to what is no request$/],
+    ['credulous', 'garbage on stdin', /^FAILED: it answered ok to something that is not a request$/],
     ['blocking', 'good request', /^FAILED: did not answer: timed out after 100 ms/],
     ['blocking', 'deadline', /^FAILED: it blocks its thread/],
     ['lacking', 'good request', /^FAILED: failed: index.mjs exports no function "handle"/],
@@ -97,9 +97,9 @@ describe('a plugin', () => {
     [
       'strict',
       'good request',
-      /^FAILED: failed: not right; the payload was made up \(\{"text":"x"\}\): give a real one with --payload$/,
+      /^FAILED: failed: not right; the payload was generated \(\{"text":"x"\}\): pass a real one with --payload$/,
     ],
-    ['strict', 'bad request', /^ok: .*the plugin itself answered an error: not right$/],
+    ['strict', 'bad request', /^ok: .*the plugin itself answered with an error: not right$/],
   ])('that is %s, at a %s', async (name, check, said) => {
     expect((await toldOf(name))[check]).toMatch(said);
   });

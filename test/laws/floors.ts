@@ -7,7 +7,7 @@ export type Problem = { readonly path: string; readonly rule: string };
 /** From the top down: a floor imports only itself and what lies below it. */
 const floors = ['cli', 'http', 'actors', 'config', 'runtime'];
 /** May import every floor, and nobody imports them. */
-const visitors = ['bench', 'test', 'examples'];
+const visitors = ['bench', 'packaging', 'test', 'examples'];
 /** What an actor's folder may import of another's. */
 const publicOfActors = ['protocol', 'record', 'view'];
 const publicMore: { readonly [actor: string]: readonly string[] } = {
@@ -28,9 +28,9 @@ const machinePath = /(?<![\w.~])\/(work|root|home|Users)\/[\w.-]+/;
 /** Where printing is the purpose, or is taken over from plugins. */
 const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/console\.ts$/];
 /** Loaded by tools that want a default export. */
-const mayDefault = [/^vitest\.config\.ts$/, /^test\/build\.ts$/, /^runtime\/host\/thread\.ts$/];
+const mayDefault = [/^vitest(\.install)?\.config\.ts$/, /^test\/build\.ts$/, /^runtime\/host\/thread\.ts$/];
 
-/** `dependencies`: the packages that are installed wherever the house is. */
+/** `dependencies`: the packages that are installed wherever the house is, or part of it. */
 export function checkHouse(files: readonly SourceFile[], dependencies: readonly string[]): Problem[] {
   return [
     ...files.flatMap(file => checkPackages(file, dependencies).map(rule => ({ path: file.path, rule }))),

@@ -1,9 +1,12 @@
 // The lists against a naive model: whatever was accepted, ended or pruned, pages and totals are those of filtered arrays.
 
 import { expect, test } from 'vitest';
+import type { JobPage } from '../../actors/job/job-page.ts';
 import { openLists } from '../../cli/lists.ts';
+import type { LogPage } from '../../http/reads.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { formatId } from '../../runtime/ids.ts';
+import { inSlices } from '../../runtime/slices.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { Ledger } from '../search/ledger.ts';
 import { storages } from '../search/storage.ts';
@@ -55,7 +58,7 @@ test.each(storages)(
           );
           const seen: unknown[] = [];
           for (let before: JobId | null = null; ; ) {
-            const page = await lists.listJobs(filter, rowsMax, before);
+            const page: JobPage = await inSlices(lists.jobs({ ...filter, within: [] }, rowsMax, before), () => {});
             expect(page.total).toBe(wanted.length);
             expect(page.rows.length).toBeLessThanOrEqual(rowsMax);
             for (const { id, plugin, command, status, attempt } of page.rows)
@@ -97,10 +100,12 @@ test.each(storages)(
           );
           const seen: string[] = [];
           for (let before: { atUs: number; place: number } | null = null; ; ) {
-            const page = await lists.listLogs({ ...filter, fromUs, toUs, jobId, query: null, limit: rowsMax, before });
+            const asking = { ...filter, fromUs, toUs, jobId, query: null, limit: rowsMax, before };
+            const page: LogPage = await inSlices(lists.logs(asking), () => {});
+            const logs = [...page.logs];
             expect(page.total).toBe(wanted.length);
-            expect(page.logs.length).toBeLessThanOrEqual(rowsMax);
-            seen.push(...page.logs.map(log => `${log.jobId}-${log.attempt}`));
+            expect(logs.length).toBeLessThanOrEqual(rowsMax);
+            seen.push(...logs.map(log => `${log.jobId}-${log.attempt}`));
             if (!page.next) break;
             before = page.next;
           }

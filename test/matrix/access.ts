@@ -76,6 +76,8 @@ export const accessTable: readonly Access[] = [
   row('POST /vault/secret', '/vault/secret', 'admin', 400),
   row('POST /vault/secret/roll', '/vault/secret/roll', 'admin', 400),
   row('POST /vault/secret/revoke', '/vault/secret/revoke', 'admin', 400),
+  row('POST /vault/list', '/vault/list', 'admin', 400),
+  row('POST /vault/audit/prune', '/vault/audit/prune', 'admin', 400),
 ];
 
 /** What a caller with these scopes gets to see of a job's outcome. */

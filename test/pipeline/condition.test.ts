@@ -102,6 +102,6 @@ describe('a condition', () => {
 
   it('matches no pattern with a text that is too long for it', () => {
     const of = (text: string) => holds(test('regex', 'a[ab]{0,300}c$', 'a'), dataOfValues({ payload: { a: text } }));
-    expect(['aaac'.repeat(4_000), 'aaac'.repeat(250_000)].map(of)).toEqual([true, false]);
+    expect(['aaac'.repeat(100), 'aaac'.repeat(500)].map(of)).toEqual([true, false]);
   });
 });

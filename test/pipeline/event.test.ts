@@ -1,5 +1,6 @@
 // What starts pipelines besides calls: events and hooks.
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../runtime/packing.ts';
 import { payloads, plugins } from './cast.ts';
 import { errorOf, payloadOf, resultOf, Stage } from './stage.ts';
 
@@ -115,6 +116,19 @@ describe('a hook', () => {
       { job_id: job.text, plugin: 'fail', command: 'handle', status: 'failed', error: 'broken' },
     ]);
     expect(s.of('text')).toEqual([]);
+  });
+
+  it.each<Json>(['words', { a: [1, 2] }, [1], 7])('hands on the result of the job as it is: %j', result => {
+    const plugin = { gives: () => ({ result }), sink: plugins['sink']! };
+    const s = new Stage({
+      plugins: plugin,
+      pipelines: [{ name: 'all', on_hook: 'job.completed', steps: [{ uses: 'sink' }] }],
+    });
+    const job = s.submit('gives');
+    s.finish();
+    expect(payloads(s.of('sink'))).toEqual([
+      { job_id: job.text, plugin: 'gives', command: 'handle', status: 'succeeded', result },
+    ]);
   });
 
   it('is not started by jobs of a hooked run, nor by runs', () => {

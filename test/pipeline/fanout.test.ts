@@ -50,7 +50,7 @@ describe('a foreach', () => {
 
   it('lets `with` name item or index itself', () => {
     const s = stage([{ uses: 'echo', foreach: 'payload.list', with: { item: 'x' } }]);
-    expect(resultOf(s.run('p', { list: [5] }))).toEqual({ item: 'x', index: 0 });
+    expect(resultOf(s.run('p', { list: [5] }))).toEqual([{ item: 'x', index: 0 }]);
   });
 
   it('over an empty list makes nothing, and the join behind it runs', () => {

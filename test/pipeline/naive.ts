@@ -4,7 +4,7 @@ import type { Outcome } from './stage.ts';
 
 type Map = { [key: string]: Json };
 export type Step = { id: string } & { [key: string]: unknown };
-export type Pipeline = { name: string; if?: unknown; steps: Step[] };
+export type Pipeline = { name: string; on?: string; if?: unknown; steps: Step[] };
 /** One job as it should come to be. */
 export type Made = { readonly step: string; readonly payload: Json; readonly context: Json };
 export type Run = { readonly status: 'succeeded' | 'failed'; readonly result: Json };
@@ -41,7 +41,8 @@ export class Naive {
     try {
       const segment = { forked: false, context };
       const items = this.#sequence(pipeline.steps, entering, segment, true);
-      return { status: 'succeeded', result: items.length === 1 ? items[0]!.result : items.map(item => item.result) };
+      const isList = endsForked(pipeline.steps) || items.length > 1;
+      return { status: 'succeeded', result: isList ? items.map(item => item.result) : items[0]!.result };
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       return { status: 'failed', result: null };
@@ -111,9 +112,17 @@ export class Naive {
     const result = outcome.result ?? null;
     const next = { context: item.context, result, failed: false };
     const { events } = outcome;
+    for (const event of events ?? []) this.#trigger(event.type, event.payload as Map, item.context);
     if (!events || events.length === 0) return [{ ...next, payload: asMap(result) }];
     if (events.length > 1) fork(segment, item.context);
     return events.map(event => ({ ...next, payload: event.payload as Map }));
+  }
+
+  #trigger(type: string, payload: Map, context: Map): void {
+    for (const pipeline of this.#pipelines) {
+      if (pipeline.on !== type || !applies(pipeline.if, { payload, context, result: null, failed: false })) continue;
+      this.run(pipeline.name, payload, context);
+    }
   }
 
   #end(step: Step, payload: Map, context: Map): Outcome {
@@ -124,6 +133,15 @@ export class Naive {
     this.made.push({ step: step.id, payload: masked(payload), context: masked(context) });
     return this.#outcome(step.id, payload, context);
   }
+}
+
+/** Looks from the end for a fork, up to a join. */
+function endsForked(steps: readonly Step[]): boolean {
+  for (const step of steps.toReversed()) {
+    if (step['foreach'] || step['split'] || (step['steps'] && endsForked(step['steps'] as Step[]))) return true;
+    if (step['join'] !== undefined) return false;
+  }
+  return false;
 }
 
 function fork(segment: Segment, context: Map): void {

@@ -41,17 +41,25 @@ export type StageOptions = {
   readonly configs?: { readonly [plugin: string]: Json };
   /** In [0, 1); by default always 0: jobs run in the order of their creation, all at once. */
   readonly random?: () => number;
-  /** While so many runs are open, a flood of events starts no more. */
+  /** While so many runs are open, events start no more. */
   readonly openRunsMax?: number;
+  /** What the open runs in memory may take: 0 has each read again in each turn. */
+  readonly loadedBytesMax?: number;
+  readonly openRunsBytesMax?: number;
+  /** Whether a turn has had its time, each time that it is asked; by default it never has. */
+  readonly isSpent?: () => boolean;
+  /** By default 10,000,000. */
+  readonly jobsPerRootMax?: number;
 };
 
-function configOf({ pipelines, plugins, configs }: StageOptions): Config {
+function configOf({ pipelines, plugins, configs, jobsPerRootMax = 10_000_000 }: StageOptions): Config {
   const commands = ['handle', 'poll'];
   const known = Object.fromEntries(Object.keys(plugins).map(name => [name, { commands }]));
   const checked = checkPipelines(pipelines, known);
   if (checked.problems.length > 0) throw new Error(JSON.stringify(checked.problems));
   const instances = Object.keys(plugins).map(name => [name, { config: configs?.[name] ?? {} }]);
-  return { pipelines: checked.pipelines, plugins: Object.fromEntries(instances) } as unknown as Config;
+  const service = { queueDepthMax: 1_000_000, jobsPerRootMax };
+  return { service, pipelines: checked.pipelines, plugins: Object.fromEntries(instances) } as unknown as Config;
 }
 
 export class Stage {
@@ -72,6 +80,7 @@ export class Stage {
   #actor!: PipelineActor;
   #toPipeline: PipelineMessage[] = [];
   #later: PipelineMessage[] = [];
+  readonly #made = new Map<string, number>();
   readonly #blockKeys = makeBlockKeys(() => 7);
   #options: StageOptions;
   readonly #random: () => number;
@@ -89,6 +98,8 @@ export class Stage {
       store: this.store,
       config: configOf(this.#options),
       ...(this.#options.openRunsMax !== undefined && { openRunsMax: this.#options.openRunsMax }),
+      ...(this.#options.loadedBytesMax !== undefined && { loadedBytesMax: this.#options.loadedBytesMax }),
+      ...(this.#options.openRunsBytesMax !== undefined && { openRunsBytesMax: this.#options.openRunsBytesMax }),
       runIds: { next: () => jobId(this.#newKey(), 0) },
       wake: () => {
         this.wakes++;
@@ -96,7 +107,8 @@ export class Stage {
       },
       ancestor: id => {
         const job = this.jobs.get(formatId(id));
-        return job && { name: `${job.plugin}.${job.command}`, parent: job.group.parent };
+        if (job === undefined || job.createdAt === this.turns) return undefined;
+        return { name: `${job.plugin}.${job.command}`, parent: job.group.parent };
       },
       bodyOf: id => {
         this.bodiesRead++;
@@ -143,8 +155,12 @@ export class Stage {
     this.nowUs += 1000;
     const batch = this.store.batch();
     const effects: (() => void)[] = [];
+    const { isSpent = () => false } = this.#options;
     const turn: Turn = {
       nowUs: this.nowUs,
+      get isSpent() {
+        return isSpent();
+      },
       batch,
       tell: (actor, message) => {
         if (actor === 'job') this.#heard(message as CreateJobs | CreateRun | SettleRun);
@@ -161,6 +177,11 @@ export class Stage {
       this.#actor.quiet!(turn);
     } while (this.#toPipeline.length > 0);
     this.written = batch.size;
+    // As the job actor does: how many jobs each block has of a root.
+    for (const [entry, count] of this.#made) {
+      batch.put('tree', Buffer.from(entry, 'latin1'), Buffer.from(Uint32Array.of(0, count).buffer));
+    }
+    this.#made.clear();
     this.store.commit(batch);
     for (const effect of effects) effect();
   }
@@ -192,7 +213,7 @@ export class Stage {
 
   /** Until nothing is left to do. */
   finish(): void {
-    while (this.waiting.length > 0 || this.#later.length > 0) this.work();
+    while (this.isBusy) this.work();
   }
 
   /** Calls a pipeline, and runs all of its jobs; the run's job. */
@@ -207,9 +228,19 @@ export class Stage {
     return [...this.jobs.values()].filter(job => job.plugin === plugin);
   }
 
+  /** Whether jobs wait, or the actor has asked for another turn. */
+  get isBusy(): boolean {
+    return this.waiting.length > 0 || this.#later.length > 0;
+  }
+
+  /** Runs that have begun and are not over. */
+  get openRuns(): number {
+    return this.of('pipeline').filter(run => run.status === 'running').length;
+  }
+
   /** What the store still holds of runs. */
   leftovers(): number {
-    return (['runs', 'arrivals', 'lists', 'emissions'] as const).reduce(
+    return (['runs', 'arrivals', 'lists', 'emissions', 'descendants', 'open_trees', 'run_counts'] as const).reduce(
       (sum, table) => sum + this.store.count(table),
       0,
     );
@@ -270,6 +301,10 @@ export class Stage {
       body: null,
     };
     this.jobs.set(text, job);
+    if (group.root) {
+      const entry = Buffer.concat([group.root, key]).toString('latin1');
+      this.#made.set(entry, (this.#made.get(entry) ?? 0) + 1);
+    }
     return job;
   }
 

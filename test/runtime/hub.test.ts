@@ -2,9 +2,11 @@
 import { expect, it } from 'vitest';
 import { firstIdAt, type Hub, observationsOf, startHub } from '../../actors/hub/actor.ts';
 import { everything, type Filter, filterKey, typesOf } from '../../actors/hub/filter.ts';
-import type { Observations } from '../../actors/hub/protocol.ts';
-import { ringSize } from '../../actors/hub/ring.ts';
+import { errorCharsMax, type JobObservations, type Observations, type Observed } from '../../actors/hub/protocol.ts';
+import { Ring, ringBytesMax, ringSize } from '../../actors/hub/ring.ts';
+import { Watch } from '../../actors/job/watch.ts';
 import { parseId } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
 
 function jobs(type: 'job.completed' | 'job.failed', count: number): Observations {
   const ids = Buffer.alloc(16 * count);
@@ -100,4 +102,44 @@ it('knows what a pattern stands for, and which filters want the same', () => {
   const key = (types: typeof a) => filterKey({ types: new Set(types), jobId: null });
   expect(key(a)).toBe(key(b));
   expect(key(a)).not.toBe(filterKey(everything));
+});
+
+it('holds fewer when they are large: the ring has a bound of bytes, too', () => {
+  const ring = new Ring();
+  const error = '\u00e9'.repeat(errorCharsMax);
+  let most = 0;
+  for (let n = 0; n < 3 * ringSize; n++) {
+    ring.push({ ...jobs('job.failed', 1), errors: [error] } as Observations);
+    most = Math.max(most, ring.bytes);
+  }
+  expect(most).toBeLessThanOrEqual(ringBytesMax);
+  expect(most).toBeGreaterThan(ringBytesMax * 0.9);
+  expect(ring.next - ring.oldest).toBeGreaterThan(1000);
+  for (let n = 0; n < ringSize; n++) ring.push(jobs('job.completed', 1));
+  expect(ring.next - ring.oldest).toBe(ringSize);
+  expect([...ring.since(0)].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(ring.bytes);
+});
+
+it('a group that is larger than the whole ring is a gap for its readers', () => {
+  const hub = startHub();
+  const errors = Array.from({ length: ringSize }, () => 'e'.repeat(errorCharsMax));
+  observe(hub, jobs('job.completed', 1), { ...jobs('job.failed', ringSize), errors } as Observations);
+  observe(hub, jobs('job.completed', 1));
+  expect(readAll(hub, everything, 0)).toMatchObject({
+    gap: { id: ringSize + 1, lost: ringSize + 1, reason: 'too_slow' },
+    ids: [ringSize + 2],
+  });
+});
+
+it('cuts the errors of jobs before they leave the ledger, never within a character', () => {
+  const watch = new Watch();
+  const told: Observed[] = [];
+  const turn = { tell: (_: string, message: Observed) => void told.push(message) } as unknown as Turn;
+  const [long, split] = ['x'.repeat(64 * 1024), `${'x'.repeat(errorCharsMax - 1)}\u{1f600}`];
+  for (const error of [long, split, 'short', null]) watch.job('job.failed', 5, 'p', 'c', Buffer.alloc(16), error);
+  watch.job('job.completed', 5, 'p', 'c', Buffer.alloc(16));
+  watch.tell(turn);
+  const [failed, completed] = told[0]!.groups as [JobObservations, JobObservations];
+  expect(failed.errors).toEqual(['x'.repeat(errorCharsMax), 'x'.repeat(errorCharsMax - 1), 'short', null]);
+  expect(completed).not.toHaveProperty('errors');
 });

@@ -1,6 +1,6 @@
 // The supervisor: start in order, stop in reverse, restart what may be, give up after too many deaths.
-import { expect, it } from 'vitest';
-import { type Child, deathCounter, type Running, supervise } from '../../runtime/supervisor.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { type Child, deathCounter, patienceMs, type Running, supervise } from '../../runtime/supervisor.ts';
 
 function part(name: string, log: string[], restart: Child['restart'] = 'always') {
   let die = (_: Error): void => {};
@@ -90,4 +90,25 @@ it('stops what is up already when a later part cannot start', async () => {
 it('counts only the deaths of the last while', () => {
   const died = deathCounter({ deathsMax: 2, withinMs: 100 });
   expect([0, 50, 200, 210, 220].map(at => died(at))).toEqual([false, false, false, false, true]);
+});
+
+it('starts again, after a pause and however often, a part that the others can do without', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const log: string[] = [];
+  const b = part('b', log, 'patiently');
+  const { supervisor, deaths } = world([part('a', log), b]);
+  await supervisor.start();
+  for (let time = 0; time < 5; time++) {
+    b.die('oops');
+    await vi.advanceTimersByTimeAsync(patienceMs - 1);
+    expect(log).toHaveLength(2 + time);
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  expect(log).toEqual(['start a', ...Array.from({ length: 6 }, () => 'start b')]);
+  expect(deaths).toHaveLength(5);
+  b.die('oops');
+  await supervisor.stop();
+  await vi.advanceTimersByTimeAsync(patienceMs);
+  expect(log.slice(-2)).toEqual(['stop b', 'stop a']);
 });

@@ -181,7 +181,7 @@ const onLock: readonly Attack[] = [
     'an older lock, with what it locked',
     s => {
       const old = readFileSync(s.lockFile);
-      accept(at(s, 'data'), { number: locked(s).lock.number, strict: false });
+      accept(at(s, 'data'), { lock: { number: locked(s).lock.number, strict: false }, memory: null });
       writeFileSync(s.lockFile, old);
     },
     ['~/.headgate.lock is lock 1, and lock 2 was in force here since'],

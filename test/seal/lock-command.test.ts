@@ -18,7 +18,7 @@ test('config lock says what it did, and that it made a key', async () => {
   const { status, json, stderr } = await command(sealed, 'lock');
   const told = { ok: true, lock: lockFile, number: 1, strict: true, files: 6, key_file: keyFile, warnings: [] };
   expect([status, json]).toEqual([0, told]);
-  expect(stderr).toContain(`a seal key was made in ${keyFile}`);
+  expect(stderr).toContain(`created the seal key ${keyFile}`);
 });
 
 test('config lock refuses what is wrong, with 78, and what cannot be written, with 74', async () => {

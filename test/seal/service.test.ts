@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { headgate, type Outcome } from '../cli/headgate.ts';
+import { writeConfiguration } from '../gateway/configuration.ts';
 import { Gateway, type Job } from '../gateway/gateway.ts';
 
 const once = { retry: { max_attempts: 1 } };
@@ -123,7 +124,7 @@ test('a new lock lets the new code in, without a restart', async () => {
   expect((await gateway.call('GET', '/system/doctor')).body['checks']).toContainEqual({
     name: 'seal',
     passed: true,
-    detail: 'as in lock 2, strict',
+    detail: 'matches lock 2, strict',
   });
 });
 
@@ -136,6 +137,14 @@ test('a start with what was not locked, or with an older lock, ends with 78', as
   writeFileSync(lock, older);
   await expect(gateway.start()).rejects.toThrow('lock 3 was in force here since');
   expect((await gateway.ended).status).toBe(78);
+});
+
+test('so does a start without a lock, not strict, and with another state.path', async () => {
+  rmSync(join(gateway.directory, '.headgate.lock'));
+  writeConfiguration(gateway.directory, { ...settings, service: {}, state: { path: './data2' } });
+  await expect(gateway.start()).rejects.toThrow('.headgate.lock:1:1: seal: does not exist');
+  expect((await gateway.ended).status).toBe(78);
+  expect(await command('check')).toMatchObject({ status: 78 });
 });
 
 function plugin(name: string): string {

@@ -38,7 +38,7 @@ test('switched off in the file, the lock is still strict, and a new lock opens i
 describe('where a strict lock was in force,', () => {
   const inForce = () => {
     const sealed = makeSealed(true);
-    accept(state(sealed), { number: 1, strict: true });
+    accept(state(sealed), { lock: { number: 1, strict: true }, memory: null });
     switchOff(sealed);
     return sealed;
   };
@@ -58,7 +58,10 @@ describe('where a strict lock was in force,', () => {
   it('an older lock that was not strict does not open it', () => {
     const sealed = makeSealed(false);
     const old = readFileSync(sealed.lockFile);
-    accept(state(sealed), { number: locked(sealed, { HEADGATE_STRICT: '1' }).lock.number, strict: true });
+    accept(state(sealed), {
+      lock: { number: locked(sealed, { HEADGATE_STRICT: '1' }).lock.number, strict: true },
+      memory: null,
+    });
     writeFileSync(sealed.lockFile, old);
     expect(load(sealed)).toMatchObject({ ok: false, strict: true });
   });
@@ -97,10 +100,10 @@ describe('a lock', () => {
   it('has a number that grows, also over a lost lock and a lost key', () => {
     const sealed = makeSealed(true);
     const numbers = [locked(sealed).lock.number, locked(sealed).lock.number];
-    accept(state(sealed), { number: 3, strict: true });
+    accept(state(sealed), { lock: { number: 3, strict: true }, memory: null });
     rmSync(sealed.lockFile);
     numbers.push(locked(sealed).lock.number);
-    accept(state(sealed), { number: 4, strict: true });
+    accept(state(sealed), { lock: { number: 4, strict: true }, memory: null });
     rmSync(sealed.keyFile);
     numbers.push(locked(sealed).lock.number);
     expect(numbers).toEqual([2, 3, 4, 5]);
@@ -109,8 +112,8 @@ describe('a lock', () => {
 
   it('notes no older lock as the one in force', () => {
     const sealed = makeSealed(true);
-    accept(state(sealed), { number: 7, strict: true });
-    accept(state(sealed), { number: 6, strict: false });
+    accept(state(sealed), { lock: { number: 7, strict: true }, memory: null });
+    accept(state(sealed), { lock: { number: 6, strict: false }, memory: null });
     expect(JSON.parse(readFileSync(acceptanceFile(state(sealed)), 'utf8'))).toEqual({ number: 7, strict: true });
   });
 

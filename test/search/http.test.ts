@@ -1,5 +1,6 @@
 // GET /job-logs?query=: the words of the search language, and every log that is listed is found at once, whatever dies.
 import { expect, test } from 'vitest';
+import { cyclesOf } from '../deep.ts';
 import { type Gateway, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';
 
@@ -82,9 +83,9 @@ test('a query without words matches every log', async () => {
 
 test('after kill -9 every log that is listed is found, once', async () => {
   const service = await startGateway(settings);
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < cyclesOf({ deep: 5, quick: 2 }); round++) {
     const ids = await Promise.all(Array.from({ length: 40 }, (_, n) => service.submit('echo/say', { word: `n${n}` })));
-    await Promise.all(ids.map(id => service.settled(id)));
+    await service.allSettled(ids);
     await service.restart();
     expect((await find(service, 'word')).total).toBe(40 * (round + 1));
     expect((await find(service, 'n7')).total).toBe(round + 1);

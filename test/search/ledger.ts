@@ -9,7 +9,7 @@ import { Retention } from '../../actors/job/retention.ts';
 import { encodeRetry } from '../../actors/job/retries.ts';
 import type { Config } from '../../config/config.ts';
 import { encodeBody } from '../../runtime/host/outcome.ts';
-import { type BlockKey, formatId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
+import { type BlockKey, formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
 import type { Batch, Store } from '../../runtime/store/store.ts';
@@ -31,6 +31,7 @@ export type BlockStory = {
   readonly command: string;
   readonly submittedBy: string;
   readonly jobs: readonly JobStory[];
+  readonly run?: JobId;
 };
 
 export type NaiveJob = { id: string; plugin: string; command: string; status: string; attempt: number; block: number };
@@ -75,7 +76,7 @@ export class Ledger {
     const open = new OpenBlock(keyText(key), plugin, command, jobs.length);
     open.next = jobs.length;
     this.#commit(batch => {
-      for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy), i > 0);
+      for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy, story.run), i > 0);
       batch.put('blocks', key, block.encode());
       this.#books.accepted(batch, key, plugin, command, jobs.length);
       for (const [index, job] of jobs.entries()) this.#stand(batch, open, key, index, job);
@@ -104,6 +105,7 @@ export class Ledger {
       const record = { attempt: attempts.length + 1, dueUs: 0, stage, culprit: false } as const;
       batch.put('retries', jobId(key, index), encodeRetry(record));
     } else if (end === 'queued') open.back.push(index);
+    if (end === 'running') this.#books.running(open.plugin, open.command, 1);
   }
 
   #end(story: BlockStory, key: BlockKey, block: number, createdUs: number, round: number): void {
@@ -133,13 +135,7 @@ export class Ledger {
 
   /** Keeps at most so many settled jobs, where no open one stands in the way. */
   prune(jobsMax: number): void {
-    const desk = new Desk({
-      reader: this.store,
-      config: { pipelines: [], plugins: {}, state: { retention: { jobsMs: 1e12, jobsMax } } } as unknown as Config,
-      blockKeys: this.#keys,
-      random: () => 0,
-      gauges: new Gauges(),
-    });
+    const desk = this.#deskOf(jobsMax);
     let settled = this.jobs.filter(isSettled).length;
     for (const { open, number } of this.#blocks) {
       const mine = this.jobs.filter(job => job.block === number);
@@ -149,14 +145,37 @@ export class Ledger {
       this.jobs = this.jobs.filter(job => job.block !== number);
       this.logs = this.logs.filter(log => log.block !== number);
     }
+    this.#sweep(desk, new Retention(desk));
+  }
+
+  /** Sweeps that go on where the one before stopped; each returns how many turns it took. */
+  sweeps(jobsMax: number, settledInRuns = 0): () => number {
+    const desk = this.#deskOf(jobsMax);
+    desk.gauges.set({ settledInRuns });
     const retention = new Retention(desk);
-    for (let more = true; more; ) {
+    return () => this.#sweep(desk, retention);
+  }
+
+  #deskOf(jobsMax: number): Desk {
+    return new Desk({
+      reader: this.store,
+      config: { pipelines: [], plugins: {}, state: { retention: { jobsMs: 1e12, jobsMax } } } as unknown as Config,
+      blockKeys: this.#keys,
+      random: () => 0,
+      gauges: new Gauges(),
+    });
+  }
+
+  #sweep(desk: Desk, retention: Retention): number {
+    let turns = 0;
+    for (let more = true; more; turns++) {
       this.#commit(batch => {
         more = retention.step({ nowUs: this.#nowUs, batch } as Turn);
         desk.books.close(batch);
       });
     }
     this.#books = new Books(this.store);
+    return turns;
   }
 
   #tick(): number {
@@ -177,7 +196,8 @@ function isSettled({ status }: NaiveJob): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
-function groupOf(submittedBy: string): JobGroup {
-  const none = { parent: null, root: null, event: null, pipeline: null, stepId: null, run: null } as const;
-  return { ...none, submittedBy, depth: 1, context: packedEmpty, hooked: false };
+function groupOf(submittedBy: string, run?: JobId): JobGroup {
+  const none = { parent: null, root: null, event: null, pipeline: null, stepId: null } as const;
+  const position = run === undefined ? null : { run, node: 1, scope: 0, path: [], first: null };
+  return { ...none, run: position, submittedBy, depth: 1, context: packedEmpty, hooked: false };
 }

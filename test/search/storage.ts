@@ -16,7 +16,9 @@ export const storages: readonly [name: string, runs: number, open: () => Storage
 function openDisk(): Storage {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-lists-'));
   const store = openStore(directory);
-  const index = openIndexStore(directory);
+  const index = openIndexStore(directory, (damage: string) => {
+    throw new Error(damage);
+  });
   return {
     store,
     index,

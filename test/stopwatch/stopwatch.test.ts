@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { percentileErrorMax } from '../../actors/index/histogram.ts';
 import { everythingToken } from '../gateway/configuration.ts';
-import { type Job, shareGateway } from '../gateway/gateway.ts';
+import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 
 const plugins = {
@@ -88,7 +88,7 @@ function expectExact(shown: Shown, values: readonly number[]): void {
 test('queue, run and total of a command are those of the job records, within the error of the buckets', async () => {
   const ids: string[] = [];
   for (let n = 0; n < 60; n++) ids.push(await gateway.submit('timed/handle', { ms: n % 7 }));
-  const jobs: Job[] = await Promise.all(ids.map(id => gateway.settled(id)));
+  const jobs = await gateway.allSettled(ids);
   const watch = await counted('timed', 'handle.run', jobs.length);
   const times = jobs.map(job => [us(job.created_at), us(job.started_at), us(job.completed_at)] as const);
   expectExact(

@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { until } from '../gateway/until.ts';
-import { shareVaultGateway } from './service.ts';
+import { rangesHave } from '../../actors/vault/job-ranges.ts';
+import { type AuditFilter, type AuditLine, readAudit } from '../../cli/vault/audit.ts';
+import { shareVaultGateway, wholeTrail } from './service.ts';
 
 const canary = `canary-${randomBytes(12).toString('hex')}`;
 const tell = `
@@ -17,8 +18,6 @@ read -r request
 echo "$request" >&2
 printf '{"status":"ok","result":%s}\\n' "$request"
 `;
-/** Until the vault opens again. */
-const patient = { max_attempts: 1000, backoff_base: '200ms', backoff_max: '200ms' };
 const vault = shareVaultGateway({
   plugins: {
     worker: tell,
@@ -26,14 +25,18 @@ const vault = shareVaultGateway({
     revoked: tell,
     program: { code: program, runtime: 'process', entrypoint: 'main.sh', commands: { handle: {} } },
   },
-  instances: { twin: { uses: 'worker' }, worker: { retry: { max_attempts: 1 } }, other: { retry: patient } },
-  pipelines: [{ name: 'hear', on: 'told', steps: [{ uses: 'other' }] }],
+  instances: { twin: { uses: 'worker' }, worker: { retry: { max_attempts: 1 } } },
+  pipelines: [
+    { name: 'many', on: 'many', steps: [{ uses: 'worker', foreach: 'payload.items' }] },
+    { name: 'hear', on: 'told', steps: [{ uses: 'other' }] },
+  ],
 });
 const { gateway } = vault;
 
-const deliveries = () => vault.trail().filter(({ op }) => op === 'deliver');
+const isDelivery = ({ op }: AuditLine) => op === 'deliver';
+const deliveries = () => vault.trail().filter(isDelivery);
 
-test('an instance gets what its own principal is granted, and each delivered secret is audited', async () => {
+test('an instance gets what its own principal is granted, and each delivery is audited', async () => {
   for (const name of ['worker', 'program']) await vault.do('principal', { name, kind: 'plugin' });
   await vault.do('principal', { name: 'other', kind: 'consumer' });
   await vault.do('secret', { name: 'one', value: canary, authorized_principals: ['worker', 'program', 'other'] });
@@ -43,11 +46,25 @@ test('an instance gets what its own principal is granted, and each delivered sec
   expect(job.result).toMatchObject({ result: masked, state_updates: masked, logs: [{}, {}] });
   // A plugin's principal is that of its instance, of the kind plugin.
   for (const name of ['twin', 'other']) expect((await gateway.finished(`${name}/handle`)).result!.result).toEqual({});
-  const about = { actor: `job:${job.job_id}`, principal: 'worker', outcome: 'ok', code: null };
-  expect(deliveries()).toMatchObject([
-    { ...about, secret: 'one' },
-    { ...about, secret: 'two' },
-  ]);
+  const about = { actor: 'dispatcher', principal: 'worker', secret: null, outcome: 'ok', code: null };
+  expect(deliveries()).toMatchObject([{ ...about, secrets: ['one', 'two'], jobs: [job.job_id] }]);
+  const found = (filter: AuditFilter) => wholeTrail(readAudit(vault.place, filter)).records.filter(isDelivery);
+  expect(found({ actor: `job:${job.job_id}` })).toEqual(deliveries());
+  expect(found({ secret: 'two' })).toEqual(deliveries());
+  expect(found({ secret: 'three' })).toEqual([]);
+});
+
+test('each job of a fan-out is in a record, and in one more each time that it came back unstarted', async () => {
+  const before = deliveries().length;
+  const items = Array.from({ length: 60 }, (_, i) => i);
+  const { body } = await gateway.call('POST', '/pipeline/many?async=true', { payload: { items } });
+  expect((await gateway.settled(String(body['job_id']))).status).toBe('succeeded');
+  const records = deliveries().slice(before);
+  const tree = await gateway.tree(String(body['job_id']));
+  const ids = tree.filter(({ plugin }) => plugin === 'worker').map(({ job_id }) => job_id);
+  expect(ids).toHaveLength(60);
+  for (const id of ids) expect(records.some(({ jobs }) => rangesHave(jobs!, id))).toBe(true);
+  expect(records.length).toBeLessThan(ids.length);
 });
 
 test('a process plugin gets them on stdin', async () => {
@@ -67,7 +84,12 @@ test('the jobs of a revoked principal fail, with that reason, until it is purged
   const job = await gateway.finished('revoked/handle');
   expect(job).toMatchObject({ status: 'failed', attempt: 1 });
   expect(job.last_error).toMatch(/the principal revoked is revoked/);
-  expect(deliveries().at(-1)).toMatchObject({ outcome: 'refused', code: 'revoked_principal', secret: null });
+  expect(deliveries().at(-1)).toMatchObject({
+    outcome: 'refused',
+    code: 'revoked_principal',
+    secrets: [],
+    jobs: [job.job_id],
+  });
   await vault.do('principal/purge', { name: 'revoked' });
   expect(await gateway.finished('revoked/handle')).toMatchObject({ status: 'succeeded' });
 });
@@ -96,22 +118,25 @@ test('no value and no token is in the log, the store, the configuration view or 
   expect(gateway.stderr).toContain('[SECRET:one]');
 });
 
-test('where the vault does not open, jobs fail and are tried again, calls are 503, and a reload with the key opens it', async () => {
+test('where the vault does not open, no job is handed out, calls are 503, and a reload with the key opens it', async () => {
   const key = readFileSync(vault.place.keys.file);
   rmSync(vault.place.keys.file);
   await gateway.restart();
   expect(await vault.said('secret', {})).toBe('503 vault_unavailable');
   expect(await vault.said('nothing', {}, null)).toBe('503 vault_unavailable');
-  expect(gateway.log.find(({ msg }) => msg === 'the vault does not open')).toBeDefined();
-  const id = await gateway.submit('other/handle');
-  const logs = async () => (await gateway.call('GET', `/job-logs?job_id=${id}`)).body;
-  await until('an attempt has failed', async () => Number((await logs())['total']) > 0);
-  const attempts = (await logs())['logs'] as readonly { readonly status: string; readonly last_error: string }[];
-  for (const { status, last_error: error } of attempts) {
-    expect([status, error]).toEqual(['failed', expect.stringMatching(/the vault does not open/)]);
-  }
-  writeFileSync(vault.place.keys.file, key, { mode: 0o600 });
+  const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is handed out');
+  expect(said?.['remedy']).toContain(`put the right unlock key into ${vault.place.keys.file}`);
+  // One without a principal, too: nobody can tell it from the others.
+  const ids = await Promise.all(['worker', 'twin'].map(name => gateway.submit(`${name}/handle`)));
+  for (const id of ids) expect(await gateway.job(id)).toMatchObject({ status: 'queued' });
   await gateway.call('POST', '/system/reload');
-  await until('the vault is open', async () => (await vault.said('secret', {})) === '400 invalid_request');
-  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
+  expect(await vault.said('secret', {})).toBe('503 vault_unavailable');
+  writeFileSync(vault.place.keys.file, key, { mode: 0o644 });
+  gateway.signal('SIGHUP');
+  for (const id of ids) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect((await gateway.job(ids[0]!)).result!.result).toEqual({ one: '[SECRET:one]', two: '[SECRET:two]' });
+  expect(await vault.said('secret', {})).toBe('400 invalid_request');
+  const messages = gateway.log.map(({ msg }) => msg);
+  expect(messages).toContain('the vault is open: jobs go on');
+  expect(messages).toContainEqual(expect.stringContaining('others than its owner may use the unlock key'));
 });

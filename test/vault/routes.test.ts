@@ -1,5 +1,8 @@
 // The routes of the vault: every rule, status and code, against a real gateway (interface, 4.6; decisions, section 6).
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { headgate } from '../cli/headgate.ts';
 import { everythingToken } from '../gateway/configuration.ts';
 import { until } from '../gateway/until.ts';
 import { shareVaultGateway } from './service.ts';
@@ -110,6 +113,12 @@ test.each<[path: string, body: unknown, said: string]>([
   ['secret', '{"name":', '400 invalid_json'],
   ['secret?x=1', { name: 'r', value: 'v' }, '400 invalid_query'],
   ['nothing', {}, '404 unknown_route'],
+  ['audit/prune', { before: '2020-01-01T00:00:00Z' }, '200 pruned'],
+  ['audit/prune', { before: '2020-01-01T00:00:00Z', through: 3 }, '200 pruned'],
+  ['audit/prune', {}, '400 invalid_request'],
+  ['audit/prune', { before: '90d' }, '400 invalid_request'],
+  ['audit/prune', { before: '2020-01-01T00:00:00Z', through: -1 }, '400 invalid_request'],
+  ['audit/prune', { before: '2020-01-01T00:00:00Z', name: 'n' }, '400 invalid_request'],
 ])('%s %j: %s', async (path, body, said) => {
   const before = vault.trail().length;
   expect(await vault.said(path, body)).toBe(said);
@@ -118,6 +127,27 @@ test.each<[path: string, body: unknown, said: string]>([
   expect(more).toEqual([]);
   const code = said.startsWith('2') ? null : said.slice(4);
   expect(record).toMatchObject({ actor: 'admin', outcome: code === null ? 'ok' : 'refused', code });
+});
+
+test('what the vault holds is listed, without a value', async () => {
+  await vault.do('principal', { name: 'listed', kind: 'consumer' });
+  await vault.do('secret', { name: 'in-list', value: 'the-value-in-list', authorized_principals: ['listed'] });
+  await vault.do('secret', { name: 'no-more', pattern: 'auto' });
+  await vault.do('secret/revoke', { name: 'no-more' });
+  const body = await vault.do('list', {});
+  const { principals, secrets, damaged } = body as { readonly [part: string]: readonly object[] };
+  const at = /^\d{4}-\d\d-\d\dT.*\d{6}Z$/;
+  const times = { created_at: expect.stringMatching(at), changed_at: expect.stringMatching(at) };
+  expect(principals).toContainEqual({ name: 'listed', kind: 'consumer', status: 'active', ...times });
+  const manual = { name: 'in-list', pattern: 'manual', status: 'active', authorized_principals: ['listed'], ...times };
+  const auto = { name: 'no-more', pattern: 'auto', status: 'revoked', authorized_principals: [], ...times };
+  expect(secrets).toContainEqual(manual);
+  expect(secrets).toContainEqual(auto);
+  expect(damaged).toEqual({ principals: [], secrets: [] });
+  expect(JSON.stringify(body)).not.toContain('the-value-in-list');
+  expect(vault.trail().at(-1)).toMatchObject({ op: 'list', actor: 'admin', principal: null, secret: null });
+  expect(await vault.said('list', { name: 'in-list' })).toBe('400 invalid_request');
+  expect(await vault.said('list', {}, everythingToken)).toBe('401 unauthorized');
 });
 
 test('the admin token is rotated by an ordinary write, and the old one is refused at once', async () => {
@@ -153,4 +183,52 @@ test('what changes is observed, never with a value', async () => {
   expect(text).toContain('"op":"secret.set"');
   expect(text).toContain('"secret":"seen"');
   expect(text).not.toContain('the-value-of-seen');
+});
+
+test('the command exports a verified stretch, has the service prune it, and verifies the file afterwards', async () => {
+  const file = join(gateway.directory, 'trail.ndjson');
+  const audit = (words: readonly string[], token = vault.adminToken) => {
+    const env = { SERVICE_VAULT_TOKEN: token };
+    return headgate(['vault', 'audit', ...words, '--config', gateway.directory, '--json'], { env });
+  };
+  const before = vault.trail();
+  const [first, last] = [before[0]!.seq, before.at(-3)!.seq];
+  const time = new Date(before.at(-2)!.at / 1000 + 1).toISOString();
+  const prune = ['--export', file, '--before', time, '--prune'];
+  expect((await audit(prune, 'another-admin-token-of-32-characters')).status).toBe(3);
+  // The file is whole before anything is asked for.
+  expect([existsSync(file), vault.trail()[0]!.seq]).toEqual([true, first]);
+  expect((await audit(prune)).stderr).toContain('exists already');
+
+  const other = `${file}.2`;
+  const { status, json } = await audit(prune.with(1, other));
+  expect([status, json]).toMatchObject([0, { file: other, first, verified: true }]);
+  expect(json.last).toBeGreaterThanOrEqual(last);
+  expect(json.pruned).toBe(json.records);
+  const after = vault.trail();
+  expect(after[0]!.seq).toBe(json.last + 1);
+  expect(after.at(-1)).toMatchObject({ actor: 'admin', op: 'audit.prune', count: json.records, through: json.last });
+
+  const kept = await audit(['--file', other]);
+  expect([kept.status, kept.json.verified, kept.json.records.length]).toEqual([0, true, json.records]);
+  expect((await audit(['--file', other, '--op', 'secret.roll'])).json.records.length).toBeLessThan(json.records);
+  expect((await audit(['--file', `${file}.3`])).status).toBe(74);
+  expect((await audit(['--export', join(file, 'below')])).status).toBe(74);
+  expect((await audit(['--export', `${file}.3`, '--before', '2020-01-01T00:00:00Z'])).json).toEqual({
+    file: null,
+    records: 0,
+    verified: true,
+  });
+  expect(existsSync(`${file}.3`)).toBe(false);
+  for (const words of [
+    ['--prune'],
+    ['--before', '1h'],
+    ['--export', file, '--op', 'list'],
+    ['--export', file, '--prune'],
+  ])
+    expect((await audit(words)).status).toBe(2);
+
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
+  const { body } = await gateway.call('GET', '/system/doctor');
+  expect(body['checks']).toContainEqual(expect.objectContaining({ name: 'vault', passed: true }));
 });

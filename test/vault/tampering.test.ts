@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { startVaultActor } from '../../actors/vault/actor.ts';
 import type { VaultRequest } from '../../actors/vault/protocol.ts';
-import { readUnlockKey } from '../../actors/vault/unlock-key.ts';
+import { readUnlock } from '../../actors/vault/unlock-key.ts';
 import { checkTrail, examineVault } from '../../actors/vault/view.ts';
 import { auditPages } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
@@ -21,18 +21,21 @@ const statePath = mkdtempSync(join(tmpdir(), 'headgate-vault-'));
 afterAll(() => rmSync(statePath, { recursive: true, force: true }));
 const place = placeIn(statePath);
 initVault(place);
-const key = readUnlockKey(place.keys) as Uint8Array;
+const unlock = readUnlock(place.keys);
 const store: Store = openStore(statePath);
 const jobs = jobId(makeBlockKeys(() => 7).next(Date.now()), 0);
 
-/** One turn of the actor, which opens the vault anew; true: it is open. */
+/** One turn of the actor, which opens the vault anew, as a start does. `waits`: why the jobs of the instance wait. */
 function turnOf(requests: readonly VaultRequest[], instance: string | null = null) {
-  let sealed: readonly string[] = [];
   const actor = startVaultActor({
     reader: store,
-    readKey: () => key,
+    readUnlock: () => unlock,
     random: randomBytes,
-    onSealed: all => (sealed = all),
+    onOpened: () => {},
+    tell: () => {},
+    exportDirectory: () => null,
+    onBrokenTrail: () => {},
+    onExportFailed: () => {},
   });
   const presented = actor.state.adminDigest ?? '';
   const replies: unknown[] = [];
@@ -50,7 +53,8 @@ function turnOf(requests: readonly VaultRequest[], instance: string | null = nul
   const deliverer = {
     receive() {},
     quiet(turn: never) {
-      if (instance !== null && delivery === null) delivery = actor.deliver(turn, instance, jobs) ?? 'nothing';
+      if (instance === null || delivery !== null || actor.waitsFor(instance) !== null) return;
+      delivery = actor.deliver(turn, instance, jobs) ?? 'nothing';
     },
   };
   loop.setActors({ deliverer, vault: actor });
@@ -58,7 +62,7 @@ function turnOf(requests: readonly VaultRequest[], instance: string | null = nul
     loop.deliver('vault', { kind: 'call', replyTo: { thread: 'edge', ask: 1 }, presented, request });
   }
   loop.turn();
-  return { sealed, replies, delivery };
+  return { replies, delivery, waits: instance && actor.waitsFor(instance) };
 }
 
 turnOf([
@@ -88,40 +92,51 @@ function write(changes: readonly (Omit<Sheet, 'value'> & { readonly value: Buffe
 
 /** As the doctor, the selfcheck, the command and the service find it. */
 async function found() {
-  const condition = examineVault(store, key);
-  const trail = await inSlices(checkTrail(store, key, 1_000), () => {});
+  const condition = examineVault(store, unlock);
+  const trail = await inSlices(checkTrail(store, unlock, 1_000), () => {});
   let command: string | null = null;
   try {
     command = wholeTrail(auditPages(store, place.keys, {})).broken;
   } catch (error) {
     command = (error as Error).message;
   }
-  const opened = condition.kind === 'sealed' ? condition.problems : [];
-  return { opened, trail, command };
+  const sealed = condition.kind === 'sealed' ? condition.problems : [];
+  const damaged = condition.kind === 'open' ? condition.problems : [];
+  return { sealed, damaged, trail, command };
 }
+const nothing = { sealed: [], damaged: [], trail: null, command: null };
 
-/** What opens nothing delivers nothing; with the change taken back all is as before. */
+/**
+ * A vault that does not open delivers nothing and takes no call; a record that does not holds the jobs that may need it, alpha's
+ * among them where it is no principal of another. With the change taken back all is as before.
+ */
 async function expectFound(what: string, change: Parameters<typeof write>[0], before: readonly Sheet[]): Promise<void> {
   write(change);
-  const { opened, trail, command } = await found();
-  const said = [...opened, trail, command].filter(one => one !== null);
+  const { sealed, damaged, trail, command } = await found();
+  const said = [...sealed, ...damaged, trail, command].filter(one => one !== null);
   expect(said, what).not.toEqual([]);
   for (const line of said) expect(line, what).toMatch(/^vault(_principals|_secrets|_audit)?: |keyring/);
-  if (opened.length > 0) {
-    expect(turnOf([], 'alpha').delivery, what).toMatchObject({ kind: 'closed', isPermanent: false });
+  const concerned = damaged.some(line => !/^vault_principals: "?(?!alpha)/.test(line));
+  if (sealed.length > 0 || concerned) {
+    expect(turnOf([], 'alpha'), what).toMatchObject({
+      delivery: null,
+      waits: expect.stringContaining('does not open'),
+    });
+  }
+  if (sealed.length > 0) {
     expect(turnOf([{ op: 'secret.revoke', name: 'one' }]).replies, what).toMatchObject([
       { refusal: 'vault_unavailable' },
     ]);
   }
   const after = all().filter(({ table, key: at }) => !before.some(one => one.table === table && one.key.equals(at)));
   write([...after.map(one => ({ ...one, value: null })), ...before]);
-  expect(await found(), what).toEqual({ opened: [], trail: null, command: null });
+  expect(await found(), what).toEqual(nothing);
 }
 
 const label = ({ table, key: at }: Sheet) => `${table} ${table === 'vault_audit' ? at.toString('hex') : at}`;
 
 test('an untouched vault opens, delivers and has a whole trail', async () => {
-  expect(await found()).toEqual({ opened: [], trail: null, command: null });
+  expect(await found()).toEqual(nothing);
   expect(turnOf([], 'alpha').delivery).toMatchObject({ kind: 'secrets' });
 });
 
@@ -180,7 +195,7 @@ test('a record that was added is found', async () => {
 test('each record put back from an older copy is found, and so is a part of them', async () => {
   const old = all();
   turnOf([
-    { op: 'principal.revoke', name: 'alpha' },
+    { op: 'principal.revoke', name: 'beta' },
     { op: 'secret.roll', name: 'one', value: 'value-one-new' },
     { op: 'secret.set', name: 'two', grants: [] },
   ]);
@@ -191,7 +206,7 @@ test('each record put back from an older copy is found, and so is a part of them
   expect(changed.map(label).sort()).toEqual([
     'vault contents',
     'vault keyring',
-    'vault_principals alpha',
+    'vault_principals beta',
     'vault_secrets one',
     'vault_secrets two',
   ]);
@@ -219,4 +234,47 @@ test('a delivery anchors the trail too: it cannot be cut behind an older keyring
   await expectFound('the delivery cut', [{ ...newest, value: null }], now);
   const keyring = old.find(({ key: at }) => at.equals(Buffer.from('keyring')))!;
   await expectFound('an older keyring', [keyring], now);
+});
+
+test('a record that does not open holds the jobs of its principals alone, until it is written again', () => {
+  turnOf([{ op: 'principal.register', name: 'retired', principalKind: 'plugin' }]);
+  turnOf([{ op: 'principal.revoke', name: 'retired' }]);
+  const before = all();
+  const broken = (table: Table, name: string): void => {
+    const sheet = before.find(one => one.table === table && one.key.equals(Buffer.from(name)))!;
+    write([{ ...sheet, value: Buffer.from(sheet.value).fill(7, 30, 40) }]);
+  };
+  const waits = (instance: string) => turnOf([], instance).waits;
+  const replies = (request: VaultRequest) => turnOf([request]).replies[0];
+
+  broken('vault_principals', 'beta');
+  expect([waits('alpha'), waits('plain'), waits('beta')]).toEqual([
+    null,
+    null,
+    'the record of the principal beta does not open',
+  ]);
+  expect(replies({ op: 'principal.revoke', name: 'beta' })).toMatchObject({
+    refusal: 'unknown_principal',
+    detail: 'the record of the principal beta does not open: register it again',
+  });
+  expect(replies({ op: 'list' })).toMatchObject({ listing: { damaged: { principals: ['beta'], secrets: [] } } });
+  expect(replies({ op: 'principal.register', name: 'beta', principalKind: 'plugin' })).toMatchObject({
+    status: 'registered',
+  });
+  expect(turnOf([], 'beta')).toMatchObject({ waits: null, delivery: { kind: 'secrets' } });
+
+  // Nobody can tell to whom it was granted: all that may have it wait.
+  broken('vault_secrets', 'one');
+  for (const instance of ['alpha', 'beta'])
+    expect(waits(instance)).toContain('the record of the secret one does not open');
+  expect(waits('plain')).toBeNull();
+  expect(turnOf([], 'retired')).toMatchObject({ waits: null, delivery: { kind: 'revoked' } });
+  // Its grants are lost: a write that leaves them out would run alpha without it.
+  expect(replies({ op: 'secret.set', name: 'one', value: 'again' })).toMatchObject({ refusal: 'missing_value' });
+  expect(replies({ op: 'secret.set', name: 'one', grants: ['alpha'] })).toMatchObject({ refusal: 'missing_value' });
+  expect(replies({ op: 'secret.roll', name: 'one', value: 'again' })).toMatchObject({ refusal: 'unknown_secret' });
+  expect(replies({ op: 'secret.set', name: 'one', value: 'again', grants: ['alpha'] })).toMatchObject({
+    status: 'set',
+  });
+  expect(turnOf([], 'alpha')).toMatchObject({ waits: null, delivery: { kind: 'secrets' } });
 });

@@ -4,6 +4,7 @@ import { openSource } from '../events/reader.ts';
 import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
+import { can } from '../http/differences.ts';
 import { exchange, statuses } from '../http/raw.ts';
 import { ask, type Headers, keys, send, settings, sign, signed, smallBytesMax } from './sender.ts';
 
@@ -70,6 +71,19 @@ test('a body that is no JSON object is refused after its signature only', async 
   }
 });
 
+test('an integer that would be rounded is 400 with its place, or text where the endpoint says so', async () => {
+  const large = '{"order":{"id":12345678901234567890}}';
+  const refused = await send(gateway, '/webhook/plain', large, signed(large));
+  expect(refused).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_json', errors: [{ pointer: '/order/id', message: expect.stringContaining('as text') }] },
+  });
+  const taken = await send(gateway, '/webhook/lenient', large, signed(large));
+  expect(taken.status).toBe(202);
+  const job = await gateway.settled(String(taken.body['job_id']));
+  expect(JSON.stringify(job.result?.result)).toContain('"id":"12345678901234567890"');
+});
+
 test('a body that breaks the input schema of the plugin is 400, and names what does', async () => {
   const wrong = '{"n":"one"}';
   const { status, body: said } = await send(gateway, '/webhook/measured', wrong, signed(wrong));
@@ -97,14 +111,17 @@ test('a body over max_body_size is 413 before its signature is looked at, by len
     const text = fill(bytes);
     const signature = `X-Signature: ${sign(keys.plain, text)}`;
     const whole = await exchange(port, [head(signature, `Content-Length: ${bytes}`) + text], isAnswered);
-    const parts = [chunk(text.slice(0, 9)), chunk(text.slice(9)), '0\r\n\r\n'];
+    expect(statuses(whole.text)).toEqual([status]);
+    if (!can('a body in chunks')) continue;
+    const parts = [chunk(text.slice(0, 9)), chunk(text.slice(9)), '0\r\nX-Sum: 1\r\n\r\n'];
     const chunked = await exchange(port, [head(signature, 'Transfer-Encoding: chunked'), ...parts], isAnswered);
-    expect([statuses(whole.text), statuses(chunked.text)]).toEqual([[status], [status]]);
+    expect(statuses(chunked.text)).toEqual([status]);
   }
   const announced = await exchange(port, [head('X-Signature: none', 'Content-Length: 99999999')], isAnswered);
   const endless = [head('Transfer-Encoding: chunked'), chunk('x'.repeat(smallBytesMax)), chunk('x')];
   expect(statuses(announced.text)).toEqual([413]);
-  expect(statuses((await exchange(port, endless, isAnswered)).text)).toEqual([413]);
+  const counted = await exchange(port, endless, text => /"code":"/.test(text));
+  expect(statuses(counted.text)).toEqual([can('a body in chunks') ? 413 : 411]);
 });
 
 test('two lengths, or a length and chunks, are 400 and the connection closes', async () => {
@@ -254,10 +271,12 @@ test('the event stream tells of accepted deliveries, and of refused ones in numb
 test('a line of the log has the pattern of the route, and neither signature nor body', async () => {
   await send(gateway, '/webhook/plain?secret=in-the-query', '{"a":"in-the-body"}', {
     'X-Signature': 'in-the-signature',
+    'X-Request-Id': 'the-one-that-is-looked-for',
   });
-  const lines = () => gateway.log.filter(line => line.msg === 'request' && line['route'] === '/webhook/plain');
-  await until('it is logged', () => lines().some(line => line['status'] === 403));
-  expect(lines().at(-1)).toMatchObject({ method: 'POST', status: 403, token: null });
+  const line = await until('it is logged', () =>
+    gateway.log.find(({ msg, requestId }) => msg === 'request' && requestId === 'the-one-that-is-looked-for'),
+  );
+  expect(line).toMatchObject({ method: 'POST', route: '/webhook/plain', status: 403, token: null });
   for (const word of ['in-the-query', 'in-the-body', 'in-the-signature', digest, ...Object.values(keys)])
     expect(gateway.stderr).not.toContain(word);
 });
@@ -275,7 +294,7 @@ test('the topology shows an endpoint as an input of its plugin', async () => {
 
 test('the doctor names the endpoints where a repeated delivery runs again', async () => {
   const { checks } = (await gateway.call('GET', '/system/doctor')).body as { checks: object[] };
-  const detail = expect.stringMatching(/^9 endpoints; .*: plain, other, small, github, measured, timed$/);
+  const detail = expect.stringMatching(/^10 endpoints; .*: plain, lenient, other, small, github, measured, timed$/);
   expect(checks).toContainEqual({ name: 'webhooks', passed: true, detail });
 });
 

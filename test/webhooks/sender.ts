@@ -15,6 +15,7 @@ const plain = { plugin: 'teller', secret_ref: 'plain', signature_header: 'X-Sign
 export const webhooks = {
   endpoints: [
     { name: 'plain', path: '/webhook/plain', ...plain },
+    { name: 'lenient', path: '/webhook/lenient', ...plain, big_integers: 'text' },
     { name: 'other', path: '/webhook/other', ...plain, secret_ref: 'other' },
     { name: 'small', path: '/webhook/small', ...plain, max_body_size: smallBytesMax },
     { name: 'github', path: '/webhook/from/github', ...plain, signature_header: 'X-Hub-Signature-256' },

@@ -17,3 +17,7 @@ export function events({ payload }, { emit }) {
 export function exit() {
   process.exit(3);
 }
+
+export function kill() {
+  process.kill(process.pid, 'SIGKILL');
+}

@@ -31,7 +31,7 @@ def main():
     except (ValueError, KeyError, TypeError) as error:
         # The same request would fail again.
         response = {"status": "error", "error": f"not a request that can be counted: {error!r}", "retry": False}
-    # Plain ASCII with \u escapes: no locale can spoil it.
+    # ASCII with \u escapes is safe in every locale.
     print(json.dumps(response))
 
 

@@ -1,0 +1,96 @@
+// Steps over many jobs that are not handed out: they stand aside, come back, or fail when they were held too long.
+import { encodeBody } from '../../runtime/host/outcome.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Again, Backlog } from './backlog.ts';
+import type { Desk } from './desk.ts';
+import type { Hold } from './hold.ts';
+import type { Lane } from './lane.ts';
+import { settleLost } from './lost.ts';
+import type { OpenBlock } from './open.ts';
+
+/** Puts aside what waits at the head of the lane for commands that it lacks; returns how many moves that took. */
+export function setAside(lane: Lane, movesMax: number): number {
+  let moves = 0;
+  for (let name = lane.nextCommand; name !== undefined && moves < movesMax; name = lane.nextCommand) {
+    if (lane.command(name)) break;
+    lane.moveNextTo(lane.asideOf(name));
+    moves++;
+  }
+  return moves;
+}
+
+/** Takes back what stands aside and may run again, behind what waits already; returns how many moves that took. */
+function takeBack(lane: Lane, movesMax: number): number {
+  let moves = 0;
+  for (const [name, backlog] of lane.aside) {
+    if (!lane.command(name)) continue;
+    for (; backlog.waiting > 0 && moves < movesMax; moves++) backlog.moveNextTo(lane);
+    if (backlog.waiting === 0) lane.aside.delete(name);
+  }
+  return moves;
+}
+
+/** Jobs whose hold is over come back; jobs that were held too long fail: at most `max` of both. */
+export function stepHolds(desk: Desk, turn: Turn, max: number): { readonly moved: number; readonly ended: number } {
+  let moved = 0;
+  for (const lane of desk.lanes.values()) {
+    if (lane.lost.length > 0) settleLost(desk, turn, lane);
+    if (lane.aside.size > 0) moved += takeBack(lane, max - moved);
+  }
+  let ended = 0;
+  for (const hold of desk.holds.expired(turn.nowUs, desk.config.state.retention.heldMs * 1000)) {
+    ended += failHeld(desk, turn, hold, max - moved - ended);
+  }
+  if (ended > 0) desk.sendSettled(turn);
+  return { moved, ended };
+}
+
+function failHeld(desk: Desk, turn: Turn, hold: Hold, max: number): number {
+  const { plugin, command, sinceUs, detail } = hold;
+  const lane = desk.lane(plugin);
+  const reason = `held since ${new Date(sinceUs / 1000).toISOString()} and never run: ${detail}`;
+  const backlogs = command === null ? [lane, ...lane.aside.values()] : [lane.asideOf(command)];
+  let ended = 0;
+  for (const backlog of backlogs) ended += failBacklog(desk, turn, backlog, reason, max - ended);
+  const isHeld = ({ open }: Again): boolean => open.plugin === plugin && lane.holdOf(open.command) === hold;
+  for (const list of [lane.lost, desk.suspects]) {
+    for (let at = list.findIndex(isHeld); at >= 0 && ended < max; at = list.findIndex(isHeld)) {
+      failAgain(desk, turn, list.splice(at, 1)[0]!, reason);
+      ended++;
+    }
+  }
+  return ended;
+}
+
+/** Ends the next jobs of the backlog with this reason; returns how many, at most `jobsMax`. */
+function failBacklog(desk: Desk, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
+  let jobs = 0;
+  for (; jobs < jobsMax; jobs++) {
+    const again = backlog.again.shift();
+    if (again) {
+      backlog.waiting--;
+      failAgain(desk, turn, again, reason);
+      continue;
+    }
+    const open = backlog.fresh.peek();
+    if (!open) break;
+    backlog.waiting--;
+    endUnrun(desk, turn, open, open.next++, 0, reason);
+    if (open.next === open.count) backlog.fresh.shift();
+  }
+  return jobs;
+}
+
+/** Ends one job that was passed before. */
+function failAgain(desk: Desk, turn: Turn, again: Again, reason: string): void {
+  const { open, index, attempt, kept } = again;
+  open.back = open.back.filter(other => other !== index);
+  if (kept) desk.dropRetry(turn, open, index);
+  // The attempt that was to come is the one that fails: those before it have logs of their own.
+  endUnrun(desk, turn, open, index, kept ? attempt : 0, reason);
+}
+
+function endUnrun(desk: Desk, turn: Turn, open: OpenBlock, index: number, attempt: number, reason: string): void {
+  const body = encodeBody({ error: Buffer.from(reason) });
+  desk.end(turn, open, index, { from: 'queued', attempt, status: 'failed', startedUs: null, body });
+}

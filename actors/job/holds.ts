@@ -1,0 +1,74 @@
+// The holds in force: which lanes and commands are held, since when (on disk), and whose time is up.
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import { SetAside } from '../set-aside.ts';
+import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from './hold.ts';
+import type { Lane } from './lane.ts';
+
+/** Whether a lane may run is asked of these, in this order. */
+export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf])[];
+
+export class Holds {
+  readonly #sources: HoldSources;
+  /** By key: each hold that holds jobs, and those that may hold the next. */
+  readonly #known = new Map<string, Hold>();
+
+  constructor(reader: Reader, sources: HoldSources, setAside = new SetAside()) {
+    this.#sources = sources;
+    for (const { key, value } of reader.scan('holds', {})) {
+      const hold = setAside.read('holds', key, () => decodeHold(key, value));
+      if (hold) this.#known.set(holdKey(hold), hold);
+    }
+  }
+
+  /** Why nothing of the lane may be handed out; null: it may. `isDisabled`: the configuration has the plugin, switched off. */
+  ofLane({ name, instance }: Lane, isDisabled: boolean): Hold | null {
+    const absence = isDisabled
+      ? `the plugin ${name} is disabled`
+      : `the configuration has no plugin ${JSON.stringify(name)}`;
+    if (!instance) return this.#hold('plugin', name, null, absence);
+    for (const [reason, holdOf] of this.#sources) {
+      const detail = holdOf(name);
+      if (detail !== null) return this.#hold(reason, name, null, detail);
+    }
+    return null;
+  }
+
+  /** Of jobs whose command the plugin does not have. */
+  ofCommand(plugin: string, command: string): Hold {
+    return this.#hold('plugin', plugin, command, `the plugin ${plugin} has no command ${JSON.stringify(command)}`);
+  }
+
+  #hold(reason: HoldReason, plugin: string, command: string | null, detail: string): Hold {
+    const key = holdKey({ reason, plugin, command });
+    let hold = this.#known.get(key);
+    if (!hold) {
+      hold = { reason, plugin, command, detail, sinceUs: 0 };
+      this.#known.set(key, hold);
+    }
+    hold.detail = detail;
+    return hold;
+  }
+
+  /** Writes which holds hold jobs (`used`): those that begin, and those that are over. */
+  keep(turn: Turn, used: ReadonlySet<Hold>): void {
+    for (const [key, hold] of this.#known) {
+      if (!used.has(hold)) {
+        if (hold.sinceUs > 0) turn.batch.remove('holds', Buffer.from(key));
+        hold.sinceUs = 0;
+      } else if (hold.sinceUs === 0) {
+        hold.sinceUs = turn.nowUs;
+        turn.batch.put('holds', Buffer.from(key), encodeHold(hold));
+      }
+    }
+  }
+
+  /** Those that have lasted so long that their jobs fail. A vault that does not open has no such end: its operator decides. */
+  expired(nowUs: number, lastingUs: number): readonly Hold[] {
+    if (this.#known.size === 0) return none;
+    const isExpired = ({ reason, sinceUs }: Hold) => reason === 'plugin' && sinceUs > 0 && nowUs - sinceUs >= lastingUs;
+    return [...this.#known.values()].filter(isExpired);
+  }
+}
+
+const none: readonly Hold[] = [];

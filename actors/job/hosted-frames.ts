@@ -1,0 +1,55 @@
+// What the hosts have, as of the last commit: it outlives the memory of the actors, so that a failed turn costs no host its work.
+import type { PluginHost } from '../../runtime/host/port.ts';
+import type { JobFrame } from './frame.ts';
+import type { SlotName } from './slot.ts';
+
+type Hosted = { readonly host: PluginHost; readonly frames: Map<number, JobFrame> };
+
+/** Changed by effects alone, which run when their turn is on disk. */
+export class HostedFrames {
+  readonly #slots = new Map<SlotName, Hosted>();
+  #ids = 0;
+
+  /** Of a frame: no two lives give the same one. */
+  nextId(): number {
+    return ++this.#ids;
+  }
+
+  /** The frame that was given an id last. */
+  get newestId(): number {
+    return this.#ids;
+  }
+
+  hostOf(slot: SlotName): PluginHost | null {
+    return this.#slots.get(slot)?.host ?? null;
+  }
+
+  started(slot: SlotName, host: PluginHost): void {
+    this.#slots.set(slot, { host, frames: new Map() });
+  }
+
+  ended(slot: SlotName): void {
+    this.#slots.delete(slot);
+  }
+
+  sent(slot: SlotName, frame: JobFrame): void {
+    this.#slots.get(slot)?.frames.set(frame.id, frame);
+  }
+
+  over(slot: SlotName, frameId: number): void {
+    this.#slots.get(slot)?.frames.delete(frameId);
+  }
+
+  /** All hosts were stopped. */
+  clear(): void {
+    this.#slots.clear();
+  }
+
+  /** The newest first: a job that two of them name is in the newer one. */
+  all(): { readonly slot: SlotName; readonly frame: JobFrame }[] {
+    const all = [...this.#slots].flatMap(([slot, { frames }]) =>
+      Array.from(frames.values(), frame => ({ slot, frame })),
+    );
+    return all.sort((a, b) => b.frame.id - a.frame.id);
+  }
+}

@@ -1,0 +1,105 @@
+// Jobs that may have ended their host run alone here, each in a host of its own. So do all jobs of a plugin that has ended
+// several hosts lately: it is isolated, and takes no other plugin down with it.
+import { Breaker } from '../../runtime/host/breaker.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Again } from './backlog.ts';
+import type { Desk } from './desk.ts';
+import { type JobFrame, soloFrame } from './frame.ts';
+import type { HostedFrames } from './hosted-frames.ts';
+import type { Lane } from './lane.ts';
+import type { OpenBlock } from './open.ts';
+import { isolationSlot, quarantineSlots, type Slot } from './slot.ts';
+import { isFull } from './turns.ts';
+
+/** A plugin is isolated when so many of its jobs were each alone in a host that died, within the window. */
+export const endedHostsMax = 2;
+export const endedHostsWindowMs = 60_000;
+/** It stays isolated until none of its jobs has ended a host for so long, or until a reload. */
+export const isolationMs = 30_000;
+
+export class Quarantine {
+  /** For suspects, one each. */
+  readonly slots: readonly Slot[];
+  /** For isolated plugins, one job at a time. */
+  readonly isolation = isolationSlot();
+  readonly #desk: Desk;
+  readonly #onIsolated: (plugin: string) => void;
+  readonly #hosted: HostedFrames;
+  readonly #breakers = new Map<Lane, Breaker>();
+
+  constructor(desk: Desk, threads: number, onIsolated: (plugin: string) => void, hosted: HostedFrames) {
+    this.#desk = desk;
+    this.slots = quarantineSlots(threads);
+    this.#onIsolated = onIsolated;
+    this.#hosted = hosted;
+  }
+
+  /** Takes a job that is to run alone. The likely culprits are tried first, so that the others are soon clear of suspicion. */
+  take(again: Again, isLikely: boolean): void {
+    const lane = this.#desk.lane(again.open.plugin);
+    if (lane.isIsolated) lane.enqueueAgain(again);
+    else if (isLikely) this.#desk.suspects.unshift(again);
+    else this.#desk.suspects.push(again);
+  }
+
+  /** A job of the lane was alone in a host that died. */
+  endedHost(turn: Turn, lane: Lane): void {
+    let breaker = this.#breakers.get(lane);
+    if (!breaker) {
+      breaker = new Breaker({ crashesMax: endedHostsMax, windowMs: endedHostsWindowMs, openMs: isolationMs });
+      this.#breakers.set(lane, breaker);
+    }
+    if (!breaker.crashed(turn.nowUs / 1000)) return;
+    lane.isIsolated = true;
+    for (const again of this.#desk.suspects.splice(0)) this.take(again, false);
+    turn.after(() => this.#onIsolated(lane.name));
+  }
+
+  /** Plugin code was loaded anew, and may have been mended. */
+  reloaded(): void {
+    for (const lane of this.#breakers.keys()) lane.isIsolated = false;
+    this.#breakers.clear();
+  }
+
+  /** Ends isolations whose time is over, hands suspects out, and ends hosts that nothing waits for. */
+  dispatch(turn: Turn, send: (slot: Slot, frame: JobFrame) => void, nextFrameId: () => number): void {
+    let isIsolating = false;
+    for (const [lane, breaker] of this.#breakers) {
+      lane.isIsolated &&= breaker.isOpen(turn.nowUs / 1000);
+      isIsolating ||= lane.isIsolated;
+    }
+    if (!isIsolating) this.#closeIfIdle(turn, this.isolation);
+    for (const slot of this.slots) {
+      while (slot.frames.size === 0) {
+        const again = this.#nextSuspect();
+        if (!again) break;
+        const { open } = again;
+        const lane = this.#desk.lane(open.plugin);
+        const command = lane.command(open.command)!;
+        send(slot, soloFrame(lane, command, again, nextFrameId(), this.#desk.load(open)));
+      }
+      if (slot.host && this.#desk.suspects.every(({ open }) => this.#isHeld(open))) this.#closeIfIdle(turn, slot);
+    }
+  }
+
+  /** What bounds a plugin bounds it here too: its other jobs may be running in its own host. */
+  #nextSuspect(): Again | undefined {
+    const { lanes, suspects } = this.#desk;
+    const place = suspects.findIndex(({ open }) => !this.#isHeld(open) && !isFull(this.#desk.lane(open.plugin), lanes));
+    return place < 0 ? undefined : suspects.splice(place, 1)[0];
+  }
+
+  #closeIfIdle(turn: Turn, slot: Slot): void {
+    const { host } = slot;
+    if (!host || slot.frames.size > 0) return;
+    slot.host = null;
+    turn.after(() => {
+      this.#hosted.ended(slot.name);
+      void host.stop(0);
+    });
+  }
+
+  #isHeld({ plugin, command }: OpenBlock): boolean {
+    return this.#desk.lane(plugin).holdOf(command) !== null;
+  }
+}

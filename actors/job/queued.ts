@@ -1,0 +1,41 @@
+// What is queued, by plugin and command, without a look at the jobs: what is unsettled by the counters and not with a host.
+import { countsKey } from './counts.ts';
+import type { Desk } from './desk.ts';
+import type { JobFrame } from './frame.ts';
+import type { Hold } from './hold.ts';
+import { pipelinePlugin, type QueuedJobs } from './protocol.ts';
+
+/** Jobs that neither run nor have settled. `frames`: what hosts hold. */
+export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {
+  const running = new Map<string, number>();
+  for (const { lane, command, left } of frames) {
+    const key = countsKey(lane.name, command.name);
+    running.set(key, (running.get(key) ?? 0) + left);
+  }
+  const queued: QueuedJobs[] = [];
+  for (const { plugin, command, jobs: all } of unsettled) {
+    const jobs = all - (running.get(countsKey(plugin, command)) ?? 0);
+    if (jobs > 0 && plugin !== pipelinePlugin) queued.push({ plugin, command, jobs });
+  }
+  return queued;
+}
+
+/** Of these, what is held. */
+export function heldOf(desk: Desk, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
+  return queued.flatMap(jobs => {
+    const hold = desk.lane(jobs.plugin).holdOf(jobs.command);
+    return hold ? [{ ...jobs, hold }] : [];
+  });
+}
+
+/** Of these, what is not held and would be, if plugins had the commands of `next`. */
+export function wouldBeHeld(
+  desk: Desk,
+  queued: readonly QueuedJobs[],
+  next: { readonly [plugin: string]: readonly string[] },
+): QueuedJobs[] {
+  return queued.filter(({ plugin, command }) => {
+    const has = Object.hasOwn(next, plugin) && next[plugin]!.includes(command);
+    return !has && desk.lane(plugin).holdOf(command) === null;
+  });
+}

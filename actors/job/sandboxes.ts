@@ -1,0 +1,49 @@
+// Sandboxes that plugins ask for: each is tried before a job of such a plugin is handed out. Where it cannot be had, jobs are held.
+import type { Config } from '../../config/config.ts';
+import type { Sandbox } from '../../runtime/host/sandbox.ts';
+
+/** Why this machine cannot do it; null: it can. */
+export type TrySandbox = (sandbox: Sandbox) => Promise<string | null>;
+
+export class Sandboxes {
+  readonly #attempt: TrySandbox;
+  readonly #onTried: () => void;
+  #config: Config;
+  /** What came of it; undefined while it is being tried. */
+  readonly #found = new Map<string, string | null | undefined>();
+
+  /** `onTried`: what is said of some plugins may have changed. */
+  constructor(config: Config, attempt: TrySandbox, onTried: () => void) {
+    this.#config = config;
+    this.#attempt = attempt;
+    this.#onTried = onTried;
+  }
+
+  /** Tries those of this configuration that are new, or could not be had. */
+  configure(config: Config): void {
+    this.#config = config;
+    for (const { sandbox } of Object.values(config.plugins)) if (sandbox) this.#try(sandbox);
+  }
+
+  #try(sandbox: Sandbox): void {
+    const key = JSON.stringify(sandbox);
+    // Null: it was had. Undefined, and known: it is being tried.
+    if (this.#found.has(key) && !this.#found.get(key)) return;
+    this.#found.set(key, undefined);
+    const found = (fault: string | null): void => {
+      this.#found.set(key, fault);
+      this.#onTried();
+    };
+    void this.#attempt(sandbox).then(found, (error: Error) => found(error.message));
+  }
+
+  /** Why jobs of the instance cannot run; null: they can. */
+  readonly holdOf = (instance: string): string | null => {
+    const sandbox = this.#config.plugins[instance]?.sandbox;
+    if (!sandbox) return null;
+    const fault = this.#found.get(JSON.stringify(sandbox));
+    if (fault === null) return null;
+    if (fault === undefined) return `its sandbox "${sandbox.kind}" is being tried`;
+    return `its sandbox "${sandbox.kind}" cannot be had here: ${fault}`;
+  };
+}

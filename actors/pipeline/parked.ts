@@ -1,0 +1,20 @@
+// Chains that wait for a later turn, since the one under way has had its time: written down like a fan-out of one.
+import { unpinned } from '../../runtime/bytes.ts';
+import type { Chain } from './chain.ts';
+import type { ParkedPlan } from './fanout.ts';
+import type { Scope } from './run.ts';
+
+/** A chain that carries more goes on: to write it down would take as long as what it waits for. */
+export const parkedBytesMax = 2 ** 20;
+
+export function isParkable({ payload, context, result }: Chain): boolean {
+  return payload.bytes.length + context.bytes.length + result.length <= parkedBytesMax;
+}
+
+/** The chain before a node. */
+export function parkedAt(node: number, { id: scope }: Scope, chain: Chain): ParkedPlan {
+  const { path, cause, depth, event } = chain;
+  const payload = unpinned(chain.payload.bytes);
+  const result = chain.result === chain.payload.bytes ? null : unpinned(chain.result);
+  return { node, scope, path, cause, depth, event, context: unpinned(chain.context.bytes), list: payload, result };
+}

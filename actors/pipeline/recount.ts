@@ -1,0 +1,41 @@
+// The open runs counted from their records: for a state whose last writer kept no counts.
+import type { JobId } from '../../runtime/ids.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { SetAside } from '../set-aside.ts';
+import type { Descendants } from './descendants.ts';
+import { rootOfWaiting } from './emission-record.ts';
+import { readCountsOf } from './record.ts';
+import { idText } from './run.ts';
+import type { RunCounts } from './run-counts.ts';
+import type { Versions } from './versions.ts';
+
+type Counted = { readonly hash: Uint8Array } & RunCounts;
+
+/** Reads all that is open: once, at the first start of this version. */
+export function recount(reader: Reader, versions: Versions, descendants: Descendants, setAside: SetAside): void {
+  const open = new Map<string, number>();
+  const add = (root: JobId): unknown => open.set(idText(root), (open.get(idText(root)) ?? 0) + 1);
+  versions.recount(runsIn(reader, setAside, add));
+  for (const { key, value } of reader.scan('emissions', {})) {
+    const root = setAside.read('emissions', key, () => rootOfWaiting(key, value));
+    if (root) add(root);
+  }
+  for (const [root, count] of open) {
+    if (count > 1) descendants.restore(Buffer.from(root, 'latin1'), count);
+  }
+}
+
+function* runsIn(reader: Reader, setAside: SetAside, add: (root: JobId) => void): Iterable<Counted> {
+  let hash: Uint8Array = new Uint8Array(0);
+  for (const { key, value } of reader.scan('runs', {})) {
+    const isRun = key.length === 16;
+    let settled = 0;
+    if (isRun) {
+      const run = setAside.read('runs', key, () => readCountsOf(Buffer.from(key), Buffer.from(value)));
+      hash = run?.hash ?? hash;
+      settled = run?.settled ?? 0;
+      if (run) add(run.root);
+    }
+    yield { hash, runs: isRun ? 1 : 0, records: 1, settled, bytes: value.length };
+  }
+}

@@ -1,0 +1,127 @@
+// The open runs. Those that were needed lately are in memory, up to so many bytes; any other is read when somebody asks for it.
+import { unpinned } from '../../runtime/bytes.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { SetAside } from '../set-aside.ts';
+import type { Descendants } from './descendants.ts';
+import { decodeRun, readScopes, type TreelessRun } from './record.ts';
+import type { Run } from './run.ts';
+import type { Versions } from './versions.ts';
+
+/** What the runs in memory may take there, by estimate. */
+const loadedBytesMax = 64 * 2 ** 20;
+/** Runs that are let go of, or passed because they were needed just now, in one turn. */
+const trimmedPerTurnMax = 4096;
+/** By estimate, of a run and of a scope, besides twice their records. */
+const runBytes = 1024;
+const scopeBytes = 512;
+
+export type RunsOptions = {
+  readonly reader: Reader;
+  readonly versions: Versions;
+  readonly descendants: Descendants;
+  readonly setAside: SetAside;
+  /** A run leaves the memory, and stays open. */
+  readonly onReleased: (run: Run) => void;
+  /** By default 64 MiB. */
+  readonly loadedBytesMax?: number;
+};
+
+export class Runs {
+  readonly #options: RunsOptions;
+  readonly #loaded = new Map<string, Run>();
+  /** What each of them takes. */
+  readonly #weights = new Map<string, number>();
+  #bytes = 0;
+  /** Ended in this turn: the store still has them. */
+  readonly #ended = new Set<string>();
+  #turn = 0;
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+  }
+
+  /** How many are in memory. */
+  get loaded(): number {
+    return this.#loaded.size;
+  }
+
+  /** Those in memory. */
+  values(): Iterable<Run> {
+    return this.#loaded.values();
+  }
+
+  /** The open run of this name (the text of its id), from memory or from the store. */
+  find(name: string): Run | undefined {
+    const run = this.#loaded.get(name) ?? this.#read(name);
+    if (run) run.usedIn = this.#turn;
+    return run;
+  }
+
+  /** A run that begins. */
+  add(run: Run): void {
+    run.usedIn = this.#turn;
+    this.#loaded.set(run.name, run);
+    run.tree.loaded++;
+  }
+
+  /** A run that is over. */
+  remove(run: Run): void {
+    this.#ended.add(run.name);
+    this.#release(run);
+  }
+
+  /** Its records have been written anew. */
+  weigh(run: Run): void {
+    const weight = runBytes + run.scopes.size * scopeBytes + 2 * run.bytes;
+    this.#bytes += weight - (this.#weights.get(run.name) ?? 0);
+    this.#weights.set(run.name, weight);
+  }
+
+  /** A new turn: what the last one changed is in the store. Of too many runs those go that were not needed lately. */
+  renew(turn: number): void {
+    const { loadedBytesMax: bytesMax = loadedBytesMax, onReleased } = this.#options;
+    this.#turn = turn;
+    this.#ended.clear();
+    if (this.#bytes <= bytesMax) return;
+    // Not further than to the end of the line: those that were put there come again.
+    let left = Math.min(trimmedPerTurnMax, this.#loaded.size);
+    for (const [name, run] of this.#loaded) {
+      if (this.#bytes <= bytesMax || left-- === 0) return;
+      if (run.usedIn >= turn - 1) {
+        // To the end of the line.
+        this.#loaded.delete(name);
+        this.#loaded.set(name, run);
+      } else {
+        this.#release(run);
+        onReleased(run);
+      }
+    }
+  }
+
+  #release(run: Run): void {
+    this.#loaded.delete(run.name);
+    this.#bytes -= this.#weights.get(run.name) ?? 0;
+    this.#weights.delete(run.name);
+    this.#options.descendants.release(run.tree);
+  }
+
+  #read(name: string): Run | undefined {
+    if (this.#ended.has(name)) return undefined;
+    const { reader, versions, descendants, setAside } = this.#options;
+    const id = unpinned(Buffer.from(name, 'latin1'));
+    const value = reader.get('runs', id);
+    const read = value && setAside.read('runs', id, () => this.#decode(id, name, value, versions));
+    if (!read) return undefined;
+    const run: Run = { ...read, tree: descendants.held(read.root ?? id) };
+    this.add(run);
+    this.weigh(run);
+    return run;
+  }
+
+  #decode(id: JobId, name: string, value: Uint8Array, versions: Versions): TreelessRun {
+    const run = decodeRun(id, name, value, versions);
+    if (run.scopesMade > 1) readScopes(this.#options.reader, run);
+    return run;
+  }
+}

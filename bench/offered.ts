@@ -1,0 +1,77 @@
+// Load that is offered: so many calls a second, whatever is answered.
+
+import { rssMb } from './cost.ts';
+import type { Connection } from './load/connection.ts';
+import { requestBytes } from './load/request.ts';
+import { pause } from './pause.ts';
+import type { Service } from './service.ts';
+
+const connectionsMax = 256;
+const tickMs = 5;
+const memoryEveryMs = 500;
+/** Of the jobs that were accepted, the last so many are known by their id. */
+const idsMax = 1_000;
+
+export type Offer = {
+  readonly path: string;
+  readonly payload: object;
+  readonly perSecond: number;
+  readonly seconds: number;
+};
+
+export type Offered = {
+  readonly seconds: number;
+  readonly accepted: number;
+  /** With 503. */
+  readonly refused: number;
+  /** Calls for which every connection was still busy: the service held them up. */
+  readonly unsent: number;
+  readonly newestIds: readonly string[];
+  readonly memoryMb: number;
+};
+
+/** Throws where a call is answered with anything but 202 and 503. */
+export async function offer(service: Service, { path, payload, perSecond, seconds }: Offer): Promise<Offered> {
+  const { host } = service.url;
+  const bytes = requestBytes({ method: 'POST', path, host, token: service.token, body: JSON.stringify({ payload }) });
+  const open = Array.from({ length: Math.min(connectionsMax, Math.ceil(perSecond)) }, () => service.connect());
+  // The one that has been idle for longest is next: the service closes those that are idle for long.
+  const free: Connection[] = await Promise.all(open);
+  const all = [...free];
+  let [accepted, refused, unsent, memoryMb] = [0, 0, 0, 0];
+  let wrong: string | null = null;
+  const newestIds: string[] = [];
+  const take = (status: number, body: Buffer): void => {
+    if (status === 202) {
+      accepted++;
+      newestIds.push(JSON.parse(body.toString()).job_id);
+      if (newestIds.length > idsMax) newestIds.shift();
+    } else if (status === 503) refused++;
+    else wrong = `POST ${path}: ${status} ${body.toString()}`;
+  };
+  for (const connection of all) connection.onFailure(reason => (wrong ??= reason));
+  const startMs = performance.now();
+  let due = 0;
+  let memoryAtMs = 0;
+  for (let ms = 0; ms < seconds * 1000 && wrong === null; ms = performance.now() - startMs) {
+    for (; due < (ms / 1000) * perSecond; due++) {
+      const connection = free.shift();
+      if (connection === undefined) unsent++;
+      else
+        connection.send(bytes, (status, body) => {
+          take(status, body);
+          free.push(connection);
+        });
+    }
+    if (ms >= memoryAtMs) {
+      memoryMb = Math.max(memoryMb, rssMb(service.usage()));
+      memoryAtMs = ms + memoryEveryMs;
+    }
+    await pause(tickMs);
+  }
+  const measured = (performance.now() - startMs) / 1000;
+  while (free.length < all.length && wrong === null) await pause(tickMs);
+  for (const connection of all) connection.close();
+  if (wrong !== null) throw new Error(wrong);
+  return { seconds: measured, accepted, refused, unsent, newestIds, memoryMb };
+}

@@ -1,0 +1,7 @@
+// Answers with large texts, for what reads and searches them.
+
+const words = 'the quick brown fox jumps over the lazy dog ';
+
+export function text({ payload }) {
+  return { result: { text: words.repeat(Math.ceil(payload.characters / words.length)) } };
+}

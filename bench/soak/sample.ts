@@ -1,0 +1,34 @@
+// What a service holds at one moment: memory, descriptors, threads, and the files of its state.
+import { readdirSync } from 'node:fs';
+import { rssMb } from '../cost.ts';
+import type { Service } from '../service.ts';
+import { descendantsOf } from '../usage.ts';
+
+export type Sample = {
+  readonly minute: number;
+  /** Of service and hosts. */
+  readonly memoryMb: number;
+  /** Of single jobs since the sample before: from the request to the end. */
+  readonly p99Ms: number;
+  readonly descriptors: number;
+  readonly threads: number;
+  readonly files: number;
+};
+
+export type Held = Omit<Sample, 'minute' | 'p99Ms'>;
+
+export function held(service: Service, state: string): Held {
+  const processes = [service.pid, ...descendantsOf(service.pid)];
+  const entries = (part: string) => processes.reduce((sum, pid) => sum + countIn(`/proc/${pid}/${part}`), 0);
+  const files = readdirSync(state, { recursive: true }).length;
+  return { memoryMb: rssMb(service.usage()), descriptors: entries('fd'), threads: entries('task'), files };
+}
+
+/** 0 where the process has just ended. */
+function countIn(directory: string): number {
+  try {
+    return readdirSync(directory).length;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,26 @@
+// A trial of a reload by the running service: what is wrong with the files on its disk, and which jobs would be held.
+import { exitStatus } from '../exit-status.ts';
+import type { Output } from '../output.ts';
+import type { Client } from './client.ts';
+
+type Trial = {
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+  readonly held: readonly { readonly plugin: string; readonly command: string; readonly jobs: number }[];
+};
+
+/** Says what it found; returns the exit status. */
+export async function tryReload(client: Client, out: Output): Promise<number> {
+  const trial = await client.post<Trial>('/system/reload?dry_run=true', { errors: true, warnings: true, held: true });
+  const { errors, warnings, held } = trial;
+  for (const line of errors) out.note(line);
+  for (const line of warnings) out.note(`warning: ${line}`);
+  await out.answer(trial, () => [
+    ...held.map(
+      ({ plugin, command, jobs }) => `would hold ${jobs} ${jobs === 1 ? 'job' : 'jobs'} of ${plugin}.${command}`,
+    ),
+    ...(errors.length + held.length === 0 ? ['ok, no job would be held'] : []),
+  ]);
+  if (errors.length > 0) return exitStatus.config;
+  return warnings.length + held.length > 0 ? exitStatus.failed : exitStatus.ok;
+}

@@ -1,0 +1,39 @@
+// `headgate service print`.
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { InvalidArgumentError, Option } from 'commander';
+import { command, configOption } from '../command.ts';
+import { readConfiguration } from '../configuration.ts';
+import { exitStatus } from '../exit-status.ts';
+
+export const servicePrint = command<{ readonly config?: string; readonly user: string }>({
+  usage: 'service print',
+  description: 'print a systemd unit that runs this installation with the configuration that is found',
+  examples: ['headgate service print --config /etc/headgate --user headgate > headgate.service'],
+  options: [
+    configOption(),
+    new Option('--user <name>', 'the user that the service runs as').argParser(checkUser).default('headgate'),
+  ],
+  async run({ options, io, out }) {
+    const config = await readConfiguration(options.config, io);
+    const installation = dirname(createRequire(import.meta.url).resolve('headgate/package.json'));
+    const { serviceUnit } = await import('../service-unit.ts');
+    const unit = serviceUnit({
+      node: process.execPath,
+      main: join(installation, 'dist/cli/main.js'),
+      config: dirname(config.mainFile),
+      state: config.state.path,
+      user: options.user,
+      hasBubblewrap: Object.values(config.plugins).some(({ sandbox }) => sandbox?.kind === 'bwrap'),
+    });
+    await out.answer({ unit }, () => unit.trimEnd().split('\n'));
+    out.note('install it: save this as /etc/systemd/system/headgate.service, then');
+    out.note('  systemctl daemon-reload && systemctl enable --now headgate');
+    return exitStatus.ok;
+  },
+});
+
+function checkUser(name: string): string {
+  if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(name)) throw new InvalidArgumentError('a user name looks like headgate.');
+  return name;
+}

@@ -1,0 +1,30 @@
+// Files of the state directory that others than their owner may read or write.
+import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const others = 0o077;
+/** What a directory must grant others, before a file below it is reached. */
+const othersMayEnter = 0o011;
+const othersMayWrite = 0o022;
+
+/** Paths in the directory, sorted; the directory itself where others may replace what is in it. */
+export function exposedFiles(directory: string): string[] {
+  const { mode } = statSync(directory);
+  const own = (mode & othersMayWrite) !== 0 ? [directory] : [];
+  return (mode & othersMayEnter) === 0 ? own : [...own, ...entriesOf(directory).flatMap(exposedEntry)].sort();
+}
+
+function exposedEntry(entry: Dirent): string[] {
+  const path = join(entry.parentPath, entry.name);
+  try {
+    if (entry.isDirectory()) return exposedFiles(path);
+    return entry.isFile() && (statSync(path).mode & others) !== 0 ? [path] : [];
+  } catch {
+    // It was removed meanwhile: marks of processes come and go.
+    return [];
+  }
+}
+
+function entriesOf(directory: string): Dirent[] {
+  return readdirSync(directory, { withFileTypes: true });
+}

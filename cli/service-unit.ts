@@ -1,0 +1,82 @@
+// The systemd unit of a service, with the paths of this installation. Pure.
+
+export type UnitOptions = {
+  /** Absolute paths. */
+  readonly node: string;
+  readonly main: string;
+  readonly config: string;
+  readonly state: string;
+  readonly user: string;
+  /** A plugin runs in bubblewrap, which needs namespaces and mounts of its own. */
+  readonly hasBubblewrap: boolean;
+};
+
+/** What the whole unit is closed to; some of it would keep bubblewrap from making its sandbox. */
+const bubblewrapNeeds = ['ProtectKernelTunables', 'ProtectKernelLogs', 'RestrictNamespaces'];
+
+export function serviceUnit({ node, main, config, state, user, hasBubblewrap }: UnitOptions): string {
+  const hardening: readonly (readonly [name: string, value: string])[] = [
+    ['NoNewPrivileges', 'yes'],
+    ['ProtectSystem', 'strict'],
+    ['ProtectHome', 'read-only'],
+    ['ReadWritePaths', quoted(state)],
+    ['PrivateTmp', 'yes'],
+    ['PrivateDevices', 'yes'],
+    ['ProtectClock', 'yes'],
+    ['ProtectHostname', 'yes'],
+    ['ProtectControlGroups', 'yes'],
+    ['ProtectKernelModules', 'yes'],
+    ['ProtectKernelTunables', 'yes'],
+    ['ProtectKernelLogs', 'yes'],
+    ['RestrictNamespaces', 'yes'],
+    ['RestrictRealtime', 'yes'],
+    ['RestrictSUIDSGID', 'yes'],
+    ['LockPersonality', 'yes'],
+    ['RestrictAddressFamilies', 'AF_UNIX AF_INET AF_INET6 AF_NETLINK'],
+    ['SystemCallArchitectures', 'native'],
+    ['SystemCallFilter', hasBubblewrap ? '@system-service @mount' : '@system-service'],
+    ['SystemCallErrorNumber', 'EPERM'],
+    ['CapabilityBoundingSet', ''],
+    ['AmbientCapabilities', ''],
+    ['RemoveIPC', 'yes'],
+    ['UMask', '0077'],
+    ['LimitCORE', '0'],
+  ];
+  const kept = hardening.filter(([name]) => !hasBubblewrap || !bubblewrapNeeds.includes(name));
+  const bubblewrap = `# A plugin runs in bubblewrap, which makes namespaces and mounts: ${bubblewrapNeeds.join(', ')}\n# are left out, and @mount is allowed.\n`;
+  return `[Unit]
+Description=headgate job-execution gateway
+After=network.target
+StartLimitIntervalSec=60
+StartLimitBurst=5
+
+[Service]
+Type=exec
+User=${user}
+ExecStart=${quoted(node)} ${quoted(main)} start --config ${quoted(config)} --grace 30s
+ExecReload=/bin/kill -HUP $MAINPID
+# Running jobs have 30 s to end after SIGTERM; what still runs then is queued again.
+TimeoutStopSec=45
+KillMode=mixed
+Restart=on-failure
+# 78: the configuration is wrong, and starting again does not mend it.
+RestartPreventExitStatus=78
+# The unlock key of the vault can come from systemd: vault.key_file: \${CREDENTIALS_DIRECTORY}/vault.key
+#LoadCredential=vault.key:/etc/headgate-vault.key
+
+# A sealed configuration: the service notes the lock that it accepted beside the seal key, and must be able to write there.
+#Environment=HEADGATE_SEAL_KEY_FILE=/var/lib/headgate-seal/seal.key
+#ReadWritePaths=/var/lib/headgate-seal
+
+# MemoryDenyWriteExecute stays off: V8 writes the code that it runs.
+${hasBubblewrap ? bubblewrap : ''}${kept.map(([name, value]) => `${name}=${value}\n`).join('')}
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** As systemd takes it for one word; `%` begins a specifier, `$` a variable. */
+function quoted(path: string): string {
+  const escaped = path.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return /^[\w@%+=:,./$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}

@@ -1,0 +1,103 @@
+// Sets a vault aside that cannot be opened any more, or is not wanted: records, and the key file where it lies.
+import { accessSync, constants, existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import {
+  type Abandonment,
+  abandonmentSteps,
+  decideAbandonment,
+  isLeftover,
+  partialOf,
+  placesOf,
+  vaultTables,
+} from '../../actors/vault/abandoned.ts';
+import { keyVariable, nextKeyFile } from '../../actors/vault/unlock-key.ts';
+import { hasRemains } from '../../actors/vault/vault.ts';
+import { openStore } from '../../runtime/store/lmdb.ts';
+import type { Store } from '../../runtime/store/store.ts';
+import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
+
+/** Records that one commit copies. */
+const copiedMax = 10_000;
+
+/** Where its parts lie now; null: there was none. */
+export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
+
+/** A crash leaves the vault as it was, or abandons it: what is missing then is done by the next start or command. */
+export function abandonVault(place: VaultPlace): Abandoned {
+  return withStore(place, store => {
+    const steps = abandonSteps(store, place, Date.now());
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+    }
+  });
+}
+
+/** The same, step by step; after each of them the process may die. */
+export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
+  const abandonment = planned(store, place, nowMs);
+  const { records, keyFile } = abandonment;
+  for (const name of readdirSync(place.statePath).filter(isLeftover)) {
+    rmSync(join(place.statePath, name), { recursive: true });
+  }
+  if (records !== null) {
+    copyRecords(store, partialOf(records));
+    yield 'the records are copied';
+  }
+  decideAbandonment(store, abandonment);
+  yield 'it is decided';
+  yield* abandonmentSteps(store);
+  return { records, keyFile: keyFile?.to ?? null };
+}
+
+function planned(store: Store, { statePath, keys }: VaultPlace, nowMs: number): Abandonment {
+  if (keys.variable !== undefined) {
+    throw new VaultRefused(
+      `unset ${keyVariable} first, here and for the service: it is the key of the vault to abandon`,
+    );
+  }
+  const isHere = hasRemains(store);
+  const isKey = existsSync(keys.file) || existsSync(nextKeyFile(keys.file));
+  if (!isHere && !isKey) throw new VaultRefused(`there is no vault in ${statePath}, and no key file ${keys.file}`);
+  if (isKey) assertWritable(dirname(keys.file));
+  const { name, records } = placesOf(statePath, nowMs);
+  const keyFile = { from: keys.file, to: join(dirname(keys.file), `${name}.key`) };
+  return { atUs: nowMs * 1000, records: isHere ? records : null, keyFile: isKey ? keyFile : null, isSettled: false };
+}
+
+/** Else the key file could not be renamed once it is decided. */
+function assertWritable(directory: string): void {
+  try {
+    accessSync(directory, constants.W_OK);
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new VaultRefused(
+      `the key file cannot be renamed (${reason}): make its directory writable, or take the file away`,
+    );
+  }
+}
+
+function copyRecords(store: Store, to: string): void {
+  const copy = openStore(to);
+  try {
+    for (const table of vaultTables) copyTable(store, copy, table);
+  } finally {
+    copy.close();
+  }
+}
+
+function copyTable(store: Store, copy: Store, table: (typeof vaultTables)[number]): void {
+  for (let from = Buffer.alloc(0); ; ) {
+    const page = Array.from(store.scan(table, { from, limit: copiedMax }), ({ key, value }) => ({
+      key: Buffer.from(key),
+      value: Buffer.from(value),
+    }));
+    const last = page.at(-1);
+    if (!last) return;
+    const batch = copy.batch();
+    for (const { key, value } of page) batch.put(table, key, value);
+    copy.commit(batch);
+    // The smallest key behind it.
+    from = Buffer.concat([last.key, Buffer.alloc(1)]);
+  }
+}

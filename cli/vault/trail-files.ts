@@ -1,0 +1,165 @@
+// Exported stretches of the audit trail: how one is written beside a running service, and how those that were are verified.
+import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { auditStart, codeBytes, recordOf, seqKey } from '../../actors/vault/audit.ts';
+import type { AuditEnd, Keyring } from '../../actors/vault/keyring.ts';
+import { appendTo, endLine, entryLine, headLine, putInPlace, TrailFileCheck } from '../../actors/vault/trail-file.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import { exitStatus } from '../exit-status.ts';
+import { failure } from '../failure.ts';
+import {
+  type AuditFilter,
+  type AuditLine,
+  type AuditPages,
+  entryPages,
+  keyringReader,
+  lineOf,
+  openBeside,
+  wantedBy,
+} from './audit.ts';
+import { type VaultPlace, VaultRefused } from './offline.ts';
+
+const chunkBytes = 1 << 16;
+/** Far above the longest record: a file with a longer line is none of ours. */
+const lineBytesMax = 16 * 2 ** 20;
+
+export type Exported = {
+  readonly first: number;
+  readonly last: number;
+  readonly records: number;
+};
+
+/**
+ * Verifies the whole trail, and writes its records from before this time into a new file. Null: there are none. The file has its
+ * name once it is whole and on disk; throws VaultRefused, and leaves none, where the trail is broken.
+ */
+export async function exportTrail(place: VaultPlace, file: string, beforeUs: number): Promise<Exported | null> {
+  const path = resolve(file);
+  if (existsSync(path)) throw new VaultRefused(`${file} exists already, and is not overwritten`);
+  const partial = join(dirname(path), `.${basename(path)}.partial`);
+  const reader = openBeside(place);
+  try {
+    rmSync(partial, { force: true });
+    return await writeStretch(reader, place, { path, partial, beforeUs });
+  } catch (error) {
+    throw 'code' in Object(error) ? ioFailure(`${file} cannot be written`, error) : error;
+  } finally {
+    reader.close();
+    rmSync(partial, { force: true });
+  }
+}
+
+type Target = { readonly path: string; readonly partial: string; readonly beforeUs: number };
+
+async function writeStretch(
+  reader: Reader,
+  { keys }: VaultPlace,
+  { path, partial, beforeUs }: Target,
+): Promise<Exported | null> {
+  const now = keyringReader(reader, keys);
+  const keyring = now();
+  const after = keyring.auditBase ?? auditStart;
+  let end: AuditEnd = after;
+  let isOver = false;
+  await appendTo(partial, headLine(after), 'wx');
+  const pages = entryPages(reader, now);
+  for (let step = pages.next(); ; step = pages.next()) {
+    if (step.done) {
+      if (step.value !== null) throw new VaultRefused(`the audit trail is broken: ${step.value}`);
+      break;
+    }
+    let lines = '';
+    for (const entry of step.value) {
+      isOver ||= recordOf(entry).at >= beforeUs;
+      if (isOver) break;
+      if (entry.seq !== end.seq + 1) throw new VaultRefused('the service pruned the trail meanwhile: export it again');
+      lines += entryLine(entry);
+      end = { seq: entry.seq, code: entry.code };
+    }
+    if (lines !== '') await appendTo(partial, lines, 'r+');
+  }
+  const records = end.seq - after.seq;
+  if (records === 0) return null;
+  await appendTo(partial, endLine(keyring, after, end), 'r+');
+  await putInPlace(partial, path);
+  return { first: after.seq + 1, last: end.seq, records };
+}
+
+/**
+ * Verifies exported files, each of which goes on where the one before it ends, and the last against the trail in the ledger, where
+ * that goes on behind it. Yields and returns as `readAudit` does.
+ */
+export function* readTrailFiles(place: VaultPlace, files: readonly string[], filter: AuditFilter): AuditPages {
+  const reader = openBeside(place);
+  try {
+    const keyring = keyringReader(reader, place.keys)();
+    const wanted = wantedBy(filter);
+    let end: AuditEnd | null = null;
+    for (const file of files) {
+      const check = new TrailFileCheck(keyring);
+      for (const lines of linePages(file)) {
+        const page: AuditLine[] = [];
+        for (const line of lines) {
+          const isFirst = check.end === null;
+          const entry = check.take(line);
+          if (typeof entry === 'string') return `${file}: ${entry}`;
+          if (isFirst && end !== null && !isSame(check.end!, end))
+            return `${file}: it does not go on where the file before it ends`;
+          if (entry !== null && wanted(lineOf(entry))) page.push(lineOf(entry));
+        }
+        if (page.length > 0) yield page;
+      }
+      if (check.problem !== null) return `${file}: ${check.problem}`;
+      end = check.end;
+    }
+    return isFollowed(reader, keyring, end!)
+      ? null
+      : `vault_audit: the trail does not go on where ${files.at(-1)} ends`;
+  } finally {
+    reader.close();
+  }
+}
+
+function isSame(one: AuditEnd, other: AuditEnd): boolean {
+  return one.seq === other.seq && Buffer.compare(one.code, other.code) === 0;
+}
+
+/** Of what ends before the newest pruned record nothing is left to compare with. */
+function isFollowed(reader: Reader, { auditBase = auditStart }: Keyring, end: AuditEnd): boolean {
+  if (end.seq <= auditBase.seq) return end.seq < auditBase.seq || isSame(end, auditBase);
+  const value = reader.get('vault_audit', seqKey(end.seq));
+  return value !== undefined && Buffer.compare(value.subarray(0, codeBytes), end.code) === 0;
+}
+
+/** The lines of a file, as many as a chunk of it ends; what stands behind the last line break is a line too. */
+function* linePages(file: string): Generator<readonly string[], void, void> {
+  const chunk = Buffer.alloc(chunkBytes);
+  let rest = Buffer.alloc(0);
+  const handle = orFail(file, () => openSync(file, 'r'));
+  try {
+    for (;;) {
+      const bytes = orFail(file, () => readSync(handle, chunk));
+      rest = Buffer.concat([rest, chunk.subarray(0, bytes)]);
+      const end = bytes === 0 ? rest.length : rest.lastIndexOf(0x0a) + 1;
+      if (end > 0) yield rest.toString('utf8', 0, end).replace(/\n$/, '').split('\n');
+      if (bytes === 0) return;
+      rest = rest.subarray(end);
+      if (rest.length > lineBytesMax)
+        throw new VaultRefused(`${file}: it has a line that is longer than ${lineBytesMax} bytes`);
+    }
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function orFail<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw ioFailure(`${file} cannot be read`, error);
+  }
+}
+
+function ioFailure(what: string, error: unknown): Error {
+  return failure(exitStatus.io, 'io_error', 'Input or output failed', `${what}: ${(error as Error).message}`, error);
+}

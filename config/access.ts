@@ -1,0 +1,85 @@
+// What a caller needs of a configuration: address, state directory and tokens, from whatever of its files can be read.
+//
+// The service checks a configuration whole; its callers must not depend on that. An unset variable, a broken plugin or a wrong key
+// elsewhere changes nothing here, and what cannot be read is named beside the value that is taken in its place.
+import { formatProblems, type Problem } from './check/problem.ts';
+import type { ApiToken, ListenAddress } from './config.ts';
+import { parseListen } from './quantity.ts';
+import { readApi } from './section/api.ts';
+import { readState } from './section/service.ts';
+import { diskFiles, type Files } from './source/files.ts';
+import { readClosure } from './source/includes.ts';
+import type { Environment } from './source/interpolation.ts';
+import { findMainFile } from './source/main-file.ts';
+import { mergeTrees } from './source/merge.ts';
+import { emptyMap, type NodePath, nodeAt, type SourceNode, textOf } from './source/tree.ts';
+
+export type AccessOptions = {
+  readonly path?: string | undefined;
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly disk?: Files;
+};
+
+/** `doubts`: lines `file:line:column: path: what is wrong`; where there are any, the service may have another value. */
+export type Setting<T> = { readonly value: T; readonly doubts: readonly string[] };
+
+export type Access = {
+  readonly mainFile: string;
+  readonly enabled: boolean;
+  readonly listen: Setting<ListenAddress>;
+  /** It speaks HTTPS. */
+  readonly hasTls: boolean;
+  readonly statePath: Setting<string>;
+  /** Those whose text can be read. Doubts name the others. */
+  readonly tokens: Setting<readonly ApiToken[]>;
+};
+
+/** A text says why there is no main file. */
+export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): Access | string {
+  const main = findMainFile(path, env, cwd, disk);
+  if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
+  const problems: Problem[] = [];
+  const report = (problem: Problem): void => void problems.push(problem);
+  const { files, documents } = readClosure(main.file, disk, env, report);
+  const start = { file: main.file, line: 1, column: 1 };
+  const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
+  const unresolved = new Set(problems.filter(({ isCause }) => isCause).map(({ place }) => place));
+  const root = withoutUnresolved(merged, node => unresolved.has(node.place));
+
+  /** What is wrong at, above or within the setting; files that were passed over count only where nothing else says the value. */
+  const doubtsAbout = (setting: NodePath, isKnown: boolean): string[] => {
+    const wrong = problems.filter(({ path: at }) => {
+      if (at.length === 0 || at[0] === 'include') return !isKnown;
+      return at.every((key, index) => index >= setting.length || key === setting[index]);
+    });
+    return formatProblems(wrong, files);
+  };
+
+  const { enabled, listen, tokens } = readApi(root, () => {});
+  const listenNode = nodeAt(root, 'api', 'listen');
+  const isListenRead = parseListen(textOf(listenNode)) !== undefined;
+  if (listenNode !== undefined && !isListenRead) {
+    const message = 'is not right; it must be a host and a port such as 127.0.0.1:8080';
+    report({ place: listenNode.place, path: ['api', 'listen'], message });
+  }
+  const usable = tokens.filter(({ token }) => /^[!-~]+$/.test(token));
+  const isPathRead = nodeAt(root, 'state', 'path') !== undefined;
+  return {
+    mainFile: main.file,
+    enabled,
+    hasTls: nodeAt(root, 'api', 'tls') !== undefined,
+    listen: { value: listen, doubts: doubtsAbout(['api', 'listen'], isListenRead) },
+    statePath: { value: readState(root, main.file).path, doubts: doubtsAbout(['state', 'path'], isPathRead) },
+    tokens: { value: usable, doubts: doubtsAbout(['api', 'auth', 'tokens'], usable.length > 0) },
+  };
+}
+
+/** The tree without the scalars whose variables have no value. */
+function withoutUnresolved(node: SourceNode, isUnresolved: (node: SourceNode) => boolean): SourceNode {
+  if (node.kind === 'scalar') return node;
+  const inner = (value: SourceNode): SourceNode => withoutUnresolved(value, isUnresolved);
+  if (node.kind === 'list') return { ...node, items: node.items.filter(item => !isUnresolved(item)).map(inner) };
+  const entries = [...node.entries].filter(([, { value }]) => !isUnresolved(value));
+  return { ...node, entries: new Map(entries.map(([key, entry]) => [key, { ...entry, value: inner(entry.value) }])) };
+}

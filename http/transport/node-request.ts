@@ -1,0 +1,74 @@
+// The head of a request that node:http has parsed, in the form of the seam.
+import type { IncomingMessage } from 'node:http';
+import type { RequestSource } from '../head.ts';
+import { type Problem, problem } from '../problem.ts';
+
+/** Of a head; one with more is refused. */
+export const headerLinesMax = 100;
+
+/** What the parser lets pass and a strict reader does not; null: nothing. */
+export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): Problem | null {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
+  if (rawHeaders.length > 2 * headerLinesMax) {
+    return problem('head_too_large', `a request may have at most ${headerLinesMax} header lines`);
+  }
+  if (httpVersion === '1.1') {
+    return has(rawHeaders, 'host') ? null : problem('malformed_request', 'HTTP/1.1 needs a Host header');
+  }
+  if (!has(rawHeaders, 'transfer-encoding')) return null;
+  return problem('malformed_request', 'HTTP/1.0 has no Transfer-Encoding');
+}
+
+export const wrongVersion = problem('http_version', 'only HTTP/1.1 and HTTP/1.0 are spoken here');
+
+function has(rawHeaders: readonly string[], name: string): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length === name.length && rawHeaders[i]!.toLowerCase() === name) return true;
+  }
+  return false;
+}
+
+/** What an absolute form has before its path (RFC 9112, 3.2.2). */
+const origin = /^https?:\/\/[^/?#]*/i;
+
+export class NodeRequest implements RequestSource {
+  readonly #request: IncomingMessage;
+  readonly #target: string;
+  readonly #queryAt: number;
+
+  constructor(request: IncomingMessage) {
+    const url = request.url ?? '';
+    this.#request = request;
+    this.#target = text(url.startsWith('/') ? url : pathOf(url));
+    this.#queryAt = this.#target.indexOf('?');
+  }
+
+  getMethod(): string {
+    return this.#request.method!.toLowerCase();
+  }
+
+  getUrl(): string {
+    return this.#queryAt < 0 ? this.#target : this.#target.slice(0, this.#queryAt);
+  }
+
+  getQuery(): string | undefined {
+    return this.#queryAt < 0 ? undefined : this.#target.slice(this.#queryAt + 1);
+  }
+
+  forEach(visit: (name: string, value: string) => void): void {
+    const { rawHeaders } = this.#request;
+    for (let i = 0; i < rawHeaders.length; i += 2) visit(rawHeaders[i]!.toLowerCase(), text(rawHeaders[i + 1]!));
+  }
+}
+
+function pathOf(url: string): string {
+  const rest = url.replace(origin, '');
+  return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+const beyondAscii = /[\x80-\xff]/;
+
+/** The parser reads a byte a character; signatures and paths are meant as UTF-8. */
+function text(bytes: string): string {
+  return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
+}

@@ -1,0 +1,128 @@
+// An answer that node:http writes, in the form of the seam.
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { headList, type ResponseHead } from '../response-head.ts';
+import { idleMsMax, type ResponseTarget } from './transport.ts';
+
+/** What the connection of a response knows and does. */
+export type Surroundings = {
+  /** A body arrives from now on: it must not be too slow. */
+  arriving(request: IncomingMessage): void;
+  /** What comes behind this request is not handled. */
+  endBehind(): void;
+};
+
+export class NodeResponse implements ResponseTarget {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #around: Surroundings;
+  /** The caller sends its body only once it is asked to. */
+  #awaitsContinue: boolean;
+  #aborted: (() => void) | null = null;
+  #isOver = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean, around: Surroundings) {
+    this.#request = request;
+    this.#response = response;
+    this.#awaitsContinue = awaitsContinue;
+    this.#around = around;
+  }
+
+  /** Whether any of the answer has been written. */
+  get isBegun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  onAborted(aborted: () => void): void {
+    this.#aborted = aborted;
+  }
+
+  /** Nothing more can be written. */
+  abort(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#aborted?.();
+  }
+
+  onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void {
+    if (this.#awaitsContinue) this.#response.writeContinue();
+    this.#awaitsContinue = false;
+    this.#around.arriving(this.#request);
+    let missing = length ?? Number.POSITIVE_INFINITY;
+    this.#request.on('data', (chunk: Buffer) => {
+      missing -= chunk.length;
+      if (!this.#isOver) arrived(chunk, missing === 0);
+    });
+    this.#request.on('end', () => {
+      if (missing > 0 || length === 0) this.#arrivedWhole(arrived);
+    });
+  }
+
+  #arrivedWhole(arrived: (chunk: Uint8Array, isLast: boolean) => void): void {
+    if (!this.#isOver) arrived(Buffer.alloc(0), true);
+  }
+
+  /** Requests take turns here anyway. */
+  hold(): void {}
+
+  respond(head: ResponseHead, body: string | Uint8Array): void {
+    this.#begin(head, Buffer.byteLength(body));
+    this.#end(body);
+  }
+
+  respondBare(head: ResponseHead, length: number | null): void {
+    this.#begin(head, length);
+    this.#end();
+  }
+
+  respondLast(head: ResponseHead, body: string): void {
+    this.#around.endBehind();
+    this.respond({ ...head, isClosing: true }, body);
+  }
+
+  begin(head: ResponseHead): void {
+    this.#begin(head, null);
+  }
+
+  write(text: string): boolean {
+    const isThrough = this.#response.write(text);
+    if (!isThrough) this.#watchReader();
+    return isThrough;
+  }
+
+  onWritable(writable: () => void): void {
+    this.#response.on('drain', () => {
+      this.#request.socket.setTimeout(0);
+      if (!this.#isOver) writable();
+    });
+  }
+
+  end(): void {
+    this.#end();
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#request.socket.destroy();
+  }
+
+  #begin(head: ResponseHead, length: number | null): void {
+    const list = headList(head);
+    if (length !== null) list.push('Content-Length', String(length));
+    // A caller that was not asked for its body may send it or not: nobody can tell where its next request begins.
+    if (head.isClosing || this.#awaitsContinue) list.push('Connection', 'close');
+    if (this.#awaitsContinue) this.#around.endBehind();
+    this.#response.writeHead(head.status, STATUS_CODES[head.status], list);
+  }
+
+  #end(body?: string | Uint8Array): void {
+    this.#isOver = true;
+    if (!this.#request.complete) this.#around.arriving(this.#request);
+    this.#response.end(body);
+    if (this.#response.writableLength > 0) this.#watchReader();
+  }
+
+  /** A reader that takes nothing for so long loses its connection. */
+  #watchReader(): void {
+    this.#request.socket.setTimeout(idleMsMax);
+  }
+}

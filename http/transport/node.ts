@@ -1,0 +1,147 @@
+// The server of node:http: strict and complete, where uWebSockets.js cannot be loaded or its parser is not wanted.
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Certificate } from '../../config/certificate.ts';
+import type { ListenAddress } from '../../config/config.ts';
+import { type Problem, problem } from '../problem.ts';
+import { NodeConnection } from './node-connection.ts';
+import { wrongVersion } from './node-request.ts';
+import { CertificateFault, type Face, idleMsMax, type Listener, type Transport } from './transport.ts';
+
+/** Of request line and headers; one with more is refused. */
+export const headBytesMax = 16_384;
+/** How often heads and bodies that take too long are looked for. */
+const checkEveryMs = 1_000;
+
+export const nodeTransport: Transport = { name: 'node', bind };
+
+async function bind({ host, port }: ListenAddress, certificate: Certificate | null): Promise<Listener | null> {
+  let face: Face | null = null;
+  const connections = new Map<Socket, NodeConnection>();
+  const arrivals = new Set<NodeConnection>();
+  const tls = certificate === null ? null : checked(() => createTlsServer({ ...options, ...pairOf(certificate) }));
+  const server = tls ?? createServer(options);
+  let newest = certificate;
+  const handshakes = new Set<Socket>();
+  if (tls !== null) trackHandshakes(tls, handshakes);
+  handle(server, tls === null ? 'connection' : 'secureConnection', connections, arrivals, () => face);
+  const checks = setInterval(() => {
+    const nowMs = performance.now();
+    for (const connection of arrivals) connection.checkArrival(nowMs);
+  }, checkEveryMs);
+  checks.unref();
+  const listener = (): Listener => ({
+    port: (server.address() as AddressInfo).port,
+    takesChunks: true,
+    open(given) {
+      face = given;
+      for (const connection of connections.values()) connection.opened();
+    },
+    served: () => newest && { newest, byAddress: newest, namesBehind: [] },
+    renew(next) {
+      checked(() => tls!.setSecureContext(pairOf(next)));
+      newest = next;
+    },
+    stopListening() {
+      server.close();
+    },
+    close() {
+      clearInterval(checks);
+      server.close();
+      server.closeAllConnections();
+      for (const socket of handshakes) socket.destroy();
+    },
+  });
+  return new Promise(resolve => {
+    server.once('error', () => {
+      clearInterval(checks);
+      resolve(null);
+    });
+    server.listen({ host, port, exclusive: true }, () => {
+      server.removeAllListeners('error');
+      resolve(listener());
+    });
+  });
+}
+
+const options: ServerOptions & { readonly handshakeTimeout: number } = {
+  // Also where the process was started with --insecure-http-parser.
+  insecureHTTPParser: false,
+  maxHeaderSize: headBytesMax,
+  // Its refusal would have no words; ours is in node-request.ts.
+  requireHostHeader: false,
+  headersTimeout: idleMsMax,
+  // Bodies may be large: they are held to a pace instead (node-connection.ts).
+  requestTimeout: 0,
+  keepAliveTimeout: idleMsMax,
+  connectionsCheckingInterval: checkEveryMs,
+  noDelay: true,
+  handshakeTimeout: idleMsMax,
+};
+
+function pairOf({ chain, key }: Certificate) {
+  return { cert: chain, key };
+}
+
+function checked<T>(use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    throw new CertificateFault((error as Error).message);
+  }
+}
+
+/** A connection whose handshake is not over is none of HTTP yet, and must be closed apart. */
+function trackHandshakes(server: TlsServer, handshakes: Set<Socket>): void {
+  server.on('connection', (socket: Socket) => {
+    handshakes.add(socket);
+    socket.on('close', () => handshakes.delete(socket));
+  });
+}
+
+function handle(
+  server: Server | TlsServer,
+  connected: 'connection' | 'secureConnection',
+  connections: Map<Socket, NodeConnection>,
+  arrivals: Set<NodeConnection>,
+  face: () => Face | null,
+): void {
+  // By default what is beyond is dropped in silence; here it is refused, and bounded by `maxHeaderSize`.
+  server.maxHeadersCount = 0;
+  const at = (socket: Socket): NodeConnection => connections.get(socket)!;
+  server.on(connected, (socket: Socket) => {
+    connections.set(socket, new NodeConnection(socket, face, arrivals));
+    socket.on('close', () => connections.delete(socket));
+  });
+  server.on('request', (request, response) => at(request.socket).take(request, response, false));
+  server.on('checkContinue', (request, response) => at(request.socket).take(request, response, true));
+  // Another expectation than 100-continue may be passed over (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (request, response) => at(request.socket).take(request, response, false));
+  const headers = [['Allow', 'GET, HEAD, POST']] as const;
+  const tunnel = problem('method_not_allowed', 'this is no proxy: there are no tunnels here', { headers });
+  server.on('connect', request => at(request.socket).refuse(tunnel));
+  server.on('clientError', (error: ParserError, socket) => {
+    const refusal = refusalOf(error);
+    if (refusal === null) socket.destroy();
+    else at(socket as Socket).refuse(refusal);
+  });
+}
+
+type ParserError = Error & { readonly code?: string; readonly reason?: string };
+
+/** Null: the connection is gone. */
+function refusalOf({ code = '', reason }: ParserError): Problem | null {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return problem('head_too_large', `request line and headers may have at most ${headBytesMax} bytes`);
+    case 'HPE_PAUSED_H2_UPGRADE':
+      return wrongVersion;
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return problem('request_timeout', `the head of a request must arrive within ${idleMsMax / 1000} s`);
+    default:
+      if (reason === 'Invalid HTTP version') return wrongVersion;
+      if (!code.startsWith('HPE_')) return null;
+      return problem('malformed_request', `this is no HTTP request${reason ? `: ${reason}` : ''}`);
+  }
+}

@@ -1,0 +1,54 @@
+// The native binaries of uWebSockets.js that are installed. The package has one for each platform and ABI of Node.
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+
+export type Binary = {
+  readonly file: string;
+  /** As `process.platform`, `process.arch` and `process.versions.modules` have them. */
+  readonly platform: string;
+  readonly arch: string;
+  readonly abi: string;
+};
+
+/** The directory of the installed package; undefined: it is not installed. */
+export function uwsDirectory(): string | undefined {
+  try {
+    return dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/** All that this directory holds, in the order of their names. */
+export function binariesIn(directory: string): Binary[] {
+  return readdirSync(directory)
+    .sort()
+    .flatMap(file => {
+      const match = /^uws_([a-z0-9]+)_([a-z0-9]+)_(\d+)\.node$/.exec(file);
+      return match ? [{ file, platform: match[1]!, arch: match[2]!, abi: match[3]! }] : [];
+    });
+}
+
+/** Whether this process could load it. */
+export function fitsHere({ platform, arch, abi }: Binary): boolean {
+  return platform === process.platform && arch === process.arch && abi === process.versions.modules;
+}
+
+/** The package of a release that has the binaries for this platform alone. */
+export const platformPackage = `headgate-uws-${process.platform}-${process.arch}`;
+
+/** What the installed package lacks, and how to mend it; undefined: the binary for this process is there. */
+export function missingBinary(): string | undefined {
+  const directory = uwsDirectory();
+  if (directory === undefined) return 'the optional package uWebSockets.js is not installed';
+  const binaries = binariesIn(directory);
+  if (binaries.some(fitsHere)) return undefined;
+  const here = `${process.platform}-${process.arch}`;
+  const others = binaries.filter(({ platform, arch }) => platform === process.platform && arch === process.arch);
+  if (others.length === 0) return `uWebSockets.js has no binary for ${here}`;
+  const installed = others.map(({ abi }) => abi).join(', ');
+  const { node, modules } = process.versions;
+  return `the installed binary of uWebSockets.js is for another version of Node (ABI ${installed}; Node ${node} has ABI ${modules}): install headgate again with this Node`;
+}

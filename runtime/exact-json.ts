@@ -1,0 +1,63 @@
+// JSON whose integers stay what they were: those that a double cannot hold exactly become text instead of another number.
+
+/** An integer of fewer digits fits. */
+export const bigIntegerDigitsMin = 16;
+
+const longDigits = /\d{16}/;
+const integer = /^-?[1-9]\d*$/;
+
+/** Beyond ±(2^53 − 1), written without fraction or exponent. */
+export function isBigInteger(literal: string): boolean {
+  return integer.test(literal) && !Number.isSafeInteger(Number(literal));
+}
+
+/** The value, and how many integers of it became text. Throws what JSON.parse throws. */
+export function parseExactly(text: string): { readonly value: unknown; readonly texted: number } {
+  const value: unknown = JSON.parse(text);
+  if (!longDigits.test(text)) return { value, texted: 0 };
+  const { quoted, texted } = quoteBigIntegers(text);
+  return { value: texted === 0 ? value : JSON.parse(quoted), texted };
+}
+
+/** Puts these integers in quotes. The text is valid JSON. */
+function quoteBigIntegers(text: string): { readonly quoted: string; readonly texted: number } {
+  const pieces: string[] = [];
+  let from = 0;
+  for (let i = 0; i < text.length; ) {
+    const code = text.charCodeAt(i);
+    if (code === quote) i = stringEnd(text, i);
+    else if (isOfNumber(code)) {
+      const end = numberEnd(text, i);
+      const literal = end - i >= bigIntegerDigitsMin ? text.slice(i, end) : '';
+      if (isBigInteger(literal)) {
+        pieces.push(text.slice(from, i), '"', literal, '"');
+        from = end;
+      }
+      i = end;
+    } else i++;
+  }
+  return { quoted: pieces.join('') + text.slice(from), texted: pieces.length / 4 };
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+function stringEnd(text: string, start: number): number {
+  for (let i = start + 1; ; i++) {
+    const code = text.charCodeAt(i);
+    if (code === quote) return i + 1;
+    if (code === backslash) i++;
+  }
+}
+
+/** Digits, the minus sign and the point; where a number is expected, the letter of the exponent and its plus sign follow these. */
+function isOfNumber(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2e;
+}
+
+function numberEnd(text: string, start: number): number {
+  for (let i = start + 1; ; i++) {
+    const code = text.charCodeAt(i);
+    if (!isOfNumber(code) && code !== 0x65 && code !== 0x45 && code !== 0x2b) return i;
+  }
+}

@@ -1,0 +1,53 @@
+// A packed map laid over another: the work is of the bytes of both, however many entries they have.
+import { copyBytes } from './bytes.ts';
+import { KeySet } from './key-set.ts';
+import { contentsOf, isText, mapCount, mapHead, skipValue, textSpan } from './splice.ts';
+
+/** Of a map. */
+const headBytesMax = 5;
+/** Keys up to so many are compared one by one; more are looked up. */
+const comparedMax = 8;
+
+/** The map with the entries of another laid over it: its own with the same keys give way. */
+export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
+  const isCovered = keysOf(over);
+  const overAt = contentsOf(over);
+  const laid = Buffer.allocUnsafe(headBytesMax + map.length + over.length);
+  let count = mapCount(over);
+  let end = headBytesMax;
+  let at = contentsOf(map);
+  let from = at;
+  for (let left = mapCount(map); left > 0; left--) {
+    const entry = at;
+    at = skipValue(map, skipValue(map, entry));
+    if (!isCovered(map, entry)) {
+      count++;
+      continue;
+    }
+    end = copyBytes(laid, end, map, from, entry);
+    from = at;
+  }
+  end = copyBytes(laid, end, map, from, at);
+  end = copyBytes(laid, end, over, overAt, over.length);
+  const head = mapHead(count);
+  const start = headBytesMax - head.length;
+  laid.set(head, start);
+  return laid.subarray(start, end);
+}
+
+/** Tells of the text at a place whether it is a key of the map. */
+function keysOf(map: Uint8Array): (bytes: Uint8Array, at: number) => boolean {
+  const count = mapCount(map);
+  if (count > comparedMax) {
+    const keys = new KeySet(map);
+    return (bytes, place) => keys.has(bytes, place);
+  }
+  const texts: Uint8Array[] = [];
+  let at = contentsOf(map);
+  for (let left = count; left > 0; left--) {
+    const span = textSpan(map, at);
+    if (span !== null) texts.push(map.subarray(span.from, span.to));
+    at = skipValue(map, skipValue(map, at));
+  }
+  return (bytes, place) => texts.some(text => isText(bytes, place, text));
+}

@@ -1,0 +1,26 @@
+// Calls of the system's own library that Node does not offer. The only file that loads koffi, when the first call is asked for.
+import { createRequire } from 'node:module';
+
+type Koffi = typeof import('koffi');
+
+let loaded: { readonly koffi: Koffi; readonly system: ReturnType<Koffi['load']> } | null = null;
+
+/** The function with this prototype in C; it returns 0 or more where it succeeds. The returned one throws what the system refuses. */
+export function systemCall(prototype: string): (...values: readonly number[]) => number {
+  const { koffi, system } = load();
+  const call = system.func(prototype);
+  return (...values) => {
+    const result = call(...values) as number;
+    if (result < 0)
+      throw new Error(`${/\w+(?=\()/.exec(prototype)?.[0]} failed with error ${koffi.errno()} of the system`);
+    return result;
+  };
+}
+
+function load(): NonNullable<typeof loaded> {
+  if (loaded === null) {
+    const koffi = createRequire(import.meta.url)('koffi') as Koffi;
+    loaded = { koffi, system: koffi.load(null) };
+  }
+  return loaded;
+}

@@ -1,0 +1,160 @@
+// Held jobs as users see them: what a job waits for, the doctor, the trial of a reload, kills in the midst, and sandboxes.
+import { expect, test } from 'vitest';
+import type { Settings } from './configuration.ts';
+import { type Gateway, shareGateway, startGateway } from './gateway.ts';
+import { echo, failing, worker } from './sources.ts';
+import { until } from './until.ts';
+
+const pipelines = [{ name: 'through', on: 'through', steps: [{ id: 'only', uses: 'worker' }] }];
+const retry = { max_attempts: 3, backoff_base: '24h', backoff_max: '24h' };
+const instances = { worker: { parallelism: 1 }, failing: { retry } };
+const whole: Settings = { plugins: { echo, failing, worker }, instances, pipelines };
+const without: Settings = { plugins: { echo } };
+
+const gateway = shareGateway(whole);
+
+async function waits(of: Gateway, id: string) {
+  return (await of.call('GET', `/job/${id}`)).body['waits_for'] as Record<string, string> | undefined;
+}
+
+/** What it waits for, once it says so: a busy ledger may be too late for an answer. */
+function told(of: Gateway, id: string, reason: string) {
+  return until(`the job waits for ${reason}`, async () => {
+    const found = await waits(of, id);
+    return found?.['reason'] === reason ? found : null;
+  });
+}
+
+async function check(name: string) {
+  const { body } = await gateway.call('GET', '/system/doctor');
+  return (body['checks'] as { name: string }[]).find(found => found.name === name);
+}
+
+test('a job says what it waits for: a worker, a retry, its children, its plugin', async () => {
+  const run = await gateway.run('through', { gate: 'waits' });
+  await gateway.noted('start');
+  const [running] = (await gateway.tree(run)).slice(1);
+  const queued = await gateway.submit('worker/handle', { gate: 'waits' });
+  const retried = await gateway.submit('failing/handle', { times: 1 });
+  await until('it has failed once', async () => (await gateway.job(retried)).last_error);
+
+  expect(await waits(gateway, running!.job_id)).toBeUndefined();
+  await told(gateway, run, 'children');
+  const { detail, since } = await told(gateway, queued, 'worker');
+  expect(detail).toBe('jobs of worker: 1 queued, 1 with workers, parallelism 1');
+  expect(since).toBe((await gateway.job(queued)).created_at);
+  const backoff = await told(gateway, retried, 'retry');
+  expect(backoff).toMatchObject({ reason: 'retry', detail: 'attempt 2 of 3' });
+  expect(Date.parse(backoff['until']!)).toBeGreaterThan(Date.parse(backoff['since']!));
+
+  expect(await check('held_jobs')).toMatchObject({ passed: true, detail: 'none' });
+  const trial = await gateway.call('POST', '/system/reload?dry_run=true');
+  expect([trial.status, trial.body]).toEqual([200, { errors: [], warnings: [], held: [] }]);
+  await gateway.reload(without);
+  expect(await told(gateway, queued, 'plugin')).toMatchObject({
+    detail: 'the configuration has no plugin "worker"',
+  });
+  await told(gateway, retried, 'plugin');
+  const held = await check('held_jobs');
+  expect(held).toMatchObject({ passed: false, detail: expect.stringContaining('1 job of worker.handle since 20') });
+  expect((await gateway.call('GET', '/analytics/queue')).body).toMatchObject({ held_count: 1, delayed_count: 1 });
+
+  await gateway.reload({ ...whole, pipelines: [], instances: { ...instances, worker: { enabled: false } } });
+  expect(await told(gateway, queued, 'plugin')).toMatchObject({ detail: 'the plugin worker is disabled' });
+  await gateway.reload(whole);
+  gateway.open('waits');
+  expect(await waits(gateway, queued)).not.toMatchObject({ reason: 'plugin' });
+  for (const id of [run, queued]) expect((await gateway.settled(id)).status).toBe('succeeded');
+  expect(await waits(gateway, queued)).toBeUndefined();
+  expect(await check('held_jobs')).toMatchObject({ passed: true });
+});
+
+test('a reload says what it would hold, refuses it where it is asked to, and says what it holds', async () => {
+  await gateway.reload(whole);
+  const running = await gateway.submit('worker/handle', { gate: 'trial' });
+  await gateway.noted('start', running);
+  const queued = await Promise.all([1, 2].map(() => gateway.submit('worker/handle', { gate: 'trial' })));
+  const before = JSON.stringify((await gateway.call('GET', '/config/view')).body);
+
+  gateway.write(without);
+  const { body } = await gateway.call('POST', '/system/reload?dry_run=true');
+  const held = [
+    { plugin: 'failing', command: 'handle', jobs: 1 },
+    { plugin: 'worker', command: 'handle', jobs: 2 },
+  ];
+  expect((body['held'] as typeof held).toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1))).toEqual(held);
+  const refused = await gateway.call('POST', '/system/reload?hold=refuse');
+  expect([refused.status, refused.body['code']]).toEqual([409, 'reload_would_hold']);
+  expect(refused.body['detail']).toContain('2 jobs of worker.handle');
+  expect(JSON.stringify((await gateway.call('GET', '/config/view')).body)).toBe(before);
+
+  const reloaded = await gateway.call('POST', '/system/reload');
+  expect(reloaded.body['message']).toContain('held now: ');
+  expect(reloaded.body['message']).toContain('2 jobs of worker.handle');
+  expect(
+    gateway.log.some(({ msg }) => msg?.includes('2 of worker.handle') || msg?.includes('2 jobs of worker.handle')),
+  ).toBe(true);
+  // What is held already is no reason to refuse the next one.
+  expect((await gateway.call('POST', '/system/reload?hold=refuse')).status).toBe(200);
+  gateway.open('trial');
+  await gateway.reload(whole);
+  for (const id of [running, ...queued]) expect(await gateway.settled(id)).toMatchObject({ attempt: 1 });
+  gateway.write({ plugins: { echo }, pipelines });
+  const wrong = await gateway.call('POST', '/system/reload?dry_run=true');
+  expect([wrong.status, (wrong.body['errors'] as string[]).length]).toEqual([200, 1]);
+});
+
+test('kills while plugins go and come lose nothing and run nothing twice', async () => {
+  const quickly = { max_attempts: 10, backoff_base: '1ms', backoff_max: '5ms' };
+  const present: Settings = { plugins: { echo, worker }, instances: { worker: { retry: quickly } } };
+  const killed = await startGateway(present);
+  const ids: string[] = [];
+  for (let cycle = 0; cycle < 2; cycle++) {
+    killed.write(present);
+    await killed.call('POST', '/system/reload');
+    const gate = { gate: `cycle-${cycle}` };
+    ids.push(...(await Promise.all(Array.from({ length: 12 }, () => killed.submit('worker/handle', gate)))));
+    killed.write(without);
+    // The kill meets the reload wherever it is.
+    const reloading = killed.call('POST', '/system/reload').catch(() => null);
+    if (cycle % 2 === 0) await reloading;
+    await killed.restart();
+    await reloading;
+    expect((await killed.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+    for (const id of ids.slice(-12)) expect((await killed.job(id)).status).toBe('queued');
+    for (let open = 0; open <= cycle; open++) killed.open(`cycle-${open}`);
+  }
+  killed.write(present);
+  await killed.call('POST', '/system/reload');
+  for (const id of ids) expect((await killed.settled(id)).status).toBe('succeeded');
+  const ended = killed
+    .journal()
+    .filter(({ what }) => what === 'end')
+    .map(({ job }) => job);
+  expect(ended.toSorted()).toEqual(ids.toSorted());
+});
+
+test('a plugin whose sandbox cannot be had holds its jobs', async () => {
+  // Root lifts this limit, so it cannot be had.
+  const program = {
+    code: '#!/bin/sh\nread request\necho \'{"status":"ok"}\'\n',
+    entrypoint: 'run.sh',
+    runtime: 'process',
+    commands: { handle: {} },
+  };
+  const caged = { sandbox: 'limits', limits: { processes: 100 } };
+  const service = await startGateway({ plugins: { program }, instances: { program: caged } });
+  const job = await service.submit('program/handle');
+  if (process.getuid?.() !== 0) {
+    expect((await service.settled(job)).status).toBe('succeeded');
+    return;
+  }
+  const said = await until('it was tried', async () => {
+    const found = await waits(service, job);
+    return found?.['detail']?.includes('cannot be had here') ? found : null;
+  });
+  expect(said).toMatchObject({ reason: 'plugin' });
+  expect((await service.job(job)).attempt).toBe(0);
+  await service.reload({ plugins: { program } });
+  expect(await service.settled(job)).toMatchObject({ status: 'succeeded', attempt: 1 });
+});

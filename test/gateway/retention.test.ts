@@ -1,0 +1,34 @@
+// Retention beside an open run, in the real service: its tree is whole until it is over.
+import { expect, test } from 'vitest';
+import { startGateway } from './gateway.ts';
+import { echo, worker } from './sources.ts';
+import { until } from './until.ts';
+
+test('jobs of an open run are kept, however few max_jobs says, and go once it is over', async () => {
+  const gateway = await startGateway({
+    state: { retention: { max_jobs: 100 } },
+    plugins: { echo, worker },
+    pipelines: [
+      {
+        name: 'wide',
+        steps: [
+          { id: 'each', uses: 'echo', foreach: 'payload.list' },
+          { id: 'last', uses: 'worker', join: 'all', collect: 'counts', with: { gate: 'last' } },
+        ],
+      },
+    ],
+  });
+  const total = async (query: string) => Number((await gateway.call('GET', `/jobs?${query}`)).body['total']);
+  const run = await gateway.run('wide', { list: Array(1200).fill(1) });
+  await gateway.noted('start');
+  const others = Array.from({ length: 250 }, () => gateway.submit('echo/say'));
+  for (const id of await Promise.all(others)) await gateway.call('GET', `/job/${id}`);
+  // A sweep has been: of the others no more are kept than max_jobs says, and no fewer for the sake of the run.
+  await until('a sweep is over', async () => (await total('plugin=echo&command=say')) <= 100);
+  expect(await gateway.tree(run)).toHaveLength(1 + 1200 + 1);
+  expect((await gateway.call('GET', '/system/selfcheck')).body['failures']).toEqual([]);
+  await gateway.restart();
+  expect(await gateway.tree(run)).toHaveLength(1 + 1200 + 1);
+  gateway.open('last');
+  await until('the run is over, and its jobs are gone', async () => (await total('plugin=echo&command=handle')) <= 100);
+});

@@ -1,0 +1,37 @@
+// Which HTTP server the tests run on, and all that the core of uWebSockets.js cannot do: the only place that says so, beside the
+// table of docs/http.md. node:http does all of it.
+import { tmpdir } from 'node:os';
+import type { ListenAddress } from '../../config/config.ts';
+import { bind, chooseTransport } from '../../http/server.ts';
+import type { Listener, TransportName } from '../../http/transport/transport.ts';
+
+/** Of this run: `TEST_SERVER=node` says the other one. */
+export const server: TransportName = process.env['TEST_SERVER'] === 'node' ? 'node' : 'uws';
+
+const uws = [
+  'a body in chunks',
+  'a request line in pieces',
+  'HTTP/1.0',
+  'a header name with _',
+  'a target in absolute form',
+  'more than 100 header lines in words',
+  'refusals of the parser as problem documents',
+  'requests behind one with a body, in the same packet',
+  'requests behind one that waits, without a body',
+  'a caller that leaves a synchronous call is noticed at once',
+] as const;
+
+export type Feature = (typeof uws)[number];
+
+/** What each server cannot do. */
+export const differences: { readonly [name in TransportName]: readonly Feature[] } = { uws, node: [] };
+
+export function can(feature: Feature): boolean {
+  return !differences[server].includes(feature);
+}
+
+/** A listener of the server of this run. */
+export async function bindHere(address: ListenAddress): Promise<Listener> {
+  const { transport } = await chooseTransport(server, tmpdir());
+  return bind(transport, address, 'api');
+}

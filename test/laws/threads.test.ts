@@ -1,0 +1,48 @@
+// What the service's threads and hosts load when they start: nothing that reads configuration files, which the main thread has read.
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { readHouse } from './house.ts';
+
+const entries = [
+  'actors/ledger.ts',
+  'actors/index/indexer.ts',
+  'cli/reads/thread.ts',
+  'runtime/host/hosting.ts',
+  'runtime/host/thread.ts',
+];
+/** Each costs a start a tenth of a second. */
+const parsers = ['yaml', 'ajv', 'commander', 'pino', 'uWebSockets.js'];
+
+const files = new Map(readHouse(fileURLToPath(new URL('../..', import.meta.url))).map(file => [file.path, file]));
+
+/** What a file loads at once: types and imports made later are left out. */
+const atOnce = /^(?:import|export)\s(?!type\b)[^'";]*?['"]([^'"]+)['"]/gm;
+
+/** The way from the entry to each package. */
+function packagesLoadedBy(entry: string): Map<string, string> {
+  const ways = new Map([[entry, entry]]);
+  const packages = new Map<string, string>();
+  for (const [path, way] of ways) {
+    for (const [, name = ''] of files.get(path)!.text.matchAll(atOnce)) {
+      const other = files.get(new URL(name, `file:///${path}`).pathname.slice(1))?.path;
+      if (name.startsWith('.') && other !== undefined && !ways.has(other)) ways.set(other, `${way} > ${other}`);
+      else if (!/^(\.|node:)/.test(name)) packages.set(name.split('/')[0]!, way);
+    }
+  }
+  return packages;
+}
+
+test.each(entries)('%s loads no parser', entry => {
+  const packages = packagesLoadedBy(entry);
+  expect(packages.has('msgpackr')).toBe(true);
+  expect([...packages].filter(([name]) => parsers.includes(name))).toEqual([]);
+});
+
+test('the main thread is seen to load them', () => {
+  expect([...packagesLoadedBy('cli/start.ts').keys()]).toEqual(expect.arrayContaining(['yaml', 'ajv', 'pino']));
+});
+
+test('a host loads no package before it has closed what it inherited: one that leaves files open for a moment would lose them', () => {
+  const packages = packagesLoadedBy('runtime/host/main.ts');
+  expect(['msgpackr', 'koffi', 'piscina'].filter(name => packages.has(name))).toEqual([]);
+});

@@ -1,0 +1,64 @@
+// What `strace` tells about a service: whether it is there, and its lines taken apart.
+import { spawnSync } from 'node:child_process';
+
+export const hasStrace = spawnSync('strace', ['-V'], { stdio: 'ignore' }).status === 0;
+if (!hasStrace) console.log('SKIPPED: what needs strace, which is not installed');
+
+/** A call of the system at its beginning or at its end. */
+export type Call = {
+  readonly thread: number;
+  readonly name: string;
+  /** As they are known when the call begins. */
+  readonly words: string;
+  /** What it gave back; null: it has only begun. */
+  readonly result: number | null;
+};
+
+const line = /^(\d+) +(?:<\.\.\. (\w+) resumed>|(\w+)\()(.*)$/;
+const ending = /\) += (-?\d+|\?)[^=]*$/;
+
+/** Calls in the order in which they began and ended. */
+export function readCalls(text: string): Call[] {
+  const calls: Call[] = [];
+  const unfinished = new Map<number, Call>();
+  for (const written of text.split('\n')) {
+    const [, pid, resumed, begun, rest = ''] = line.exec(written) ?? [];
+    if (pid === undefined) continue;
+    const thread = Number(pid);
+    const end = ending.exec(rest);
+    const result = end && end[1] !== '?' ? Number(end[1]) : null;
+    if (resumed !== undefined) {
+      const call = unfinished.get(thread);
+      unfinished.delete(thread);
+      if (call && result !== null) calls.push({ ...call, words: call.words + rest, result });
+      continue;
+    }
+    const words = end ? rest.slice(0, end.index) : rest.replace(/ <unfinished \.\.\.>$/, '');
+    const call = { thread, name: begun!, words, result: null };
+    calls.push(call);
+    if (result !== null) calls.push({ ...call, result });
+    else unfinished.set(thread, call);
+  }
+  return calls;
+}
+
+/** Every text of the call, as bytes: `strace -xx` writes each byte as `\x00`. */
+export function bytesOf(words: string): Buffer[] {
+  return [...words.matchAll(/"((?:\\x[0-9a-f]{2})*)"/g)].map(([, hex]) =>
+    Buffer.from(hex!.replaceAll('\\x', ''), 'hex'),
+  );
+}
+
+/** The file behind the first descriptor, and its number. */
+export function fileOf(words: string): { readonly descriptor: number; readonly path: string } | null {
+  const [, descriptor, path] = /^(\d+)<((?:[^<>\\]|\\.)*)>/.exec(words) ?? [];
+  return descriptor === undefined ? null : { descriptor: Number(descriptor), path: plain(path!) };
+}
+
+/** A path as it is: with `-xx` its bytes are in hex. */
+export function plain(path: string): string {
+  return Buffer.from(
+    path.replaceAll(/\\x([0-9a-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  ).toString();
+}

@@ -1,0 +1,59 @@
+// One life of a world, from a seed: it runs clean, or it is told what broke, and which smaller scenario breaks too.
+import { Broken } from './broken.ts';
+import { faultNames } from './faults.ts';
+import type { Compared } from './model.ts';
+import { type Scenario, World } from './world.ts';
+
+/** Turns in which faults strike, when nobody says otherwise. */
+export const turnsDefault = 200;
+
+export type Ran = {
+  readonly scenario: Scenario;
+  readonly turns: number;
+  /** What broke, and where; null: nothing. */
+  readonly problem: string | null;
+  readonly compared: Compared | null;
+  /** How often each fault struck. */
+  readonly struck: ReadonlyMap<string, number>;
+};
+
+export function run(scenario: Scenario): Ran {
+  Broken.first = null;
+  let world: World | null = null;
+  try {
+    world = new World(scenario);
+    const compared = world.run();
+    return { scenario, turns: world.turns, problem: null, compared, struck: world.faults.struck };
+  } catch (error) {
+    const { message, stack = '' } = error as Error;
+    const problem = error instanceof Broken ? message : stack;
+    const turns = world?.turns ?? 0;
+    return { scenario, turns, problem, compared: null, struck: world?.faults.struck ?? new Map() };
+  }
+}
+
+/** The smallest scenario found that still breaks: fewer faults, fewer turns. */
+export function shrink(failed: Ran): Ran {
+  let smallest = failed;
+  const isSmaller = (scenario: Scenario): boolean => {
+    const again = run(scenario);
+    if (again.problem === null) return false;
+    smallest = again;
+    return true;
+  };
+  // Faults strike until the turn in which it broke, or for a part of that.
+  for (let turns = Math.min(failed.turns, failed.scenario.turns); turns >= 1; turns = Math.floor(turns / 2)) {
+    if (!isSmaller({ ...smallest.scenario, turns })) break;
+  }
+  for (const name of faultNames) {
+    const { without, ...rest } = smallest.scenario;
+    if (!without.has(name)) isSmaller({ ...rest, without: new Set([...without, name]) });
+  }
+  return smallest;
+}
+
+/** The command that repeats it. */
+export function commandOf({ seed, turns, without }: Scenario): string {
+  const left = without.size > 0 ? ` --without ${[...without].join(',')}` : '';
+  return `npm run simulate -- --seed ${seed} --turns ${turns}${left}`;
+}
