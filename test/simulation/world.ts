@@ -14,6 +14,7 @@ import { Dice } from './dice.ts';
 import { Faults } from './faults.ts';
 import { frameHolds, hostsHold } from './handing-out.ts';
 import { Hosts, nameOf } from './hosts.ts';
+import { InForce } from './in-force.ts';
 import { Ledger, type RunLimits } from './ledger.ts';
 import { type Compared, compare } from './model.ts';
 import { PluginCode } from './plugin-code.ts';
@@ -56,8 +57,7 @@ export class World {
   readonly #vault: VaultModel;
   readonly #code: PluginCode;
   readonly #runs: RunLimits;
-  /** What was in force from which commit on. */
-  readonly #generations: { readonly from: number; readonly setup: Generation }[] = [];
+  readonly #inForce = new InForce();
   #ledger!: Ledger;
   #setup: Generation;
   /** As the seed draws them. */
@@ -98,7 +98,7 @@ export class World {
       isDamaged: id => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!)),
     });
     this.#setup = this.#setupOf(0);
-    this.#generations.push({ from: 0, setup: this.#setup });
+    this.#inForce.begin(this.#setup, 0);
     this.#start();
   }
 
@@ -120,6 +120,7 @@ export class World {
     this.#isDiskLow = false;
     this.#stop = 'no';
     if (this.faults.strikes('clockBack')) this.#nowUs -= hourUs;
+    this.#inForce.settle(this.#commits.count);
     this.#vault.isLocked = this.faults.strikes('sealed');
     this.#ledger = new Ledger({
       store: this.#store,
@@ -289,7 +290,7 @@ export class World {
   #apply(setup: Generation): void {
     this.#setup = setup;
     this.#vault.isLocked = false;
-    this.#generations.push({ from: this.#commits.count + 1, setup });
+    this.#inForce.begin(setup, this.#commits.count + 1);
     this.#reconfigure(setup.config);
   }
 
@@ -316,6 +317,7 @@ export class World {
     this.turns++;
     this.#nowUs += this.#dice.pick([10, 1_000, 500_000]);
     ledger.turn();
+    if (!ledger.isDue) this.#inForce.settle(this.#commits.count);
     if (Broken.first) throw Broken.first;
     if (ledger.isGone) {
       this.#restart();
@@ -380,15 +382,8 @@ export class World {
         const { retry, manifest } = config.plugins[instance]!;
         return { attemptsMax: retry.attemptsMax, retrySafe: manifest.commands[0]!.retrySafe };
       },
-      pipelinesAt: us => this.#pipelinesAt(us),
+      pipelinesAt: commit => this.#inForce.at(commit),
     });
-  }
-
-  /** Those that were in force in a commit; around a reload those before it, and those after it. */
-  #pipelinesAt(commit: number): readonly Generation['pipelines'][] {
-    const isFitting = (from: number, to = Number.POSITIVE_INFINITY) => from <= commit && commit <= to;
-    const found = this.#generations.filter(({ from }, i) => isFitting(from, this.#generations[i + 1]?.from));
-    return [...new Set(found.map(({ setup }) => setup.pipelines))];
   }
 
   /** Of the same generation they are the same objects. */
