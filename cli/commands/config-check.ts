@@ -1,19 +1,25 @@
 // `headgate config check`: everything that is wrong, without starting anything.
 import { Option } from 'commander';
+import type { Config } from '../../config/config.ts';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
 import { tryReload } from '../client/trial.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 
-type CheckOptions = AddressOptions & { readonly running?: true };
+type CheckOptions = AddressOptions & { readonly load?: true; readonly running?: true };
 
 export const configCheck = command<CheckOptions>({
   usage: 'config check',
   description: 'report every error and warning in the configuration, without starting anything',
-  examples: ['headgate config check --config ./config.yaml', 'headgate config check --running'],
+  examples: [
+    'headgate config check --config ./config.yaml',
+    'headgate config check --load',
+    'headgate config check --running',
+  ],
   options: [
     ...addressOptions(),
+    new Option('--load', 'load the files of worker plugins too, as the service would; no command runs'),
     new Option('--running', 'have the running service check the files on its disk, and say which jobs it would hold'),
   ],
   statuses: '0 clean, 1 warnings, or jobs that would be held, 78 errors',
@@ -22,11 +28,11 @@ export const configCheck = command<CheckOptions>({
     if (options.running) return tryReload(await connect(call), out);
     const { loadConfig, sealWarnings } = await import('../../config/load.ts');
     const loaded = loadConfig({ path: options.config, env: io.env, cwd: io.cwd });
-    const problems = loaded.ok ? [] : loaded.problems;
+    const problems = loaded.ok ? await notLoaded(loaded.config, options) : loaded.problems;
     const warnings = [...(loaded.ok ? loaded.config.warnings : loaded.warnings), ...sealWarnings(loaded.seal)];
     for (const line of problems) out.note(line);
     for (const line of warnings) out.note(`warning: ${line}`);
-    if (!loaded.ok) {
+    if (!loaded.ok || problems.length > 0) {
       await out.answer({ ok: false, problems, warnings }, () => []);
       return exitStatus.config;
     }
@@ -37,3 +43,9 @@ export const configCheck = command<CheckOptions>({
     return warnings.length > 0 ? exitStatus.failed : exitStatus.ok;
   },
 });
+
+async function notLoaded(config: Config, { load }: CheckOptions): Promise<readonly string[]> {
+  if (!load) return [];
+  const { loadProblems } = await import('../plugin-test/loading.ts');
+  return loadProblems(config);
+}

@@ -33,13 +33,13 @@ export class Stand {
   #isReplaced = false;
   #over: (outcome: Outcome | string) => void = () => {};
 
-  constructor(plugins: readonly HostedPlugin[]) {
+  constructor(plugins: readonly HostedPlugin[], envPassthrough: readonly string[] = []) {
     this.#host = startHost({
       name: 'plugin-test',
       threads: 1,
       runtimes: ['worker', 'process'],
       runDirectory: this.#directory,
-      envPassthrough: [],
+      envPassthrough,
       clock: systemClock(),
       listener: {
         onOutcomes: (_, [outcome]) => this.#over(outcome!),

@@ -7,8 +7,25 @@ import { describe } from './response.ts';
 
 export type Code = { readonly [command: string]: unknown };
 
-/** A plugin's module that cannot be loaded; another try may find it repaired. */
-export class CodeError extends Error {}
+/** A plugin's module that cannot be loaded. `retry: false`, as an error of a handler may have it, fails the job for good. */
+export class CodeError extends Error {
+  readonly retry: boolean;
+
+  constructor(entrypoint: string, cause: unknown) {
+    super(`${entrypoint} cannot be loaded: ${describe(cause)}`, { cause });
+    this.retry = !isFinal(cause);
+  }
+}
+
+/** What Node says of a file, or of an import, that it cannot load. What the code of a module throws has other codes. */
+const loaderCode = /^(ERR_(MODULE|UNKNOWN|UNSUPPORTED|PACKAGE|INVALID|IMPORT|REQUIRE)_|MODULE_NOT_FOUND$)/;
+
+/** Wrong syntax, an import or a name that does not exist: the next attempt would find the same file. */
+function isFinal(error: unknown): boolean {
+  const { code, retry } = (error ?? {}) as { readonly code?: unknown; readonly retry?: unknown };
+  if (retry === false || (typeof code === 'string' && loaderCode.test(code))) return true;
+  return error instanceof SyntaxError || error instanceof ReferenceError;
+}
 
 const loaded = new Map<string, Code>();
 let loads = 0;
@@ -26,7 +43,7 @@ export async function loadCode(plugin: HostedPlugin, generation: number): Promis
     loaded.set(plugin.instance, code);
     return code;
   } catch (error) {
-    throw new CodeError(`${plugin.entrypoint} cannot be loaded: ${describe(error)}`, { cause: error });
+    throw new CodeError(plugin.entrypoint, error);
   }
 }
 

@@ -1,12 +1,16 @@
 // The commands that look at a configuration without a service: check, show, schema, and graphs of pipelines.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { schemaFiles } from '../../config/schema-files.ts';
 import { writeConfiguration } from '../gateway/configuration.ts';
 import { echo } from '../gateway/sources.ts';
 import { headgate } from './headgate.ts';
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 test('config check ends with 0 where all is well, 1 with warnings, 78 with errors, each told with its place', async () => {
   const cwd = workshop();
@@ -27,6 +31,41 @@ test('config check ends with 0 where all is well, 1 with warnings, 78 with error
     [expect.stringMatching(/:1:1: nonsense: /)],
   ]);
   expect(wrong.stderr).toContain(wrong.json.problems[0]);
+});
+
+test('config check --load loads the files of worker plugins, and runs nothing of them', () => {
+  const marker = 'writeFileSync(import.meta.dirname + "/ran", "")';
+  const cwd = workshop({
+    plugins: {
+      sound: `import { writeFileSync } from 'node:fs';\nexport const handle = () => ${marker};`,
+      typed: { code: 'export const handle = (): { result: string } => ({ result: "" });', entrypoint: 'index.ts' },
+      broken: 'const a = 1;\nexport const handle = (;',
+      lacking: { code: 'export const other = () => {};', commands: { handle: {} } },
+      unpacked: 'import "not-installed";\nexport const handle = () => {};',
+    },
+    instances: { second: { uses: 'broken' } },
+  });
+  const check = (...words: string[]) => {
+    const command = [main, 'config', 'check', '--json', ...words];
+    const { status, stdout } = spawnSync(process.execPath, command, { cwd, encoding: 'utf8' });
+    return { status, ...(JSON.parse(stdout) as { ok: boolean; problems: readonly string[] }) };
+  };
+  expect(check()).toMatchObject({ status: 0, ok: true });
+  const place = (name: string, line: number) => `${cwd}/plugins/${name}/index.mjs:${line}:1`;
+  const { status, ok, problems } = check('--load');
+  expect([status, ok]).toEqual([78, false]);
+  expect(problems).toEqual([
+    expect.stringMatching(`^${place('broken', 2)}: plugins.broken: index.mjs cannot be loaded: SyntaxError: `),
+    `${place('lacking', 1)}: plugins.lacking: index.mjs exports no function "handle"`,
+    expect.stringMatching(`^${place('broken', 2)}: plugins.second: index.mjs cannot be loaded: SyntaxError: `),
+    expect.stringContaining(
+      `${place('unpacked', 1)}: plugins.unpacked: index.mjs cannot be loaded: Cannot find package`,
+    ),
+  ]);
+  expect(existsSync(join(cwd, 'plugins/sound/ran'))).toBe(false);
+  for (const name of ['broken', 'lacking', 'unpacked']) rmSync(join(cwd, 'plugins', name), { recursive: true });
+  writeFileSync(join(cwd, 'config.yaml'), 'plugin_roots: [./plugins]');
+  expect(check('--load')).toMatchObject({ status: 0, ok: true, problems: [] });
 });
 
 test('config show prints what the files give together, without anything secret', async () => {
@@ -116,7 +155,7 @@ test('pipeline graph of a pipeline that there is not ends with 4', async () => {
 });
 
 function workshop(settings: Parameters<typeof writeConfiguration>[1] = {}): string {
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-cli-'));
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-cli-')));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   writeConfiguration(directory, { plugins: { echo }, ...settings });
   return directory;

@@ -153,11 +153,30 @@ describe('A worker plugin', () => {
     expect(ended).toMatchObject({ verdict: 'error', permanent: true, error: 'index.mjs exports no function "handle"' });
   });
 
-  it('fails with the reason when its code cannot be loaded, and is loaded anew', async () => {
-    const stage = new Stage(1).plugin('p', 'export const handle = () => { ');
-    expect((await stage.run('p')).error).toMatch(/^CodeError: |^index.mjs cannot be loaded: SyntaxError/);
+  it.each([
+    ['wrong syntax', 'export const handle = () => { ', /^index\.mjs cannot be loaded: SyntaxError: /],
+    ['an import that does not exist', 'import "./absent.mjs"', /cannot be loaded: Cannot find module .*absent\.mjs/],
+    [
+      'a package that is not installed',
+      'import "not-installed"',
+      /cannot be loaded: Cannot find package 'not-installed'/,
+    ],
+    ['a name that a module lacks', 'import { absent } from "node:fs"', /cannot be loaded: SyntaxError: .*absent/],
+    ['CommonJS in a module', 'require("node:fs")', /cannot be loaded: ReferenceError: require is not defined/],
+  ])('fails for good when its file cannot be loaded, and is loaded anew: %s', async (_, code, error) => {
+    const stage = new Stage(1).plugin('p', code);
+    const ended = await stage.run('p');
+    expect([ended.verdict, ended.permanent, ended.error]).toEqual(['error', true, expect.stringMatching(error)]);
     stage.write('p', 'index.mjs', 'export const handle = () => ({ result: "mended" })');
     expect((await stage.run('p')).result).toBe('mended');
+  });
+
+  it('is tried again when code at the top level of its file throws, unless the error says that it is final', async () => {
+    const stage = new Stage(1).plugin('p', 'await Promise.reject(new TypeError("fetch failed"))');
+    const failed = { verdict: 'error', error: 'index.mjs cannot be loaded: fetch failed' };
+    expect(await stage.run('p')).toMatchObject({ ...failed, permanent: false });
+    stage.write('p', 'index.mjs', 'throw Object.assign(new TypeError("fetch failed"), { retry: false })');
+    expect(await stage.run('p')).toMatchObject({ ...failed, permanent: true });
   });
 
   it('has its code loaded anew, with all it imports, when the generation changes', async () => {

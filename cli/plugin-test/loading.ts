@@ -1,0 +1,49 @@
+// Whether the files of worker plugins load and have a function for each command. A host like that of the service loads them; no
+// command runs: the payload is refused before the function is called, and the code is loaded before the payload is looked at.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { hostedPlugin } from '../../actors/job/hosted.ts';
+import type { Config } from '../../config/config.ts';
+import type { HostedPlugin } from '../../runtime/host/port.ts';
+import { PayloadChecks } from '../../runtime/host/schema.ts';
+import { Stand } from './stand.ts';
+
+const nothing = { not: {} };
+const deadlineMs = 10_000;
+
+/** A line for each plugin that does not load, as `config check` prints problems. */
+export async function loadProblems(config: Config): Promise<string[]> {
+  const plugins = Object.values(config.plugins)
+    .filter(({ manifest }) => manifest.runtime === 'worker')
+    .map(hostedPlugin)
+    .map(refusingAll);
+  if (plugins.length === 0) return [];
+  const refusal = (await new PayloadChecks().of(nothing))({});
+  const problems: string[] = [];
+  const stand = new Stand(plugins, config.service.pluginEnvPassthrough);
+  try {
+    for (const plugin of plugins)
+      for (const command of Object.keys(plugin.commands)) {
+        const { error } = await stand.ask(plugin.instance, command, {}, deadlineMs);
+        if (error === refusal) continue;
+        problems.push(`${placeIn(join(plugin.directory, plugin.entrypoint))}: plugins.${plugin.instance}: ${error}`);
+        // What one command cannot load, the others cannot either.
+        if (!error.includes('exports no function')) break;
+      }
+  } finally {
+    await stand.close();
+  }
+  return problems;
+}
+
+function refusingAll(plugin: HostedPlugin): HostedPlugin {
+  const commands = Object.keys(plugin.commands).map(command => [command, { inputSchema: nothing }] as const);
+  return { ...plugin, commands: Object.fromEntries(commands) };
+}
+
+/** With the line of what is wrong in its syntax, where Node can tell. */
+function placeIn(file: string): string {
+  const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: deadlineMs });
+  const line = stderr?.startsWith(`${file}:`) ? /^\d+/.exec(stderr.slice(file.length + 1)) : null;
+  return `${file}:${line ?? 1}:1`;
+}
