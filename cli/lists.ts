@@ -1,5 +1,6 @@
 // The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
 
+import { listByError } from '../actors/index/error-search.ts';
 import { type Found, isBlank, search } from '../actors/index/search.ts';
 import { textsOf } from '../actors/index/texts.ts';
 import { matchesTexts, parseQuery } from '../actors/index/words.ts';
@@ -14,7 +15,8 @@ import type { Sliced } from '../runtime/slices.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
 
 export type Lists = {
-  jobs(filter: JobFilter, limit: number, before: JobId | null): Sliced<JobPage>;
+  /** `error`: words of the last error. */
+  jobs(filter: JobFilter, limit: number, before: JobId | null, error?: string | null): Sliced<JobPage>;
   logs(wanted: LogsWanted): Sliced<LogPage>;
 };
 
@@ -57,5 +59,10 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     return { logs: page, total: all.length, unsearched: 0, next: behind.length > limit ? page.at(-1)! : null };
   }
 
-  return { jobs: (filter, limit, before) => listJobs(reader, names, filter, limit, before), logs };
+  function jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
+    if (error === null) return listJobs(reader, names, filter, limit, before);
+    return listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
+  }
+
+  return { jobs, logs };
 }

@@ -7,14 +7,17 @@ import { logParts, writeJobRow } from './job-json.ts';
 import type { JsonPart } from './json-pieces.ts';
 import { cursor } from './query.ts';
 import type { LogDetail, LogPage } from './reads.ts';
+import { timestamp } from './timestamp.ts';
 
 export const jobsCursor = cursor('j', jobIdBytes);
 /** Time in µs (8), place (4). */
 export const logsCursor = cursor('l', 12);
 
-export function writeJobs({ rows, total, more, atLeast }: JobPage): string {
+export function writeJobs({ rows, total, more, atLeast, searchedUs }: JobPage): string {
   const next = more ? `,"next_cursor":"${jobsCursor.write(rows.at(-1)!.id)}"` : '';
-  return `{"jobs":[${rows.map(writeJobRow).join(',')}],"total":${total}${atLeast ? ',"total_at_least":true' : ''}${next}}`;
+  const searched = searchedUs == null ? '' : `,"searched_to":"${timestamp(searchedUs)}"`;
+  const count = `"total":${total}${atLeast ? ',"total_at_least":true' : ''}`;
+  return `{"jobs":[${rows.map(writeJobRow).join(',')}],${count}${searched}${next}}`;
 }
 
 export function* logsParts({ logs, total, next, unsearched: left }: LogPage, detail: LogDetail): Iterable<JsonPart> {

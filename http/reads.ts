@@ -42,13 +42,21 @@ export type StopwatchWanted = {
   readonly subs: boolean | null;
 };
 
+/** `error`: words of the last error, in the language of docs/search.md. Null: any. */
+export type JobsWanted = {
+  readonly filter: JobFilter;
+  readonly error: string | null;
+  readonly limit: number;
+  readonly before: JobId | null;
+};
+
 /** A read, as a message: plain data. */
 export type Read =
   | { readonly kind: 'job'; readonly id: JobId; readonly detail: JobDetail; readonly waits: Waits | null }
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
   /** A run that has settled, with at most so many jobs of its tree: what a call that waited for it is answered. */
   | { readonly kind: 'run'; readonly id: JobId }
-  | { readonly kind: 'jobs'; readonly filter: JobFilter; readonly limit: number; readonly before: JobId | null }
+  | ({ readonly kind: 'jobs' } & JobsWanted)
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
 

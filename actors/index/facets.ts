@@ -23,6 +23,11 @@ export class Facets {
   }
 }
 
+/** Attempts with one of these statuses, by their codes. */
+export function statusFacets(codes: readonly number[]): readonly string[] {
+  return codes.map(code => marks.status + code);
+}
+
 /** Of each list a log must stand under one. */
 export function wantedFacets({ commands, status, submitter }: EntryFilter): readonly (readonly string[])[] {
   const wanted: string[][] = [];

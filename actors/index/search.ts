@@ -69,7 +69,11 @@ export function* search(
 }
 
 /** The logs of a chunk that have every word; null when none has. */
-function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
+export function* findWords(
+  index: Reader<IndexTable>,
+  chunk: number,
+  phrases: readonly Phrase[],
+): Sliced<LogSet | null> {
   let found: LogSet | null = null;
   for (const wanted of phrases.flat()) {
     const having: LogSet | null = wanted.isPrefix ? yield* anyOf(index, chunk, wanted) : logsWith(index, chunk, wanted);
@@ -103,14 +107,14 @@ function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: Wanted): Sli
   }
 }
 
-function dropAll(found: LogSet, stored: Uint8Array): void {
+export function dropAll(found: LogSet, stored: Uint8Array): void {
   const set = new LogSet();
   set.add(stored);
   found.drop(set);
 }
 
 /** Only the numbers from `from` up to `to`. */
-function clip(found: LogSet, from: number, to: number): void {
+export function clip(found: LogSet, from: number, to: number): void {
   if (from <= 0 && to >= chunkLogs) return;
   const inside = new LogSet();
   inside.fill(Math.max(0, from), Math.min(chunkLogs, to));
@@ -118,7 +122,7 @@ function clip(found: LogSet, from: number, to: number): void {
 }
 
 /** Only those that stand under a wanted facet of each kind; false when none does. */
-function keepFacets(
+export function keepFacets(
   found: LogSet,
   index: Reader<IndexTable>,
   chunk: number,

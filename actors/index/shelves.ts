@@ -1,4 +1,5 @@
 // How the search index lies in its tables: logs numbered in the order of the journal, in chunks, each with postings of its own.
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 import { asBuffer, isBefore, type JournalEntry, journalEntryBytes, type Place } from '../job/journal.ts';
 import { chunkLogs } from './log-set.ts';
@@ -64,6 +65,12 @@ export class Records {
       this.#number = number;
     }
     return this.#page;
+  }
+
+  /** The id of its job. */
+  idOf(log: number): JobId {
+    const at = (log % pageLogs) * recordBytes;
+    return this.page(Math.floor(log / pageLogs)).subarray(at, at + jobIdBytes);
   }
 
   placeOf(log: number): Place {

@@ -43,7 +43,12 @@ export type JobPage = {
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
+  /** Of a search: what had ended up to this time was searched. Null: nothing had ended yet. */
+  readonly searchedUs?: number | null;
 };
+
+/** So many jobs are counted where no counter and no index knows how many match; then the total says that there are at least so many. */
+export const countedMax = 10_000;
 
 export function rowOf(reader: Reader, block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
   const last = ending?.attempt;

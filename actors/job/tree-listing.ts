@@ -2,17 +2,16 @@
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import type { StoredAttempt } from './attempt.ts';
 import { type Block, groupOf } from './block.ts';
 import { BlockShelf } from './block-shelf.ts';
-import { type JobFilter, type JobPage, type JobRow, rowOf, stateOf, type Within } from './job-page.ts';
+import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf, stateOf, type Within } from './job-page.ts';
 import { openOf } from './job-view.ts';
 import { keyText } from './open.ts';
 import type { JobGroup } from './record.ts';
 import { rangesOf } from './tree.ts';
 import { endingsOf } from './view.ts';
 
-/** So many jobs with a status are counted in a tree; then the total says that there are at least so many. */
-export const countedMax = 10_000;
 /** Entries of the tree that are read in one go. */
 const entriesPerStep = 16;
 /** Jobs whose ends are read in one go. */
@@ -21,8 +20,17 @@ const endingsPerStep = 256;
 /** Jobs of a block that stand side by side: from `from` up to, but not with, `to`. */
 type Span = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
 
-export function* listWithin(reader: Reader, filter: JobFilter, limit: number, before: JobId): Sliced<JobPage> {
+/** `has`: whether the latest attempt of a job is wanted; left out, every job is. */
+export function* listWithin(
+  reader: Reader,
+  filter: JobFilter,
+  limit: number,
+  before: JobId,
+  has?: (attempt: StoredAttempt) => boolean,
+): Sliced<JobPage> {
   const { plugin, command, status, within } = filter;
+  // Otherwise all of a span match, and only those that are shown are looked at.
+  const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;
   for (const span of spansWithin(reader, within)) {
@@ -31,25 +39,25 @@ export function* listWithin(reader: Reader, filter: JobFilter, limit: number, be
     const { key, block, from, to } = span;
     if (plugin !== null && block.plugin !== plugin) continue;
     if (command !== null && block.command !== command) continue;
-    if (status === null) total += to - from;
-    // Without a status all of a span match, and only those that are shown are looked at.
-    const end = status === null ? endBelow(key, from, to, before) : to;
+    if (!isSifted) total += to - from;
+    const end = isSifted ? to : endBelow(key, from, to, before);
     const open = openOf(reader, key);
     const state = open && stateOf(reader, key, open);
     for (let top = end; top > from; top -= endingsPerStep) {
-      if (status === null && rows.length > limit) break;
+      if (!isSifted && rows.length > limit) break;
       const bottom = Math.max(from, top - endingsPerStep);
       const endings = endingsOf(reader, key, bottom, top);
       for (let index = top - 1; index >= bottom; index--) {
         const ending = endings.get(index);
         const found = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
         if (status !== null && found !== status) continue;
-        if (status !== null) total++;
+        if (has && !(ending && has(ending.attempt))) continue;
+        if (isSifted) total++;
         const id = jobId(key, index);
         if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(reader, block, id, ending, found));
       }
-      if (total >= countedMax && status !== null && rows.length > limit)
-        return { rows: rows.slice(0, limit), total, more: true, atLeast: true };
+      if (total >= countedMax && isSifted && rows.length > limit)
+        return { rows: rows.slice(0, limit), total: countedMax, more: true, atLeast: true };
       yield;
     }
   }
@@ -111,6 +119,17 @@ function* spansOf(
 
 /** Above every key of a block. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+
+/** Tells which jobs belong there, without a walk through the tree. */
+export function membersOf(blocks: BlockShelf, within: readonly Within[]): (id: JobId, group: JobGroup) => boolean {
+  const each = within.map(wanted => {
+    const isMember = memberOf(blocks, wanted);
+    const top = keyText(wanted.id);
+    const isTop = (id: JobId, { root }: JobGroup) => wanted.of === 'root' && root === null && keyText(id) === top;
+    return (id: JobId, group: JobGroup) => isMember(group) || isTop(id, group);
+  });
+  return (id, group) => each.every(isMember => isMember(id, group));
+}
 
 /** Tells which jobs of the tree are wanted. */
 function memberOf(blocks: BlockShelf, { of, id }: Within): (group: JobGroup) => boolean {

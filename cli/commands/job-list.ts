@@ -17,30 +17,32 @@ type Page = {
   readonly next_cursor?: string;
 };
 
-type Trees = { readonly run?: string; readonly root?: string; readonly parent?: string };
+type Own = { readonly run?: string; readonly root?: string; readonly parent?: string; readonly error?: string };
 
-export const jobList = command<AddressOptions & Filters & Trees>({
+export const jobList = command<AddressOptions & Filters & Own>({
   usage: 'job list',
   description: 'list jobs, newest first',
   examples: [
     'headgate job list --status failed --limit 20',
     'headgate job list --run 0198c0de-0000-7000-8000-000000000000 --status failed',
+    'headgate job list --error "connection refused"',
   ],
   options: [
     ...filterOptions(),
     new Option('--run <job_id>', 'only jobs inside this run, those of pipelines that it calls included'),
     new Option('--root <job_id>', 'only this job and all its descendants'),
     new Option('--parent <job_id>', 'only jobs that this job caused'),
+    new Option('--error <words>', 'only jobs whose last error has all these words; docs/search.md has the language'),
     ...pageOptions(),
     ...addressOptions(),
   ],
   async run(call) {
-    const { plugin, command: name, status, run, root, parent, limit, cursor } = call.options;
+    const { plugin, command: name, status, run, root, parent, error, limit, cursor } = call.options;
     const client = await connect(call);
     const page = await client.get<Page>(
       '/jobs',
       { jobs: ['job_id', 'status', 'created_at'], total: true },
-      { plugin, command: name, status, run, root, parent, limit, cursor },
+      { plugin, command: name, status, run, root, parent, error, limit, cursor },
     );
     await call.out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
     for (const line of moreLines(page.jobs.length, page)) call.out.note(line);

@@ -3,6 +3,7 @@ import { lagMsMax, untilTaken } from '../../actors/index/lag.ts';
 import { stopwatchName } from '../../actors/index/stopwatch-record.ts';
 import { StopwatchReading } from '../../actors/index/stopwatch-view.ts';
 import { BlockShelf } from '../../actors/job/block-shelf.ts';
+import type { JobPage } from '../../actors/job/job-page.ts';
 import { findJob, findTree } from '../../actors/job/view.ts';
 import { jobParts, settledParts, treeParts } from '../../http/job-json.ts';
 import type { JsonPart } from '../../http/json-pieces.ts';
@@ -41,9 +42,7 @@ export function openAnswers({ reader, index }: Shelves): Answering {
       case 'run':
         return share.run(once(() => treeOf(Buffer.from(read.id), settledParts)));
       case 'jobs':
-        return [
-          writeJobs(await share.run(lists.jobs(read.filter, read.limit, read.before && Buffer.from(read.before)))),
-        ];
+        return [writeJobs(await share.run(jobsOf(read)))];
       case 'logs':
         return logsParts(await share.run(lists.logs(read.wanted)), read.detail);
       case 'stopwatch':
@@ -54,6 +53,10 @@ export function openAnswers({ reader, index }: Shelves): Answering {
   function jobOf({ id, detail, waits }: Extract<Read, { kind: 'job' }>): Iterable<JsonPart> | null {
     const job = findJob(reader, Buffer.from(id), blocks);
     return job ? jobParts(job, detail, waits) : null;
+  }
+
+  function jobsOf({ filter, limit, before, error }: Extract<Read, { kind: 'jobs' }>): Sliced<JobPage> {
+    return lists.jobs(filter, limit, before && Buffer.from(before), error);
   }
 
   function treeOf(id: JobId, write: (jobs: Jobs) => Iterable<JsonPart>): Iterable<JsonPart> | null {

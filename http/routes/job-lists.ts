@@ -1,8 +1,7 @@
 // The lists of jobs and of their logs (interface, 4.2): filters, cursors, exact totals.
 
-import type { Within } from '../../actors/job/job-page.ts';
+import { countedMax, type Within } from '../../actors/job/job-page.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/record.ts';
-import { countedMax } from '../../actors/job/tree-listing.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
@@ -27,9 +26,17 @@ const moment = Type.String({ format: 'date-time' });
 const momentOrNull = Type.Union([moment, Type.Null()]);
 const statusOf = (names: readonly string[]) => Type.Union(names.map(value => Type.Literal(value)));
 const totalAtLeast = Type.Optional(
-  Type.Literal(true, { description: `More than ${countedMax} jobs of a tree may have the status: counting stopped.` }),
+  Type.Literal(true, {
+    description: `More jobs may match: of a tree by status, and of any search by \`error\`, counting stops at ${countedMax}.`,
+  }),
 );
 const total = Type.Integer({ minimum: 0 });
+const searchedTo = Type.Optional(
+  Type.String({
+    format: 'date-time',
+    description: 'Of a search by `error`: all attempts that had ended up to this time were searched.',
+  }),
+);
 const nextCursor = Type.Optional(Type.String());
 
 const jobRowSchema = Type.Object({
@@ -76,6 +83,7 @@ const getJobs = route({
     run: jobIdText,
     root: jobIdText,
     parent: jobIdText,
+    error: text(queryCharactersMax),
     limit,
     cursor: jobsCursor,
   },
@@ -87,6 +95,7 @@ const getJobs = route({
         jobs: Type.Array(jobRowSchema),
         total,
         total_at_least: totalAtLeast,
+        searched_to: searchedTo,
         next_cursor: nextCursor,
       }),
     },
@@ -95,6 +104,8 @@ const getJobs = route({
   find: () => null,
   handle(call) {
     const { engine, query } = call;
+    // What is found would tell what is hidden.
+    if (query.error !== undefined && !maySeeResults(call.caller!)) return forbidden(resultScopes);
     const filter = {
       plugin: query.plugin ?? null,
       command: query.command ?? null,
@@ -102,7 +113,7 @@ const getJobs = route({
       within: withinOf(query),
     };
     const [limit, before] = [query.limit ?? limitDefault, query.cursor ?? null];
-    return engine.reads.answer({ kind: 'jobs', filter, limit, before }, call);
+    return engine.reads.answer({ kind: 'jobs', filter, error: query.error ?? null, limit, before }, call);
   },
 });
 

@@ -1,10 +1,13 @@
 // What one sees of a job and of a run: what they were given, what became of the jobs inside, and what failed first.
 import { expect, test } from 'vitest';
+import { countedMax } from '../../actors/job/job-page.ts';
 import { canary } from '../canary/canary.ts';
+import { headgate } from '../cli/headgate.ts';
 import { everythingToken } from './configuration.ts';
 import { shareGateway } from './gateway.ts';
 import { echo, step, worker } from './sources.ts';
 
+const env = { HEADGATE_TOKEN: everythingToken };
 const nowhere = '0198c0de-0000-7000-8000-000000000000';
 const statusToken = canary('token for the status of jobs');
 const uses = (id: string, more: object = {}) => ({ id, uses: 'step', ...more });
@@ -21,7 +24,7 @@ const gateway = shareGateway({
     },
   },
   plugins: { step, worker, echo },
-  instances: { step: { retry: { max_attempts: 1 } } },
+  instances: { step: { retry: { max_attempts: 1 } }, patient: { uses: 'step', retry: { backoff_base: '1h' } } },
   pipelines: [
     { name: 'callee', on: 'callee', steps: [uses('inner', { foreach: 'payload.list', on_error: 'continue' })] },
     { name: 'caller', on: 'caller', steps: [uses('first'), { id: 'calling', call: 'callee' }] },
@@ -94,6 +97,7 @@ type Page = {
   readonly jobs: readonly { readonly job_id: string; readonly plugin: string; readonly counts?: object }[];
   readonly total: number;
   readonly next_cursor?: string;
+  readonly searched_to?: string;
 };
 
 test('a run says how the jobs inside ended, wherever it is shown', async () => {
@@ -160,9 +164,63 @@ test('the jobs of one run are listed by status, and page by page', async () => {
   expect(await list(`run=${run.job_id}&root=${other.job_id}`)).toMatchObject({ total: 0 });
 });
 
-test('/jobs?run=x is refused', async () => {
-  const detail = 'the query parameter "run" must be the id of a job';
-  expect(await gateway.call('GET', '/jobs?run=x')).toMatchObject({ status: 400, body: { detail } });
+test('jobs are found by the words of their last error, alone and together with other filters', async () => {
+  const items = [{ fail: 'the Coffee is cold' }, { fail: 'the tea is cold' }, {}, { fail: 'coffee, cold and old' }];
+  const [first, second] = await Promise.all([
+    gateway.ran('fan', { list: items }),
+    gateway.ran('fan', { list: items.slice(0, 2) }),
+  ]);
+  const before = new Date(Date.now() - 60_000).toISOString();
+  const all = await list('error=coffee');
+  expect(all).toMatchObject({ total: 3, searched_to: expect.any(String) });
+  expect(all.searched_to! > before).toBe(true);
+  expect(all.jobs.map(({ job_id: id }) => id)).toEqual(
+    all.jobs
+      .map(({ job_id: id }) => id)
+      .toSorted()
+      .reverse(),
+  );
+  expect(await list('error=%22coffee%20is%20cold%22')).toMatchObject({ total: 2 });
+  expect(await list('error=coff*&plugin=step&command=handle&status=failed')).toMatchObject({ total: 3 });
+  expect(await list(`error=coffee&run=${first.job_id}`)).toMatchObject({ total: 2 });
+  expect(await list(`error=cold&root=${first.job_id}&parent=${first.job_id}`)).toMatchObject({ total: 3 });
+  expect(await list(`error=cold&run=${second.job_id}&limit=1`)).toMatchObject({
+    total: 2,
+    next_cursor: expect.any(String),
+  });
+  for (const none of ['status=dead', 'status=succeeded', 'plugin=echo', `run=${nowhere}`, 'error=milk'])
+    expect(await list(none.startsWith('error') ? none : `error=cold&${none}`)).toMatchObject({ total: 0, jobs: [] });
+  // Words of a result or a payload are no error.
+  expect(await list('error=payload')).toMatchObject({ total: 0 });
+});
+
+test('a job that waits for its next attempt is found by the error of the last one', async () => {
+  const id = await gateway.submit('patient/handle', { fail: 'impatience', retry: true });
+  await expect.poll(() => list('error=impatience')).toMatchObject({ jobs: [{ job_id: id, status: 'queued' }] });
+  expect(await list('error=impatience&status=queued')).toMatchObject({ total: 1 });
+  expect(await list('error=impatience&status=failed')).toMatchObject({ total: 0 });
+});
+
+test('of a run with very many failures so many are counted, and no more', async () => {
+  const list10100 = Array.from({ length: countedMax + 100 }, () => ({ fail: 'multitude' }));
+  const { job_id: run } = await gateway.ran('fan', { list: list10100 });
+  for (const query of [`run=${run}&status=failed`, `run=${run}&error=multitude`, 'error=multitude&plugin=step']) {
+    const page = await list(`${query}&limit=2`);
+    expect(page).toMatchObject({ total: countedMax, total_at_least: true, next_cursor: expect.any(String) });
+    expect(page.jobs).toHaveLength(2);
+  }
+  expect(await list(`run=${run}`)).toMatchObject({ total: countedMax + 101 });
+  const { stderr } = await headgate(['job', 'list', '--error', 'multitude', '--limit', '1', '--url', gateway.url], {
+    env,
+  });
+  expect(stderr).toContain(`1 of ${countedMax} or more`);
+});
+
+test.each([
+  ['run=x', 'the query parameter "run" must be the id of a job'],
+  [`error=${'x'.repeat(1_025)}`, 'the query parameter "error" must be at most 1024 characters long'],
+])('/jobs?%.20s is refused', async (query, detail) => {
+  expect(await gateway.call('GET', `/jobs?${query}`)).toMatchObject({ status: 400, body: { detail } });
 });
 
 test('a tree that there is not has no jobs', async () => {

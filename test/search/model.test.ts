@@ -9,14 +9,9 @@ import { inSlices } from '../../runtime/slices.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
 import { fc } from '../seed.ts';
 import { Ledger, type NaiveLog } from './ledger.ts';
+import { naiveMatch, term } from './naive.ts';
 import { storages } from './storage.ts';
-import { history, plugins, sentence, submitters } from './stories.ts';
-
-/** Folding as it is described: accents off, case off. */
-function naiveWords(text: string): string[] {
-  const folded = text.normalize('NFD').replace(/\p{M}/gu, '').replaceAll('ß', 'ss').toLowerCase();
-  return folded.match(/[\p{sc=Han}]|[a-z0-9]+/gu) ?? [];
-}
+import { history, plugins, submitters } from './stories.ts';
 
 function textsOf({ error, stderr, result }: NaiveLog): string[] {
   const texts = [error ?? '', stderr ?? ''];
@@ -32,32 +27,6 @@ function textsOf({ error, stderr, result }: NaiveLog): string[] {
   walk(result);
   return texts;
 }
-
-/** Each term is words side by side; a star makes a prefix of its last word. */
-type Term = { readonly words: readonly string[]; readonly isPrefix: boolean };
-
-function naiveMatch(log: NaiveLog, terms: readonly Term[]): boolean {
-  const texts = textsOf(log).map(naiveWords);
-  return terms.every(({ words, isPrefix }) =>
-    texts.some(text =>
-      text.some((_, at) =>
-        words.every((word, i) =>
-          isPrefix && i === words.length - 1 ? text[at + i]?.startsWith(word) : text[at + i] === word,
-        ),
-      ),
-    ),
-  );
-}
-
-const term = fc
-  .record({ text: sentence, form: fc.constantFrom('plain', 'quoted', 'prefix') })
-  .map(({ text, form }): { query: string; terms: Term[] } => {
-    if (form === 'quoted') return { query: `"${text}"`, terms: [{ words: naiveWords(text), isPrefix: false }] };
-    const pieces = text.split(' ').filter(piece => piece !== '');
-    const isPrefix = form === 'prefix';
-    const terms = pieces.map(piece => ({ words: naiveWords(piece), isPrefix }));
-    return { query: pieces.map(piece => piece + (isPrefix ? '*' : '')).join('  '), terms };
-  });
 
 const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
 const asked = fc.record({
@@ -106,7 +75,7 @@ test.each(storages)(
               .toReversed()
               .filter(
                 log =>
-                  naiveMatch(log, all) &&
+                  naiveMatch(textsOf(log), all) &&
                   (plugin ?? log.plugin) === log.plugin &&
                   (submittedBy ?? log.submittedBy) === log.submittedBy &&
                   (status ?? log.status) === log.status,
