@@ -1,6 +1,5 @@
 // The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
 
-import { listByError } from '../actors/index/error-search.ts';
 import { type Found, isBlank, search } from '../actors/index/search.ts';
 import { textsOf } from '../actors/index/texts.ts';
 import { matchesTexts, parseQuery } from '../actors/index/words.ts';
@@ -13,6 +12,7 @@ import type { LogPage, LogsWanted } from '../http/reads.ts';
 import { type JobId, parseId } from '../runtime/ids.ts';
 import type { Sliced } from '../runtime/slices.ts';
 import type { IndexTable, Reader } from '../runtime/store/store.ts';
+import { listByError } from './error-list.ts';
 
 export type Lists = {
   /** `error`: words of the last error. */

@@ -1,10 +1,10 @@
 // Jobs by the words of their last error, against a naive matcher: by the index, by the walk through what did not succeed, and both.
 import { expect, test } from 'vitest';
-import { candidatesMax, listByError } from '../../actors/index/error-search.ts';
 import { Feed } from '../../actors/index/feed.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import type { JobPage } from '../../actors/job/job-page.ts';
 import { Names } from '../../actors/job/names.ts';
+import { candidatesMax, listByError } from '../../cli/error-list.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
