@@ -91,7 +91,17 @@ function wrongness(node: SourceNode, schema: JsonObject): string {
 }
 
 function expectedOf(schema: JsonObject): string {
-  return typeof schema['expected'] === 'string' ? schema['expected'] : `a ${String(schema['type'] ?? 'value')}`;
+  const { expected, type = 'value', additionalProperties: others } = schema;
+  const shown = typeof expected === 'string' ? expected : `a ${String(type)}`;
+  return others === false ? `${shown} (${keysOf(schema)})` : shown;
+}
+
+/** `event; optional: values`. */
+function keysOf({ properties = {}, required = [] }: JsonObject): string {
+  const needed = required as readonly string[];
+  const others = Object.keys(properties as JsonObject).filter(key => !needed.includes(key));
+  const optional = others.length === 0 ? [] : [`optional: ${others.join(', ')}`];
+  return [...(needed.length === 0 ? [] : [needed.join(', ')]), ...optional].join('; ');
 }
 
 function advice(node: SourceNode, schema: JsonObject): string {

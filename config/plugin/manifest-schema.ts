@@ -12,27 +12,46 @@ const texts = (description: string) => field.listOf(Type.String({ expected: 'a t
 const emission = field.closedMap(
   {
     event: field.text({ expected: 'the type of an event', description: 'The type of the event.' }),
-    values: optional(texts('Paths into its payload.')),
+    values: optional(texts('The paths in its payload that have a value. Default: `[]`. Example: `[payload.path]`.')),
   },
   'An event that the command emits.',
 );
 
 const command = field.closedMap(
   {
-    name: field.name('What callers say, and the name of the exported function.'),
-    type: optional(field.oneOf(['read', 'write'], 'Which scope a caller needs; default write.')),
-    description: optional(Type.String({ expected: 'a text', description: 'What it does.' })),
-    input_schema: optional(field.freeMap('JSON Schema of the payload, or the short form { field: type }.')),
-    output_schema: optional(field.freeMap('JSON Schema of the result, or the short form { field: type }.')),
-    idempotent: optional(field.flag('Running it twice does no harm; default false.')),
-    retry_safe: optional(field.flag('false: never retried by itself; default true.')),
+    name: field.name(
+      'The name of the command: callers say it, and the file of a worker plugin exports a function of this name.',
+    ),
+    type: optional(
+      field.oneOf(
+        ['read', 'write'],
+        'Whether a caller needs the scope `plugin:ro` (`read`) or `plugin:rw` (`write`). Default: `write`.',
+      ),
+    ),
+    description: optional(
+      Type.String({ expected: 'a text', description: 'What the command does, for people and agents. Default: none.' }),
+    ),
+    input_schema: optional(
+      field.freeMap(
+        'What the payload must be: a JSON Schema, or the short form that names a type for each field. Default: any payload. Example: `{ name: string }`.',
+      ),
+    ),
+    output_schema: optional(
+      field.freeMap(
+        'What the result is, for callers; it is not checked. A JSON Schema or the short form. Default: none.',
+      ),
+    ),
+    idempotent: optional(field.flag('Whether running it twice does no harm, for callers. Default: `false`.')),
+    retry_safe: optional(field.flag('Whether a failed job of it may run again by itself. Default: `true`.')),
     values: optional(
       field.closedMap(
         {
-          consume: optional(texts('Paths that it reads.')),
-          emit: optional(field.listOf(emission, 'Events that it emits.')),
+          consume: optional(texts('The paths of the payload that it reads. Default: `[]`. Example: `[payload.path]`.')),
+          emit: optional(
+            field.listOf(emission, 'The events that it emits. Default: `[]`. Example: `[{ event: image.resized }]`.'),
+          ),
         },
-        'What it reads and emits.',
+        'What it reads and emits, for the topology.',
       ),
     ),
   },
@@ -42,36 +61,59 @@ const command = field.closedMap(
 export const manifestSchema = field.closedMap(
   {
     manifest_spec: field.oneOf(['headgate.plugin', 'ductile.plugin'], 'The dialect of this file.'),
-    manifest_version: optional(field.count(1, 'The version of the dialect.', 1)),
+    manifest_version: optional(field.count(1, 'The version of the dialect. Default: `1`.', 1)),
     name: field.name('The name of the plugin.'),
     version: Type.Union([Type.String({ minLength: 1 }), Type.Number()], {
       expected: 'a version such as 1.2.0',
-      description: 'The version of the plugin.',
+      description: 'The version of the plugin. Example: `1.2.0`.',
     }),
-    protocol: field.count(2, 'The version of the protocol: 2.', 2),
-    runtime: optional(field.oneOf(['worker', 'process'], 'worker for .js, .mjs and .ts, else process.')),
-    mode: optional(field.oneOf(['persistent'], 'Process plugins: keep processes alive for many jobs.')),
-    max_jobs: optional(field.count(1, 'Persistent: a process ends after so many jobs.')),
-    max_age: optional(field.duration('Persistent: a process ends after so long.')),
-    sandbox: optional(field.oneOf(sandboxKinds, 'Process plugins: what they run in at least; default none.')),
+    protocol: field.count(2, 'The version of the requests and responses, which is 2.', 2),
+    runtime: optional(
+      field.oneOf(
+        ['worker', 'process'],
+        'Whether it runs on a thread (`worker`) or as a program (`process`). Default: `worker` for entrypoints that end in .js, .mjs or .ts, else `process`.',
+      ),
+    ),
+    mode: optional(
+      field.oneOf(
+        ['persistent'],
+        '`persistent` keeps a process of the plugin for many jobs. Default: a process for each attempt.',
+      ),
+    ),
+    max_jobs: optional(
+      field.count(1, 'How many jobs a persistent process has before another takes its place. Default: no limit.'),
+    ),
+    max_age: optional(
+      field.duration('How old a persistent process gets before another takes its place. Default: no limit.'),
+    ),
+    sandbox: optional(
+      field.oneOf(
+        sandboxKinds,
+        'What its processes run in at least: nothing, limits of the kernel, or also namespaces of bubblewrap. Default: `none`.',
+      ),
+    ),
     entrypoint: field.text({
       expected: "the path of a file in the plugin's directory",
-      description: 'The file that runs, in the directory of this one.',
+      description: 'The file that runs, in the directory of this one. Example: `index.mjs`.',
     }),
-    description: optional(Type.String({ expected: 'a text', description: 'What the plugin does.' })),
-    concurrency_safe: optional(field.flag('false: never two jobs of it at once; default true.')),
+    description: optional(
+      Type.String({ expected: 'a text', description: 'What the plugin does, for people and agents. Default: none.' }),
+    ),
+    concurrency_safe: optional(
+      field.flag('Whether several of its jobs may run at once, counted over all its instances. Default: `true`.'),
+    ),
     commands: Type.Array(command, {
       minItems: 1,
       expected: 'a list of at least one command',
-      description: 'Commands.',
+      description: 'The commands, at least one.',
     }),
     config_keys: optional(
       field.closedMap(
         {
-          required: optional(texts('Keys that its config must have.')),
-          optional: optional(texts('Keys that its config may have.')),
+          required: optional(texts('The keys that its config must have. Default: `[]`.')),
+          optional: optional(texts('The keys that its config may have. Default: `[]`.')),
         },
-        'What it reads of its config.',
+        'The keys of its config.',
       ),
     ),
   },

@@ -18,24 +18,49 @@ const steps: JsonObject = { type: 'array', minItems: 1, items: { $ref: '#/defini
 
 const step: JsonObject = closed(
   {
-    id: text('Its name in the tree; made from its place when left out.'),
-    if: reference('condition', 'When false, the step is passed over.'),
-    on_error: { enum: ['continue', 'fail'], description: 'Default fail.' },
-    join: { enum: ['all'], description: 'Runs once, when everything before it has settled.' },
-    collect: { enum: ['results', 'counts'], description: 'What a join gets; default results.' },
-    uses: text('plugin, or plugin.command; the command is handle when left out.'),
-    call: text('Another pipeline, which runs whole.'),
+    id: text('The name of the step in trees and measurements. Default: its place, such as `2.1.1`.'),
+    if: reference(
+      'condition',
+      'The condition of the step: where it is false, the step is passed over. Default: always true.',
+    ),
+    on_error: {
+      enum: ['continue', 'fail'],
+      description:
+        'What a failed job of the step does: `fail` fails the run, `continue` ends its chain alone. Default: `fail`.',
+    },
+    join: {
+      enum: ['all'],
+      description:
+        '`all` starts the step once, when everything before it has settled. Default: the step starts for each chain that reaches it.',
+    },
+    collect: {
+      enum: ['results', 'counts'],
+      description: 'What a join is given: all `results`, or `counts` alone. Default: `results`.',
+    },
+    uses: text('The plugin that the step runs, or `plugin.command`; the command is `handle` where none is named.'),
+    call: text('Another pipeline, which runs whole; the step goes on with its result.'),
     split: {
-      description: 'Branches that run in parallel, named or listed.',
+      description: 'Branches that run side by side, in a map by name or in a list.',
       anyOf: [
         { type: 'array', minItems: 1, items: { $ref: '#/definitions/branch' } },
         { type: 'object', minProperties: 1, additionalProperties: { $ref: '#/definitions/branch' } },
       ],
     },
-    steps: { ...steps, description: 'A sequence.' },
-    foreach: text('The path of a list: one job per element.'),
-    with: { type: 'object', description: 'Templates that are laid over the payload.' },
-    baggage: { type: 'object', additionalProperties: { type: 'string' }, description: 'Target -> path.' },
+    steps: { ...steps, description: 'A sequence of steps.' },
+    foreach: text(
+      'The path of a list; the step starts once for each element. Default: the step starts once. Example: `payload.packages`.',
+    ),
+    with: {
+      type: 'object',
+      description:
+        'Values that are laid over the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
+    },
+    baggage: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description:
+        'Data that the chain carries on: the name, and the path it is read from. Default: `{}`. Example: `{ report.root: payload.root }`.',
+    },
   },
   { oneOf: ['uses', 'call', 'split', 'steps'].map(key => ({ required: [key], properties: { [key]: true } })) },
 );
@@ -52,9 +77,9 @@ const condition: JsonObject = {
   anyOf: [
     closed(
       {
-        path: text('What is tested, from payload, context or config.'),
-        op: { enum: [...operators], description: 'The operator.' },
-        value: { description: 'What it is compared with.' },
+        path: text('The path of the value that is tested, in `payload`, `context` or `config`.'),
+        op: { enum: [...operators], description: 'How the value is tested.' },
+        value: { description: 'What the value is compared with; required but for `exists`. Default: `true`.' },
       },
       { required: ['path', 'op'] },
     ),
@@ -67,13 +92,24 @@ const condition: JsonObject = {
 
 const pipeline: JsonObject = closed(
   {
-    name: text('What callers say.'),
-    on: text('The type of the event that starts it.'),
-    on_hook: { enum: [...hooks], description: 'Starts when a job ends so.' },
-    execution_mode: { enum: ['synchronous', 'asynchronous', 'sync', 'async'], description: 'Default asynchronous.' },
-    timeout_secs: { type: 'integer', minimum: 1, maximum: 86_400, description: 'How long a call waits; default 30.' },
-    if: reference('condition', 'When false, a call does nothing.'),
-    steps: { ...steps, description: 'The steps.' },
+    name: text('The name of the pipeline, which callers say.'),
+    on: text('The type of the events that start it. Default: none, so calls alone start it.'),
+    on_hook: { enum: [...hooks], description: 'The end of a job that starts it. Default: none.' },
+    execution_mode: {
+      enum: ['synchronous', 'asynchronous', 'sync', 'async'],
+      description: 'Whether a call waits for the result. Default: `asynchronous`.',
+    },
+    timeout_secs: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86_400,
+      description: 'How long a synchronous call waits, in seconds. Default: `30`.',
+    },
+    if: reference(
+      'condition',
+      'The condition of the pipeline: where it is false, an event starts no run, and a call gets one that has succeeded without a job. Default: always true.',
+    ),
+    steps: { ...steps, description: 'The steps, at least one.' },
   },
   { required: ['name', 'steps'] },
 );
@@ -81,6 +117,6 @@ const pipeline: JsonObject = closed(
 export const pipelinesSchema: JsonObject = {
   type: 'array',
   items: { $ref: '#/definitions/pipeline' },
-  description: 'The pipelines.',
+  description: 'The pipelines. Default: `[]`.',
 };
 export const pipelineDefinitions: JsonObject = { pipeline, step, branch, condition };

@@ -14,29 +14,57 @@ const service = field.closedMap(
     name: optional(
       field.text({
         expected: 'a text that is not empty',
-        description: 'The name of the service; log lines have the name it had at its start.',
+        description: 'The name of the service, in each line of its log. Default: `headgate`.',
       }),
     ),
-    log_level: optional(field.oneOf(logLevels, 'What is logged.')),
-    strict_mode: optional(field.flag('Refuse to start when the seal is broken.')),
-    max_workers: optional(
-      field.restart('service.workersMax', field.count(1, 'Plugin threads; default: the processor count.', 1024)),
+    log_level: optional(
+      field.oneOf(
+        logLevels,
+        'The log has lines of this level and above it; `silent` switches it off. Default: `info`.',
+      ),
     ),
-    max_queue_depth: optional(field.count(1, 'Open jobs, but for those of max_waiting, past which new work gets 503.')),
+    strict_mode: optional(
+      field.flag('Start, and reload, only what is as `headgate config lock` sealed it. Default: `false`.'),
+    ),
+    max_workers: optional(
+      field.restart(
+        'service.workersMax',
+        field.count(
+          1,
+          'How many threads run worker plugins; also how many processes of a persistent plugin there are at most, and how many processes for an attempt each. Default: the number of processors.',
+          1024,
+        ),
+      ),
+    ),
+    max_queue_depth: optional(
+      field.count(
+        1,
+        'How many jobs may be unsettled, without those that `max_waiting` counts; past it new calls get 503. Default: `1000000`.',
+      ),
+    ),
     max_waiting: optional(
       field.count(
         1,
-        'Jobs that are held or wait for their next attempt, past which new work that may wait too gets 503.',
+        'How many jobs may be held or wait for their next attempt; past it new calls that may have to wait too get 503. Default: `10000000`.',
       ),
     ),
-    max_jobs_per_root: optional(field.count(1, 'How many descendants a root may have; the next one is dead.')),
+    max_jobs_per_root: optional(
+      field.count(
+        1,
+        'How many jobs may descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
+      ),
+    ),
     plugin_env_passthrough: optional(
       // Plugin hosts keep the environment that they were started with.
       field.restart(
         'service.pluginEnvPassthrough',
         field.listOf(
-          field.text({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', expected: 'the name of an environment variable' }),
-          'Names of environment variables that plugins may see.',
+          field.text({
+            pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+            expected: 'the name of an environment variable',
+            description: 'A name.',
+          }),
+          'Environment variables that plugins may see, besides PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
         ),
       ),
     ),
@@ -46,9 +74,9 @@ const service = field.closedMap(
 
 const retention = field.closedMap(
   {
-    jobs: optional(field.duration('How long settled jobs are kept.')),
-    max_jobs: optional(field.count(1, 'How many settled jobs are kept.')),
-    held: optional(field.duration('How long jobs are held whose plugin cannot run; then they fail.')),
+    jobs: optional(field.duration('How long a settled job is kept, with its log. Default: `30d`.')),
+    max_jobs: optional(field.count(1, 'How many settled jobs are kept; the oldest go first. Default: `10000000`.')),
+    held: optional(field.duration('How long jobs wait for a plugin that cannot run; then they fail. Default: `30d`.')),
   },
   'How long settled jobs are kept, and held ones wait.',
 );
@@ -58,33 +86,45 @@ const state = field.closedMap(
     path: optional(
       field.restart(
         'state.path',
-        field.text({ expected: 'the path of a directory', description: 'The directory of the store.' }),
+        field.text({
+          expected: 'the path of a directory',
+          description:
+            'The directory of everything that is stored; it is created. A relative path is relative to this file. Default: `data` beside the main file.',
+        }),
       ),
     ),
     retention: optional(retention),
   },
-  'Where jobs live, and for how long.',
+  'Where jobs are stored, and for how long.',
 );
 
 const apiToken = field.closedMap(
   {
-    name: optional(field.text({ expected: 'a text that is not empty', description: 'The name of the token in logs.' })),
+    name: optional(
+      field.text({
+        expected: 'a text that is not empty',
+        description: 'The name of the token, which the log and `submitted_by` of its jobs show. Default: none.',
+      }),
+    ),
     token: field.secretText({
       // What can stand behind `Bearer`.
       pattern: '^[!-~]+$',
       expected: 'the text of the token, in visible ASCII characters',
-      description: 'What clients send.',
+      description: 'What clients send after `Authorization: Bearer`. `headgate token new` makes one.',
     }),
-    scopes: field.listOf(field.oneOf(scopes, 'A scope.'), 'What the token may do.'),
+    scopes: field.listOf(
+      field.oneOf(scopes, 'A scope, as docs/reference.md lists them.'),
+      'What the token may do. Example: `[plugin:rw, jobs:ro]`.',
+    ),
     expires_at: optional(
       field.text({
         pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$',
         expected: 'a time such as 2027-01-01T00:00:00Z',
-        description: 'From when on the token is refused.',
+        description: 'The time from which the token is refused. Default: never. Example: `2027-01-01T00:00:00Z`.',
       }),
     ),
   },
-  'A bearer token of the API.',
+  'A token of the API.',
 );
 
 /** Of the listener of a section. */
@@ -94,33 +134,55 @@ const protection = (section: 'api' | 'webhooks') => {
     {
       cert: field.text({
         ...pem,
-        description: 'The certificate of the service, then its chain; relative to this file.',
+        description: 'The PEM file of the certificate and its chain, relative to this file.',
       }),
-      key: field.text({ ...pem, description: 'The private key of the certificate, without a passphrase.' }),
+      key: field.text({
+        ...pem,
+        description: 'The PEM file of the private key, without a passphrase, relative to this file.',
+      }),
     },
-    'The listener speaks HTTPS. Certificate and key are read again by a reload, and once a minute.',
+    'The certificate of the listener, which speaks HTTPS with it and HTTP without. Both files are read again by a reload, and once a minute.',
   );
   return {
     tls: optional(field.restartToSwitch(`${section}.tls`, tls)),
     behind_proxy: optional(
-      field.flag('A proxy with TLS stands in front: the doctor then accepts an address that others can reach.'),
+      field.flag(
+        'A proxy with TLS stands in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
+      ),
     ),
   };
 };
 
 const api = field.closedMap(
   {
-    enabled: optional(field.restart('api.enabled', field.flag('Whether the API listens at all.'))),
+    enabled: optional(field.restart('api.enabled', field.flag('Whether the API listens at all. Default: `true`.'))),
     server: optional(
       field.restart(
         'api.server',
-        field.oneOf(servers, 'What serves HTTP, on both listeners; auto: uws where it can be loaded, else node.'),
+        field.oneOf(
+          servers,
+          'The HTTP server of both listeners; `auto` takes `uws` where it can be loaded, else `node`. Default: `auto`.',
+        ),
       ),
     ),
-    listen: optional(field.restart('api.listen', field.listen('Where the API listens.'))),
+    listen: optional(
+      field.restart('api.listen', field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.')),
+    ),
     ...protection('api'),
-    max_body_size: optional(field.size('The largest request body.')),
-    auth: optional(field.closedMap({ tokens: optional(field.listOf(apiToken, 'The tokens.')) }, 'Who may call.')),
+    max_body_size: optional(field.size('The largest body of a request; a larger one gets 413. Default: `1MB`.')),
+    auth: optional(
+      field.closedMap(
+        {
+          tokens: optional(
+            field.listOf(
+              apiToken,
+              'The tokens of the API. Default: one token with the scope `*`, which the first start writes to `api-token` in `state.path`.',
+            ),
+          ),
+        },
+        'Who may call.',
+      ),
+    ),
   },
   'The HTTP API.',
 );
@@ -134,121 +196,195 @@ const endpoint = field.closedMap(
     name: field.text({
       pattern: '^[A-Za-z0-9_.-]{1,128}$',
       expected: 'a name of letters, digits, "_", "-" and "."',
-      description: 'The name of the endpoint.',
+      description: 'The name of the endpoint; its events have the type `webhook.NAME`.',
     }),
     path: field.text({
       pattern: '^/webhook/[A-Za-z0-9._~/-]+$',
       expected: 'a path such as /webhook/github: it begins with /webhook/ and has no query',
-      description: 'Where it is served.',
+      description: 'The path at which deliveries arrive. Example: `/webhook/github`.',
     }),
-    plugin: field.name('The plugin whose handle command gets the webhook.'),
-    secret_ref: field.text({ expected: 'the name of an entry of "tokens"', description: 'The key of the signature.' }),
-    signature_header: optional(headerName('The header with the signature.')),
-    max_body_size: optional(field.size('The largest body.')),
-    scheme: optional(field.oneOf(['standard-webhooks'], 'Fixed headers and whsec_ keys of Standard Webhooks.')),
-    timestamp_header: optional(headerName('The header with the Unix seconds that are signed too.')),
-    tolerance: optional(field.duration('How far the timestamp may be off, both ways; default 5m.')),
-    id_header: optional(headerName('The header with the id by which repeats are known.')),
+    plugin: field.name('The plugin whose command `handle` gets the delivery.'),
+    secret_ref: field.text({
+      expected: 'the name of an entry of "tokens"',
+      description: 'The name of the key in `tokens` that deliveries are signed with.',
+    }),
+    signature_header: optional(
+      headerName(
+        'The header that carries the signature, HMAC-SHA-256 in hex; `scheme` sets it. Default: none, so it is required without `scheme`. Example: `X-Hub-Signature-256`.',
+      ),
+    ),
+    max_body_size: optional(field.size('The largest body of a delivery; a larger one gets 413. Default: `1MB`.')),
+    scheme: optional(
+      field.oneOf(
+        ['standard-webhooks'],
+        '`standard-webhooks` sets the headers, the timestamp and the id of that standard, and wants a key that begins with `whsec_`. Default: none.',
+      ),
+    ),
+    timestamp_header: optional(
+      headerName(
+        'The header with the time in Unix seconds, which is signed before the body. Default: none, so the time of a delivery is not checked.',
+      ),
+    ),
+    tolerance: optional(field.duration('How far the time of a delivery may be off, both ways. Default: `5m`.')),
+    id_header: optional(
+      headerName(
+        'The header with the id of a delivery: the same id within 24 h makes no second job. Default: none, so each delivery makes a job. Example: `X-GitHub-Delivery`.',
+      ),
+    ),
     big_integers: optional(
-      field.oneOf(['refuse', 'text'], 'Integers beyond ±(2^53 − 1): 400 (refuse, the default), or read as text.'),
+      field.oneOf(
+        ['refuse', 'text'],
+        'What becomes of a delivery with an integer beyond ±(2^53 − 1): `refuse` answers 400, `text` turns the integer into text. Default: `refuse`.',
+      ),
     ),
   },
-  'A signed inbound webhook.',
+  'An endpoint that takes signed deliveries.',
 );
 
 const webhooks = field.closedMap(
   {
-    listen: optional(field.restart('webhooks.listen', field.listen('Where webhooks are received.'))),
+    listen: optional(
+      field.restart(
+        'webhooks.listen',
+        field.listen('The address at which webhooks arrive. Default: `127.0.0.1:8081`.'),
+      ),
+    ),
     ...protection('webhooks'),
-    endpoints: optional(field.listOf(endpoint, 'The endpoints.')),
+    endpoints: optional(field.listOf(endpoint, 'The endpoints. Default: `[]`.')),
   },
-  'Inbound webhooks.',
+  'The listener for webhooks, and its endpoints.',
 );
 
 const token = field.closedMap(
   {
-    name: field.text({ expected: 'a text that is not empty', description: 'What secret_ref says.' }),
-    key: field.secretText({ expected: 'the text of the key', description: 'The HMAC key.' }),
+    name: field.text({
+      expected: 'a text that is not empty',
+      description: 'The name by which `secret_ref` of an endpoint finds the key.',
+    }),
+    key: field.secretText({
+      expected: 'the text of the key',
+      description: 'The key, of at least 16 bytes; a variable of the environment keeps it out of the file.',
+    }),
   },
-  'A key for webhook signatures.',
+  'A key for the signatures of webhooks.',
 );
 
 const instance = field.closedMap(
   {
-    enabled: optional(field.flag('false: the plugin is absent.')),
-    uses: optional(field.name('The plugin, or instance, that this is another instance of.')),
-    config: optional(field.freeMap('What the plugin gets as its config.')),
-    parallelism: optional(field.count(1, 'At most so many jobs of it run at once.', 100_000)),
+    enabled: optional(
+      field.flag('Whether the plugin is there; `false` makes calls of it 404, and holds its jobs. Default: `true`.'),
+    ),
+    uses: optional(
+      field.name(
+        'The plugin that this is a further instance of, with its own config and state. Default: the plugin of this name.',
+      ),
+    ),
+    config: optional(
+      field.freeMap('What the plugin gets as its `config`. Default: `{}`. Example: `{ greeting: hello }`.'),
+    ),
+    parallelism: optional(
+      field.count(1, 'How many jobs of it run at once at most. Default: no limit but `service.max_workers`.', 100_000),
+    ),
     sandbox: optional(
-      field.oneOf(sandboxKinds, 'Process plugins: what it runs in; default what its manifest asks for.'),
+      field.oneOf(
+        sandboxKinds,
+        'What its processes run in; it may be stricter than the manifest asks for, and is for process plugins alone. Default: what the manifest asks for.',
+      ),
     ),
     limits: optional(
       field.closedMap(
         {
-          memory: optional(field.size('Addresses of a process; default 2GB.')),
-          cpu: optional(field.duration('Processor time of a process, in whole seconds; default 1h.')),
-          file_size: optional(field.size('The largest file that it may write; default 1GB.')),
-          open_files: optional(field.count(16, 'Open files of a process; default 1024.', 1_000_000)),
-          processes: optional(field.count(1, 'Processes of the whole user; default: no limit.', 1_000_000)),
+          memory: optional(field.size('How much address space a process may take. Default: `2GB`.')),
+          cpu: optional(field.duration('How much processor time a process may take, in whole seconds. Default: `1h`.')),
+          file_size: optional(field.size('The largest file that a process may write. Default: `1GB`.')),
+          open_files: optional(field.count(16, 'How many files a process may have open. Default: `1024`.', 1_000_000)),
+          processes: optional(
+            field.count(1, 'How many processes the user of the service may have in all. Default: no limit.', 1_000_000),
+          ),
         },
-        'Of a sandbox.',
+        'What the sandbox limits; only with `sandbox`.',
       ),
     ),
-    timeouts: optional(field.mapOf(field.duration('The deadline of an attempt.'), 'Deadlines by command.')),
+    timeouts: optional(
+      field.mapOf(
+        field.duration('The deadline of an attempt.'),
+        'How long an attempt may take, by command. Default: 120s for `handle`, 10s for `health`, 60s for the others. Example: `{ handle: 30s }`.',
+      ),
+    ),
     retry: optional(
       field.closedMap(
         {
-          max_attempts: optional(field.count(1, 'Attempts in all; 1 switches retries off.', 1000)),
-          backoff_base: optional(field.duration('The first delay.')),
-          backoff_max: optional(field.duration('The longest delay.')),
+          max_attempts: optional(
+            field.count(1, 'How many attempts a job has in all; `1` switches retries off. Default: `4`.', 1000),
+          ),
+          backoff_base: optional(
+            field.duration(
+              'The longest delay before the second attempt; it doubles with each further one, and the delay is a random part of it. Default: `5s`.',
+            ),
+          ),
+          backoff_max: optional(field.duration('The longest delay before any attempt. Default: `10m`.')),
         },
-        'When failed jobs run again.',
+        'How often, and when, a failed job runs again.',
       ),
     ),
   },
-  'An instance of a plugin.',
+  'A plugin, or a further instance of one.',
 );
 
 export const settingsSchema = field.closedMap(
   {
     include: optional(
       field.listOf(
-        field.text({ expected: 'the path of a file or directory' }),
-        'More files, or directories of *.yaml, relative to this one.',
+        field.text({ expected: 'the path of a file or directory', description: 'A path.' }),
+        'Further files, or directories whose `*.yaml` are read in the order of their names, relative to this file. Default: `[]`.',
       ),
     ),
     service: optional(service),
     state: optional(state),
     api: optional(api),
     webhooks: optional(webhooks),
-    tokens: optional(field.listOf(token, 'Keys that secret_ref names.')),
+    tokens: optional(field.listOf(token, 'The keys of webhooks. Default: `[]`.')),
     plugin_roots: optional(
       field.listOf(
         field.text({
           pattern: '^(?!headgate:)|^headgate:bundled$',
           expected: 'the path of a directory, or headgate:bundled',
         }),
-        'Directories that are searched for plugins; headgate:bundled is that of the plugins that come with headgate.',
+        'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` has the plugins that come with headgate. Default: `plugins` beside the main file, which may be missing.',
       ),
     ),
-    plugins: optional(field.mapOf(instance, 'Instances by name.', field.nameRule)),
-    pipelines: optional(Type.Array(Type.Unknown(), { expected: 'a list of pipelines', description: 'The pipelines.' })),
+    plugins: optional(
+      field.mapOf(
+        instance,
+        'The settings of plugins, by name. A plugin that is not named here has the default of each. Default: `{}`.',
+        field.nameRule,
+      ),
+    ),
+    pipelines: optional(
+      Type.Array(Type.Unknown(), { expected: 'a list of pipelines', description: 'The pipelines. Default: `[]`.' }),
+    ),
     vault: optional(
       field.closedMap(
         {
-          key_file: optional(field.text({ expected: 'the path of a file', description: 'The unlock key.' })),
+          key_file: optional(
+            field.text({
+              expected: 'the path of a file',
+              description:
+                'The file of the key that unlocks the vault, relative to this file. Default: `vault.key` in `state.path`.',
+            }),
+          ),
           audit_retention: optional(
-            field.durationOrZero('How long records of the audit trail are kept; default 90d, and 0 keeps all.'),
+            field.durationOrZero('How long the records of the audit trail are kept; `0` keeps all. Default: `90d`.'),
           ),
           audit_export: optional(
             field.text({
               expected: 'the path of a directory',
               description:
-                'Where records of the audit trail are written before they are pruned; what cannot be written is kept.',
+                'The directory that records of the audit trail are written to before they are pruned; what cannot be written is kept. Default: none, so they are pruned without being written.',
             }),
           ),
         },
-        'The secret store.',
+        'The store of secrets.',
       ),
     ),
   },

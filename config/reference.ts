@@ -1,0 +1,106 @@
+// docs/config-keys.md and docs/manifest-keys.md: every key of config.yaml and manifest.yaml, written from their schemas.
+import type { JsonObject } from '../runtime/packing.ts';
+import { manifestSchema } from './plugin/manifest-schema.ts';
+import { pipelineDefinitions } from './section/pipeline-schema.ts';
+import { settingsSchema } from './section/settings.ts';
+
+type Schemas = { readonly [key: string]: JsonObject };
+
+/** A map of settings: where it stands in the file, and its keys. */
+export type Section = {
+  readonly title: string;
+  readonly about: string;
+  readonly keys: Schemas;
+  readonly required: readonly string[];
+};
+
+const generated = '<!-- Generated from the JSON Schemas by "npm run reference". -->';
+
+const configPreface = `# The keys of config.yaml
+
+${generated}
+
+[configuration.md](configuration.md) says how files are found, included and read. Durations are \`250ms\`, \`30s\`, \`5m\`, \`24h\` or \`7d\`; sizes
+are \`512KB\`, \`1MB\` or \`1GB\`, in powers of 1024, or a number of bytes. A value in \`code\` behind "Default" is what a file may say as well:
+it changes nothing. Keys take effect with a reload, unless "restart" stands beside them. \`NAME\` is a name of your own, and \`[]\` an entry
+of a list.
+`;
+
+const manifestPreface = `# The keys of manifest.yaml
+
+${generated}
+
+[plugins.md](plugins.md) has manifests that work. A value in \`code\` behind "Default" is what a file may say as well: it changes nothing.
+\`[]\` is an entry of a list. Manifests with \`manifest_spec: ductile.plugin\` may have further keys, and lack \`runtime\`, \`mode\`, \`max_jobs\`
+and \`max_age\`.
+`;
+
+export function configKeysPage(): string {
+  return [configPreface, ...configSections().map(sectionText)].join('\n');
+}
+
+export function configSections(): Section[] {
+  const { pipeline, step, condition } = pipelineDefinitions as Schemas;
+  return [
+    ...sectionsOf(settingsSchema, ''),
+    sectionOf('pipelines[]', 'A pipeline; [pipelines.md](pipelines.md) says how it runs.', pipeline!),
+    sectionOf('pipelines[].steps[]', 'A step: exactly one of `uses`, `call`, `split` and `steps`.', step!),
+    sectionOf(
+      'pipelines[].if',
+      'A condition, of a pipeline or a step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which have conditions in them.',
+      (condition!['anyOf'] as unknown as readonly JsonObject[])[0]!,
+    ),
+  ];
+}
+
+export function manifestKeysPage(): string {
+  return [manifestPreface, ...sectionsOf(manifestSchema, '').map(sectionText)].join('\n');
+}
+
+/** The map and all maps of settings below it, in the order of the schema. */
+export function sectionsOf(schema: JsonObject, at: string): Section[] {
+  if (schema['items'] !== undefined) return sectionsOf(schema['items'] as JsonObject, `${at}[]`);
+  if (isSchema(schema['additionalProperties'])) return sectionsOf(schema['additionalProperties'], `${at}.NAME`);
+  if (schema['additionalProperties'] !== false) return [];
+  const { keys } = sectionOf(at, '', schema);
+  const inner = Object.entries(keys).flatMap(([key, value]) => sectionsOf(value, at === '' ? key : `${at}.${key}`));
+  return [sectionOf(at, String(schema['description']), schema), ...inner];
+}
+
+function sectionOf(title: string, about: string, { properties, required = [] }: JsonObject): Section {
+  return { title, about, keys: properties as Schemas, required: required as readonly string[] };
+}
+
+function sectionText({ title, about, keys, required }: Section): string {
+  const rows = Object.entries(keys).map(([key, schema]) => {
+    const marks = [...(required.includes(key) ? ['required'] : []), ...restartOf(schema)];
+    const value = [shownValue(schema), ...marks].join('; ');
+    return `| \`${key}\` | ${cell(value)} | ${cell(String(schema['description']))} |`;
+  });
+  const heading = title === '' ? '## The whole file' : `## ${title}`;
+  return [heading, '', about, '', '| key | value | meaning |', '| --- | --- | --- |', ...rows, ''].join('\n');
+}
+
+function restartOf(schema: JsonObject): string[] {
+  if (schema['restart'] === undefined) return [];
+  return [schema['restartToSwitch'] === true ? 'restart to switch it on or off' : 'restart'];
+}
+
+function shownValue(schema: JsonObject): string {
+  const { expected, enum: values, type, minimum, maximum, $ref } = schema;
+  if (typeof expected === 'string') return expected;
+  if (Array.isArray(values)) return values.length === 1 ? String(values[0]) : `one of ${values.join(', ')}`;
+  if ($ref === '#/definitions/condition') return 'a condition';
+  if (type === 'integer') return `a whole number from ${minimum} to ${maximum}`;
+  if (type === 'string') return 'a text';
+  if (type === 'array') return 'a list';
+  return type === 'object' ? 'a map' : 'a value';
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+function isSchema(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null;
+}
