@@ -124,6 +124,8 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
     a.submittedBy === b.submittedBy &&
     a.event?.type === b.event?.type &&
     a.event?.source === b.event?.source &&
+    a.event?.headers === undefined &&
+    b.event?.headers === undefined &&
     !a.idempotency
   );
 }

@@ -1,7 +1,7 @@
 // The whole configuration after loading and checking: plain frozen data that any thread can hold.
 import type { Sandbox } from '../runtime/host/sandbox.ts';
 import type { JsonObject } from '../runtime/packing.ts';
-import type { PipelineDefinition } from './pipeline/definition.ts';
+import type { Path, PipelineDefinition } from './pipeline/definition.ts';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -28,7 +28,9 @@ export type ApiToken = {
 export type WebhookEndpoint = {
   readonly name: string;
   readonly path: string;
-  readonly plugin: string;
+  /** What its deliveries are handed to: one of the two. */
+  readonly plugin?: string;
+  readonly pipeline?: string;
   readonly secretRef: string;
   /** As written; of `standard-webhooks` it is `webhook-signature`. */
   readonly signatureHeader: string;
@@ -41,7 +43,14 @@ export type WebhookEndpoint = {
   readonly idHeader?: string;
   /** An integer that a double cannot hold exactly is read as text; absent: the delivery is refused. */
   readonly bigIntegers?: 'text';
+  /** Names of headers that go into the event, as they are called there. */
+  readonly headers?: readonly string[];
+  /** The type of the event; left out: `webhook.<name>`. */
+  readonly event?: EventTemplate;
 };
+
+/** Text, and paths into `headers` and `payload` whose values are put in. */
+export type EventTemplate = { readonly written: string; readonly parts: readonly (string | Path)[] };
 
 export type CommandType = 'read' | 'write';
 

@@ -1,7 +1,7 @@
 // What the HTTP face needs of the rest: to hand in work, to look at it, and the configuration in force.
 
 import type { JobView } from '../actors/job/job-view.ts';
-import type { IdempotencyKey, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type { EntryEvent, IdempotencyKey, SubmitReply, Waits } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Asker } from '../runtime/link.ts';
@@ -16,7 +16,7 @@ export type Submission = {
   /** Packed payload. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  readonly event: { readonly type: string; readonly source: string } | null;
+  readonly event: EntryEvent | null;
   readonly idempotency?: IdempotencyKey;
   readonly asker?: Asker;
 };
@@ -25,6 +25,8 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
+  /** Of a delivery; absent: a call. */
+  readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly asker?: Asker;
 };

@@ -68,11 +68,12 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
 
 /** As the plugin is given it, without the payload. */
 function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
-  const { type, source, eventId, dedupeKey } = event;
+  const { type, source, eventId, dedupeKey, headers } = event;
   const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
+  const sent = headers === undefined ? '' : `,"headers":${JSON.stringify(headers)}`;
   return (
     `{"type":${JSON.stringify(type)},"event_id":${JSON.stringify(eventId ?? jobId)},` +
-    `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}}`
+    `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}${sent}}`
   );
 }
 

@@ -7,7 +7,7 @@ import { BlockBuilder } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
 import { keyText, OpenBlock } from './open.ts';
 import type { CreateJobs, Refusal, Remembrance, SubmitJobs, SubmitJobsReply } from './protocol.ts';
-import type { JobGroup } from './record.ts';
+import { type JobGroup, makeEvent } from './record.ts';
 import { writeTree } from './tree.ts';
 
 type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
@@ -74,7 +74,10 @@ export class Acceptance {
       last.parent === null &&
       last.submittedBy === submittedBy &&
       last.event?.type === event?.type &&
-      last.event?.source === event?.source;
+      last.event?.source === event?.source &&
+      // Those of two deliveries are not compared: each has its own.
+      last.event?.headers === undefined &&
+      event?.headers === undefined;
     const group: JobGroup = alike ? last : directGroup(submittedBy, event);
     this.#desk.unsettled++;
     const id = builder.add(payload, group, alike);
@@ -172,7 +175,7 @@ function directGroup(submittedBy: string, event: SubmitJobs['event']): JobGroup 
     parent: null,
     root: null,
     depth: 1,
-    event: event && { type: event.type, source: event.source, eventId: null, dedupeKey: null },
+    event: event && makeEvent(event, null),
     context: packedEmpty,
     pipeline: null,
     stepId: null,

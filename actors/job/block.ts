@@ -1,6 +1,7 @@
 // A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
 // Read back, it takes apart only what is looked at.
 import { copyBytes, unpinned } from '../../runtime/bytes.ts';
+import type { EventHeaders } from '../../runtime/host/port.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -125,7 +126,12 @@ function withOwnContext(group: JobGroup): JobGroup {
 /** What may be long of a group, as it is written. */
 function groupBytes({ context, event, run }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
-  return context.length + texts + 5 * (run?.path.length ?? 0);
+  return context.length + texts + headersBytes(event) + 5 * (run?.path.length ?? 0);
+}
+
+function headersBytes(event: JobGroup['event']): number {
+  if (event?.headers === undefined) return 0;
+  return Object.entries(event.headers).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
 }
 
 type Kept = [
@@ -178,7 +184,14 @@ export function decodeBlock(bytes: Uint8Array): Block {
 }
 
 type PackedPosition = [run: Uint8Array, node: number, scope: number, path: number[], first: number | null];
-type PackedEvent = [type: string, source: string, eventId: string | null, dedupeKey: string | null];
+type PackedEvent = [
+  type: string,
+  source: string,
+  eventId: string | null,
+  dedupeKey: string | null,
+  /** Absent where there are none. */
+  headers?: EventHeaders,
+];
 type PackedGroup = [
   submittedBy: string,
   parent: Uint8Array | null,
@@ -193,13 +206,13 @@ type PackedGroup = [
 ];
 
 function packGroup(group: JobGroup): PackedGroup {
-  const { event, run } = group;
+  const { run } = group;
   return [
     group.submittedBy,
     group.parent,
     group.root,
     group.depth,
-    event && [event.type, event.source, event.eventId, event.dedupeKey],
+    packEvent(group.event),
     group.context,
     group.pipeline,
     group.stepId,
@@ -215,13 +228,24 @@ function unpackGroup(packed: PackedGroup): JobGroup {
     parent,
     root,
     depth,
-    event: event && { type: event[0], source: event[1], eventId: event[2], dedupeKey: event[3] },
+    event: event && unpackEvent(event),
     context,
     pipeline,
     stepId,
     run: run && unpackPosition(run),
     hooked,
   };
+}
+
+function packEvent(event: JobGroup['event']): PackedEvent | null {
+  if (event === null) return null;
+  const { type, source, eventId, dedupeKey, headers } = event;
+  return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
+}
+
+function unpackEvent([type, source, eventId, dedupeKey, headers]: PackedEvent): NonNullable<JobGroup['event']> {
+  if (headers === undefined) return { type, source, eventId, dedupeKey };
+  return { type, source, eventId, dedupeKey, headers };
 }
 
 function unpackPosition([run, node, scope, path, first]: PackedPosition): RunPosition {

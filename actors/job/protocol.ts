@@ -1,5 +1,6 @@
 // What the job actor is told and asked, and what it tells others.
 import type { Body } from '../../runtime/host/outcome.ts';
+import type { EventHeaders } from '../../runtime/host/port.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { SetAsideRecord } from '../set-aside.ts';
@@ -19,6 +20,9 @@ export interface Remembrance {
   remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
 }
 
+/** What a call or a delivery makes of the event that it stands for. */
+export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
+
 /** From the edge: jobs of direct calls or a webhook that have all of this in common. Asked; answered with a SubmitJobsReply. */
 export type SubmitJobs = {
   readonly kind: 'submit';
@@ -29,7 +33,7 @@ export type SubmitJobs = {
   readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
-  readonly event: { readonly type: string; readonly source: string } | null;
+  readonly event: EntryEvent | null;
   /** Of a job that comes alone. */
   readonly idempotency?: IdempotencyKey;
 };

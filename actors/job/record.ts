@@ -1,5 +1,6 @@
 // What is stored of jobs: blocks as they were accepted, what of them is open, and how each attempt ended.
 import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
+import type { EventHeaders } from '../../runtime/host/port.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 
@@ -37,6 +38,8 @@ export type JobGroup = {
     readonly source: string;
     readonly eventId: string | null;
     readonly dedupeKey: string | null;
+    /** Of a webhook whose endpoint names some. */
+    readonly headers?: EventHeaders;
   } | null;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
@@ -46,6 +49,15 @@ export type JobGroup = {
   /** Inside a run that a hook started: no hooks fire. */
   readonly hooked: boolean;
 };
+
+/** Without headers it has one shape: every job has an event. */
+export function makeEvent(
+  { type, source, headers }: { readonly type: string; readonly source: string; readonly headers?: EventHeaders },
+  dedupeKey: string | null,
+): NonNullable<JobGroup['event']> {
+  if (headers === undefined) return { type, source, eventId: null, dedupeKey };
+  return { type, source, eventId: null, dedupeKey, headers };
+}
 
 /**
  * How the jobs inside a run ended, those of called runs included; `unsettled`: how many are left of those that were made, where the

@@ -132,6 +132,8 @@ function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
     before.event?.type === group.event?.type &&
     before.event?.source === group.event?.source &&
     before.event?.dedupeKey === group.event?.dedupeKey &&
+    before.event?.headers === undefined &&
+    group.event?.headers === undefined &&
     before.context === group.context &&
     before.hooked === group.hooked
   );

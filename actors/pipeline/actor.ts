@@ -62,7 +62,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   }
 
   function start(message: StartRun, turn: Turn): void {
-    const { pipeline, payload, submittedBy, replyTo, watch, idempotency } = message;
+    const { pipeline, payload, submittedBy, event, replyTo, watch, idempotency } = message;
     const known = idempotency && options.remembrance?.answer(idempotency, turn);
     if (known) {
       turn.reply(replyTo, known);
@@ -80,7 +80,8 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       parent: null,
       root: null,
       depth: 0,
-      event: { type: callEventType, source: 'api', dedupeKey: null },
+      event: event ? { ...event, dedupeKey: null } : { type: callEventType, source: 'api', dedupeKey: null },
+      ...(event && { isDelivery: true }),
       context: packedEmpty,
       payload,
       hooked: false,

@@ -4,7 +4,7 @@ import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup } from '../job/record.ts';
-import { noneUnsuccessful } from '../job/record.ts';
+import { makeEvent, noneUnsuccessful } from '../job/record.ts';
 import { type Chain, type ChainEvent, dataOf, Packed } from './chain.ts';
 import { holds } from './condition.ts';
 import type { Desk } from './desk.ts';
@@ -20,6 +20,8 @@ export type Beginning = {
   /** How many jobs the chain has crossed that started it. */
   readonly depth: number;
   readonly event: ChainEvent;
+  /** Of a delivery: the first steps get the event as it is; otherwise its type is that of the pipeline's `on`. */
+  readonly isDelivery?: true;
   readonly context: Uint8Array;
   readonly payload: Uint8Array;
   readonly hooked: boolean;
@@ -64,7 +66,7 @@ export function beginRun(desk: Desk, version: Version, beginning: Beginning): Jo
     path: [],
     payload: new Packed(beginning.payload),
     context: new Packed(context),
-    event: definition.on === null ? event : { ...event, type: definition.on },
+    event: definition.on === null || beginning.isDelivery ? event : { ...event, type: definition.on },
     depth,
     cause: null,
     result: packedNull,
@@ -112,7 +114,7 @@ function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
     parent,
     root,
     depth,
-    event: { type: event.type, source: event.source, eventId: null, dedupeKey: event.dedupeKey },
+    event: makeEvent(event, event.dedupeKey),
     context,
     pipeline: called?.pipeline ?? null,
     stepId: called?.stepId ?? null,

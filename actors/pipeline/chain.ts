@@ -2,9 +2,10 @@
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
 import { isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
+import type { EntryEvent } from '../job/protocol.ts';
 import { type Data, follow } from './lookup.ts';
 
-export type ChainEvent = { readonly type: string; readonly source: string; readonly dedupeKey: string | null };
+export type ChainEvent = EntryEvent & { readonly dedupeKey: string | null };
 
 /** `cause` null: the run itself. `result`: what the last job gave, packed; null before any. */
 export type Chain = {

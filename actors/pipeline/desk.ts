@@ -8,7 +8,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
 import type { CreateJobs, CreateRun, RunIds, SettleRun } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
-import { addUnsuccessful, type Unsuccessful } from '../job/record.ts';
+import { addUnsuccessful, makeEvent, type Unsuccessful } from '../job/record.ts';
 import { SetAside } from '../set-aside.ts';
 import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
@@ -201,7 +201,7 @@ export class Desk {
       parent: cause ?? run.id,
       root: run.root ?? run.id,
       depth,
-      event: isHandle ? { type: event.type, source: event.source, eventId: null, dedupeKey: event.dedupeKey } : null,
+      event: isHandle ? makeEvent(event, event.dedupeKey) : null,
       context,
       pipeline: run.version.name,
       stepId: step.id,

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { IdempotencyKey, JobsSettled } from '../job/protocol.ts';
+import type { EntryEvent, IdempotencyKey, JobsSettled } from '../job/protocol.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */
 export const callEventType = 'api.trigger';
@@ -17,6 +17,8 @@ export type StartRun = {
   /** Packed map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
+  /** Of a delivery; absent: it is called. */
+  readonly event?: EntryEvent;
   /** The edge waits: it is told RunSettled. */
   readonly watch: boolean;
   readonly idempotency?: IdempotencyKey;

@@ -34,8 +34,11 @@ type Edges = Map<string, Map<string, End>>;
 export function topologyOf(config: Config): Topology {
   const walk = new Walk(config);
   for (const pipeline of config.pipelines) walk.pipeline(pipeline);
-  for (const { name, plugin } of config.webhooks.endpoints) {
-    walk.consume(`webhook.${name}`, { plugin, command: webhookCommand });
+  for (const { name, plugin, pipeline, event } of config.webhooks.endpoints) {
+    // A type that is a template is told as it is written: what comes of it nobody knows before a delivery.
+    const signal = event?.written ?? `webhook.${name}`;
+    if (plugin !== undefined) walk.consume(signal, { plugin, command: webhookCommand });
+    else if (pipeline !== undefined) walk.delivery(pipeline, signal);
   }
   const outputs: Edges = new Map();
   for (const [name, { manifest }] of Object.entries(config.plugins)) {
@@ -75,6 +78,11 @@ class Walk {
 
   pipeline({ on, onHook, steps }: PipelineDefinition): void {
     this.#sequence(steps, [on ?? onHook ?? callEventType]);
+  }
+
+  /** A webhook starts the pipeline: its first steps get this signal. */
+  delivery(pipeline: string, signal: string): void {
+    this.#sequence(this.#byName.get(pipeline)?.steps ?? [], [signal]);
   }
 
   consume(signal: string, end: End): void {

@@ -37,6 +37,7 @@ const breaks: { readonly [keyword: string]: Break } = {
   minLength: (value, least: number) => isText(value) && [...value].length < least,
   pattern: (value, pattern: string) => isText(value) && !new RegExp(pattern, 'u').test(value),
   minItems: (value, least: number) => Array.isArray(value) && value.length < least,
+  maxItems: (value, most: number) => Array.isArray(value) && value.length > most,
   const: (value, only: Json) => value !== only,
   enum: (value, choice: readonly Json[]) => !choice.includes(value),
   not: (value, unwanted: JsonObject) => mismatchesOf(value, unwanted).length === 0,

@@ -1,7 +1,8 @@
 // A pipeline after parsing: a tree of steps with conditions, templates and paths already taken apart. Plain data.
 import type { Json } from '../../runtime/packing.ts';
 
-export const pathRoots = ['payload', 'context', 'config'] as const;
+/** `headers`: in the type of a webhook's event alone. */
+export const pathRoots = ['payload', 'context', 'config', 'headers'] as const;
 /** `payload.items.0.name` taken apart. No keys: the root itself. */
 export type Path = { readonly root: (typeof pathRoots)[number]; readonly keys: readonly string[] };
 

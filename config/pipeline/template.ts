@@ -48,7 +48,7 @@ function checkTemplate(value: unknown, place: Place, depth: number): Template {
 }
 
 function checkText(text: string, place: Place): Template {
-  const parts = parseText(text);
+  const parts = parseText(text, templateRoots);
   if ('wrong' in parts) {
     report(place, parts.wrong);
     return { kind: 'literal', value: text };
@@ -60,7 +60,7 @@ function checkText(text: string, place: Place): Template {
 }
 
 /** Text and paths in turn; `{{` and `}}` are braces. */
-function parseText(text: string): (string | Path)[] | { readonly wrong: string } {
+export function parseText(text: string, roots: readonly PathRoot[]): (string | Path)[] | { readonly wrong: string } {
   const parts: (string | Path)[] = [];
   let literal = '';
   for (let i = 0; i < text.length; i++) {
@@ -75,7 +75,7 @@ function parseText(text: string): (string | Path)[] | { readonly wrong: string }
     } else {
       const end = text.indexOf('}', i);
       if (end < 0) return { wrong: `${describe(text)}: a "{" without its "}"; write "{{" for the brace itself` };
-      const path = parsePath(text.slice(i + 1, end).trim(), templateRoots);
+      const path = parsePath(text.slice(i + 1, end).trim(), roots);
       if ('wrong' in path) return { wrong: path.wrong };
       if (literal !== '') parts.push(literal);
       literal = '';

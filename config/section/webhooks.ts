@@ -10,6 +10,7 @@ import { itemsOf, nodeAt, placesAt, type SourceNode, textOf } from '../source/tr
 import { readSize } from './api.ts';
 import { readListen } from './listen.ts';
 import { readProtection } from './tls.ts';
+import { checkEvent, readEvent } from './webhook-event.ts';
 import { isStandardKey, standardKeyBytes, standardKeyPrefix } from './webhook-key.ts';
 
 const keyBytesMin = 16;
@@ -42,10 +43,15 @@ export function readWebhooks(
 ): Config['webhooks'] {
   const list = nodeAt(root, 'webhooks', 'endpoints');
   const path = ['webhooks', 'endpoints'];
+  // As they are written: what is wrong with one of them is told at its own place.
+  const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
   reportDuplicates(list, path, 'name', 'the name of an endpoint', report);
   reportDuplicates(list, path, 'path', 'the path of an endpoint', report);
   for (const [index, item] of itemsOf(list).entries()) {
+    checkTarget(item, [...path, index], report);
     checkPlugin(item, [...path, index], instances, report);
+    checkPipeline(item, [...path, index], pipelines, report);
+    checkEvent(item, [...path, index], signatureHeaderOf(item), report);
     checkSecret(item, [...path, index], tokens, report);
     checkHeaders(item, [...path, index], report);
   }
@@ -54,6 +60,26 @@ export function readWebhooks(
     ...readProtection(root, 'webhooks'),
     endpoints: itemsOf(list).map(readEndpoint),
   };
+}
+
+function checkTarget(item: SourceNode, path: NodePath, report: Report): void {
+  if (item.kind !== 'map') return;
+  const [plugin, pipeline] = [nodeAt(item, 'plugin'), nodeAt(item, 'pipeline')];
+  if (plugin === undefined && pipeline === undefined) {
+    const message = 'is missing; an endpoint names the "plugin" or the "pipeline" that its deliveries go to';
+    report({ place: item.place, path: [...path, 'plugin'], message });
+  } else if (plugin !== undefined && pipeline !== undefined) {
+    const message = 'cannot stand beside "plugin": deliveries go to one of the two; take the other out';
+    report({ place: placesAt(item, ['pipeline']).key, path: [...path, 'pipeline'], message });
+  }
+}
+
+function checkPipeline(item: SourceNode, path: NodePath, names: readonly string[], report: Report): void {
+  const node = nodeAt(item, 'pipeline');
+  const name = textOf(node);
+  if (node === undefined || name === undefined || name === '' || names.includes(name)) return;
+  const message = `there is no pipeline ${JSON.stringify(name)}; ${hint(name, names, 'pipelines')}`;
+  report({ place: node.place, path: [...path, 'pipeline'], message });
 }
 
 function checkPlugin(item: SourceNode, path: NodePath, instances: Instances, report: Report): void {
@@ -116,21 +142,27 @@ function isStandard(item: SourceNode): boolean {
   return textOf(nodeAt(item, 'scheme')) === 'standard-webhooks';
 }
 
+function signatureHeaderOf(item: SourceNode): string {
+  return isStandard(item) ? standard.signature : (textOf(nodeAt(item, 'signature_header')) ?? '');
+}
+
 function readEndpoint(item: SourceNode): WebhookEndpoint {
   const isFixed = isStandard(item);
   const header = isFixed ? standard.timestamp : textOf(nodeAt(item, 'timestamp_header'));
   const idHeader = isFixed ? standard.id : textOf(nodeAt(item, 'id_header'));
   const toleranceMs = parseDuration(textOf(nodeAt(item, 'tolerance'))) ?? toleranceDefaultMs;
+  const pipeline = textOf(nodeAt(item, 'pipeline'));
   return {
     name: textOf(nodeAt(item, 'name')) ?? '',
     path: textOf(nodeAt(item, 'path')) ?? '',
-    plugin: textOf(nodeAt(item, 'plugin')) ?? '',
+    ...(pipeline === undefined ? { plugin: textOf(nodeAt(item, 'plugin')) ?? '' } : { pipeline }),
     secretRef: textOf(nodeAt(item, 'secret_ref')) ?? '',
-    signatureHeader: isFixed ? standard.signature : (textOf(nodeAt(item, 'signature_header')) ?? ''),
+    signatureHeader: signatureHeaderOf(item),
     bodyBytesMax: readSize(nodeAt(item, 'max_body_size')),
     ...(isFixed ? { scheme: 'standard-webhooks' as const } : {}),
     ...(header === undefined ? {} : { timestamp: { header, toleranceMs } }),
     ...(idHeader === undefined ? {} : { idHeader }),
     ...(textOf(nodeAt(item, 'big_integers')) === 'text' ? { bigIntegers: 'text' as const } : {}),
+    ...readEvent(item),
   };
 }

@@ -46,6 +46,7 @@ const envelopeSchema = Type.Object(
     timestamp: instant,
     source: Type.String(),
     dedupe_key: Type.Optional(Type.String()),
+    headers: Type.Optional(Type.Object({}, { description: 'Of a delivery: the headers that its endpoint names.' })),
   },
   { description: 'Of `handle`: the envelope that its plugin is given; `payload` has its payload.' },
 );

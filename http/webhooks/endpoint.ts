@@ -12,6 +12,7 @@ import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { type Answer, type Call, json, type Route, route } from '../route.ts';
+import { eventOf } from './event.ts';
 import type { DeliveryNews } from './news.ts';
 import { makeVerify } from './signature.ts';
 
@@ -23,10 +24,10 @@ const accepted = Type.Object({ job_id: Type.String({ format: 'uuid' }), status: 
 
 /** The endpoint is one of this configuration. */
 export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: DeliveryNews): Route {
-  const { name, path, plugin, bodyBytesMax } = endpoint;
+  const { name, path, bodyBytesMax } = endpoint;
   const verify = makeVerify(endpoint, config.tokens[endpoint.secretRef]!);
-  const { inputSchema } = config.plugins[plugin]!.manifest.commands.find(other => other.name === command)!;
-  const origin = `webhook:${name}`;
+  const inputSchema = inputSchemaOf(endpoint, config);
+  const submittedBy = `webhook:${name}`;
 
   /** Reads the bytes before it waits for anything. */
   async function take(call: Call, bytes: Uint8Array): Promise<Answer> {
@@ -34,17 +35,22 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
     if (body.kind === 'problem') return body;
     const id = deliveryIdOf(endpoint, call);
     if (id.kind === 'problem') return id;
+    const made = eventOf(endpoint, header => call.header(header), body.value);
+    if (made.kind === 'problem') return made;
     const errors = checkPayload(config, inputSchema, body.value, '');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
-    const reply = await call.engine.submit({
-      plugin,
-      command,
+    const work = {
       payload: pack(body.value),
-      submittedBy: origin,
-      event: { type: `webhook.${name}`, source: origin },
+      submittedBy,
+      event: made.event,
       asker: call,
       ...(id.text !== null && { idempotency: deliveryKeyOf(name, id.text) }),
-    });
+    };
+    const { plugin, pipeline } = endpoint;
+    const reply =
+      pipeline === undefined
+        ? await call.engine.submit({ ...work, plugin: plugin!, command })
+        : await call.engine.startRun({ ...work, pipeline });
     if (reply.kind === 'refused') return refuse(reply.refusal);
     const jobId = formatId(reply.id);
     news.accepted(name, jobId);
@@ -69,6 +75,12 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
     },
     refused: refusal => news.rejected(name, refusal),
   });
+}
+
+/** A pipeline's own, or that of the plugin's `handle`. */
+function inputSchemaOf({ plugin, pipeline }: WebhookEndpoint, config: Config): JsonObject | null {
+  if (pipeline !== undefined) return null;
+  return config.plugins[plugin!]!.manifest.commands.find(({ name }) => name === command)!.inputSchema;
 }
 
 function readObject(

@@ -4,7 +4,7 @@
 //   | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
 import { formatId, jobIdBytes } from '../ids.ts';
 import { pack, unpack } from '../packing.ts';
-import type { TaskFrame, TaskGroup } from './port.ts';
+import type { EventHeaders, TaskFrame, TaskGroup } from './port.ts';
 import { allocateMessage } from './wire.ts';
 
 type Header = {
@@ -66,7 +66,9 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
 }
 
 function eventFields({ event }: TaskGroup): unknown {
-  return event && [event.type, event.source, event.eventId, event.dedupeKey];
+  if (event === null) return null;
+  const { type, source, eventId, dedupeKey, headers } = event;
+  return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
 }
 
 export function frameHead(bytes: Buffer): FrameHead {
@@ -163,9 +165,10 @@ export class Frame {
   }
 }
 
+type PackedEvent = [string, string, string | null, string | null, EventHeaders?] | null;
+
 function readHeader(packed: Buffer): Header {
-  type Event = [string, string, string | null, string | null] | null;
-  type Fields = [number, number, string | null, string | null, number, number, Event];
+  type Fields = [number, number, string | null, string | null, number, number, PackedEvent];
   const [command, stateBytes, groups] = unpack<[string, number, Fields[]]>(packed);
   return {
     command,
@@ -177,7 +180,14 @@ function readHeader(packed: Buffer): Header {
       stepId,
       depth,
       createdUs,
-      event: event && { type: event[0], source: event[1], eventId: event[2], dedupeKey: event[3] },
+      event: event && eventOf(event),
     })),
   };
+}
+
+function eventOf([type, source, eventId, dedupeKey, headers]: NonNullable<PackedEvent>): NonNullable<
+  TaskGroup['event']
+> {
+  if (headers === undefined) return { type, source, eventId, dedupeKey };
+  return { type, source, eventId, dedupeKey, headers };
 }

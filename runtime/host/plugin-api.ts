@@ -12,6 +12,8 @@ export type Envelope = {
   readonly timestamp: string;
   readonly source: string;
   readonly dedupe_key?: string;
+  /** Of a webhook whose endpoint names `headers`: those that the delivery had. Nobody has signed them. */
+  readonly headers?: { readonly [name: string]: string };
 };
 
 /** What a plugin is asked; the same for both runtimes. All but `config` is the handler's own copy. */

@@ -43,6 +43,9 @@ export type HostedPlugin = {
   readonly commands: { readonly [command: string]: HostedCommand };
 };
 
+/** Headers of a delivery, by the names that its endpoint gives them. */
+export type EventHeaders = { readonly [name: string]: string };
+
 /** What jobs that stand side by side in a frame have in common. */
 export type TaskGroup = {
   readonly count: number;
@@ -57,6 +60,8 @@ export type TaskGroup = {
     readonly source: string;
     readonly eventId: string | null;
     readonly dedupeKey: string | null;
+    /** Of a webhook whose endpoint names some. */
+    readonly headers?: EventHeaders;
   } | null;
   /** When the jobs were created, in µs since the epoch: the envelope's timestamp. */
   readonly createdUs: number;

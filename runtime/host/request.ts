@@ -105,9 +105,11 @@ function timestampOf({ createdUs }: Group): string {
 }
 
 function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope {
-  const { type, source, eventId, dedupeKey } = event;
+  const { type, source, eventId, dedupeKey, headers } = event;
   const event_id = eventId ?? jobId;
   const timestamp = timestampOf(group);
+  // Each task has its own: handlers may change what they are given.
+  if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };
   if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
   return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };
 }

@@ -1,0 +1,55 @@
+// The event of a delivery: which of its headers go in, and its type. Only what the endpoint names is looked at.
+import type { EntryEvent } from '../../actors/job/protocol.ts';
+import { follow, formatPath } from '../../actors/pipeline/lookup.ts';
+import type { WebhookEndpoint } from '../../config/config.ts';
+import type { Path } from '../../config/pipeline/definition.ts';
+import { eventHeaderCharsMax, eventTypeExpected, eventTypeShape } from '../../config/section/webhook-event.ts';
+import type { EventHeaders } from '../../runtime/host/port.ts';
+import type { Json, JsonObject } from '../../runtime/packing.ts';
+import { type Problem, problem } from '../problem.ts';
+import type { HeaderOf } from './signature.ts';
+
+type Rendered = { readonly kind: 'type'; readonly type: string } | Problem;
+
+/** What the endpoint makes of a delivery whose signature is right. */
+export function eventOf(
+  endpoint: WebhookEndpoint,
+  header: HeaderOf,
+  body: JsonObject,
+): { readonly kind: 'event'; readonly event: EntryEvent } | Problem {
+  const { name, headers: names, event: template } = endpoint;
+  const headers: { [name: string]: string } = {};
+  for (const each of names ?? []) {
+    const value = header(each.toLowerCase());
+    if (value === undefined) continue;
+    if (value.length > eventHeaderCharsMax) {
+      return problem('invalid_request', `the header ${each} has more than ${eventHeaderCharsMax} characters`);
+    }
+    headers[each] = value;
+  }
+  const rendered: Rendered = template
+    ? typeOf(template.parts, headers, body)
+    : { kind: 'type', type: `webhook.${name}` };
+  if (rendered.kind === 'problem') return rendered;
+  const event = { type: rendered.type, source: `webhook:${name}` };
+  return { kind: 'event', event: names === undefined ? event : { ...event, headers } };
+}
+
+function typeOf(parts: readonly (string | Path)[], headers: EventHeaders, body: JsonObject): Rendered {
+  let type = '';
+  for (const part of parts) {
+    if (typeof part === 'string') {
+      type += part;
+      continue;
+    }
+    const value: Json | undefined = follow(part.root === 'headers' ? headers : body, part.keys);
+    if (typeof value !== 'string' && typeof value !== 'number') {
+      const detail = value === undefined ? 'is missing' : 'is neither a text nor a number';
+      return problem('invalid_request', `the type of the event needs ${formatPath(part)}, which ${detail}`);
+    }
+    type += value;
+  }
+  if (eventTypeShape.test(type)) return { kind: 'type', type };
+  const shown = JSON.stringify(type.length > 128 ? `${type.slice(0, 128)}…` : type);
+  return problem('invalid_request', `the type of the event would be ${shown}; it must have ${eventTypeExpected}`);
+}
