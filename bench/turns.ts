@@ -31,7 +31,7 @@ export const turns: Bench<Sizes> = {
       updates: 100,
       childBytes: 1_000_000,
       children: 60,
-      resultBytes: 60_000_000,
+      resultBytes: 10_000_000,
       events: 10_000,
     },
   },

@@ -157,6 +157,11 @@ export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null 
   return span;
 }
 
+/** The head of binary data of any length. */
+export function bytesHead(length: number): Uint8Array {
+  return Uint8Array.of(0xc6, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
+}
+
 /** The head of a list. */
 export function listHead(count: number): Uint8Array {
   return head(count, 0x90, 0xdc);

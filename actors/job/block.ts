@@ -3,7 +3,8 @@
 import { copyBytes, unpinned } from '../../runtime/bytes.ts';
 import type { EventHeaders } from '../../runtime/host/port.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
-import { pack, unpack } from '../../runtime/packing.ts';
+import { pack, packedNull, unpack } from '../../runtime/packing.ts';
+import { bytesHead } from '../../runtime/splice.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { JobGroup, RunPosition } from './record.ts';
 
@@ -81,20 +82,34 @@ export class BlockBuilder implements Block {
 
   /** All payloads lie side by side; `ends` has four bytes for the end of each. */
   encode(): Uint8Array {
-    const all = Buffer.allocUnsafeSlow(this.payloadBytes);
-    const ends = Buffer.allocUnsafeSlow(this.count * 4);
-    let at = 0;
-    for (let index = 0; index < this.count; index++) {
-      at = copyBytes(all, at, this.#payloads[index]!);
-      ends.writeUInt32LE(at, index * 4);
-    }
+    const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
     this.#packed = new PackedPayloads(ends, all);
     this.#payloads = [];
     this.groups = this.groups.map(withOwnContext);
     const groups = this.groups.map(group => pack(packGroup(group)));
     const kept: Kept = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
-    return pack(kept);
+    return packKept(kept);
   }
+}
+
+type Ends = { readonly ends: Uint8Array; readonly all: Uint8Array };
+
+function sideBySide(payloads: readonly Uint8Array[], bytes: number): Ends {
+  const all = Buffer.allocUnsafeSlow(bytes);
+  const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
+  let at = 0;
+  for (let index = 0; index < payloads.length; index++) {
+    at = copyBytes(all, at, payloads[index]!);
+    ends.writeUInt32LE(at, index * 4);
+  }
+  return { ends, all };
+}
+
+/** A large payload is not copied. */
+function alone(payload: Uint8Array): Ends {
+  const ends = Buffer.allocUnsafeSlow(4);
+  ends.writeUInt32LE(payload.length, 0);
+  return { ends, all: unpinned(payload) };
 }
 
 /** Payloads side by side, each found by where it ends. */
@@ -143,6 +158,14 @@ type Kept = [
   ends: Uint8Array,
   payloads: Uint8Array,
 ];
+
+/** As `pack`, which copies what is large several times. */
+function packKept(kept: Kept): Uint8Array {
+  const payloads = kept[6];
+  if (payloads.length <= blockBytesMax) return pack(kept);
+  const before = pack([...kept.slice(0, 6), null]);
+  return Buffer.concat([before.subarray(0, -packedNull.length), bytesHead(payloads.length), payloads]);
+}
 
 class StoredBlock implements Block {
   readonly plugin: string;

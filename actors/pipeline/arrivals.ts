@@ -92,14 +92,17 @@ export class ArrivalLog {
 
 type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array };
 
-/** The `count` results as a packed list, in the order of their paths; no path is the beginning of another. */
-export function spliceArrivals(logs: readonly Uint8Array[], count: number): Uint8Array {
+/**
+ * The `count` results as a packed list in parts, in the order of their paths: its head, then the results. No path is the beginning
+ * of another.
+ */
+export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   const stretches: Stretch[] = [];
   let found = 0;
   for (const log of logs) found += readStretches(bufferOf(log), stretches);
   if (found !== count) throw new Error(`${found} arrivals are there of ${count}`);
   stretches.sort((a, b) => comparePaths(a.path, b.path));
-  return Buffer.concat([listHead(count), ...stretches.map(({ results }) => results)]);
+  return [listHead(count), ...stretches.map(({ results }) => results)];
 }
 
 /** Returns how many results they hold. */

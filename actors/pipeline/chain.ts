@@ -1,9 +1,9 @@
 // A chain on its way through a run: the event or result it carries, its baggage, and where it has come from.
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
-import { isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
+import { contentsOf, isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
 import type { EntryEvent } from '../job/protocol.ts';
-import { type Data, follow } from './lookup.ts';
+import { type Data, follow, type Large } from './lookup.ts';
 
 export type ChainEvent = EntryEvent & { readonly dedupeKey: string | null };
 
@@ -55,8 +55,14 @@ export class Packed {
   /** What lies under the keys; undefined when something on the way is missing. */
   find(keys: readonly string[]): Json | undefined {
     if (this.#value !== undefined || this.bytes.length <= wholeBytesMax) return follow(this.value, keys);
+    const bytes = this.bytesAt(keys);
+    return bytes === null ? undefined : unpack<Json>(bytes);
+  }
+
+  /** The same, packed. */
+  bytesAt(keys: readonly string[]): Uint8Array | null {
     const span = spanAt(this.bytes, keys);
-    return span === null ? undefined : unpack<Json>(this.bytes.subarray(span.from, span.to));
+    return span && this.bytes.subarray(span.from, span.to);
   }
 }
 
@@ -68,15 +74,24 @@ export function dataOf({ payload, context }: Pick<Chain, 'payload' | 'context'>,
   };
 }
 
+/** What templates take as it is, without decoding it: null where that is not worth it. */
+export function largeOf({ payload, context }: Pick<Chain, 'payload' | 'context'>): Large {
+  return ({ root, keys }) => {
+    if (root === 'config') return null;
+    const { bytes } = root === 'payload' ? payload : context;
+    return bytes.length <= wholeBytesMax ? null : (root === 'payload' ? payload : context).bytesAt(keys);
+  };
+}
+
 const resultKey = Buffer.from('\xa6result', 'latin1');
 
-/** `{result: …}`, in packed form. */
-export function underResult(result: Uint8Array): Uint8Array {
-  return Buffer.concat([mapHead(1), resultKey, result]);
+/** The packed map with `result`, which it has not yet. */
+export function withResult(map: Uint8Array, result: Uint8Array): Uint8Array {
+  return Buffer.concat([mapHead(mapCount(map) + 1), map.subarray(contentsOf(map)), resultKey, result]);
 }
 
 /** A result as a payload: a map as it is, nothing as an empty map, anything else as `{result: …}`. */
 export function asPayload(result: Uint8Array | undefined): Uint8Array {
   if (result === undefined || isNil(result)) return packedEmpty;
-  return mapCount(result) >= 0 ? result : underResult(result);
+  return mapCount(result) >= 0 ? result : withResult(packedEmpty, result);
 }

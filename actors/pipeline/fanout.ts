@@ -2,7 +2,7 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
-import { type Json, type JsonObject, pack, unpack } from '../../runtime/packing.ts';
+import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
 import type { ChainEvent } from './chain.ts';
@@ -124,10 +124,4 @@ export function takeSingle(fan: FanOut, plan: FanPlan): Single {
   const context = own === null ? plan.context : pack(own);
   if (isMissing(added)) return { payload: pack(element), context, missing: added.missing };
   return { payload: pack({ ...element, ...added }), context, missing: plan.missing };
-}
-
-/** The entries of a map as they stand in its packed form. */
-export function packEntries(values: { readonly [key: string]: Json }): Uint8Array {
-  const bytes = pack(values);
-  return bytes.subarray(contentsOf(bytes));
 }

@@ -132,9 +132,9 @@ function joinedPayload(desk: Desk, run: Run, scope: Scope, collect: 'results' | 
   const counts = { succeeded: arrived - failed, failed };
   if (collect === 'counts') return pack(counts);
   const empty = pack({ results: null, ...counts });
-  const list = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
   const from = skipValue(empty, contentsOf(empty));
-  return Buffer.concat([empty.subarray(0, from), list, empty.subarray(from + packedNull.length)]);
+  const results = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
+  return Buffer.concat([empty.subarray(0, from), ...results, empty.subarray(from + packedNull.length)]);
 }
 
 /** A list where the definition ends forked; else the value itself, and a list only where jobs emitted several events. */
@@ -147,6 +147,6 @@ function resultOf(desk: Desk, run: Run, scope: Scope): { result: Uint8Array; log
   const isList = run.version.compiled.endsForked || arrived > 1;
   // The only chain ended on the way: its event had been taken before.
   if (!isList && arrived === 0) return { result: packedNull, logs: null };
-  const list = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
-  return { result: isList ? list : list.subarray(contentsOf(list)), logs: null };
+  const [head, ...results] = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
+  return { result: Buffer.concat(isList ? [head!, ...results] : results), logs: null };
 }

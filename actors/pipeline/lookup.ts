@@ -5,6 +5,9 @@ import type { Json } from '../../runtime/packing.ts';
 /** What paths lead into: finds what lies under the keys of a root; undefined when something on the way is missing. */
 export type Data = (path: Path) => Json | undefined;
 
+/** The same, packed, where it may be large; null where it is small or missing. */
+export type Large = (path: Path) => Uint8Array | null;
+
 /** Of values that are there already. */
 export function dataOfValues(values: { readonly [root in Path['root']]?: Json }): Data {
   return ({ root, keys }) => follow(values[root] ?? null, keys);

@@ -1,7 +1,8 @@
 // Renders the templates of `with`. What is missing refuses, and names the path.
 import type { Path, Template } from '../../config/pipeline/definition.ts';
-import type { Json } from '../../runtime/packing.ts';
-import { type Data, formatPath } from './lookup.ts';
+import { type Json, pack } from '../../runtime/packing.ts';
+import { mapHead } from '../../runtime/splice.ts';
+import { type Data, formatPath, type Large } from './lookup.ts';
 
 export type Entries = readonly (readonly [string, Template])[];
 export type Missing = { readonly missing: string };
@@ -50,6 +51,23 @@ export function renderEntries(entries: Entries, data: Data): { [key: string]: Js
     rendered[key] = value;
   }
   return rendered;
+}
+
+/** The entries as a packed map. What a lone reference finds is copied, where it is large, and not decoded. */
+export function packEntries(entries: Entries, data: Data, large: Large): Uint8Array | Missing {
+  const copies = entries.map(([, template]) => (template.kind === 'reference' ? large(template.path) : null));
+  if (copies.every(copy => copy === null)) {
+    const rendered = renderEntries(entries, data);
+    return isMissing(rendered) ? rendered : pack(rendered);
+  }
+  const parts: Uint8Array[] = [mapHead(entries.length)];
+  for (const [place, [key, template]] of entries.entries()) {
+    const copy = copies[place] ?? null;
+    const value = copy ?? render(template, data);
+    if (isMissing(value)) return value;
+    parts.push(pack(key), copy ?? pack(value));
+  }
+  return Buffer.concat(parts);
 }
 
 function renderText(parts: readonly (string | Path)[], data: Data): string | Missing {

@@ -2,12 +2,11 @@
 import type { Hook } from '../../config/pipeline/definition.ts';
 import { bodyPart } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
-import { overlayMap } from '../../runtime/overlay.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
 import { type Beginning, beginRun, refuseRun } from './begin.ts';
-import { type Chain, dataOf, Packed, underResult } from './chain.ts';
+import { type Chain, dataOf, Packed, withResult } from './chain.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
 import type { Desk } from './desk.ts';
@@ -142,5 +141,5 @@ function hookPayload({ id, status, body }: SettledJob, plugin: string, command: 
     status,
     ...(error && { error: Buffer.from(error).toString() }),
   });
-  return result ? overlayMap(job, underResult(result)) : job;
+  return result ? withResult(job, result) : job;
 }

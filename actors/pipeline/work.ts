@@ -3,18 +3,18 @@ import type { Path } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
-import { listCount, spanAt } from '../../runtime/splice.ts';
+import { contentsOf, listCount, mapCount, spanAt } from '../../runtime/splice.ts';
 import { addBaggage, contextFault } from './baggage.ts';
-import { type Chain, carrying, dataOf, Packed } from './chain.ts';
+import { type Chain, carrying, dataOf, largeOf, Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { Node, WorkStep } from './compile.ts';
 import type { Desk, Stand } from './desk.ts';
 import type { Expansion } from './expansion.ts';
-import { beginFanOut, type FanPlan, packEntries } from './fanout.ts';
+import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endChains, markFork } from './gather.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
-import { bindEntries, isMissing, isOfElement, renderEntries } from './template.ts';
+import { bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
@@ -48,10 +48,10 @@ export class Work {
       this.#children.make(run, step, stand, [payload], null);
       return;
     }
-    const added = renderEntries(step.with, dataOf(chain, null));
+    const added = packEntries(step.with, dataOf(chain, null), largeOf(chain));
     if (isMissing(added)) this.#children.make(run, step, stand, [payload], added.missing);
     else {
-      const laid = Object.keys(added).length === 0 ? payload : overlayMap(payload, pack(added));
+      const laid = mapCount(added) === 0 ? payload : overlayMap(payload, added);
       this.#children.make(run, step, stand, [laid], null);
     }
   }
@@ -111,12 +111,12 @@ function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWit
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     return { ...nothingAdded, each: { with: bound, baggage } };
   }
-  const added = renderEntries(entries, data);
+  const added = packEntries(entries, data, largeOf(chain));
   if (isMissing(added)) return { ...nothingAdded, missing: added.missing };
   return {
-    added: packEntries(added),
-    addedCount: Object.keys(added).length,
-    own: elementKeys.filter(key => !Object.hasOwn(added, key)),
+    added: added.subarray(contentsOf(added)),
+    addedCount: entries.length,
+    own: elementKeys.filter(key => !entries.some(([name]) => name === key)),
     each: null,
     missing: null,
   };

@@ -28,8 +28,11 @@ export type FrameHead = {
 
 const fixedBytes = 36;
 
-/** A whole message. `plugin` is the instance's place in the list of `generation`. */
-export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Buffer {
+/** A larger payload that is the last of its frame is sent as it is, behind the rest. */
+const ownBytesMin = 2 ** 20;
+
+/** A whole message, in parts. `plugin` is the instance's place in the list of `generation`. */
+export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): readonly Uint8Array[] {
   const { groups, payloads, attempts, state, secrets, ids } = frame;
   const count = payloads.length;
   const packed = pack([
@@ -40,8 +43,10 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   let bytes = fixedBytes + 8 * count + packed.length + state.length + (secrets?.length ?? 0) + ids.length;
   for (const group of groups) bytes += group.context.length;
   for (const payload of payloads) bytes += payload.length;
+  const last = payloads.at(-1)!;
+  const own = last.length >= ownBytesMin ? last : null;
 
-  const { message, bodyAt } = allocateMessage('frame', bytes);
+  const { message, bodyAt } = allocateMessage('frame', bytes, own?.length);
   let at = bodyAt;
   at = message.writeDoubleLE(frame.frameId, at);
   at = message.writeUInt32LE(generation, at);
@@ -61,8 +66,8 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   put(state);
   put(ids);
   for (const group of groups) put(group.context);
-  for (let i = 0; i < count; i++) put(payloads[i]!);
-  return message;
+  for (let i = 0; i < count - (own ? 1 : 0); i++) put(payloads[i]!);
+  return own ? [message, own] : [message];
 }
 
 function eventFields({ event }: TaskGroup): unknown {

@@ -83,13 +83,14 @@ export class HostProcess {
    * Written at once: the host shall wake before the turn's other receivers do. `onUnread` is called, before `gone` resolves
    * or within the call, when the host was found dead: then it never had the whole message.
    */
-  send(message: Buffer, onUnread: () => void = () => {}): void {
+  send(message: readonly Uint8Array[], onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;
     if (exitCode !== null || signalCode !== null || !this.#pipe.writable) {
       onUnread();
       return;
     }
-    this.#pipe.write(message, error => {
+    for (const part of message.slice(0, -1)) this.#pipe.write(part);
+    this.#pipe.write(message.at(-1)!, error => {
       if (error && closedErrors.includes((error as NodeJS.ErrnoException).code!)) onUnread();
     });
   }
@@ -110,7 +111,7 @@ export class HostProcess {
     let fault: string | null = null;
     const pinging = setInterval(() => {
       if (unanswered++ < unansweredMax) {
-        this.send(ping);
+        this.send([ping]);
         return;
       }
       fault ??= ', which did not answer any more';

@@ -26,7 +26,7 @@ type Configuration = {
   readonly asked: string;
 };
 
-type Submitted = { readonly frame: TaskFrame; readonly message: Buffer };
+type Submitted = { readonly frame: TaskFrame; readonly message: readonly Uint8Array[] };
 
 /** `over` resolves when it was stopped, by whomever, and no process of it is left. */
 export type StartedHost = PluginHost & { readonly over: Promise<void> };
@@ -63,7 +63,7 @@ class Host implements StartedHost {
     const message = encodeMessage('configure', pack(body));
     const numbers = new Map(plugins.map(({ instance }, i) => [instance, i]));
     this.#configuration = { generation: body.generation, numbers, message, asked };
-    this.#process?.send(message);
+    this.#process?.send([message]);
   }
 
   submit(frame: TaskFrame): void {
@@ -72,7 +72,7 @@ class Host implements StartedHost {
     if (this.#stopping.signal.aborted) setImmediate(() => this.#return(frame));
     else if (number === undefined) setImmediate(() => this.#refuse(frame, `there is no plugin "${frame.instance}"`));
     else {
-      let message: Buffer;
+      let message: readonly Uint8Array[];
       try {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
@@ -99,7 +99,7 @@ class Host implements StartedHost {
     this.#stopping.abort();
     for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
     const running = this.#process;
-    running?.send(encodeMessage('stop', pack({ graceMs } satisfies Stop)));
+    running?.send([encodeMessage('stop', pack({ graceMs } satisfies Stop))]);
     const late = setTimeout(() => running?.kill(), graceMs + stopMarginMs);
     await this.over;
     clearTimeout(late);
@@ -151,7 +151,7 @@ class Host implements StartedHost {
     }
     if (this.#stopping.signal.aborted) running.kill();
     this.#process = running;
-    if (this.#configuration.message.length > 0) running.send(this.#configuration.message);
+    if (this.#configuration.message.length > 0) running.send([this.#configuration.message]);
     for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
     return running;
   }

@@ -9,11 +9,13 @@ import { makePlain, packPlain, takeTexted } from './plain.ts';
 import type { EmittedEvent, LogLine, Span } from './plugin-api.ts';
 import type { Verdict } from './port.ts';
 
-/** All parts of a response together. */
-export const responseBytesMax = 64 * 2 ** 20;
+/** All parts of a response together: as much as a program may write to stdout. What is larger holds the ledger for too long. */
+export const responseBytesMax = 10 * 2 ** 20;
 export const spansMax = 32;
 export const logLinesMax = 1000;
 export const logMessageCharsMax = 16 * 1024;
+/** Of all messages together. */
+export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
 
 /** How a task ended; `stateUpdates` are plain. */
@@ -209,11 +211,16 @@ function textedWarning(count: number): LogLine {
 }
 
 function capLogs(logs: readonly LogLine[]): LogLine[] {
-  const kept = logs
-    .slice(0, logLinesMax)
-    .map(({ level, message }) => ({ level, message: cut(message, logMessageCharsMax) }));
-  if (logs.length > logLinesMax)
-    kept.push({ level: 'warn', message: `[lines after the first ${logLinesMax} were cut]` });
+  const kept: LogLine[] = [];
+  let chars = 0;
+  for (const { level, message } of logs) {
+    const shown = cut(message, logMessageCharsMax);
+    chars += shown.length;
+    if (kept.length === logLinesMax || chars > logCharsMax) {
+      return [...kept, { level: 'warn', message: `[lines after the first ${kept.length} were cut]` }];
+    }
+    kept.push({ level, message: shown });
+  }
   return kept;
 }
 

@@ -23,13 +23,13 @@ export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
 const allBytesBytes = 4;
-/** What begins as a longer one is none: a response has 64 MiB at most. */
+/** What begins as a longer one is none: outcomes of a frame are told before they are so many. */
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
-/** A message with room for a body of so many bytes, which starts at the returned offset. */
-export function allocateMessage(kind: MessageKind, bodyBytes: number): { message: Buffer; bodyAt: number } {
-  const message = Buffer.allocUnsafe(headBytes + bodyBytes);
+/** A message with room for a body of so many bytes, which starts at the returned offset; but for the last `apart` of them. */
+export function allocateMessage(kind: MessageKind, bodyBytes: number, apart = 0): { message: Buffer; bodyAt: number } {
+  const message = Buffer.allocUnsafe(headBytes + bodyBytes - apart);
   message.writeUInt32LE(bodyBytes, 0);
   message[4] = numbers[kind];
   return { message, bodyAt: headBytes };

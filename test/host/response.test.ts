@@ -20,7 +20,7 @@ test.each([
 ])('a response that is too large by %s fails for good: another attempt would say as much', (_, answer, said) => {
   const settled = settleAnswer(answer, true, { ...said, stderr: 'trouble' });
   expect(settled).toMatchObject({ verdict: 'error', permanent: true, stateUpdates: null });
-  const reason = /^invalid response: it has 671\d+ bytes; at most 67108864 are taken$/;
+  const reason = /^invalid response: it has 1048\d+ bytes; at most 10485760 are taken$/;
   expect(shown(decodeBody(settled.body))).toEqual([expect.stringMatching(reason), 'trouble']);
 });
 

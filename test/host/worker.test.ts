@@ -131,8 +131,8 @@ describe('A worker plugin', () => {
     ],
     ['() => ({ get result() { throw new Error("trap") } })', 'invalid response: trap', false],
     [
-      '() => ({ result: "x".repeat(65 * 2 ** 20) })',
-      `invalid response: it has ${65 * 2 ** 20 + 5} bytes; at most ${64 * 2 ** 20} are taken`,
+      '() => ({ result: "x".repeat(11 * 2 ** 20) })',
+      `invalid response: it has ${11 * 2 ** 20 + 5} bytes; at most ${10 * 2 ** 20} are taken`,
       true,
     ],
   ] as const;
@@ -235,13 +235,21 @@ describe('A worker plugin', () => {
 
   it('may say so much and no more', async () => {
     const code = `export function handle(request, { log, span }) {
-      for (let i = 0; i < 1500; i++) { log('info', 'x'.repeat(20000)); span('s')() }
+      for (let i = 0; i < 1500; i++) { log('info', 'x'.repeat(request.payload.chars)); span('s')() }
     }`;
-    const { logs, spans } = await new Stage(1).plugin('p', code).run('p');
-    expect(spans).toHaveLength(32);
-    expect(logs).toHaveLength(1001);
-    expect((logs as { message: string }[])[1000]!.message).toBe('[lines after the first 1000 were cut]');
-    expect((logs as { message: string }[])[0]!.message).toHaveLength(16 * 1024 + 1);
+    const stage = new Stage(1).plugin('p', code);
+    const linesOf = async (chars: number) => {
+      const { logs, spans } = await stage.run('p', { payload: { chars } });
+      expect(spans).toHaveLength(32);
+      return (logs as { message: string }[]).map(({ message }) => message);
+    };
+    const many = await linesOf(10);
+    expect(many).toHaveLength(1001);
+    expect(many[1000]).toBe('[lines after the first 1000 were cut]');
+    const long = await linesOf(20_000);
+    expect(long).toHaveLength(256);
+    expect(long[255]).toBe('[lines after the first 255 were cut]');
+    expect(long[0]).toHaveLength(16 * 1024 + 1);
   });
 
   it.each([
