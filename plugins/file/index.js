@@ -25,7 +25,7 @@ const reasons = new Map([
   ['ENAMETOOLONG', 'is too long'],
 ]);
 
-/** @typedef {import('../../runtime/host/plugin-api.ts').Handler} Handler */
+/** @typedef {import('../../runtime/host/plugin-api.ts').CommandHandler} Handler */
 /** @typedef {{ path?: string, text?: string, base64?: string, overwrite?: boolean }} Order */
 /** @typedef {{ root: string, bytesMax: number, isWritable: boolean }} Settings */
 

@@ -3,9 +3,9 @@ import { timerMsMax } from '../clock.ts';
 import { parseExactly } from '../exact-json.ts';
 import { answerOfDuctile } from './ductile.ts';
 import type { Mask } from './mask.ts';
-import type { Request } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 import { endText, type Program, type ProgramEnd } from './program.ts';
+import type { AnyRequest } from './request.ts';
 import { describe, type Settled, settleAnswer, settleFailure, timeOutReason } from './response.ts';
 import { Tail } from './tail.ts';
 
@@ -17,7 +17,7 @@ export const permanentStatus = 78;
 export async function runAttempt(
   plugin: HostedPlugin,
   program: Program,
-  request: Request,
+  request: AnyRequest,
   deadlineMs: number,
   mask: Mask | null,
 ): Promise<Settled> {

@@ -1,10 +1,13 @@
 // The code of worker plugins, as one thread has it loaded. A thread lives no longer than its configuration's generation.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Handler } from './plugin-api.ts';
+import type { Helpers } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
+import type { AnyRequest } from './request.ts';
 import { describe } from './response.ts';
 
+/** The function of some command. */
+export type AnyHandler = (request: AnyRequest, helpers: Helpers) => unknown;
 export type Code = { readonly [command: string]: unknown };
 
 /** A plugin's module that cannot be loaded. `retry: false`, as an error of a handler may have it, fails the job for good. */
@@ -48,10 +51,10 @@ export async function loadCode(plugin: HostedPlugin, generation: number): Promis
 }
 
 /** The function of a command: a named export, or a member of what CommonJS exports. */
-export function handlerOf(code: Code, command: string): Handler | null {
+export function handlerOf(code: Code, command: string): AnyHandler | null {
   const named = code[command];
-  if (typeof named === 'function') return named as Handler;
+  if (typeof named === 'function') return named as AnyHandler;
   const whole = code['default'] as Code | null | undefined;
   const member = typeof whole === 'object' && whole !== null ? whole[command] : undefined;
-  return typeof member === 'function' ? (member as Handler) : null;
+  return typeof member === 'function' ? (member as AnyHandler) : null;
 }

@@ -3,10 +3,9 @@ import { type Json, unpack } from '../packing.ts';
 import { Frame } from './frame.ts';
 import { Mask } from './mask.ts';
 import type { Body } from './outcome.ts';
-import type { Request } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 import type { Reports } from './reports.ts';
-import { makeRequest } from './request.ts';
+import { type AnyRequest, makeRequest } from './request.ts';
 import { type Settled, settleFailure } from './response.ts';
 import type { PayloadCheck, PayloadChecks } from './schema.ts';
 import type { OutcomeHead } from './settlement.ts';
@@ -105,7 +104,7 @@ export class Flight {
   }
 
   /** What the task is asked; or how it ends, when its payload is wrong. */
-  request(task: number): { readonly request: Request } | { readonly settled: Settled } {
+  request(task: number): { readonly request: AnyRequest } | { readonly settled: Settled } {
     const { frame, plugin, state } = this;
     const payload = unpack<Json>(frame.payload(task));
     const mismatch = this.#check === null ? null : this.#check(payload);

@@ -4,13 +4,13 @@ import { parseExactly } from '../exact-json.ts';
 import { permanentStatus, stdoutBytesMax, tooLongReason } from './attempt.ts';
 import { LineReader } from './lines.ts';
 import { LearnedMask, type Mask } from './mask.ts';
-import type { Request } from './plugin-api.ts';
 import type { Verdict } from './port.ts';
 import { endText, type Program, type ProgramEnd } from './program.ts';
+import type { AnyRequest } from './request.ts';
 import { describe, timeOutReason } from './response.ts';
 import { Tail } from './tail.ts';
 
-export type Question = { readonly task: number; readonly request: Request };
+export type Question = { readonly task: number; readonly request: AnyRequest };
 export type Answer = {
   readonly task: number;
   readonly answer: unknown;

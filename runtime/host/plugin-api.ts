@@ -1,12 +1,18 @@
-// What authors of worker plugins write against: the request, the response and what a handler is handed besides.
-import type { Json, JsonObject } from '../json-value.ts';
+// What authors of worker plugins write against: the request, the response and what a handler is handed besides. This file needs no
+// other one, no package and no library but that of the language: `plugin new --runtime typescript` copies its types.
 
-export type { Json, JsonObject } from '../json-value.ts';
+/** Data as JSON knows it. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/** Fields of any names and types: of payloads, configs and states that no type describes. */
+// biome-ignore lint/suspicious/noExplicitAny: a handler that names no types gets on with what it expects
+export type Fields = { readonly [name: string]: any };
 
 /** An event around its payload. */
-export type Envelope = {
+export type Envelope<Payload = Fields> = {
   readonly type: string;
-  readonly payload: Json;
+  readonly payload: Payload;
   readonly event_id: string;
   /** RFC 3339. */
   readonly timestamp: string;
@@ -17,28 +23,33 @@ export type Envelope = {
 };
 
 /** What a plugin is asked; the same for both runtimes. All but `config` is the handler's own copy. */
-export type Request = {
+export type Request<Payload = Fields, Config = Fields, State = Fields> = {
   readonly protocol: 2;
   readonly job_id: string;
   /** 1 for the first. */
   readonly attempt: number;
   readonly command: string;
   /** Frozen: all jobs share it. */
-  readonly config: JsonObject;
+  readonly config: Readonly<Config>;
   /** Only when the vault grants any. */
   readonly secrets?: { readonly [name: string]: string };
-  readonly state: { [key: string]: Json };
-  /** For `handle` the whole envelope. */
-  readonly payload: Json;
-  /** Baggage, and where the job stands. */
-  readonly context: { readonly [key: string]: Json };
-  /** `handle` only. */
-  readonly event?: Envelope;
+  /** What `state_updates` of earlier jobs have set; empty at first. */
+  readonly state: Partial<State>;
+  readonly payload: Payload;
+  /** Baggage, and where the job stands: `pipeline`, `step_id`, `depth`. */
+  readonly context: Fields;
   /** RFC 3339. */
   readonly deadline_at: string;
 };
 
-export type EmittedEvent = { readonly type: string; readonly payload?: Json; readonly dedupe_key?: string };
+/** What the command `handle` is asked: its data is in `event.payload`, and `payload` is the envelope too. */
+export type EventRequest<Payload = Fields, Config = Fields, State = Fields> = Request<
+  Envelope<Payload>,
+  Config,
+  State
+> & { readonly event: Envelope<Payload> };
+
+export type EmittedEvent = { readonly type: string; readonly payload?: unknown; readonly dedupe_key?: string };
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 export type LogLine = { readonly level: string; readonly message: string };
 /** A stretch of the attempt's time, for the stopwatch. */
@@ -51,32 +62,56 @@ type Reported = {
   readonly spans?: readonly Span[];
 };
 
+/** An object, and no list. */
+type Named = { readonly [name: string]: unknown } | (object & { readonly length?: never });
+
 /** What a plugin answers. A worker may leave `status` out, or answer nothing at all: `ok`. */
-export type Response =
+export type Response<State = Fields> =
   | (Reported & {
       readonly status?: 'ok';
-      readonly result?: string | { readonly [key: string]: unknown };
+      readonly result?: string | Named;
       /** Merged into the plugin's state at the top level; at most 1 MiB of state. */
-      readonly state_updates?: { readonly [key: string]: unknown };
+      readonly state_updates?: Partial<State>;
     })
   | (Reported & {
       readonly status: 'error';
       readonly error: string;
       /** False: another attempt is of no use. */
       readonly retry?: boolean;
-      readonly result?: string | { readonly [key: string]: unknown };
+      readonly result?: string | Named;
     });
+
+/** The `AbortSignal` of the libraries that are there (DOM, @types/node), or what plugins need of it. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Type } }
+  ? Type
+  : {
+      readonly aborted: boolean;
+      addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
+      removeEventListener(type: 'abort', listener: () => void): void;
+      throwIfAborted(): void;
+    };
 
 /** The second argument of a handler. Its members may be taken apart: `{ signal, log }`. */
 export type Helpers = {
   /** Fires at the deadline. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   readonly log: (level: LogLevel, message: string) => void;
   /** Starts a span; the returned function ends it. */
   readonly span: (name: string) => () => void;
   readonly emit: (event: EmittedEvent) => void;
 };
 
-/** Throwing fails the attempt; an error with `retry === false` fails the job. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return statement answers nothing, which is ok
-export type Handler = (request: Request, helpers: Helpers) => Response | void | Promise<Response | void>;
+type Answer<State> = Response<State> | void | Promise<Response<State> | void>;
+
+/** The command `handle`. Throwing fails the attempt; an error with `retry === false` fails the job. */
+export type Handler<Payload = Fields, Config = Fields, State = Fields> = (
+  request: EventRequest<Payload, Config, State>,
+  helpers: Helpers,
+) => Answer<State>;
+
+/** Any other command, which has its data in `payload`. */
+export type CommandHandler<Payload = Fields, Config = Fields, State = Fields> = (
+  request: Request<Payload, Config, State>,
+  helpers: Helpers,
+) => Answer<State>;

@@ -5,6 +5,9 @@ import type { Frame, Group } from './frame.ts';
 import type { Envelope, Request } from './plugin-api.ts';
 import type { HostedPlugin } from './port.ts';
 
+/** Of any command: `handle` has the event, and the envelope as its payload. */
+export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
+
 const protocol = 2;
 const packedEmptyMap = 0x80;
 
@@ -16,7 +19,7 @@ export function makeRequest(
   payload: Json,
   state: { [key: string]: Json },
   deadlineAt: string,
-): Request {
+): AnyRequest {
   const group = frame.group(task);
   const job_id = frame.jobId(task);
   const { command } = frame;
@@ -104,7 +107,7 @@ function timestampOf({ createdUs }: Group): string {
   return text;
 }
 
-function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope {
+function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope<Json> {
   const { type, source, eventId, dedupeKey, headers } = event;
   const event_id = eventId ?? jobId;
   const timestamp = timestampOf(group);

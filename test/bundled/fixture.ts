@@ -1,5 +1,5 @@
 // What the tests of the bundled plugins share: their modules loaded as they are, and a call of a handler.
-import type { Handler, Helpers, Json, JsonObject, LogLine, Request, Response } from '../../runtime/host/plugin-api.ts';
+import type { Handler, Helpers, Json, JsonObject, LogLine, Response } from '../../runtime/host/plugin-api.ts';
 
 /** Typed by who asks: the plugins are JavaScript, which has its own check of types. `path` is below plugins/. */
 export async function importBundled<Exports>(path: string): Promise<Exports> {
@@ -24,8 +24,8 @@ export async function call(command: string, handler: Handler, payload: Json, giv
     span: () => () => {},
     emit: () => {},
   };
-  const request: Request = {
-    protocol: 2,
+  const request = {
+    protocol: 2 as const,
     job_id: 'j',
     attempt: 1,
     command,
@@ -38,7 +38,7 @@ export async function call(command: string, handler: Handler, payload: Json, giv
     deadline_at: new Date(Date.now() + 60_000).toISOString(),
   };
   try {
-    return { response: (await handler(request, helpers)) ?? {}, logs };
+    return { response: (await handler(request as Parameters<Handler>[0], helpers)) ?? {}, logs };
   } catch (error) {
     const { message, retry = true } = error as Error & { retry?: boolean };
     return { response: { status: 'error', error: message, retry }, logs };

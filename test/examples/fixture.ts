@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
-import type { Json, JsonObject, Request, Response } from '../../runtime/host/plugin-api.ts';
+import type { EventRequest, Json, JsonObject, Response } from '../../runtime/host/plugin-api.ts';
 
 export const projectRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
@@ -20,9 +20,12 @@ export async function importPlugin<Exports>(name: string): Promise<Exports> {
   return (await import(pluginFile(name))) as Exports;
 }
 
-export type HandleModule = { handle(request: Request): Response };
+export type HandleModule = { handle(request: EventRequest<Json>): Response };
 
-export function makeRequest(payload: Json, given: { config?: JsonObject; context?: JsonObject } = {}): Request {
+export function makeRequest(
+  payload: Json,
+  given: { config?: JsonObject; context?: JsonObject } = {},
+): EventRequest<Json> {
   const timestamp = '2026-01-01T00:00:00Z';
   const event = { type: 'api.trigger', payload, event_id: 'e', timestamp, source: 'test' };
   return {
