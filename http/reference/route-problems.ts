@@ -14,6 +14,7 @@ export const everywhere: readonly ProblemCode[] = [
   'length_required',
   'head_too_large',
   'internal_error',
+  'unavailable',
   'http_version',
 ];
 
@@ -22,7 +23,6 @@ const bodyProblems: readonly ProblemCode[] = [
   'unsupported_media_type',
   'invalid_json',
   'invalid_request',
-  'unavailable',
 ];
 
 /** The codes that a route adds to those, by status. */

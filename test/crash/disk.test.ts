@@ -70,6 +70,7 @@ test.skipIf(disk === null)(
         expect([status, body['code']], gateway.stderr.slice(-4000)).toEqual([503, 'disk_full']);
         expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
       }
+      expect(await gateway.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
       for (const id of accepted) expect((await gateway.call('GET', `/job/${id}`)).status).toBe(200);
       rmSync(filler);
       const id = await until('it takes work again', () => gateway.submit('echo/handle').catch(() => null));

@@ -221,6 +221,23 @@ describe('within its bounds', () => {
     expect(await gateway.finished('worker/handle')).toMatchObject({ status: 'succeeded' });
   });
 
+  test('whatever is offered at once, each call is taken and its job ends, or it gets 503 with Retry-After', async () => {
+    const offered = Array.from({ length: 60 }, () =>
+      gateway.call('POST', '/plugin/worker/handle', { payload: { gate: 'flood' } }),
+    );
+    const answers = await Promise.all(offered);
+    const taken = answers.filter(({ status }) => status === 202);
+    expect(taken).toHaveLength(3);
+    for (const { status, headers, body } of answers.filter(answer => !taken.includes(answer))) {
+      expect([status, body['code']]).toEqual([503, 'queue_full']);
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    gateway.open('flood');
+    for (const { body } of taken) {
+      expect(await gateway.settled(String(body['job_id']))).toMatchObject({ status: 'succeeded' });
+    }
+  });
+
   test('retention keeps no more settled jobs than max_jobs, and never drops an open one', async () => {
     const open = await gateway.submit('worker/handle', { gate: 'later' });
     const ids: string[] = [];
