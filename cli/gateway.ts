@@ -4,6 +4,7 @@ import { firstIdAt, type Hub, startHub as openHub } from '../actors/hub/actor.ts
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import type { IndexCondition } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
+import { JobOrigins } from '../actors/job/job-origins.ts';
 import type { IdleReply } from '../actors/job/protocol.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
@@ -77,6 +78,7 @@ export class Gateway {
   #stopping = false;
   #onFault: (error: Error) => void = () => {};
   #hub: Hub | null = null;
+  readonly #origins = new JobOrigins();
   #link: Link | null = null;
   #engine: GatewayEngine | null = null;
   readonly #vault = new LedgerVaultDoor(() => this.#link!);
@@ -135,7 +137,7 @@ export class Gateway {
   }
 
   readonly startHub = async (): Promise<Running> => {
-    this.#hub = openHub(firstIdAt(Date.now() * 1000));
+    this.#hub = openHub(firstIdAt(Date.now() * 1000), this.#origins);
     return lasting;
   };
 
@@ -170,9 +172,11 @@ export class Gateway {
     void died.then(error => link.fail(error));
     await Promise.race([ready, died.then(error => Promise.reject(error))]);
     this.#link = link;
+    const reader = openReader(this.#config.state.path);
+    this.#origins.open(reader);
     const shared = {
       link,
-      reader: openReader(this.#config.state.path),
+      reader,
       gauges: this.#gauges,
       hub: this.hub,
       reads: this.#reader,

@@ -1,6 +1,7 @@
 // Observations as frames of an event stream: `id:`, `event:`, and `data:` with one line of JSON.
 import { type Gap, type Hub, idAt, type Stretch } from '../actors/hub/actor.ts';
 import { type Filter, filterKey } from '../actors/hub/filter.ts';
+import type { GroupOrigins } from '../actors/hub/origins.ts';
 import { timestamp } from './timestamp.ts';
 
 /** A chunk ends with the observation that takes it past so many characters. */
@@ -65,17 +66,18 @@ export class Feed {
     const known = this.#kept.get(key);
     // What the ring does not hold any more is lost for all alike.
     if (known && id >= this.#hub.oldest - 1) return known;
+    const { work } = this.#hub;
     const { gap, stretches, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
-    const chunk = this.#write(gap, stretches, upTo);
+    const chunk = this.#write(gap, stretches, upTo, work);
     // How much a gap has lost grows: it is written for each reader anew.
     if (gap === null && chunk.upTo > id) this.#kept.put(key, chunk);
     return chunk;
   }
 
-  #write(gap: Gap | null, stretches: readonly Stretch[], upTo: number): Chunk {
+  #write(gap: Gap | null, stretches: readonly Stretch[], upTo: number, work: number): Chunk {
     let text = gap === null ? '' : gapFrame(gap);
     for (const stretch of stretches) {
-      const { id, group, from, to } = stretch;
+      const { id, group, from, to, origins } = stretch;
       if (group.kind === 'plain') {
         text += frame(id, group.type, `{"at":"${timestamp(group.atUs)}"${fieldsText(group.fields)}}`);
       } else {
@@ -83,9 +85,9 @@ export class Feed {
         const head = `\nevent: ${group.type}\ndata: {"at":"${timestamp(group.atUs)}",${names},"job_id":"`;
         for (let place = from; place < to; place++) {
           const error = this.#withErrors ? group.errors?.[place] : null;
-          const tail = error ? `","error":${JSON.stringify(error)}}\n\n` : '"}\n\n';
-          text += `id: ${id + place - from}${head}${idAt(group.ids, place)}${tail}`;
-          if (text.length >= chunkCharsMax) return { text, upTo: id + place - from };
+          const tail = error ? `,"error":${JSON.stringify(error)}}\n\n` : '}\n\n';
+          text += `id: ${id + place - from}${head}${idAt(group.ids, place)}"${originText(origins, place)}${tail}`;
+          if (text.length >= chunkCharsMax || this.#hub.isSpent(work)) return { text, upTo: id + place - from };
         }
       }
       if (text.length >= chunkCharsMax) return { text, upTo: id + to - from - 1 };
@@ -127,6 +129,18 @@ export class Feeds {
 function gapFrame({ id, lost, reason }: Gap): string {
   const at = timestamp(Date.now() * 1000);
   return frame(id, 'gap', JSON.stringify({ at, lost, reason }));
+}
+
+/** Left out where the job is no longer kept. */
+function originText(origins: GroupOrigins | null, place: number): string {
+  const origin = origins?.at(place);
+  if (!origin) return '';
+  const run = origin.runs[0];
+  const counts = origins!.countsAt(place);
+  return (
+    `,"root_id":"${origin.root}","run_id":${run === undefined ? 'null' : `"${run}"`}` +
+    (counts === null ? '' : `,"counts":${JSON.stringify(counts)}`)
+  );
 }
 
 function frame(id: number, type: string, data: string): string {

@@ -1,7 +1,8 @@
 // The hub: takes observations after their commit, and lets each subscriber read them at its own pace.
 import { formatId, jobIdBytes } from '../../runtime/ids.ts';
-import { type Filter, nextWanted, wantsType } from './filter.ts';
-import type { Observations, ObservationType } from './protocol.ts';
+import { type Filter, isInTree, nextOfJob, wantsAll, wantsType } from './filter.ts';
+import { GroupOrigins, noOrigins, readingWorkMax } from './origins.ts';
+import type { Observations, ObservationType, Origins } from './protocol.ts';
 import { type Held, Ring } from './ring.ts';
 
 /** One observation, taken out of its group. `fields` are those of its type. */
@@ -23,6 +24,8 @@ export type Stretch = {
   readonly group: Observations;
   readonly from: number;
   readonly to: number;
+  /** Where its jobs belong; null: they are no jobs. */
+  readonly origins: GroupOrigins | null;
 };
 
 export type Reading = {
@@ -39,8 +42,12 @@ export interface Hub {
   readonly newest: number;
   /** The id of the oldest observation that can still be read; one more than `newest`, when there is none. */
   readonly oldest: number;
-  /** What came after this id and is wanted, at most `max`. Costs nothing until it is called. */
+  /** What came after this id and is wanted, at most `max`, and less where much must be looked up. Costs nothing until it is called. */
   read(filter: Filter, after: number, max: number): Reading;
+  /** Whether so much was looked up since `work` said this that the rest should wait for the next reading. */
+  isSpent(work: number): boolean;
+  /** How much was looked up, from the beginning: see `Origins`. */
+  readonly work: number;
   /** Called at once when observations come in: for whoever only notes that there is news. Returns how to end it. */
   onNews(listener: () => void): () => void;
 }
@@ -48,7 +55,7 @@ export interface Hub {
 /**
  * Ids go on after a restart when the first is above all that were given before: derive it from the time (`firstIdAt`).
  */
-export function startHub(firstId = 1): Hub {
+export function startHub(firstId = 1, origins: Origins = noOrigins): Hub {
   const ring = new Ring(firstId);
   const listeners = new Set<() => void>();
 
@@ -63,6 +70,10 @@ export function startHub(firstId = 1): Hub {
     get oldest() {
       return ring.oldest;
     },
+    get work() {
+      return origins.work;
+    },
+    isSpent: work => origins.work - work >= readingWorkMax,
     onNews(listener) {
       const own = (): void => listener();
       listeners.add(own);
@@ -71,10 +82,13 @@ export function startHub(firstId = 1): Hub {
     read(filter, after, max) {
       const gap = gapAfter(ring, after);
       const stretches: Stretch[] = [];
-      const taken = { stretches, upTo: gap?.id ?? after, left: max };
+      const { work } = origins;
+      const isSpent = () => origins.work - work >= readingWorkMax;
+      const taken = { stretches, upTo: gap?.id ?? after, left: max, isSpent };
+      origins.refresh();
       for (const held of ring.since(taken.upTo + 1)) {
-        if (taken.left === 0) break;
-        if (wantsType(filter, held.group)) take(filter, held, taken);
+        if (taken.left === 0 || isSpent()) break;
+        if (wantsType(filter, held.group)) take(filter, originated(held, origins), taken);
         else taken.upTo = lastOf(held);
       }
       return { gap, stretches, upTo: taken.upTo };
@@ -107,22 +121,41 @@ function gapAfter(ring: Ring, wanted: number): Gap | null {
     : { id, lost: id - after, reason: 'too_slow' };
 }
 
-type Taken = { readonly stretches: Stretch[]; upTo: number; left: number };
+function originated(held: Held, origins: Origins): Held {
+  if (held.group.kind === 'jobs') held.origins ??= new GroupOrigins(origins, held.group);
+  return held;
+}
+
+type Taken = { readonly stretches: Stretch[]; upTo: number; left: number; readonly isSpent: () => boolean };
 
 /** Adds what is wanted of one group. */
 function take(filter: Filter, held: Held, taken: Taken): void {
-  const { first, count, group } = held;
+  const { first, count, group, origins } = held;
   let place = Math.max(0, taken.upTo + 1 - first);
-  while (place < count && taken.left > 0) {
-    const from = nextWanted(filter, group, place);
-    if (from < 0) place = count;
-    else {
-      const to = filter.jobId === null ? Math.min(count, from + taken.left) : from + 1;
-      taken.stretches.push({ id: first + from, group, from, to });
-      taken.left -= to - from;
-      place = to;
-    }
+  if (wantsAll(filter)) {
+    const to = Math.min(count, place + taken.left);
+    if (to > place) taken.stretches.push({ id: first + place, group, from: place, to, origins });
+    taken.left -= to - place;
+    taken.upTo = first + to - 1;
+    return;
   }
+  let from = -1;
+  const close = (to: number): void => {
+    if (from >= 0) taken.stretches.push({ id: first + from, group, from, to, origins });
+    from = -1;
+  };
+  while (place < count && taken.left > 0 && !taken.isSpent()) {
+    const next = nextOfJob(filter, group, place);
+    if (next !== place) close(place);
+    place = next < 0 ? count : next;
+    if (next < 0) break;
+    if (isInTree(filter, held, place)) {
+      if (from < 0) from = place;
+      taken.left--;
+    } else close(place);
+    place++;
+  }
+  close(place);
   taken.upTo = first + place - 1;
 }
 

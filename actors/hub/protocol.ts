@@ -1,4 +1,6 @@
 // Observations: what happened, told after the commit that made it true. Alike ones travel as one group.
+import type { JobId } from '../../runtime/ids.ts';
+import type { Tally } from '../job/record.ts';
 
 /** Every type an observation can have (decisions, section 5). */
 export const observationTypes = [
@@ -49,3 +51,18 @@ export type Observations = JobObservations | PlainObservation;
 
 /** To the hub, once a turn. */
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
+
+/** Where the job of an event belongs, by ids as texts. `runs`: the run that the job is a step of, then the run that called that one, and so on. */
+export type Origin = { readonly root: string; readonly runs: readonly string[] };
+
+/** Finds them in what is committed. */
+export interface Origins {
+  /** Null: the job is no longer kept. */
+  find(id: JobId): Origin | null;
+  /** Of a run that has ended: how the jobs inside ended. Null: it is no longer kept. */
+  counts(id: JobId): Tally | null;
+  /** From now on what is committed now is found. */
+  refresh(): void;
+  /** How much work it has had, from the beginning: one for each record read, and one for each 16 KiB of it. */
+  readonly work: number;
+}

@@ -1,4 +1,5 @@
 // The newest observations, numbered, in a ring: groups as they came, taken apart only for who reads them.
+import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
 /** Observations that are held; older ones are gone. */
@@ -13,6 +14,8 @@ export type Held = {
   readonly count: number;
   readonly bytes: number;
   readonly group: Observations;
+  /** Where its jobs belong; null: nobody has asked yet. */
+  origins: GroupOrigins | null;
 };
 
 export class Ring {
@@ -42,7 +45,7 @@ export class Ring {
     const count = group.kind === 'jobs' ? group.ids.length / 16 : 1;
     if (count === 0) return;
     const bytes = bytesOf(group);
-    this.#held.push({ first: this.next, count, bytes, group });
+    this.#held.push({ first: this.next, count, bytes, group, origins: null });
     this.next += count;
     this.#bytes += bytes;
     while (this.#head < this.#held.length && this.#isOver(this.#held[this.#head]!)) {

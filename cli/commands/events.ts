@@ -11,6 +11,8 @@ import { eventDocument, eventLine } from '../terminal/event.ts';
 type Options = AddressOptions & {
   readonly types?: string;
   readonly job?: string;
+  readonly root?: string;
+  readonly run?: string;
   readonly after?: string;
   readonly count?: number;
 };
@@ -25,6 +27,8 @@ export const eventsCommand = command<Options>({
       'only events of these types, separated by commas; job.* means every type that begins with "job."',
     ),
     new Option('--job <job_id>', 'only events of this job'),
+    new Option('--root <job_id>', 'only events of this job and all its descendants'),
+    new Option('--run <job_id>', 'only events of this run and of the jobs inside it'),
     new Option('--after <id>', 'start after the event with this id; 0 starts with the oldest one that is still held'),
     new Option('--count <count>', 'stop after this many events').argParser(parseCount),
     ...addressOptions(),
@@ -32,7 +36,7 @@ export const eventsCommand = command<Options>({
   async run(call) {
     const { options, out } = call;
     const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
-    const path = `/events${queryText({ types: options.types, job_id: options.job })}`;
+    const path = `/events${queryText({ types: options.types, job_id: options.job, root: options.root, run: options.run })}`;
     let left = options.count ?? Number.POSITIVE_INFINITY;
     for await (const news of follow(client, path, options.after)) {
       if (news.kind === 'lost') out.note(`connection lost (${news.why}); reconnecting`);

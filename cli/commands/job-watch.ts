@@ -1,8 +1,9 @@
 // `headgate job watch`.
 import type { AddressOptions } from '../client/address.ts';
+import { queryText } from '../client/client.ts';
 import { addressOptions, connect } from '../client/connect.ts';
+import { Crowd } from '../client/crowd.ts';
 import type { StreamEvent } from '../client/event-stream.ts';
-import { Family } from '../client/family.ts';
 import { exitStatusOfJob, fetchJob, isSettled, type Job } from '../client/jobs.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -19,7 +20,8 @@ const ends: { readonly [type: string]: string } = {
 
 export const jobWatch = command<AddressOptions>({
   usage: 'job watch <job_id>',
-  description: 'show the state of a job, then follow it and all its descendants until it has ended',
+  description:
+    'show the state of a job, then follow it, and all jobs of a run, until it has ended; of a large run the jobs that fail, and the counts',
   examples: ['headgate job watch 0198c0de-0000-7000-8000-000000000000'],
   options: addressOptions(),
   statuses: '0 the job succeeded, 1 it failed, 5 it timed out',
@@ -27,44 +29,51 @@ export const jobWatch = command<AddressOptions>({
     const { args, out } = call;
     const id = args[0]!;
     const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
-    const family = new Family(client, id);
+    const crowd = new Crowd(id, out);
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
+    const watched = await fetchJob(client, id);
+    if (isSettled(watched.status)) {
+      await show(endOf(watched));
+      return exitStatusOfJob(watched.status);
+    }
     // The job may have ended before anybody listened, or unheard, until it has been asked for.
     let isUnsure = true;
     /** What the first line has said. */
     let standing: StreamEvent | null = null;
 
-    for await (const news of follow(client, '/events?types=job.*')) {
+    for await (const news of follow(client, `/events${queryText({ types: 'job.*', ...aboutOf(watched) })}`)) {
       if (news.kind === 'opened') out.note(`listening to ${client.url}`);
       if (news.kind === 'lost') out.note(`connection lost (${news.why}); reconnecting`);
       const events = news.kind === 'events' ? news.events : [];
-      const wasFull = family.isFull;
-      const own = await family.own(events);
-      if (family.isFull && !wasFull)
-        out.note('the tree is too large to follow: jobs that it gains from now on are not shown');
-      for (const event of own) {
+      for (const event of events) {
         if (standing !== null && isWithin(standing, event)) continue;
-        await show(event);
+        if (crowd.shows(event)) await show(event);
         const status = event.fields['job_id'] === id ? ends[event.type] : undefined;
         if (status !== undefined) return exitStatusOfJob(status);
       }
       if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
-      const job = isUnsure && news.kind !== 'lost' ? await fetchJob(client, id).catch(unlessAway) : null;
-      if (job !== null) isUnsure = false;
+      if (news.kind === 'lost' || !(isUnsure || crowd.isDue)) continue;
+      const job = await fetchJob(client, id).catch(unlessAway);
       if (job === null) continue;
-      if (!isSettled(job.status)) {
-        if (standing === null) {
-          standing = standingOf(job);
-          await show(standing);
-        }
-        continue;
+      isUnsure = false;
+      crowd.tell(job);
+      if (isSettled(job.status)) {
+        await show(endOf(job));
+        return exitStatusOfJob(job.status);
       }
-      await show(endOf(job));
-      return exitStatusOfJob(job.status);
+      if (standing !== null) continue;
+      standing = standingOf(job);
+      await show(standing);
     }
     return exitStatus.ok;
   },
 });
+
+/** Which events tell of it. What a job that is no run causes comes after its end. */
+function aboutOf({ job_id: id, plugin, parent_job_id: parent }: Job): { readonly [filter: string]: string } {
+  if (plugin !== 'pipeline') return { job_id: id };
+  return parent == null ? { root: id } : { run: id };
+}
 
 /** The stream is lost then too, and when it comes back it is asked again. */
 function unlessAway(error: unknown): null {
@@ -95,7 +104,12 @@ function endOf(job: Job): StreamEvent {
 }
 
 function eventOf(type: string, job: Job, at: string | null): StreamEvent {
-  const { plugin, command: name, job_id, last_error: error } = job;
-  const fields = { ...(at !== null && { at }), plugin, command: name, job_id, ...(error !== undefined && { error }) };
+  const { plugin, command: name, job_id, last_error: error, counts } = job;
+  const fields = {
+    ...(at !== null && { at }),
+    ...{ plugin, command: name, job_id },
+    ...(counts !== undefined && isSettled(job.status) && { counts }),
+    ...(error !== undefined && { error }),
+  };
   return { id: '', type, fields };
 }

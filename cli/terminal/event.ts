@@ -1,5 +1,6 @@
 // An event of the stream as one line.
 import type { StreamEvent } from '../client/event-stream.ts';
+import { type Counts, unsuccessfulText } from '../client/jobs.ts';
 import type { Line, Style } from './text.ts';
 import { formatAt } from './time.ts';
 
@@ -18,7 +19,9 @@ const typeWidth = 20;
 
 /** When, what, about whom; then what else the event says, each by its name. */
 export function eventLine({ type, fields }: StreamEvent): Line {
-  const { at, plugin, command, job_id: id, error, ...more } = fields;
+  // To which tree and run a job belongs is for programs.
+  const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
+  const worse = counts === undefined ? null : unsuccessfulText({ counts: counts as Counts });
   const style = Object.hasOwn(styles, type) ? styles[type]! : 'bold';
   const name = [plugin, command].filter(word => word !== undefined).join('.');
   const rest = Object.entries(more).map(([key, value]) => `${key}=${textOf(value)}`);
@@ -28,6 +31,7 @@ export function eventLine({ type, fields }: StreamEvent): Line {
     { text: type.padEnd(typeWidth), style },
     ` ${[name, ...rest].filter(word => word !== '').join(' ')}`,
     { text: typeof id === 'string' ? `  ${id}` : '', style: 'dim' },
+    worse === null ? '' : { text: `  ${worse}`, style: 'yellow' },
     typeof error === 'string' ? { text: `  ${error}`, style: 'red' } : '',
   ];
 }

@@ -1,16 +1,19 @@
 // Draws the tree of a job: branches, statuses, durations; of many side by side only some, and what was left out.
-import type { TreeJob } from '../client/jobs.ts';
+import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
 import { type Line, type Piece, statusPiece } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
-/** Jobs that are kept for drawing; those that come later are only counted. */
+/** Jobs that are kept for drawing; of those that come later so many that failed are kept, and the others only counted. */
 const jobsMax = 100_000;
+const laterFailuresMax = 10_000;
 const linesMax = 1_000;
 
 /** What a drawing needs of a job. */
 type Node = {
   readonly id: string;
   readonly name: string;
+  /** Of a run: what did not succeed inside. */
+  readonly inside: string | null;
   readonly status: string;
   readonly ranMs: number | null;
   readonly parent: Node | null;
@@ -30,15 +33,21 @@ export class JobTree {
   add(job: TreeJob): void {
     this.#count++;
     this.#counts.set(job.status, (this.#counts.get(job.status) ?? 0) + 1);
-    if (this.#nodes.size >= jobsMax) return;
+    if (!this.#isKept(job)) return;
     const ranMs = spanMs(job.started_at, job.completed_at);
     const parent = this.#top === null ? null : (this.#nodes.get(job.parent_job_id ?? '') ?? null);
     const { job_id: id, status } = job;
-    const node: Node = { id, name: nameOf(job), status, ranMs, parent, children: [], hasFailed: false };
+    const inside = unsuccessfulText(job);
+    const node: Node = { id, name: nameOf(job), inside, status, ranMs, parent, children: [], hasFailed: false };
     this.#nodes.set(id, node);
     this.#top ??= node;
     parent?.children.push(node);
     if (hasFailed(status)) for (let at: Node | null = node; at && !at.hasFailed; at = at.parent) at.hasFailed = true;
+  }
+
+  #isKept({ status, parent_job_id: parent }: TreeJob): boolean {
+    if (this.#nodes.size < jobsMax) return true;
+    return hasFailed(status) && this.#nodes.size < jobsMax + laterFailuresMax && this.#nodes.has(parent ?? '');
   }
 
   /**
@@ -76,9 +85,21 @@ function draw(node: Node, first: string, rest: string, choice: Choice, lines: Li
     lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
 }
 
-function lineOf({ id, name, status, ranMs }: Node, first: string): Line {
+function lineOf({ id, name, inside, status, ranMs }: Node, first: string): Line {
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
-  return [first, { text: name, style: 'bold' }, ' ', statusPiece(status), took, { text: `  ${id}`, style: 'dim' }];
+  return [
+    first,
+    { text: name, style: 'bold' },
+    ' ',
+    statusPiece(status),
+    took,
+    ...noteOf(inside),
+    { text: `  ${id}`, style: 'dim' },
+  ];
+}
+
+function noteOf(inside: string | null): Line & readonly unknown[] {
+  return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
 /** In their order, once there are too many those that failed before the others. */

@@ -2,6 +2,7 @@
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
 import type { ObservationType } from '../../actors/hub/protocol.ts';
+import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { Caller } from '../auth.ts';
 import type { StreamRights } from '../event-streams.ts';
@@ -38,13 +39,13 @@ const getEvents = route({
   section: 'Observation',
   summary: 'What happens, as it happens: a stream of Server-Sent Events.',
   access: anyOf('events:ro', 'events:rw'),
-  query: { types: patterns, job_id: jobIdText, last_event_id: eventId },
+  query: { types: patterns, job_id: jobIdText, root: jobIdText, run: jobIdText, last_event_id: eventId },
   body: null,
   problems: ['too_many_streams'],
   answers: { 200: { description: 'An event stream; see docs/events.md for its types.', schema: Type.String() } },
   find: () => null,
   handle(call) {
-    const { types = [], job_id: jobId = null, last_event_id: queryId } = call.query;
+    const { types = [], job_id: jobId = null, root, run, last_event_id: queryId } = call.query;
     // A gap is told whatever types are wanted; who names it alone wants nothing else.
     const unknown = types.find(pattern => pattern !== gapType && typesOf(pattern).length === 0);
     if (unknown !== undefined) {
@@ -52,7 +53,12 @@ const getEvents = route({
     }
     const { events } = call.engine;
     if (events.isFull) return problem('too_many_streams', 'as many event streams are open as there may be');
-    const filter: Filter = { types: types.length === 0 ? everything.types : allOf(types), jobId };
+    const filter: Filter = {
+      types: types.length === 0 ? everything.types : allOf(types),
+      jobId,
+      root: root ? formatId(root) : null,
+      run: run ? formatId(run) : null,
+    };
     const after = headerId(call) ?? queryId ?? null;
     return {
       kind: 'stream',

@@ -111,17 +111,19 @@ test('job watch asks for the job again when nobody listened, also when the servi
       stream = response;
       return;
     }
-    if (asked.length < 4) {
+    if (asked.length === 3) {
       problem(response, 503, 'stopping');
       stream?.destroy();
       return;
     }
     const at = '2026-11-21T09:00:00.000000Z';
-    response.end(JSON.stringify({ job_id: 'j', status: 'timed_out', plugin: 'p', command: 'c', completed_at: at }));
+    const status = asked.length === 1 ? 'running' : 'timed_out';
+    response.end(JSON.stringify({ job_id: 'j', status, plugin: 'p', command: 'c', completed_at: at }));
   });
   const { status, stdout, stderr } = await headgate(['job', 'watch', 'j', '--json', '--url', url]);
   expect([status, JSON.parse(stdout)]).toEqual([5, expect.objectContaining({ type: 'job.timed_out', job_id: 'j' })]);
-  expect(asked).toEqual(['/events?types=job.*', '/job/j', '/events?types=job.*', '/job/j']);
+  const events = '/events?types=job.*&job_id=j';
+  expect(asked).toEqual(['/job/j', events, '/job/j', events, '/job/j']);
   expect(stderr).toContain('connection lost');
 });
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { everythingToken } from '../gateway/configuration.ts';
-import { echo, failing, worker } from '../gateway/sources.ts';
+import { echo, failing, step, worker } from '../gateway/sources.ts';
 import { until } from '../gateway/until.ts';
 import { shareVaultGateway } from '../vault/service.ts';
 import { headgate, type Surroundings } from './headgate.ts';
@@ -12,7 +12,7 @@ const hostile = 'export const handle = () => ({ result: "red \\u001b[31m alert\\
 const slow = 'export const handle = () => new Promise(() => {});';
 
 const vault = shareVaultGateway({
-  plugins: { echo, worker, failing, hostile, slow },
+  plugins: { echo, worker, failing, hostile, slow, step },
   instances: {
     slow: { timeouts: { handle: '20ms' }, retry: { max_attempts: 1 } },
     failing: { retry: { max_attempts: 2, backoff_base: '1ms' } },
@@ -26,6 +26,14 @@ const vault = shareVaultGateway({
         { id: 'hold', uses: 'worker' },
         { id: 'each', uses: 'echo.handle', foreach: 'payload.list' },
         { id: 'all', uses: 'echo.handle', join: 'all', with: { done: true } },
+      ],
+    },
+    {
+      name: 'wide',
+      on: 'wide.asked',
+      steps: [
+        { id: 'hold', uses: 'worker' },
+        { id: 'each', uses: 'step', foreach: 'payload.list', on_error: 'continue' },
       ],
     },
   ],
@@ -75,9 +83,12 @@ test('plugin list and pipeline list say what can be run', async () => {
   expect((await call('plugin', 'list')).stdout).toMatch(
     /^PLUGIN +VERSION +COMMANDS +DESCRIPTION\necho +1.0.0 +handle say/,
   );
-  expect((await call('plugin', 'list', '--json')).json.plugins).toHaveLength(5);
+  expect((await call('plugin', 'list', '--json')).json.plugins).toHaveLength(6);
   expect((await call('pipeline', 'list')).stdout).toMatch(/\nfan +fan.asked +synchronous +30 s\n/);
-  expect((await call('pipeline', 'list', '--json')).json.pipelines).toMatchObject([{ pipeline: 'fan' }]);
+  expect((await call('pipeline', 'list', '--json')).json.pipelines).toMatchObject([
+    { pipeline: 'fan' },
+    { pipeline: 'wide' },
+  ]);
 });
 
 test('plugin run waits, and prints the result alone on stdout', async () => {
@@ -220,6 +231,23 @@ test('job watch follows a run and what is below it, to its end', async () => {
   expect(events.at(-1)).toMatchObject({ type: 'job.completed', job_id: id, plugin: 'pipeline', command: 'fan' });
   const ended = events.filter(({ type }) => type === 'job.completed').map(({ plugin }) => plugin);
   expect(ended.sort()).toEqual(['echo', 'echo', 'echo', 'pipeline', 'worker']);
+});
+
+test('job watch follows a large run by its counts, and shows what fails', async () => {
+  const list = Array.from({ length: 400 }, (_, k) => (k === 350 ? { fail: 'number 350' } : {}));
+  const id = await gateway.run('wide', { list, gate: 'large' });
+  const onNote = (text: string) => text.startsWith('listening') && gateway.open('large');
+  const { status, stdout, stderr } = await callAs({ onNote, isTerminal: true }, 'job', 'watch', id);
+  expect(status).toBe(0);
+  expect(stderr).toContain('more than 100 jobs: from now on those that fail are shown, and how many have ended');
+  const shown = stdout.trimEnd().split('\n');
+  expect(shown.length).toBeLessThan(400);
+  expect(shown.filter(line => line.includes('number 350'))).toHaveLength(1);
+  expect(shown.at(-1)).toMatch(/job.completed.*pipeline.wide.*1 failed of 401 inside/);
+  const all = lines((await call('job', 'watch', id, '--json')).stdout);
+  expect(all).toMatchObject([{ type: 'job.completed', counts: { succeeded: 400, failed: 1 } }]);
+  // Whoever looks at it later sees it too.
+  expect((await call('job', 'tree', id)).stdout).toMatch(/^pipeline.wide succeeded .* \(1 failed of 401 inside\)/);
 });
 
 test('job watch first says how the job stands', async () => {

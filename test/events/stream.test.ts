@@ -1,15 +1,25 @@
 // GET /events over HTTP: what is written, who may read it, what is filtered, and what a reader that comes back gets.
 import { expect, test } from 'vitest';
 import { everythingToken, writeConfiguration } from '../gateway/configuration.ts';
-import { shareGateway, startGateway } from '../gateway/gateway.ts';
+import { type Job, shareGateway, startGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 import { bodyOf, openRaw, openSource, type Seen } from './reader.ts';
 
 const plugins = {
   echo: `export const handle = () => ({ result: 'secret result' });
 export const fail = () => { throw Object.assign(new Error('it broke\\nin two lines'), { retry: false }); };`,
+  maybe: `export const handle = ({ event }) => event.payload.item.fail ? { status: 'error', error: 'no', retry: false } : {};`,
+  teller: `export const handle = ({ event }, { emit }) => {
+  emit({ type: 'news', payload: event.payload });
+  return {};
+};`,
 };
-const pipelines = [{ name: 'line', on: 'go', steps: [{ uses: 'echo' }] }];
+const pipelines = [
+  { name: 'line', on: 'go', steps: [{ uses: 'echo' }] },
+  { name: 'heard', on: 'news', steps: [{ uses: 'echo' }] },
+  { name: 'inner', on: 'inner', steps: [{ uses: 'maybe', foreach: 'payload.items', on_error: 'continue' }] },
+  { name: 'outer', on: 'outer', steps: [{ uses: 'teller' }, { call: 'inner' }] },
+];
 const scoped = (scope: string, more: object = {}) => ({
   name: scope,
   token: `token-${scope}`,
@@ -51,7 +61,7 @@ test('a frame is id, event, and one line of JSON with at and the fields of its t
   const data = shapes.map(shape => JSON.parse(shape[3]!));
   for (const { at, ...fields } of data.slice(0, 2)) {
     expect(at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-    expect(fields).toEqual({ job_id: id, plugin: 'echo', command: 'fail' });
+    expect(fields).toEqual({ job_id: id, plugin: 'echo', command: 'fail', root_id: id, run_id: null });
   }
   expect(data[2].error).toContain('it broke\nin two lines');
   const ids = shapes.map(shape => Number(shape[1]));
@@ -86,7 +96,8 @@ test('an unknown type is refused by name, and so are bad ids', async () => {
   };
   expect(await refused('types=job.*,jobs.started')).toContain('400 the query parameter "types" has "jobs.started"');
   expect(await refused('types=')).toContain('400 the query parameter "types" must be');
-  expect(await refused('job_id=7')).toContain('400 the query parameter "job_id" must be the id of a job');
+  for (const name of ['job_id', 'root', 'run'])
+    expect(await refused(`${name}=7`)).toContain(`400 the query parameter "${name}" must be the id of a job`);
   expect(await refused('last_event_id=-1')).toContain('400 the query parameter "last_event_id" must be');
 });
 
@@ -100,6 +111,53 @@ test('filters by type and by job', async () => {
   await until('its end', () => typesOf(one.seen).includes('job.completed'));
   expect(typesOf(one.seen)).toEqual(['job.enqueued', 'job.started', 'job.completed']);
   expect(JSON.stringify(one.seen)).not.toContain(first.job_id);
+});
+
+test('filters by tree and by run, also what a reader that comes back gets', async () => {
+  const all = await openSource(shared);
+  const runs = await Promise.all([0, 1].map(() => shared.ran('outer', { items: [{}, { fail: true }] })));
+  const [outer] = runs.map(run => run.job_id);
+  const heard = () => all.seen.filter(({ type, data }) => type === 'pipeline.completed' && data['command'] === 'heard');
+  await until('what the events of both started has ended', () => heard().length === 2);
+  const tree = await shared.tree(outer!);
+  const idsOf = (wanted: (job: Job) => boolean) => tree.filter(wanted).map(({ job_id: id }) => id);
+  const [inner, news] = ['inner', 'heard'].map(
+    command => idsOf(job => job.plugin === 'pipeline' && job.command === command)[0]!,
+  );
+  const ofNews = idsOf(job => job.job_id === news || job.parent_job_id === news);
+  const ofInner = idsOf(job => job.job_id === inner || job.plugin === 'maybe');
+  const ids = idsOf(() => true);
+  expect([ids.length, ofNews.length, ofInner.length]).toEqual([7, 2, 3]);
+  const cases: readonly [query: string, ids: readonly string[]][] = [
+    [`root=${outer}`, ids],
+    [`run=${outer}`, ids.filter(id => !ofNews.includes(id))],
+    [`run=${inner}`, ofInner],
+    [`run=${outer}&job_id=${inner}`, [inner!]],
+    [`root=${inner}`, []],
+  ];
+  for (const [query, wanted] of cases) {
+    const expected = all.seen.filter(({ data }) => wanted.includes(String(data['job_id'])));
+    const { seen } = await openSource(shared, `?last_event_id=0&${query}`);
+    await until(`all of ${query}`, () => seen.length >= expected.length);
+    expect(seen).toEqual(expected);
+  }
+  const about = (id: string) => all.seen.filter(({ data }) => data['job_id'] === id);
+  for (const { data } of ids.flatMap(about)) expect(data['root_id']).toBe(outer);
+  expect(about(ofInner.find(id => id !== inner)!)[0]!.data).toMatchObject({ root_id: outer, run_id: inner });
+  expect(about(outer!)[0]!.data['run_id']).toBe(null);
+  const ends = about(inner!).filter(({ type }) => type === 'job.completed' || type === 'pipeline.completed');
+  for (const { data } of ends) expect(data).toMatchObject({ run_id: outer, counts: { succeeded: 1, failed: 1 } });
+  expect(ends).toHaveLength(2);
+});
+
+test('a filter finds what is rare among very many events', async () => {
+  const [first] = await Promise.all([
+    shared.finished('echo/handle'),
+    ...Array.from({ length: 600 }, () => shared.submit('echo/handle')),
+  ]);
+  const { seen } = await openSource(shared, `?last_event_id=0&root=${first!.job_id}`);
+  await until('its end', () => seen.length === 3);
+  expect(typesOf(seen)).toEqual(['job.enqueued', 'job.started', 'job.completed']);
 });
 
 test('last_event_id and Last-Event-ID replay what came after; the header counts more', async () => {
@@ -188,7 +246,7 @@ test('stays open over a reload, which it tells; ends when its token is gone', as
   await until('it is open', () => leaving.text.includes('connected'));
   await shared.reload(withTokens());
   await until('the reload is told', () => typesOf(staying.seen).includes('plugin.loaded'));
-  expect(staying.seen[0]).toMatchObject({ type: 'config.reloaded', data: { plugins: 1, kept: '' } });
+  expect(staying.seen[0]).toMatchObject({ type: 'config.reloaded', data: { plugins: 3, kept: '' } });
   expect(staying.seen[1]).toMatchObject({ type: 'plugin.loaded', data: { plugin: 'echo', version: '1.0.0' } });
   await until('the stream of the token that is gone has ended', () => leaving.text.endsWith('0\r\n\r\n'));
   await shared.finished('echo/handle');

@@ -101,7 +101,7 @@ it('readers that all want something else have only so much kept for them', () =>
   const others = observationTypes.filter(type => type !== 'job.completed').slice(0, 5);
   for (let n = 0; n < 2 ** others.length; n++) {
     const types = new Set<ObservationType>(['job.completed', ...others.filter((_, bit) => (n >> bit) & 1)]);
-    const { feed } = feeds.join({ types, jobId: null }, false);
+    const { feed } = feeds.join({ ...everything, types }, false);
     let chars = 0;
     for (let at = 0; at < hub.newest; ) {
       const { text, upTo } = feed.after(at);
