@@ -94,7 +94,7 @@ export function readConfiguration(options: ReadOptions): Reading | string {
     pluginRoots: [...new Set(roots.map(pluginRoot => pluginRoot.directory))],
     plugins: instances.plugins,
     disabledPlugins: instances.disabled,
-    pipelines: readPipelines(root, instances, report),
+    pipelines: readPipelines(root, instances, compiler, report),
     vault: readVault(root, state.path),
     warnings: formatProblems(warned, files),
   };

@@ -8,6 +8,7 @@ import { table } from '../terminal/table.ts';
 type Skill = {
   readonly kind: string;
   readonly pipeline: string;
+  readonly description?: string;
   readonly trigger?: string;
   readonly execution_mode: string;
   readonly timeout_secs: number;
@@ -17,7 +18,7 @@ type Skills = { readonly skills: readonly Skill[] };
 
 export const pipelineList = command<AddressOptions>({
   usage: 'pipeline list',
-  description: 'list the pipelines of the service and the events that start them',
+  description: 'list the pipelines of the service, the events that start them and what they do',
   examples: ['headgate pipeline list'],
   options: addressOptions(),
   async run(call) {
@@ -25,12 +26,13 @@ export const pipelineList = command<AddressOptions>({
     const pipelines = skills.filter(({ kind }) => kind === 'pipeline');
     await call.out.answer({ pipelines }, () =>
       table(
-        ['PIPELINE', 'TRIGGER', 'MODE', 'TIMEOUT'],
-        pipelines.map(({ pipeline, trigger = '-', execution_mode: mode, timeout_secs: seconds }) => [
+        ['PIPELINE', 'TRIGGER', 'MODE', 'TIMEOUT', 'DESCRIPTION'],
+        pipelines.map(({ pipeline, trigger = '-', execution_mode: mode, timeout_secs: seconds, description = '-' }) => [
           pipeline,
           trigger,
           mode,
           `${seconds} s`,
+          description,
         ]),
       ),
     );

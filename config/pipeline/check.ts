@@ -7,7 +7,17 @@ import { alternatives, describe, inside, type Place, type PlainMap, type Problem
 import { checkKeys, checkSteps, isGiven, type KnownPlugins } from './step.ts';
 import { didYouMean } from './suggestion.ts';
 
-const pipelineKeys = ['name', 'on', 'on_hook', 'execution_mode', 'timeout_secs', 'if', 'steps'];
+const pipelineKeys = [
+  'name',
+  'description',
+  'input_schema',
+  'on',
+  'on_hook',
+  'execution_mode',
+  'timeout_secs',
+  'if',
+  'steps',
+];
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
 const executionModes = ['synchronous', 'asynchronous', 'sync', 'async'];
 const timeoutSecsDefault = 30;
@@ -49,6 +59,13 @@ function checkPipeline(
   }
   const misspelt = checkKeys(value, pipelineKeys, 'a pipeline', place);
   const name = checkName(value, place, misspelt);
+  const description = checkDescription(value['description'], inside(place, 'description'));
+  if (isGiven(value['input_schema']) && !isObject(value['input_schema'])) {
+    report(
+      inside(place, 'input_schema'),
+      `must be a map: a JSON Schema, or fields with their types, not ${describe(value['input_schema'])}`,
+    );
+  }
   const on = checkOn(value, place);
   const onHook = checkHook(value, place);
   const executionMode = checkExecutionMode(value['execution_mode'], inside(place, 'execution_mode'));
@@ -62,7 +79,18 @@ function checkPipeline(
   }
   const around = { plugins, pipelines, ids: new Map<string, string>() };
   const steps = checkSteps(value['steps'], around, inside(place, 'steps'), '', 'fail', 0);
-  return name === null ? null : { name, on, onHook, executionMode, timeoutMs, if: condition, steps };
+  return name === null
+    ? null
+    : {
+        name,
+        ...(description !== null && { description }),
+        on,
+        onHook,
+        executionMode,
+        timeoutMs,
+        if: condition,
+        steps,
+      };
 }
 
 function checkName(value: PlainMap, place: Place, misspelt: boolean): string | null {
@@ -76,6 +104,13 @@ function checkName(value: PlainMap, place: Place, misspelt: boolean): string | n
     inside(place, 'name'),
     `${describe(name)} is no name: it begins with a letter or digit, goes on with letters, digits, "_", "-" and ".", and has at most 128 characters`,
   );
+  return null;
+}
+
+function checkDescription(value: unknown, place: Place): string | null {
+  if (!isGiven(value)) return null;
+  if (typeof value === 'string' && value.trim() !== '') return value.trim();
+  report(place, `must be a text, not ${describe(value)}`);
   return null;
 }
 

@@ -1,5 +1,5 @@
 // A pipeline after parsing: a tree of steps with conditions, templates and paths already taken apart. Plain data.
-import type { Json } from '../../runtime/packing.ts';
+import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** `headers`: in the type of a webhook's event alone. */
 export const pathRoots = ['payload', 'context', 'config', 'headers'] as const;
@@ -67,6 +67,9 @@ export type Hook = (typeof hooks)[number];
 
 export type PipelineDefinition = {
   readonly name: string;
+  readonly description?: string;
+  /** What the payload of a call or delivery must be: full JSON Schema (the short form is expanded). */
+  readonly inputSchema?: JsonObject;
   /** Neither: it runs only when called. */
   readonly on: string | null;
   readonly onHook: Hook | null;

@@ -55,7 +55,8 @@ export function readCommands(
   });
 }
 
-function readSchema(
+/** Null: there is none, or it cannot be used, which is reported. */
+export function readSchema(
   root: SourceNode,
   path: NodePath,
   dialect: Manifest['dialect'],

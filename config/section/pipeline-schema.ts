@@ -93,6 +93,12 @@ const condition: JsonObject = {
 const pipeline: JsonObject = closed(
   {
     name: text('The name of the pipeline, which callers say.'),
+    description: text('What the pipeline does, in a sentence for those who choose one. Default: none.'),
+    input_schema: {
+      type: 'object',
+      description:
+        'What the payload of a call or delivery must be: a JSON Schema, or a map from field to type. A payload that breaks it gets 400. Default: none, so a payload may be anything. Example: `{ people: array }`.',
+    },
     on: text('The type of the events that start it. Default: none, so calls alone start it.'),
     on_hook: { enum: [...hooks], description: 'The end of a job that starts it. Default: none.' },
     execution_mode: {

@@ -18,15 +18,25 @@ export function skillsOf(config: Config): object[] {
   return [...commands, ...config.pipelines.map(pipelineSkill)];
 }
 
-function pipelineSkill({ name, on, onHook, executionMode, timeoutMs }: PipelineDefinition): object {
+function pipelineSkill({
+  name,
+  description,
+  inputSchema,
+  on,
+  onHook,
+  executionMode,
+  timeoutMs,
+}: PipelineDefinition): object {
   const trigger = on ?? onHook;
   return {
     name: `pipeline.${name}`,
     kind: 'pipeline',
+    ...(description === undefined ? {} : { description }),
     endpoint: `/pipeline/${name}`,
     pipeline: name,
     ...(trigger === null ? {} : { trigger }),
     execution_mode: executionMode,
     timeout_secs: Math.ceil(timeoutMs / 1000),
+    ...(inputSchema === undefined ? {} : { input_schema: inputSchema }),
   };
 }

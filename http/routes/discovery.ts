@@ -108,11 +108,15 @@ const skillSchema = Type.Union([
   Type.Object({
     name: Type.String({ description: '`pipeline.<pipeline>`' }),
     kind: Type.Literal('pipeline'),
+    description: Type.Optional(Type.String({ description: 'Absent where the configuration has none.' })),
     endpoint: Type.String(),
     pipeline: Type.String(),
     trigger: Type.Optional(Type.String({ description: 'The event or hook that starts it; absent without one.' })),
     execution_mode: Type.Union([Type.Literal('synchronous'), Type.Literal('asynchronous')]),
     timeout_secs: Type.Integer(),
+    input_schema: Type.Optional(
+      Type.Object({}, { description: 'What `payload` of a call must be; absent where it may be anything.' }),
+    ),
   }),
 ]);
 

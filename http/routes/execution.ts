@@ -139,7 +139,7 @@ const callPipeline = route({
   notes:
     `${idempotencyNotes} A synchronous call that is repeated waits for the same run, within its own time-out, and answers ` +
     'as the run stands then; when the run is no longer kept, with 404.',
-  problems: ['unknown_pipeline', 'several_entry_dispatches', ...takingProblems],
+  problems: ['unknown_pipeline', 'several_entry_dispatches', 'invalid_payload', ...takingProblems],
   answers: {
     200: { description: 'The run has settled.', schema: runFinished },
     202: {
@@ -161,6 +161,8 @@ const callPipeline = route({
     const { payload } = (body as CallBody) ?? {};
     const idempotency = idempotencyOf(call, 'POST', '/pipeline/{pipeline}');
     if (isProblem(idempotency)) return idempotency;
+    const errors = checkPayload(call.config, pipeline.inputSchema ?? null, payload ?? {}, '/payload');
+    if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
     const submission = {
       pipeline: pipeline.name,
       payload: payload === undefined ? packedEmpty : pack(payload),

@@ -79,7 +79,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
 
 /** A pipeline's own, or that of the plugin's `handle`. */
 function inputSchemaOf({ plugin, pipeline }: WebhookEndpoint, config: Config): JsonObject | null {
-  if (pipeline !== undefined) return null;
+  if (pipeline !== undefined) return config.pipelines.find(({ name }) => name === pipeline)!.inputSchema ?? null;
   return config.plugins[plugin!]!.manifest.commands.find(({ name }) => name === command)!.inputSchema;
 }
 

@@ -20,7 +20,9 @@ const vault = shareVaultGateway({
   pipelines: [
     {
       name: 'fan',
+      description: 'Fans out.',
       on: 'fan.asked',
+      input_schema: { list: 'array' },
       execution_mode: 'synchronous',
       steps: [
         { id: 'hold', uses: 'worker' },
@@ -84,11 +86,17 @@ test('plugin list and pipeline list say what can be run', async () => {
     /^PLUGIN +VERSION +COMMANDS +DESCRIPTION\necho +1.0.0 +handle say/,
   );
   expect((await call('plugin', 'list', '--json')).json.plugins).toHaveLength(6);
-  expect((await call('pipeline', 'list')).stdout).toMatch(/\nfan +fan.asked +synchronous +30 s\n/);
+  expect((await call('pipeline', 'list')).stdout).toMatch(/\nfan +fan.asked +synchronous +30 s +Fans out\.\n/);
   expect((await call('pipeline', 'list', '--json')).json.pipelines).toMatchObject([
     { pipeline: 'fan' },
     { pipeline: 'wide' },
   ]);
+});
+
+test('pipeline run with a payload that breaks the input_schema says where, and starts nothing', async () => {
+  const { status, stdout, stderr } = await call('pipeline', 'run', 'fan', '--payload', '{"list":7}');
+  expect([status, stdout]).toEqual([2, '']);
+  expect(stderr).toContain('/payload/list must be array');
 });
 
 test('plugin run waits, and prints the result alone on stdout', async () => {

@@ -32,7 +32,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'an unknown key',
     [{ name: 'p', colour: 1, steps: [{ uses: 'inspector' }] }],
-    '0.colour!: a pipeline has no key "colour"; it can have name, on, on_hook, execution_mode, timeout_secs, if, steps',
+    '0.colour!: a pipeline has no key "colour"; it can have name, description, input_schema, on, on_hook, execution_mode, timeout_secs, if, steps',
   ],
   [
     'on and on_hook',
