@@ -220,12 +220,13 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   }
 
   /** It outlives the actors that started it: what it says is for those that are there when it says it. */
-  function openHost({ name, threads, runtimes }: Slot): PluginHost {
+  function openHost({ name, threads, runtimes, isConcurrent }: Slot): PluginHost {
     const toJobs = (message: InnerMessage): void => lives.loop.deliver('job', message);
     const host = startHost({
       name,
       threads,
       runtimes,
+      isConcurrent,
       clock,
       runDirectory: `${config.state.path}/run`,
       envPassthrough: config.service.pluginEnvPassthrough,
@@ -235,7 +236,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
         onOutcomes(frameId, outcomes) {
           for (const piece of inPieces(outcomes)) toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
         },
-        onReturned: (frameId, tasks) => toJobs({ kind: 'returned', slot: name, frameId, tasks }),
+        onReturned: (frameId, tasks, alone) => toJobs({ kind: 'returned', slot: name, frameId, tasks, alone }),
         onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: hosted.newestId }),
         onThreadReplaced: () => toJobs({ kind: 'thread_replaced', slot: name }),
       },

@@ -63,6 +63,8 @@ export type Command = {
   readonly outputSchema: JsonObject | null;
   readonly idempotent: boolean;
   readonly retrySafe: boolean;
+  /** So many jobs of it may be under way at once in one thread or persistent process; left out: 1. */
+  readonly concurrency?: number;
   /** Its `state_updates` take the place of the plugin's state, instead of being laid over it. */
   readonly replacesState?: true;
   readonly consume: readonly string[];
@@ -109,6 +111,8 @@ export type PluginInstance = {
   readonly config: JsonObject;
   /** How many jobs of it may run at once; null: no limit but the workers. 1 for `concurrency_safe: false`. */
   readonly parallelism: number | null;
+  /** Command -> how many jobs of it may be under way in one thread or persistent process; one that is left out: 1. */
+  readonly concurrency?: { readonly [command: string]: number };
   /** Command -> deadline of one attempt; every command of the manifest has one. */
   readonly deadlineMs: { readonly [command: string]: number };
   readonly retry: RetryPolicy;

@@ -18,6 +18,7 @@ const entries = [
   'cli/reads/thread',
   'runtime/host/main',
   'runtime/host/thread',
+  'runtime/host/concurrent-thread',
   'runtime/host/sealed-loader',
   'runtime/host/typescript-loader',
 ];

@@ -35,7 +35,14 @@ export type InnerMessage =
       readonly frameId: number;
       readonly outcomes: readonly Outcome[];
     }
-  | { readonly kind: 'returned'; readonly slot: SlotName; readonly frameId: number; readonly tasks: readonly number[] }
+  | {
+      readonly kind: 'returned';
+      readonly slot: SlotName;
+      readonly frameId: number;
+      readonly tasks: readonly number[];
+      /** They had begun, and are to run alone. */
+      readonly alone?: boolean;
+    }
   /** `sentUpTo`: the newest frame that it was given. After a failed turn frames leave before this is handled again. */
   | { readonly kind: 'host_lost'; readonly slot: SlotName; readonly reason: string; readonly sentUpTo: number }
   | { readonly kind: 'thread_replaced'; readonly slot: SlotName }
@@ -129,7 +136,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         dispatcher.settle(turn, message.slot, message.frameId, message.outcomes);
         break;
       case 'returned':
-        dispatcher.returned(turn, message.slot, message.frameId, message.tasks);
+        dispatcher.returned(turn, message.slot, message.frameId, message.tasks, message.alone ?? false);
         break;
       case 'host_lost':
         dispatcher.hostLost(turn, message.slot, message.reason, message.sentUpTo);

@@ -7,6 +7,7 @@ import type { HostedFrames } from './hosted-frames.ts';
 import { type KeyText, OpenBlock } from './open.ts';
 import { decodeRetry, isOut } from './retries.ts';
 import type { Slot, SlotName } from './slot.ts';
+import { countOut } from './under-way.ts';
 
 /** An open block with jobs in frames that were taken over. */
 export type Adopted = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
@@ -31,12 +32,7 @@ export function adoptFrames(
       continue;
     }
     hosted.sent(name, adopted);
-    slot.frames.set(adopted.id, adopted);
-    if (adopted.slow) slot.slow++;
-    adopted.lane.countFrame(adopted.command, 1);
-    adopted.lane.running += adopted.left;
-    desk.running += adopted.left;
-    desk.books.running(adopted.lane.name, adopted.command.name, adopted.left);
+    countOut(desk, slot, adopted);
   }
   return new Map([...blocks].filter((entry): entry is [KeyText, Adopting] => entry[1] !== null));
 }

@@ -10,7 +10,7 @@ import { BusyMeter, busyWindowUs } from './busy.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, jobAt, pickFrame, taskFrame, unheardOf } from './frame.ts';
 import { HostedFrames } from './hosted-frames.ts';
-import type { Lane } from './lane.ts';
+import type { CommandLane, Lane } from './lane.ts';
 import { lostBody } from './lost.ts';
 import type { KeyText, OpenBlock } from './open.ts';
 import { frameTasksMax } from './pace.ts';
@@ -19,6 +19,7 @@ import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
 import { settleTask } from './settle.ts';
 import {
+  concurrentSlot,
   framesIn,
   isShort,
   mainSlot,
@@ -30,6 +31,7 @@ import {
   shareOf,
 } from './slot.ts';
 import { LaneTurns } from './turns.ts';
+import { countHeard, countOut, countOver } from './under-way.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (slot: Slot) => PluginHost;
@@ -46,7 +48,7 @@ export type Outside = {
 };
 
 /** What takes turns for the same places, and the slots that have them. */
-type Kind = { readonly turns: LaneTurns; readonly slots: readonly Slot[] };
+type Kind = { readonly turns: LaneTurns; readonly slots: readonly Slot[]; readonly hasRunners?: boolean };
 
 /** Jobs that are moved, or end, without having been run: so many of them in a turn, for the sake of all others. */
 export const unrunMax = 1024;
@@ -84,10 +86,16 @@ export class Dispatcher {
     // Each kind has as many places as there are workers, so that none holds another back.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
-      return { turns: new LaneTurns(desk.lanes, lane => lane.kind === kind && !lane.isIsolated), slots };
+      return { turns: new LaneTurns(desk.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
     });
-    const { isolation } = this.quarantine;
-    this.#kinds = [...kinds, { turns: new LaneTurns(desk.lanes, lane => lane.isIsolated), slots: [isolation] }];
+    const hasRunner = (lane: Lane) => lane.nextKind === 'concurrent' && !lane.isIsolated && lane.hasRunner(threads);
+    const runners = {
+      turns: new LaneTurns(desk.lanes, hasRunner),
+      slots: [concurrentSlot(threads)],
+      hasRunners: true,
+    } as const;
+    const isolated = { turns: new LaneTurns(desk.lanes, lane => lane.isIsolated), slots: [this.quarantine.isolation] };
+    this.#kinds = [...kinds, runners, isolated];
     const slots = [...this.#kinds.flatMap(kind => kind.slots), ...this.quarantine.slots];
     this.#slots = new Map(slots.map(slot => [slot.name, slot]));
     for (const slot of slots) slot.host = this.#hosted.hostOf(slot.name);
@@ -139,7 +147,9 @@ export class Dispatcher {
       this.#unrun = 0;
     }
     if (!this.#pause) this.#fill(turn);
-    const out = Math.max(...this.#kinds.map(({ slots }) => framesIn(slots)));
+    const out = Math.max(
+      ...this.#kinds.map(({ slots, hasRunners }) => (hasRunners ? slots[0]!.busyRunners : framesIn(slots))),
+    );
     this.#busy.note(turn.nowUs, Math.min(out, this.threads));
     return this.#unrun >= unrunMax;
   }
@@ -174,7 +184,7 @@ export class Dispatcher {
   }
 
   /** The next lane has its turn. False: none can, or no slot has a place for it. */
-  #handOut(turn: Turn, { turns, slots }: Kind): boolean {
+  #handOut(turn: Turn, { turns, slots, hasRunners = false }: Kind): boolean {
     const lane = turns.next();
     if (!lane) return false;
     const command = lane.command(lane.nextCommand!);
@@ -184,10 +194,12 @@ export class Dispatcher {
       return true;
     }
     // A lane that finds no place keeps its turn.
-    const slot = placeFor(slots, command);
+    const slot = hasRunners ? slots[0] : placeFor(slots, command);
     if (!slot) return false;
     turns.pass(lane);
-    const frame = pickFrame(lane, command, this.#hosted.nextId(), tasksMax(lane, slots), open => this.#desk.load(open));
+    const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
+    const max = tasksMax(lane, command, slots, runner);
+    const frame = pickFrame(lane, command, this.#hosted.nextId(), max, runner, open => this.#desk.load(open));
     this.#send(turn, slot, frame);
     return true;
   }
@@ -208,14 +220,9 @@ export class Dispatcher {
       } else if (alone) open.solo.push(index);
       if (task === 0 || open !== opens[task - 1]) desk.touch(open);
     }
-    lane.countFrame(command, 1);
-    lane.running += opens.length;
-    desk.running += opens.length;
-    desk.books.running(lane.name, command.name, opens.length);
-    slot.frames.set(frame.id, frame);
     frame.sentUs = turn.nowUs;
-    frame.slow = !isShort(slot, command);
-    if (frame.slow) slot.slow++;
+    frame.slow = frame.runner < 0 && !isShort(slot, command);
+    countOut(desk, slot, frame);
     desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
     const delivery = this.#deliver(turn, lane.name, frame.ids);
     if (delivery?.kind === 'revoked') {
@@ -235,7 +242,7 @@ export class Dispatcher {
     const body = encodeBody({ error: Buffer.from(reason) });
     const failed = { verdict: 'error', permanent: true, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.opens.length; task++) {
-      this.#hear(frame, task);
+      countHeard(this.#desk, slot, frame, task);
       settleTask(this.#desk, turn, frame, { task, ...failed });
     }
     this.#desk.sendSettled(turn);
@@ -261,27 +268,34 @@ export class Dispatcher {
     let heard = 0;
     for (const outcome of outcomes) {
       if (frame.heard[outcome.task] !== 0) continue;
-      this.#hear(frame, outcome.task);
+      countHeard(this.#desk, slot, frame, outcome.task);
       ranUs += outcome.runUs;
       heard++;
       settleTask(this.#desk, turn, frame, outcome);
     }
-    frame.command.pace.measured(heard, ranUs);
+    // What runs beside others says nothing of what a frame of it takes.
+    if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
     this.#desk.sendSettled(turn);
     this.#closeIfOver(turn, slot, frame);
   }
 
-  /** Tasks came back unstarted: they wait again, before all others of their lane. */
-  returned(turn: Turn, slotName: SlotName, frameId: number, tasks: readonly number[]): void {
+  /**
+   * Tasks came back, uncharged. Unstarted ones wait again, before all others of their lane; `alone`: they were under way when
+   * their thread or process was lost to another task, and run alone the next time.
+   */
+  returned(turn: Turn, slotName: SlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
     if (!frame) return;
-    frame.command.pace.tooLarge();
-    slot.congested = true;
+    if (frame.runner < 0) {
+      frame.command.pace.tooLarge();
+      slot.congested = true;
+    }
+    const isSuspect = this.quarantine.slots.includes(slot);
     for (const task of tasks) {
       if (frame.heard[task] !== 0) continue;
-      this.#hear(frame, task);
-      if (this.quarantine.slots.includes(slot)) this.quarantine.take(this.#again(turn, frame, task, true), true);
+      countHeard(this.#desk, slot, frame, task);
+      if (alone || isSuspect) this.quarantine.take(this.#again(turn, frame, task, true), isSuspect);
       else frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
     }
     this.#closeIfOver(turn, slot, frame);
@@ -296,10 +310,10 @@ export class Dispatcher {
     if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
-      // A thread runs its frame in order: the first that did not end is the likely culprit.
-      let isLikely = true;
+      // What has no runner runs in order: the first that did not end is the likely culprit.
+      let isLikely = frame.runner < 0;
       for (const task of unheardOf(frame)) {
-        this.#hear(frame, task);
+        countHeard(this.#desk, slot, frame, task);
         const { open, index, attempt, kept } = jobAt(frame, task);
         if (culpritKnown) desk.lost(turn, open, index, attempt, kept, true, body);
         else if (!frame.command.retrySafe) desk.lost(turn, open, index, attempt, kept, false, lostBody);
@@ -323,7 +337,7 @@ export class Dispatcher {
     for (const slot of this.#slots.values()) {
       for (const frame of [...slot.frames.values()]) {
         for (const task of unheardOf(frame)) {
-          this.#hear(frame, task);
+          countHeard(this.#desk, slot, frame, task);
           const { open, index, attempt, kept } = jobAt(frame, task);
           if (frame.command.retrySafe) frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
           else desk.lost(turn, open, index, attempt, kept, false, lostBody);
@@ -345,26 +359,10 @@ export class Dispatcher {
     return { open, index, attempt, kept, alone };
   }
 
-  #hear(frame: JobFrame, task: number): void {
-    frame.heard[task] = 1;
-    frame.left--;
-    frame.lane.running--;
-    this.#desk.running--;
-    this.#desk.books.running(frame.lane.name, frame.command.name, -1);
-    const open = frame.opens[task]!;
-    open.out--;
-    if (open.solo.length > 0) {
-      const index = frame.indexes[task]!;
-      open.solo = open.solo.filter(other => other !== index);
-    }
-  }
-
   #closeIfOver(turn: Turn, slot: Slot, frame: JobFrame): void {
     if (frame.left > 0) return;
     turn.after(() => this.#hosted.over(slot.name, frame.id));
-    slot.frames.delete(frame.id);
-    if (frame.slow) slot.slow--;
-    frame.lane.countFrame(frame.command, -1);
+    countOver(slot, frame);
     for (const open of frame.opens) {
       // Only retries are left of it: the block is read again when one is due.
       if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#desk.release(open);
@@ -392,7 +390,8 @@ export class Dispatcher {
 }
 
 /** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
-function tasksMax(lane: Lane, slots: readonly Slot[]): number {
+function tasksMax(lane: Lane, { runners, concurrency }: CommandLane, slots: readonly Slot[], runner: number): number {
   if (lane.isIsolated) return 1;
+  if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
   return lane.kind === 'attempts' ? shareOf(slots, lane.waiting) : frameTasksMax;
 }

@@ -21,6 +21,8 @@ export type JobFrame = {
   readonly kept: readonly boolean[];
   readonly heard: Uint8Array;
   left: number;
+  /** Which runner of the command has its jobs under way together; -1: none, they run one after another. */
+  readonly runner: number;
   /** Its jobs are not short: set when it is handed out. */
   slow: boolean;
   /** When it was handed out. */
@@ -28,12 +30,13 @@ export type JobFrame = {
   readonly ids: Uint8Array;
 };
 
-/** Picks the next jobs of a lane, which has some waiting: at most `tasksMax`. `load` gives a block that is no longer in memory. */
+/** Picks the next jobs of a lane, which has some waiting: at most `tasksMax`, for a runner or, with -1, for none. `load` gives a block that is no longer in memory. */
 export function pickFrame(
   lane: Lane,
   command: CommandLane,
   frameId: number,
   tasksMax: number,
+  runner: number,
   load: (open: OpenBlock) => Block,
 ): JobFrame {
   const opens: OpenBlock[] = [];
@@ -41,7 +44,7 @@ export function pickFrame(
   const attempts: number[] = [];
   const kept: boolean[] = [];
   let bytes = 0;
-  const sizeMax = command.retrySafe ? Math.min(command.pace.size, tasksMax) : 1;
+  const sizeMax = runner >= 0 ? tasksMax : command.retrySafe ? Math.min(command.pace.size, tasksMax) : 1;
 
   function add(open: OpenBlock, index: number, attempt: number, isKept: boolean): void {
     open.block ??= load(open);
@@ -90,6 +93,7 @@ export function pickFrame(
       kept,
       heard: new Uint8Array(left),
       left,
+      runner,
       slow: false,
       sentUs: 0,
       ids,
@@ -111,6 +115,7 @@ export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameI
     kept: [kept],
     heard: new Uint8Array(1),
     left: 1,
+    runner: -1,
     slow: false,
     sentUs: 0,
     ids: jobId(open.keyBytes, index),
@@ -142,6 +147,8 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Arr
   }
   return {
     frameId: frame.id,
+    runner: frame.runner,
+    concurrency: frame.runner < 0 ? 1 : frame.command.concurrency,
     instance: frame.lane.name,
     command: frame.command.name,
     deadlineMs: frame.command.deadlineMs,

@@ -3,6 +3,7 @@ import { type PluginInstance, type RetryPolicy, retryDefault } from '../../confi
 import { type Again, Backlog } from './backlog.ts';
 import type { Hold } from './hold.ts';
 import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
+import { Runners } from './runners.ts';
 
 /** What the dispatcher must know of a command. */
 export type CommandLane = {
@@ -13,15 +14,18 @@ export type CommandLane = {
   readonly replacesState: boolean;
   readonly deadlineMs: number;
   readonly pace: Pace;
+  /** So many jobs of it may be under way in each of its runners; 1: it has none. */
+  readonly concurrency: number;
+  readonly runners: Runners;
 };
 
-/** Threads, processes that stay, or a program for each attempt. */
-export type LaneKind = 'threads' | 'persistent' | 'attempts';
+/** Threads, processes that stay, or a program for each attempt; and what has several jobs under way at once. */
+export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
-  /** Frames, and jobs in them, that hosts hold. */
-  framesOut = 0;
+  /** Jobs that hosts hold, and how many of these are under way: of a frame whose jobs run one after another, one. */
   running = 0;
+  underWay = 0;
   /** Its jobs run apart from those of all other plugins: it has ended hosts lately. */
   isIsolated = false;
   /** The same frames by the name of the manifest that they run, which may be that of a configuration before. */
@@ -38,6 +42,8 @@ export class Lane extends Backlog {
   delayed = 0;
   /** Of the newest configuration that had the plugin. */
   retry: RetryPolicy = retryDefault;
+  /** One of its commands has runners. */
+  #isConcurrent = false;
   #commands = new Map<string, CommandLane>();
   /** Commands of earlier configurations, too. */
   readonly #known = new Map<string, CommandLane>();
@@ -56,11 +62,23 @@ export class Lane extends Backlog {
     this.instance = instance;
     const before = kind === this.kind ? this.#commands : new Map<string, CommandLane>();
     const targetUs = this.kind === 'attempts' ? programsUsTarget : frameUsTarget;
+    this.#isConcurrent = instance?.concurrency !== undefined;
     this.#commands = new Map(
       (instance?.manifest.commands ?? []).map(({ name, retrySafe, replacesState = false }) => {
-        const pace = before.get(name)?.pace ?? new Pace(targetUs);
-        const plugin = instance!.manifest.name;
-        return [name, { name, plugin, retrySafe, replacesState, deadlineMs: instance!.deadlineMs[name]!, pace }];
+        const known = before.get(name);
+        return [
+          name,
+          {
+            name,
+            plugin: instance!.manifest.name,
+            retrySafe,
+            replacesState,
+            deadlineMs: instance!.deadlineMs[name]!,
+            pace: known?.pace ?? new Pace(targetUs),
+            concurrency: instance!.concurrency?.[name] ?? 1,
+            runners: known?.runners ?? new Runners(),
+          },
+        ];
       }),
     );
     if (instance) this.retry = instance.retry;
@@ -104,6 +122,23 @@ export class Lane extends Backlog {
     return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
   }
 
+  /** By what its next job runs in: one that is to be alone has no runner. */
+  get nextKind(): LaneKind {
+    if (!this.#isConcurrent || this.again.peek()?.alone) return this.kind;
+    return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
+  }
+
+  /** Whether one of so many runners of the next command has room. */
+  hasRunner(count: number): boolean {
+    const command = this.#nextCommand;
+    return command !== undefined && command.runners.free(count, command.concurrency) >= 0;
+  }
+
+  get #nextCommand(): CommandLane | undefined {
+    const name = this.nextCommand;
+    return name === undefined ? undefined : this.#commands.get(name);
+  }
+
   command(name: string): CommandLane | undefined {
     return this.#commands.get(name);
   }
@@ -115,7 +150,6 @@ export class Lane extends Backlog {
 
   /** A frame of the command goes out, 1, or is over, -1. */
   countFrame({ plugin }: CommandLane, change: 1 | -1): void {
-    this.framesOut += change;
     this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
   }
 
@@ -124,8 +158,8 @@ export class Lane extends Backlog {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more of its frames may go out: `parallelism` bounds them. */
+  /** How many more of its jobs may be under way: `parallelism` bounds them. */
   get room(): number {
-    return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.framesOut;
+    return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.underWay;
   }
 }

@@ -13,7 +13,13 @@ export const quarantinesMax = 4;
 /** Frames at a place, while all are short: one that runs, and one that waits for it to end. */
 const framesPerPlace = 2;
 
-export type SlotName = 'main' | 'persistent' | `programs-${number}` | `quarantine-${number}` | 'isolation';
+export type SlotName =
+  | 'main'
+  | 'persistent'
+  | 'concurrent'
+  | `programs-${number}`
+  | `quarantine-${number}`
+  | 'isolation';
 
 export type Slot = {
   readonly name: SlotName;
@@ -23,15 +29,19 @@ export type Slot = {
   readonly threads: number;
   /** What a frame may take for another to wait behind it. */
   readonly shortUs: number;
+  /** Several jobs are under way at once in each thread or process. */
+  readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
   /** Frames whose jobs are not short: nothing may wait behind them. */
   slow: number;
   /** It gave jobs back because its threads were busy: until it is heard of again, nothing may wait there either. */
   congested: boolean;
+  /** Runners with something under way. */
+  busyRunners: number;
 };
 
-type Kind = Pick<Slot, 'name' | 'runtimes' | 'threads' | 'shortUs'>;
+type Kind = Pick<Slot, 'name' | 'runtimes' | 'threads' | 'shortUs'> & { readonly isConcurrent?: true };
 
 export function mainSlot(threads: number): Slot {
   return emptySlot({ name: 'main', runtimes: ['worker'], threads, shortUs: frameUsTarget });
@@ -40,6 +50,12 @@ export function mainSlot(threads: number): Slot {
 /** Processes that stay: two hosts would run them slower than one, which knows all that are idle and all that have crashed. */
 export function persistentSlot(places: number): Slot {
   return emptySlot({ name: 'persistent', runtimes: ['process'], threads: places, shortUs: programsUsTarget });
+}
+
+/** For commands that have several jobs under way at once, in up to so many threads or processes of each command. */
+export function concurrentSlot(threads: number): Slot {
+  const runtimes = ['worker', 'process'] as const;
+  return emptySlot({ name: 'concurrent', runtimes, threads, shortUs: 0, isConcurrent: true });
 }
 
 /** Programs for an attempt each: the places divided among starters, the larger ones first. */
@@ -67,7 +83,8 @@ function aloneSlot(name: SlotName): Slot {
 }
 
 function emptySlot(kind: Kind): Slot {
-  return { ...kind, host: null, frames: new Map(), slow: 0, congested: false };
+  const fresh = { host: null, frames: new Map(), slow: 0, congested: false, busyRunners: 0 };
+  return { isConcurrent: false, ...kind, ...fresh };
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   itemsOf,
   type NodePath,
   nodeAt,
+  numberOf,
   type Place,
   placesAt,
   plainValue,
@@ -45,6 +46,7 @@ export function readCommands(
       outputSchema: schemaOf('output_schema'),
       idempotent: flagOf(nodeAt(node, 'idempotent')) ?? false,
       retrySafe: flagOf(nodeAt(node, 'retry_safe')) ?? true,
+      ...concurrencyOf(node, dialect),
       ...(replacing.has(name) ? { replacesState: true } : {}),
       consume: textsOf(nodeAt(node, 'values', 'consume')),
       emit: itemsOf(nodeAt(node, 'values', 'emit')).map(item => ({
@@ -53,6 +55,12 @@ export function readCommands(
       })),
     };
   });
+}
+
+/** Of the own dialect alone. */
+function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
+  const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
+  return concurrency === undefined ? {} : { concurrency };
 }
 
 /** Null: there is none, or it cannot be used, which is reported. */

@@ -16,6 +16,7 @@ import {
   type SourceNode,
   textOf,
 } from '../source/tree.ts';
+import { concurrencyProblems, readConcurrency } from './concurrency.ts';
 import type { Discovery } from './discovery.ts';
 import { reservedMessage, reservedName } from './manifest.ts';
 import { readSandbox, sandboxProblems } from './sandbox.ts';
@@ -125,6 +126,7 @@ function configuredInstance(work: Work, name: string, node: SourceNode): PluginI
   checkConfigKeys(work, name, manifest, node);
   checkTimeouts(work, name, manifest, node);
   for (const problem of sandboxProblems(name, manifest, node)) work.report(problem);
+  for (const problem of concurrencyProblems(name, manifest, node)) work.report(problem);
   const parallelism = nodeAt(node, 'parallelism');
   if (parallelism !== undefined && (numberOf(parallelism) ?? 1) > 1 && !manifest.concurrencySafe) {
     const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at once`;
@@ -220,6 +222,7 @@ function checkTimeouts(work: Work, name: string, manifest: Manifest, node: Sourc
 /** `node`: the value of `plugins.<name>`; undefined: the plugin as its manifest has it. */
 export function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
   const sandbox = readSandbox(manifest, node);
+  const concurrency = readConcurrency(manifest, node);
   const retry = nodeAt(node, 'retry');
   const deadlineOf = (command: string): number =>
     parseDuration(textOf(nodeAt(node, 'timeouts', command))) ?? deadlineDefaultMs.get(command) ?? deadlineOtherMs;
@@ -228,6 +231,7 @@ export function composeInstance(name: string, manifest: Manifest, node: SourceNo
     manifest,
     config: configOf(node),
     parallelism: manifest.concurrencySafe ? (numberOf(nodeAt(node, 'parallelism')) ?? null) : 1,
+    ...(concurrency === undefined ? {} : { concurrency }),
     deadlineMs: Object.fromEntries(manifest.commands.map(({ name: command }) => [command, deadlineOf(command)])),
     ...(sandbox === undefined ? {} : { sandbox }),
     retry: {

@@ -4,6 +4,7 @@ import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
+import { concurrencyField } from './concurrency.ts';
 
 const { optional } = field;
 
@@ -43,6 +44,11 @@ const command = field.closedMap(
     ),
     idempotent: optional(field.flag('Whether running it twice does no harm, for callers. Default: `false`.')),
     retry_safe: optional(field.flag('Whether a failed job of it may run again by itself. Default: `true`.')),
+    concurrency: optional(
+      concurrencyField(
+        'How many jobs of it may be under way at once in one thread; commands with more than 1 have threads of their own. Default: `1`. Example: `64`.',
+      ),
+    ),
     values: optional(
       field.closedMap(
         {
@@ -121,19 +127,14 @@ export const manifestSchema = field.closedMap(
 );
 
 // Of this dialect alone: to another they are keys like any unknown one.
-const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age'];
+const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age', 'concurrency'];
 
 /** The same without the ban on unknown keys, for `ductile.plugin`. */
-export const openManifestSchema = withUnknownKeys({
-  ...manifestSchema,
-  properties: Object.fromEntries(
-    Object.entries(manifestSchema['properties'] as JsonObject).filter(([key]) => !ownKeys.includes(key)),
-  ),
-});
+export const openManifestSchema = withUnknownKeys(manifestSchema);
 
 function withUnknownKeys(schema: JsonObject): JsonObject {
   const entries = Object.entries(schema).flatMap(([key, value]) => {
-    if (key === 'additionalProperties' && value === false) return [];
+    if ((key === 'additionalProperties' && value === false) || ownKeys.includes(key)) return [];
     const isNested = typeof value === 'object' && value !== null && !Array.isArray(value);
     return [[key, isNested ? withUnknownKeys(value as JsonObject) : value] as const];
   });

@@ -10,6 +10,7 @@ import { parseTree } from '../source/document.ts';
 import { diskReason, type Files } from '../source/files.ts';
 import { flagOf, nodeAt, numberOf, type Place, placesAt, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 import { readCommands } from './command.ts';
+import { checkCommands } from './concurrency.ts';
 import { type Entrypoint, readEntrypoint } from './entrypoint.ts';
 import { manifestSchema, openManifestSchema } from './manifest-schema.ts';
 
@@ -58,7 +59,9 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
       if (nodeAt(root, 'mode') !== undefined) refuse('mode');
     }
     if (problems.length > 0 || place === null) return { name, namePlace, manifest: null, problems };
-    return { name, namePlace, manifest: compose(root, name, dialect, commands, place), problems };
+    const manifest = compose(root, name, dialect, commands, place);
+    checkCommands(root, manifest, report);
+    return { name, namePlace, manifest: problems.length > 0 ? null : manifest, problems };
   };
 }
 

@@ -57,6 +57,11 @@ export function size(description: string) {
   return Type.Union([number, Type.String({ pattern: sizePattern })], { expected, description });
 }
 
+/** A value of one of these forms. */
+export function either(forms: readonly Schema[], options: FieldOptions): Schema {
+  return Type.Union(forms, options);
+}
+
 export function listen(description: string) {
   const expected = 'a host and a port such as 127.0.0.1:8080 or "[::1]:8080"';
   return Type.String({ pattern: listenPattern, expected, description });

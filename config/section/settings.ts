@@ -4,6 +4,7 @@
 import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { logLevels, servers } from '../config.ts';
+import { concurrencySetting } from '../plugin/concurrency.ts';
 import * as field from './field.ts';
 import { scopes } from './scope.ts';
 import { endpointField } from './webhook-fields.ts';
@@ -231,6 +232,11 @@ const instance = field.closedMap(
     ),
     parallelism: optional(
       field.count(1, 'How many jobs of it run at once at most. Default: no limit but `service.max_workers`.', 100_000),
+    ),
+    concurrency: optional(
+      concurrencySetting(
+        'How many jobs of a command may be under way at once in one thread: a number for all commands that are `retry_safe`, or a map from command to number. Default: what the manifest says. Example: `{ handle: 64 }`.',
+      ),
     ),
     sandbox: optional(
       field.oneOf(

@@ -1,7 +1,7 @@
 // A frame of tasks on the wire: written by the ledger thread, read by whoever runs it.
 //
-//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | secrets (4) | attempts (4 a task)
-//   | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
+//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | secrets (4) | runner (2)
+//   | concurrency (2) | attempts (4 a task) | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
 import { formatId, jobIdBytes } from '../ids.ts';
 import { pack, unpack } from '../packing.ts';
 import type { EventHeaders, TaskFrame, TaskGroup } from './port.ts';
@@ -22,11 +22,16 @@ export type FrameHead = {
   readonly plugin: number;
   readonly count: number;
   readonly deadlineMs: number;
+  /** Only hosts for such frames read it. */
+  readonly runner: number;
+  readonly concurrency: number;
   /** Packed; null: none are granted. */
   readonly secrets: Uint8Array | null;
 };
 
-const fixedBytes = 36;
+const fixedBytes = 40;
+/** On the wire: no runner. */
+const noRunner = 0xffff;
 
 /** A larger payload that is the last of its frame is sent as it is, behind the rest. */
 const ownBytesMin = 2 ** 20;
@@ -55,6 +60,8 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   at = message.writeUInt32LE(packed.length, at);
   at = message.writeDoubleLE(frame.deadlineMs, at);
   at = message.writeUInt32LE(secrets?.length ?? 0, at);
+  at = message.writeUInt16LE(frame.runner === undefined || frame.runner < 0 ? noRunner : frame.runner, at);
+  at = message.writeUInt16LE(frame.concurrency ?? 1, at);
   for (let i = 0; i < count; i++) at = message.writeUInt32LE(attempts[i]!, at);
   for (let i = 0; i < count; i++) at = message.writeUInt32LE(payloads[i]!.length, at);
   const put = (part: Uint8Array) => {
@@ -86,6 +93,8 @@ export function frameHead(bytes: Buffer): FrameHead {
     plugin: bytes.readUInt32LE(12),
     count,
     deadlineMs: bytes.readDoubleLE(24),
+    runner: bytes.readUInt16LE(36),
+    concurrency: bytes.readUInt16LE(38),
     secrets: secretsBytes === 0 ? null : bytes.subarray(secretsAt, secretsAt + secretsBytes),
   };
 }

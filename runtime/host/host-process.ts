@@ -59,7 +59,8 @@ export class HostProcess {
     hide: (text: string) => string,
   ): Promise<HostProcess> {
     const { name, threads, runtimes, runDirectory, envPassthrough, umask } = options;
-    const setup: HostSetup = { name, threads, runtimes, runDirectory, umask, marksId: marks.id };
+    const { isConcurrent = false } = options;
+    const setup: HostSetup = { name, threads, runtimes, isConcurrent, runDirectory, umask, marksId: marks.id };
     const main = fileURLToPath(new URL('./main.js', import.meta.url));
     const nodeOptions = runtimes.includes('worker') ? [] : smallOptions;
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {

@@ -19,6 +19,7 @@ export type HostSetup = {
   readonly name: string;
   readonly threads: number;
   readonly runtimes: readonly Runtime[];
+  readonly isConcurrent: boolean;
   readonly runDirectory: string;
   /** Of the host and its plugins; left out, it stays as it is. */
   readonly umask?: number | undefined;

@@ -176,8 +176,8 @@ class Host implements StartedHost {
       const { frameId, outcomes } = readOutcomes(body, this.#options.clock.wallUs);
       listener.onOutcomes(frameId, outcomes);
     } else if (kind === 'returned') {
-      const { frameId, tasks } = readReturned(body);
-      listener.onReturned(frameId, tasks);
+      const { frameId, tasks, alone } = readReturned(body);
+      listener.onReturned(frameId, tasks, alone);
     } else if (kind === 'replaced') {
       listener.onThreadReplaced(body.toString());
     } else if (kind === 'log') {
@@ -193,6 +193,7 @@ class Host implements StartedHost {
     this.#options.listener.onReturned(
       frame.frameId,
       frame.payloads.map((_, task) => task),
+      false,
     );
   }
 

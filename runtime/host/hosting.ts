@@ -5,6 +5,7 @@ import { ignoreDebugSignal } from '../debug-signal.ts';
 import { forbidInspection } from '../inspection.ts';
 import { unpack } from '../packing.ts';
 import { withSourceNames } from '../source-names.ts';
+import type { ConcurrentFrames } from './concurrent-frames.ts';
 import { captureConsole } from './console.ts';
 import { frameHead } from './frame.ts';
 import { type Configure, type HostSetup, keyFd, pipeFd, type Stop, sharesSession } from './host-setup.ts';
@@ -17,7 +18,8 @@ import { Reports } from './reports.ts';
 import { MessageReader } from './wire.ts';
 import type { WorkerFrames } from './worker-frames.ts';
 
-type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: WorkerFrames | null };
+type Workers = WorkerFrames | ConcurrentFrames;
+type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
 // Where it is refused, the service has said so.
 await forbidInspection().catch(() => {});
@@ -27,7 +29,7 @@ if (setup.umask !== undefined) process.umask(setup.umask);
 if (sharesSession(setup.runtimes)) (await import('./own-group.ts')).leadOwnGroup();
 process.title = `headgate plugins ${setup.name}`;
 // Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
-const ofThreads = setup.runtimes.includes('worker') ? await import('./worker-frames.ts') : null;
+const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 // Read before there is plugin code, and kept in this thread.
 const reports = new Reports(pipe, readFileSync(keyFd));
@@ -39,6 +41,12 @@ const generations = new Map<number, Generation>();
 let current = 0;
 let stopping = false;
 
+async function framesOfThreads() {
+  return setup.isConcurrent
+    ? (await import('./concurrent-frames.ts')).ConcurrentFrames
+    : (await import('./worker-frames.ts')).WorkerFrames;
+}
+
 /** Kills all plugin processes, and this one with all that its threads have started: they share its group. */
 function die(): void {
   processes.kill();
@@ -49,8 +57,8 @@ function die(): void {
 function configure({ generation, plugins }: Configure): void {
   if (generations.has(generation)) return;
   const workers =
-    ofThreads &&
-    new ofThreads.WorkerFrames(setup.threads, generation, plugins, reports, learned, () => {
+    FramesOfThreads &&
+    new FramesOfThreads(setup.threads, generation, plugins, reports, learned, () => {
       writeSync(2, 'a plugin thread cannot be stopped\n');
       die();
     });

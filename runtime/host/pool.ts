@@ -1,16 +1,11 @@
 // The threads that run worker plugins. The only file that knows piscina.
-import { totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { describe } from './response.ts';
-import type { LateOutcome, Loaded, ThreadData } from './thread.ts';
-
-/** A thread that outgrows it dies; Buffers are not counted. */
-export const threadHeapMbMax = 512;
-/** A thread that cannot be stopped within this time takes the host down. */
-export const terminateMsMax = 2_000;
+import type { LateOutcome, Loaded } from './thread.ts';
+import { exitReason, heapMb, reasonOf, terminateMsMax } from './thread-end.ts';
+import type { ThreadData } from './thread-setup.ts';
 
 export type PoolEvents = {
   /** As many threads have started as there should be. */
@@ -146,22 +141,4 @@ export class ThreadPool {
       });
     }
   }
-}
-
-/** Why a thread died, for the task that it died of. */
-export function reasonOf(error: unknown): string {
-  if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;
-  }
-  const message = describe(error);
-  const code = /^worker exited with code: (\d+)$/.exec(message)?.[1];
-  return code === undefined ? `uncaught error: ${message}` : exitReason(Number(code));
-}
-
-function exitReason(code: number): string {
-  return `the plugin ended its thread: process.exit(${code})`;
-}
-
-function heapMb(threads: number): number {
-  return Math.max(64, Math.min(threadHeapMbMax, Math.floor(totalmem() / 2 ** 21 / threads)));
 }

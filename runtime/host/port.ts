@@ -67,9 +67,13 @@ export type TaskGroup = {
   readonly createdUs: number;
 };
 
-/** A batch of jobs of one instance and command, run one after another by one thread. */
+/** A batch of jobs of one instance and command, run one after another by one thread, or together by a runner. */
 export type TaskFrame = {
   readonly frameId: number;
+  /** Which thread or process of the command has its tasks under way together with those of other frames; left out, or -1: none. */
+  readonly runner?: number;
+  /** So many tasks may be under way there at once. */
+  readonly concurrency?: number;
   readonly instance: string;
   readonly command: string;
   /** Each task may run so long. */
@@ -105,8 +109,11 @@ export type Outcome = {
 export type HostListener = {
   /** Tasks of a frame that ended; a frame is over when all its tasks were answered or returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
-  /** Tasks that were never started, given back because a task before them is slow, the host is stopping, or was dead when they came. */
-  onReturned(frameId: number, tasks: readonly number[]): void;
+  /**
+   * Tasks that were never started, given back because a task before them is slow, the host is stopping, or was dead when they came.
+   * `alone`: they had begun, and their runner was lost to another task.
+   */
+  onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
   /** The host process is gone, surely, and with it what was submitted before this call and is not told of. It is being started again. */
   onLost(reason: string): void;
   /** A thread was replaced (blocked, crashed or out of memory); for observation. */
@@ -120,6 +127,8 @@ export type HostOptions = {
   readonly threads: number;
   /** Of the plugins that it is given. One without `worker` has no threads, and is a third of the size. */
   readonly runtimes: readonly Runtime[];
+  /** For frames with runners alone; left out: for those without. */
+  readonly isConcurrent?: boolean;
   /** For the marks of living plugin processes, by which survivors are found after a crash; and what sandboxed plugins write. */
   readonly runDirectory: string;
   /** Names of environment variables that plugins may see, besides the fixed allowlist. */

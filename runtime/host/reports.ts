@@ -51,9 +51,9 @@ export class Reports {
     this.written(frameId, Buffer.concat(ended.map(([head, body]) => encodeOutcome(head, body))));
   }
 
-  /** Tasks from `first` on, up to `end`, were never started. */
-  returned(frameId: number, first: number, end: number): void {
-    if (first < end) this.#write(returnedMessage(frameId, first, end));
+  /** Tasks from `first` on, up to `end`, were never started; `alone`: they had begun, and are to run alone. */
+  returned(frameId: number, first: number, end: number, alone = false): void {
+    if (first < end) this.#write(returnedMessage(frameId, first, end, alone));
   }
 
   replaced(reason: string): void {

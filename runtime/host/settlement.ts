@@ -46,6 +46,13 @@ export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
   return bytes.subarray(0, writeOutcome(bytes, 0, head, body));
 }
 
+/** The tasks of outcomes that are written one behind the other. */
+export function* tasksOf(written: Uint8Array): Iterable<number> {
+  const view = new DataView(written.buffer, written.byteOffset, written.byteLength);
+  for (let at = 0; at < written.length; at += outcomeHeadBytes + view.getUint32(at + 6, true))
+    yield view.getUint32(at, true);
+}
+
 /** `wallUs` turns the steady time of a start into wall time. Throws where the bytes are no outcomes. */
 export function readOutcomes(
   body: Buffer,
@@ -74,21 +81,25 @@ export function readOutcomes(
   return { frameId: body.readDoubleLE(0), outcomes };
 }
 
-export function returnedMessage(frameId: number, first: number, end: number): Buffer {
-  const { message, bodyAt } = allocateMessage('returned', 16);
+export function returnedMessage(frameId: number, first: number, end: number, alone = false): Buffer {
+  const { message, bodyAt } = allocateMessage('returned', returnedBytes);
   message.writeDoubleLE(frameId, bodyAt);
   message.writeUInt32LE(first, bodyAt + 8);
   message.writeUInt32LE(end, bodyAt + 12);
+  message[bodyAt + 16] = alone ? 1 : 0;
   return message;
 }
 
+/** Frame id (8) | first task (4) | the one behind the last (4) | whether they are to run alone (1). */
+const returnedBytes = 17;
 /** More than any frame has. */
 const tasksMax = 0xffff;
 
 /** Throws where the bytes name no tasks. */
-export function readReturned(body: Buffer): { frameId: number; tasks: number[] } {
+export function readReturned(body: Buffer): { frameId: number; tasks: number[]; alone: boolean } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);
   if (end < first || end - first > tasksMax) throw new RangeError('no frame has such tasks');
-  return { frameId: body.readDoubleLE(0), tasks: Array.from({ length: end - first }, (_, i) => first + i) };
+  const tasks = Array.from({ length: end - first }, (_, i) => first + i);
+  return { frameId: body.readDoubleLE(0), tasks, alone: body.readUInt8(16) === 1 };
 }

@@ -1,42 +1,26 @@
 // A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
 
-import { syncBuiltinESMExports } from 'node:module';
-import threads, { type MessagePort, threadId, workerData } from 'node:worker_threads';
+import threads, { threadId } from 'node:worker_threads';
 import { steadyUs } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
-import { type AnyHandler, type Code, codeOf, handlerOf, loadCode } from './code.ts';
 import { Deadline } from './deadline.ts';
 import { Frame } from './frame.ts';
-import { guardKill } from './guard.ts';
 import { Kit } from './kit.ts';
 import { Mask } from './mask.ts';
-import type { HostedPlugin } from './port.ts';
 import { makeRequest } from './request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from './response.ts';
-import { type PayloadCheck, PayloadChecks } from './schema.ts';
-import { verifyModules } from './sealed-modules.ts';
 import { type OutcomeHead, outcomeHeadBytes, writeOutcome } from './settlement.ts';
 import { Slot } from './slot.ts';
 import { FrameState } from './state.ts';
-import { loadTypeScript } from './typescript.ts';
+import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
-/** What every thread of a pool is given. */
-export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 /** The thread has loaded its own code: from now on it can be stopped without harm to the process. */
 export type Loaded = { readonly loaded: number };
 /** An outcome that found no room in the frame's memory. */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
-const { generation, plugins } = workerData as ThreadData;
 const port = threads.parentPort!;
-for (const plugin of plugins) freezeDeep(plugin.config);
-guardKill();
-verifyModules(plugins);
-loadTypeScript(plugins);
-const checks = new PayloadChecks();
 const deadline = new Deadline();
-/** Wall time minus the thread's own steady clock. */
-let epochMs = Date.now() - performance.now();
 
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
@@ -48,24 +32,11 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   if (task < 0) return;
   const frame = new Frame(slot.frame);
   const plugin = plugins[frame.head.plugin]!;
-  let handler: AnyHandler | null = null;
-  let check: PayloadCheck | null = null;
-  let refused: Settled | null = null;
-  hidePort();
-  try {
-    const schema = plugin.commands[frame.command]?.inputSchema;
-    if (schema) check = await checks.of(schema);
-    const code: Code = codeOf(plugin) ?? (await loadCode(plugin, generation));
-    handler = handlerOf(code, frame.command);
-    if (handler === null) refused = settleFailure(`${plugin.entrypoint} exports no function "${frame.command}"`, true);
-  } catch (error) {
-    refused = settleThrown(error);
-  }
+  const { handler, check, refused } = await prepare(plugin, frame.command);
   const mask = Mask.of(frame.secrets);
   const state = new FrameState(frame.state);
   const { deadlineMs } = frame.head;
-  const drift = Date.now() - performance.now() - epochMs;
-  if (Math.abs(drift) > 2) epochMs += drift;
+  followWallClock();
   slot.enter('running', threadId);
 
   for (let startedMs = performance.now(); task >= 0; task = slot.claim()) {
@@ -100,13 +71,6 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
   }
 }
 
-/** From plugin code: what it said there the host would take for outcomes, and what is closed carries none. */
-function hidePort(): void {
-  if (threads.parentPort === null) return;
-  (threads as { parentPort: MessagePort | null }).parentPort = null;
-  syncBuiltinESMExports();
-}
-
 function publish(
   slot: Slot,
   frameId: number,
@@ -129,33 +93,4 @@ function publish(
     port.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
   }
   slot.countAnswered();
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
-}
-
-function isNothing(answer: unknown): boolean {
-  if (answer === undefined) return true;
-  if (typeof answer !== 'object' || answer === null) return false;
-  for (const _ in answer) return false;
-  return Object.getPrototypeOf(answer) === Object.prototype;
-}
-
-let textOfMs = 0;
-let text = '';
-
-function deadlineText(atMs: number): string {
-  const wallMs = Math.floor(epochMs + atMs);
-  if (wallMs !== textOfMs) {
-    textOfMs = wallMs;
-    text = new Date(wallMs).toISOString();
-  }
-  return text;
-}
-
-function freezeDeep(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
-  Object.freeze(value);
-  for (const item of Object.values(value)) freezeDeep(item);
 }

@@ -2,11 +2,12 @@
 import { steadyUs } from '../clock.ts';
 import type { FrameHead } from './frame.ts';
 import type { LearnedMask } from './mask.ts';
-import { reasonOf, ThreadPool } from './pool.ts';
+import { ThreadPool } from './pool.ts';
 import type { HostedPlugin } from './port.ts';
 import type { Reports } from './reports.ts';
 import { type Settled, settleFailure, timeOutReason } from './response.ts';
 import { Slot } from './slot.ts';
+import { reasonOf } from './thread-end.ts';
 
 /** A task that runs longer is slow: what waits behind it goes back. */
 const slowMs = 5;

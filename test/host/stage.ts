@@ -17,8 +17,13 @@ export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs'
   readonly [P in Part]?: Json;
 };
 
-/** All that came of a frame: it is over when each task was answered, returned or lost. */
-export type FrameEnd = { readonly outcomes: Ended[]; readonly returned: number[]; lost: string | null };
+/** All that came of a frame: it is over when each task was answered, returned or lost. `alone`: of the returned those that had begun. */
+export type FrameEnd = {
+  readonly outcomes: Ended[];
+  readonly returned: number[];
+  readonly alone: number[];
+  lost: string | null;
+};
 
 export type Job = {
   readonly command?: string;
@@ -29,10 +34,18 @@ export type Job = {
   readonly deadlineMs?: number;
   readonly attempt?: number;
   readonly group?: Partial<TaskGroup>;
+  /** Of a stage of concurrent frames; left out: the first, and as many as the frame has. */
+  readonly runner?: number;
+  readonly concurrency?: number;
 };
 
 const keys = makeBlockKeys(() => 7);
 const open: Stage[] = [];
+
+/** Of frames whose tasks are under way together. */
+export function concurrentStage(): Stage {
+  return new Stage(2, [], undefined, true);
+}
 
 /** For `afterEach`: ends all stages of the test. */
 export async function clearStages(): Promise<void> {
@@ -49,6 +62,7 @@ export class Stage {
   }
   #host: PluginHost | null = null;
   readonly #threads: number;
+  readonly #isConcurrent: boolean;
   readonly #passthrough: readonly string[];
   readonly told: { kind: 'outcomes' | 'returned' | 'lost' | 'replaced' | 'log'; text: string; fields?: unknown }[] = [];
   readonly plugins: HostedPlugin[] = [];
@@ -58,9 +72,10 @@ export class Stage {
   #generation = 0;
   #changed = false;
 
-  constructor(threads = 2, passthrough: readonly string[] = [], runDirectory?: string) {
+  constructor(threads = 2, passthrough: readonly string[] = [], runDirectory?: string, isConcurrent = false) {
     this.runDirectory = runDirectory ?? join(this.directory, 'run');
     this.#threads = threads;
+    this.#isConcurrent = isConcurrent;
     this.#passthrough = passthrough;
     open.push(this);
   }
@@ -72,14 +87,18 @@ export class Stage {
       threads: this.#threads,
       runtimes: [...new Set(this.plugins.map(({ runtime }) => runtime))],
       runDirectory: this.runDirectory,
+      isConcurrent: this.#isConcurrent,
       envPassthrough: this.#passthrough,
       listener: {
         onOutcomes: (id, outcomes) => {
           this.#part(id, outcomes.length, end => end.outcomes.push(...outcomes.map(show)));
           this.#tell('outcomes', String(id));
         },
-        onReturned: (id, tasks) => {
-          this.#part(id, tasks.length, end => end.returned.push(...tasks));
+        onReturned: (id, tasks, alone) => {
+          this.#part(id, tasks.length, end => {
+            end.returned.push(...tasks);
+            if (alone) end.alone.push(...tasks);
+          });
           this.#tell('returned', String(id));
         },
         onLost: reason => {
@@ -136,6 +155,7 @@ export class Stage {
     const key = keys.next(Date.now());
     const frame: TaskFrame = {
       frameId: ++this.#frameId,
+      ...(this.#isConcurrent && { runner: job.runner ?? 0, concurrency: job.concurrency ?? payloads.length }),
       instance,
       command: job.command ?? 'handle',
       deadlineMs: job.deadlineMs ?? 20_000,
@@ -159,7 +179,7 @@ export class Stage {
     };
     this.lastJobId = formatId(frame.ids.subarray(0, 16));
     return new Promise(over => {
-      const end: FrameEnd = { outcomes: [], returned: [], lost: null };
+      const end: FrameEnd = { outcomes: [], returned: [], alone: [], lost: null };
       this.#frames.set(frame.frameId, { left: payloads.length, end, over });
       this.host.submit(frame);
     });

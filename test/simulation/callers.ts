@@ -87,7 +87,7 @@ export class Callers {
       pack(plugin === 'echo' ? { n, left: dice.below(4), width: 1 + dice.below(2) } : { n, k: n % 7 }),
     );
     for (const n of numbers) this.fates.set(n, { kind: 'maybe' });
-    const command = plugin === 'keeper' && dice.chance(0.3) ? 'poll' : 'handle';
+    const command = (plugin === 'keeper' || plugin === 'throng') && dice.chance(0.3) ? 'poll' : 'handle';
     const event = command === 'handle' ? { type: 'api.trigger', source: 'api' } : null;
     const message = {
       kind: 'submit',

@@ -41,13 +41,32 @@ export function frameHolds({ frame, tasks }: HeldFrame, { store, commits, hosts,
       () => `${name} is handed out while a host holds the job`,
     );
   }
-  const beside = hosts.held.filter(held => held.frame.instance === instance).length;
-  holds(beside < (plugin!.parallelism ?? Number.POSITIVE_INFINITY), () => `${instance} has ${beside + 1} frames out`);
+  const beside = hosts.held.filter(held => held.frame.instance === instance);
+  const underWay = beside.reduce((sum, held) => sum + underWayIn(held), 0) + (isTogether(frame) ? tasks.length : 1);
+  holds(
+    underWay <= (plugin!.parallelism ?? Number.POSITIVE_INFINITY),
+    () => `${instance} has ${underWay} jobs under way`,
+  );
+  if (isTogether(frame)) {
+    const { runner, concurrency } = frame;
+    const same = beside.filter(held => held.frame.command === command && held.frame.runner === runner);
+    const inRunner = same.reduce((sum, held) => sum + underWayIn(held), tasks.length);
+    holds(inRunner <= concurrency!, () => `runner ${runner} of ${instance} has ${inRunner} jobs under way`);
+  }
   const stored = store.get('states', Buffer.from(instance)) ?? Buffer.of(0x80);
   holds(
     Buffer.compare(stored, frame.state) === 0,
     () => `a frame of ${instance} leaves with another state than is on disk`,
   );
+}
+
+function isTogether({ runner = -1 }: HeldFrame['frame']): boolean {
+  return runner >= 0;
+}
+
+/** Of what has no runner one at a time. */
+function underWayIn({ frame, tasks, over }: HeldFrame): number {
+  return isTogether(frame) ? tasks.length - over.size : 1;
 }
 
 /** What the disk says is running is held by a host, and nothing else is. */

@@ -123,7 +123,9 @@ export class Hosts {
 
   #give(held: HeldFrame, tasks: readonly number[]): InnerMessage {
     for (const task of tasks) held.over.add(task);
-    return this.#say(held, { kind: 'returned', slot: held.slot, frameId: held.frame.frameId, tasks });
+    // What was under way beside a task that cost its thread runs alone the next time.
+    const alone = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5);
+    return this.#say(held, { kind: 'returned', slot: held.slot, frameId: held.frame.frameId, tasks, alone });
   }
 
   #say(held: HeldFrame, message: InnerMessage): InnerMessage {

@@ -15,7 +15,18 @@ export type Generation = { readonly pipelines: readonly Authored[]; readonly con
 /** Plugins that pipelines use: each may be retried often enough to outlast its own failures and some lost hosts. */
 const inPipelines = ['a', 'a', 'a', 'single', 'program', 'keeper'] as const;
 /** Plugins that callers call. */
-export const called = [...inPipelines, 'careful', 'stubborn', 'killer', 'tally', 'shy', 'timid', 'served'] as const;
+export const called = [
+  ...inPipelines,
+  'careful',
+  'stubborn',
+  'killer',
+  'tally',
+  'throng',
+  'throng',
+  'shy',
+  'timid',
+  'served',
+] as const;
 
 function plugin(name: string, manifest: Partial<Manifest> = {}, more: Partial<PluginInstance> = {}): PluginInstance {
   const retry = { attemptsMax: 6, backoffBaseMs: 1000, backoffMaxMs: 60_000 };
@@ -36,6 +47,7 @@ const cast: readonly PluginInstance[] = [
   plugin('single', {}, { parallelism: 1 }),
   plugin('stubborn', {}, few(1)),
   plugin('tally'),
+  plugin('throng', { commands: [command('handle'), command('poll')] }, { parallelism: 5, concurrency: { handle: 3 } }),
   plugin('timid', { name: 'shy', concurrencySafe: false }, { parallelism: 1 }),
 ];
 

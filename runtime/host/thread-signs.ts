@@ -1,0 +1,61 @@
+// Memory that a thread of concurrent tasks shares with its host: that its loop turns, which task it is inside of, and which brought it down.
+// It can be read whatever the thread is doing, also when it is dead.
+
+/** Int32 words. Tasks are noted as their place plus one; frames by their ticket. */
+const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5 } as const;
+
+export type TaskPlace = { readonly ticket: number; readonly task: number };
+
+export class ThreadSigns {
+  readonly memory: SharedArrayBuffer;
+  readonly #words: Int32Array;
+
+  constructor(memory = new SharedArrayBuffer(4 * Object.keys(words).length)) {
+    this.memory = memory;
+    this.#words = new Int32Array(memory);
+  }
+
+  /** The thread: its loop has turned. */
+  beat(): void {
+    Atomics.add(this.#words, words.beat, 1);
+  }
+
+  /** Changes as long as the loop turns. */
+  get beats(): number {
+    return Atomics.load(this.#words, words.beat);
+  }
+
+  get isLoading(): boolean {
+    return Atomics.load(this.#words, words.loading) === 1;
+  }
+
+  set isLoading(is: boolean) {
+    Atomics.store(this.#words, words.loading, is ? 1 : 0);
+  }
+
+  /** The thread: it calls the handler. */
+  enter(ticket: number, task: number): void {
+    this.#words[words.insideFrame] = ticket;
+    this.#words[words.insideTask] = task + 1;
+  }
+
+  /** The thread: the handler has returned; it may have left a promise. */
+  leave(): void {
+    this.#words[words.insideTask] = 0;
+  }
+
+  /** The thread: it is about to die of this task. The first counts. */
+  blame(ticket: number, task: number): void {
+    if (this.#words[words.blamedTask] !== 0) return;
+    this.#words[words.blamedFrame] = ticket;
+    this.#words[words.blamedTask] = task + 1;
+  }
+
+  /** The task that it died of, or holds its loop; null: that is not known. */
+  get culprit(): TaskPlace | null {
+    const blamed = this.#words[words.blamedTask]!;
+    if (blamed > 0) return { ticket: this.#words[words.blamedFrame]!, task: blamed - 1 };
+    const inside = this.#words[words.insideTask]!;
+    return inside > 0 ? { ticket: this.#words[words.insideFrame]!, task: inside - 1 } : null;
+  }
+}
