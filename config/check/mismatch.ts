@@ -49,23 +49,14 @@ const inner = ['required', 'additionalProperties', 'properties', 'propertyNames'
 const annotations = ['description', 'expected', 'restart', 'restartToSwitch', 'writeOnly'];
 const silent = new Set([...inner, ...annotations]);
 
-/** The branch that a map was meant for, where there is one. */
-function mapBranch(choice: readonly JsonObject[]): JsonObject | undefined {
-  const maps = choice.filter(({ type }) => type === 'object');
-  return maps.length === 1 ? maps[0] : undefined;
-}
-
-/** Every mismatch; of a union it tells none of the branches, but that of maps of a map. */
+/** Every mismatch; of a union it tells none of the branches. */
 export function mismatchesOf(value: Json, schema: JsonObject, path: NodePath = []): Mismatch[] {
   const found: Mismatch[] = [];
   for (const [keyword, wanted] of Object.entries(schema)) {
     if (silent.has(keyword)) continue;
     const isBroken = breaks[keyword];
     if (isBroken === undefined) throw new Error(`the keyword ${keyword} is not known in schemas of this project`);
-    if (!isBroken(value, wanted as never)) continue;
-    const only = keyword === 'anyOf' && isMap(value) ? mapBranch(wanted as JsonObject[]) : undefined;
-    if (only === undefined) found.push({ path, keyword, schema, key: null });
-    else found.push(...mismatchesOf(value, only, path));
+    if (isBroken(value, wanted as never)) found.push({ path, keyword, schema, key: null });
   }
   if (isMap(value)) found.push(...insideMap(value, schema, path));
   const { items } = schema;

@@ -18,7 +18,7 @@ import { closest, hint } from './suggestion.ts';
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
   const tree = withoutUnset(root, schema);
   const told = new Set<string>();
-  for (const mismatch of mismatchesOf(plainValue(tree), schema)) {
+  for (const mismatch of mismatchesOf(plainValue(tree), schema).flatMap(found => withinMap(tree, found))) {
     const problem = keyProblem(tree, mismatch) ?? valueProblem(tree, mismatch);
     const key = JSON.stringify(problem?.path);
     if (problem === null || told.has(key)) continue;
@@ -26,6 +26,14 @@ export function checkShape(root: SourceNode, schema: JsonObject, report: Report)
     report(problem);
   }
   return tree;
+}
+
+/** A map that breaks a union was meant for the branch of maps, where there is one: what is wrong in there says more. */
+function withinMap(tree: SourceNode, mismatch: Mismatch): Mismatch[] {
+  const { keyword, path, schema } = mismatch;
+  const node = keyword === 'anyOf' ? nodeAt(tree, ...path) : undefined;
+  const maps = (schema['anyOf'] as JsonObject[] | undefined)?.filter(({ type }) => type === 'object') ?? [];
+  return node?.kind === 'map' && maps.length === 1 ? mismatchesOf(plainValue(node), maps[0]!, path) : [mismatch];
 }
 
 /** `plugins:` with nothing behind it means no setting; a named entry of a map (`echo:`) means one without settings. */
