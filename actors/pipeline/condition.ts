@@ -1,20 +1,36 @@
 // Evaluates conditions: inline, without a job, in time linear in the data.
 import type { Condition, Operator } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
-import { compilePattern, type Pattern } from '../../runtime/pattern.ts';
+import { compilePattern, matchStepsMax, type Pattern } from '../../runtime/pattern.ts';
 import type { Data } from './lookup.ts';
 
+/** What the patterns of one condition may still take. */
+type Steps = { left: number };
+
+/** Patterns have `matchStepsMax` steps together. One that would need more than are left does not match. */
 export function holds(condition: Condition, data: Data): boolean {
+  return isMet(condition, data, { left: matchStepsMax });
+}
+
+function isMet(condition: Condition, data: Data, steps: Steps): boolean {
   switch (condition.kind) {
     case 'all':
-      return condition.of.every(each => holds(each, data));
+      return condition.of.every(each => isMet(each, data, steps));
     case 'any':
-      return condition.of.some(each => holds(each, data));
+      return condition.of.some(each => isMet(each, data, steps));
     case 'not':
-      return !holds(condition.of, data);
+      return !isMet(condition.of, data, steps);
     case 'test':
-      return test(condition.op, data(condition.path) ?? null, condition.value);
+      return test(condition.op, data(condition.path) ?? null, condition.value, steps);
   }
+}
+
+function matches(source: string, text: string, steps: Steps): boolean {
+  const pattern = patternOf(source);
+  const needed = pattern.steps(text);
+  if (needed > steps.left) return false;
+  steps.left -= needed;
+  return pattern.test(text);
 }
 
 /** Whether a look at it may take long: whatever the data is, the other operators are quick. */
@@ -31,7 +47,7 @@ export function isLong(condition: Condition): boolean {
 }
 
 /** A missing path is null. Values of different kinds are never equal, and have no order. */
-function test(op: Operator, found: Json, wanted: Json): boolean {
+function test(op: Operator, found: Json, wanted: Json, steps: Steps): boolean {
   switch (op) {
     case 'exists':
       return (found !== null) === wanted;
@@ -56,7 +72,7 @@ function test(op: Operator, found: Json, wanted: Json): boolean {
     case 'endswith':
       return typeof found === 'string' && found.endsWith(wanted as string);
     case 'regex':
-      return typeof found === 'string' && patternOf(wanted as string)(found);
+      return typeof found === 'string' && matches(wanted as string, found, steps);
   }
 }
 

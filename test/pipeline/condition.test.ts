@@ -104,4 +104,11 @@ describe('a condition', () => {
     const of = (text: string) => holds(test('regex', 'a[ab]{0,300}c$', 'a'), dataOfValues({ payload: { a: text } }));
     expect(['aaac'.repeat(100), 'aaac'.repeat(500)].map(of)).toEqual([true, false]);
   });
+
+  it('gives all of its patterns no more steps together than one could take', () => {
+    const one = test('regex', 'a[ab]{0,300}c$', 'a');
+    const data = dataOfValues({ payload: { a: 'aaac'.repeat(100) } });
+    const all = (count: number) => holds({ kind: 'all', of: Array.from({ length: count }, () => one) }, data);
+    expect([1, 2, 3].map(all)).toEqual([true, true, false]);
+  });
 });
