@@ -7,7 +7,13 @@ import type { JobObservations, ObservationType, Origin, Origins } from './protoc
 /** Work of one reading: what takes longer goes on with the next. About a millisecond. */
 export const readingWorkMax = 256;
 
-const ends = new Set<ObservationType>(['job.completed', 'job.failed', 'pipeline.completed', 'pipeline.failed']);
+const ends = new Set<ObservationType>([
+  'job.completed',
+  'job.failed',
+  'pipeline.completed',
+  'pipeline.failed',
+  'pipeline.timed_out',
+]);
 
 /** For hubs without a ledger. */
 export const noOrigins: Origins = { find: () => null, counts: () => null, refresh: () => {}, work: 0 };

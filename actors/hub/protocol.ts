@@ -14,6 +14,7 @@ export const observationTypes = [
   'pipeline.started',
   'pipeline.completed',
   'pipeline.failed',
+  'pipeline.timed_out',
   'plugin.loaded',
   'worker.replaced',
   'config.reloaded',

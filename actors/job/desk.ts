@@ -1,5 +1,6 @@
 // The job actor's state, and the few moves that everything else is made of: touch, end, retry, enqueue again.
 import type { Config, RetryPolicy } from '../../config/config.ts';
+import { isJobHook } from '../../config/pipeline/definition.ts';
 import { type Body, hasPart } from '../../runtime/host/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
@@ -91,7 +92,7 @@ export class Desk {
 
   configure(config: Config): void {
     this.config = config;
-    this.#hooked = config.pipelines.some(pipeline => pipeline.onHook !== null);
+    this.#hooked = config.pipelines.some(({ onHook }) => onHook !== null && isJobHook(onHook));
     for (const name of Object.keys(config.plugins)) this.lane(name);
     for (const lane of this.lanes.values()) lane.configure(config.plugins[lane.name] ?? null);
     this.reviewHolds();

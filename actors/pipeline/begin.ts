@@ -97,6 +97,8 @@ export function refuseRun(
     submittedBy: beginning.submittedBy,
     createdUs: desk.turn.nowUs,
     outer: beginning.called?.outer ?? null,
+    root: beginning.root,
+    hooked: beginning.hooked,
     depth: beginning.depth,
     inside: 0,
     unsuccessful: noneUnsuccessful(),

@@ -8,7 +8,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
 import type { CreateJobs, CreateRun, RunIds, SettleRun } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/record.ts';
-import { addUnsuccessful, makeEvent, type Unsuccessful } from '../job/record.ts';
+import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/record.ts';
 import { SetAside } from '../set-aside.ts';
 import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
@@ -41,6 +41,8 @@ export type Task =
       /** For a turn that had time for it: the first condition that it meets is looked at now. */
       readonly hasWaited?: boolean;
     }
+  /** A run that hooks may wait for is over. */
+  | { readonly kind: 'settled'; readonly run: SettledRun }
   /** A run that a step had called is over. */
   | { readonly kind: 'returned'; readonly outer: Outer; readonly ending: Ending };
 
@@ -55,6 +57,17 @@ export type Ending = {
   /** Jobs inside a called run, and those of them that did not succeed. */
   readonly inside?: number;
   readonly unsuccessful?: Unsuccessful;
+};
+
+/** What hooks are told of a run that no step had called. */
+export type SettledRun = {
+  readonly id: JobId;
+  readonly name: string;
+  readonly submittedBy: string;
+  readonly root: JobId | null;
+  readonly status: TerminalStatus;
+  readonly error: string;
+  readonly tally: Tally;
 };
 
 /** Where new jobs stand. */
@@ -102,6 +115,8 @@ export class Desk {
   readonly watched = new Set<string>();
   config: Config;
   turn!: Turn;
+  /** A pipeline waits for the end of runs. */
+  hasRunHooks = false;
   /** Counts turns: what was written in an earlier one has been committed. */
   turnNumber = 0;
   /** What the new jobs of this turn take. */

@@ -20,6 +20,10 @@ export type EndingRun = {
   readonly createdUs: number;
   readonly outer: Outer | null;
   readonly depth: number;
+  /** Where the runs that its hooks start belong; null: below itself. */
+  readonly root: JobId | null;
+  /** Inside a run that a hook started: no hooks fire. */
+  readonly hooked: boolean;
   /** Jobs inside it, and those of them that did not succeed. */
   readonly inside: number;
   readonly unsuccessful: Unsuccessful;
@@ -27,22 +31,29 @@ export type EndingRun = {
 
 export function finishRun(desk: Desk, run: Run, end: RunEnd): void {
   const depth = run.scopes.get(0)!.depth;
-  const { id, version, submittedBy, createdUs, outer, settled: inside, unsuccessful } = run;
+  const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful } = run;
   desk.forget(run);
-  settleRun(desk, { id, name: version.name, submittedBy, createdUs, outer, depth, inside, unsuccessful }, end);
+  const name = version.name;
+  settleRun(desk, { id, name, submittedBy, createdUs, outer, root, hooked, depth, inside, unsuccessful }, end);
 }
 
 export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
   const { id, name, submittedBy, createdUs, outer, depth, inside, unsuccessful } = ending;
   const result = end.status === 'succeeded' ? end.result : packedNull;
   const error = end.status === 'succeeded' ? '' : end.error;
-  const counts = encodeTally(tallyOf(inside, unsuccessful));
+  const tally = tallyOf(inside, unsuccessful);
+  const counts = encodeTally(tally);
   const body =
     end.status === 'succeeded'
       ? encodeBody({ result, ...(end.logs && { logs: end.logs }), counts })
       : encodeBody({ result, error: Buffer.from(error), counts });
   desk.tellJob({ kind: 'settle_run', id, pipeline: name, submittedBy, status: end.status, body, createdUs });
   if (desk.watched.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
+  if (desk.hasRunHooks && !outer && !ending.hooked)
+    desk.tasks.push({
+      kind: 'settled',
+      run: { id, name, submittedBy, root: ending.root, status: end.status, error, tally },
+    });
   if (outer)
     desk.tasks.push({
       kind: 'returned',

@@ -62,7 +62,7 @@ export class Router {
     const node = run?.version.compiled.nodes[position!.node];
     if (run) this.#desk.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
-      if (this.triggers.hasHooks) this.triggers.fireHooks(settled, message);
+      if (this.triggers.hasJobHooks) this.triggers.fireHooks(settled, message);
       // Nothing is read of what goes nowhere.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
@@ -165,6 +165,10 @@ export class Router {
   }
 
   #perform(task: Task): void {
+    if (task.kind === 'settled') {
+      this.triggers.fireRunHooks(task.run);
+      return;
+    }
     const run = task.kind === 'enter' ? task.run : this.#desk.runs.find(idText(task.outer.run));
     // One that a step had called outlived the run of that step.
     if (!run || run.ended) return;

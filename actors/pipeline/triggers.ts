@@ -1,5 +1,5 @@
 // What starts runs besides calls: events that jobs emit, and hooks on how jobs end.
-import type { Hook } from '../../config/pipeline/definition.ts';
+import { type Hook, isJobHook, type JobHook, type RunHook } from '../../config/pipeline/definition.ts';
 import { bodyPart } from '../../runtime/host/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
@@ -9,15 +9,21 @@ import { type Beginning, beginRun, refuseRun } from './begin.ts';
 import { type Chain, dataOf, Packed, withResult } from './chain.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
-import type { Desk } from './desk.ts';
+import type { Desk, SettledRun } from './desk.ts';
 import type { Emitted } from './events.ts';
 import type { Version } from './versions.ts';
 
-const hookOf: { readonly [status in TerminalStatus]: Hook } = {
+const hookOf: { readonly [status in TerminalStatus]: JobHook } = {
   succeeded: 'job.completed',
   failed: 'job.failed',
   dead: 'job.failed',
   timed_out: 'job.timed_out',
+};
+const runHookOf: { readonly [status in TerminalStatus]: RunHook } = {
+  succeeded: 'pipeline.completed',
+  failed: 'pipeline.failed',
+  dead: 'pipeline.failed',
+  timed_out: 'pipeline.timed_out',
 };
 
 /** The job that emitted an event, as far as the runs it starts take over from it. */
@@ -33,6 +39,8 @@ export class Triggers {
   /** Whether an event may take long: a pipeline looks at it closely before it begins. */
   isLong = false;
   #onHook = new Map<Hook, Version[]>();
+  /** Whether a pipeline waits for the end of jobs. */
+  hasJobHooks = false;
 
   constructor(desk: Desk, children: Children) {
     this.#desk = desk;
@@ -51,6 +59,9 @@ export class Triggers {
       if (on !== null) this.#onEvent.set(on, [...(this.#onEvent.get(on) ?? []), version]);
       if (onHook !== null) this.#onHook.set(onHook, [...(this.#onHook.get(onHook) ?? []), version]);
     }
+    const awaited = [...this.#onHook.keys()];
+    this.hasJobHooks = awaited.some(isJobHook);
+    this.#desk.hasRunHooks = !awaited.every(isJobHook);
   }
 
   /** Whether a pipeline waits for one of these. */
@@ -79,32 +90,45 @@ export class Triggers {
     return this.#onEvent.size > 0;
   }
 
-  get hasHooks(): boolean {
-    return this.#onHook.size > 0;
-  }
-
   /** The hooks of a job that ended for good; never of one that a hook's run brought about. */
   fireHooks(job: SettledJob, { plugin, command, group }: JobsSettled): void {
     if (group.hooked) return;
     const hook = hookOf[job.status];
-    const versions = this.#onHook.get(hook);
-    if (versions === undefined) return;
-    const payload = new Packed(hookPayload(job, plugin, command));
-    for (const version of versions) {
+    if (!this.#onHook.has(hook)) return;
+    const { submittedBy, root } = group;
+    this.#fireHook(hook, { job: job.id, plugin, submittedBy, root }, hookPayload(job, plugin, command));
+  }
+
+  /** The hooks of a run that is over; it is none that a step called, and none that a hook brought about. */
+  fireRunHooks({ id, name: pipeline, submittedBy, root, status, error, tally }: SettledRun): void {
+    const hook = runHookOf[status];
+    if (!this.#onHook.has(hook)) return;
+    const failure = status === 'succeeded' ? {} : { error };
+    const job_id = formatId(id);
+    const payload = pack({ job_id, pipeline, status, ...failure, counts: tally, submitted_by: submittedBy });
+    this.#fireHook(hook, { job: id, plugin: pipelinePlugin, submittedBy, root }, payload);
+  }
+
+  #fireHook(hook: Hook, ended: Pick<Emitter, 'job' | 'plugin' | 'submittedBy' | 'root'>, packed: Uint8Array): void {
+    const { job: parent, plugin: source, submittedBy } = ended;
+    const root = ended.root ?? parent;
+    const payload = new Packed(packed);
+    for (const version of this.#onHook.get(hook) ?? []) {
       if (!wants(version, { payload, context: nothing })) continue;
-      const root = group.root ?? job.id;
+      const event = { type: hook, source, dedupeKey: null };
+      const context = packedEmpty;
       const beginning = {
-        submittedBy: group.submittedBy,
-        parent: job.id,
+        submittedBy,
+        parent,
         root,
         depth: 0,
-        event: { type: hook, source: plugin, dedupeKey: null },
-        context: packedEmpty,
-        payload: payload.bytes,
+        event,
+        context,
+        payload: packed,
         hooked: true,
         called: null,
       };
-      this.#begin(version, beginning, job.id, root);
+      this.#begin(version, beginning, parent, root);
     }
   }
 

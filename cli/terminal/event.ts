@@ -13,6 +13,7 @@ const styles: { readonly [type: string]: Style } = {
   'job.dead': 'red',
   'pipeline.completed': 'green',
   'pipeline.failed': 'red',
+  'pipeline.timed_out': 'red',
   gap: 'yellow',
 };
 const typeWidth = 20;

@@ -62,8 +62,17 @@ export type Step =
     })
   | (StepCommon & { readonly kind: 'steps'; readonly steps: readonly Step[] });
 
-export const hooks = ['job.completed', 'job.failed', 'job.timed_out'] as const;
+export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out'] as const;
+export type JobHook = (typeof jobHooks)[number];
+/** How runs end. Nothing ends a run with the last two yet. */
+export const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;
+export type RunHook = (typeof runHooks)[number];
+export const hooks = [...jobHooks, ...runHooks] as const;
 export type Hook = (typeof hooks)[number];
+
+export function isJobHook(hook: Hook): hook is JobHook {
+  return (jobHooks as readonly Hook[]).includes(hook);
+}
 
 export type PipelineDefinition = {
   readonly name: string;

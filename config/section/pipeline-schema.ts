@@ -100,7 +100,7 @@ const pipeline: JsonObject = closed(
         'What the payload of a call or delivery must be: a JSON Schema, or a map from field to type. A payload that breaks it gets 400. Default: none, so a payload may be anything. Example: `{ people: array }`.',
     },
     on: text('The type of the events that start it. Default: none, so calls alone start it.'),
-    on_hook: { enum: [...hooks], description: 'The end of a job that starts it. Default: none.' },
+    on_hook: { enum: [...hooks], description: 'The end of a job or of a run that starts it. Default: none.' },
     execution_mode: {
       enum: ['synchronous', 'asynchronous', 'sync', 'async'],
       description: 'Whether a call waits for the result. Default: `asynchronous`.',

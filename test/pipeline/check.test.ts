@@ -42,7 +42,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a bad hook',
     [{ name: 'p', on_hook: 'job.fail', steps: [{ uses: 'inspector' }] }],
-    '0.on_hook: must be "job.completed", "job.failed" or "job.timed_out", not "job.fail"; did you mean "job.failed"?',
+    '0.on_hook: must be "job.completed", "job.failed", "job.timed_out", "pipeline.completed", "pipeline.failed", "pipeline.timed_out" or "pipeline.cancelled", not "job.fail"; did you mean "job.failed"?',
   ],
   [
     'a bad trigger',

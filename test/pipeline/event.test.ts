@@ -149,3 +149,123 @@ describe('a hook', () => {
     expect([s.of('echo').length, s.of('sink').length]).toEqual([1, 1]);
   });
 });
+
+describe('a hook of runs', () => {
+  const pipelines = [
+    { name: 'well', on_hook: 'pipeline.completed', steps: [{ uses: 'sink' }] },
+    { name: 'badly', on_hook: 'pipeline.failed', steps: [{ uses: 'text' }] },
+    { name: 'never', on_hook: 'pipeline.timed_out', steps: [{ uses: 'late' }] },
+    { name: 'good', steps: [{ uses: 'echo', foreach: 'payload.list' }] },
+    { name: 'bad', steps: [{ uses: 'echo' }, { uses: 'fail' }] },
+    {
+      name: 'calls',
+      steps: [
+        { call: 'good', on_error: 'continue' },
+        { call: 'bad', on_error: 'continue' },
+      ],
+    },
+    { name: 'found', on: 'found', steps: [{ uses: 'double' }] },
+  ];
+
+  it('starts a pipeline when a run ends, with what became of it and its jobs', () => {
+    const s = new Stage({ plugins, pipelines });
+    const id = s.start('good', { list: [1, 2, 3] });
+    s.finish();
+    const counts = { succeeded: 3, failed: 0, timed_out: 0, dead: 0 };
+    expect(payloads(s.of('sink'))).toEqual([
+      { job_id: id, pipeline: 'good', status: 'succeeded', counts, submitted_by: 'test' },
+    ]);
+    const [, hooked] = s.of('pipeline');
+    const run = s.jobs.get(id)!;
+    expect(hooked).toMatchObject({ command: 'well', group: { parent: run.id, root: run.id, hooked: true, depth: 0 } });
+    expect(s.of('sink')[0]!.group.event).toMatchObject({ type: 'pipeline.completed', source: 'pipeline' });
+  });
+
+  it('of one that failed says why', () => {
+    const s = new Stage({ plugins, pipelines });
+    const id = s.start('bad', {});
+    s.finish();
+    expect(s.of('sink')).toEqual([]);
+    expect(payloads(s.of('text'))).toEqual([
+      {
+        job_id: id,
+        pipeline: 'bad',
+        status: 'failed',
+        error: errorOf(s.jobs.get(id)!),
+        counts: { succeeded: 1, failed: 1, timed_out: 0, dead: 0 },
+        submitted_by: 'test',
+      },
+    ]);
+  });
+
+  it('is in the turn in which the run settles', () => {
+    const s = new Stage({ plugins, pipelines });
+    const id = s.start('good', { list: [1] });
+    s.work();
+    expect(s.jobs.get(id)!.status).toBe('succeeded');
+    s.restart();
+    s.finish();
+    expect(s.of('sink').length).toBe(1);
+  });
+
+  it('is of no run that a step called, that a hook started, or inside of these', () => {
+    const s = new Stage({
+      plugins,
+      pipelines: [...pipelines, { name: 'mourn', on_hook: 'job.failed', steps: [{ call: 'good' }] }],
+    });
+    const id = s.start('calls', { list: [1] });
+    s.finish();
+    expect(payloads(s.of('sink'))).toMatchObject([{ job_id: id, pipeline: 'calls' }]);
+    expect(s.of('text')).toEqual([]);
+    expect(s.of('pipeline').filter(({ command }) => command === 'mourn').length).toBe(1);
+  });
+
+  it('is of a run that an event started, below the root of its tree', () => {
+    const s = new Stage({ plugins, pipelines });
+    const job = s.submit('emit', { events: [{ type: 'found', payload: { item: 1 } }] });
+    s.finish();
+    const told = s.of('pipeline').find(({ command }) => command === 'well')!;
+    expect(told.group).toMatchObject({ root: job.id });
+    expect(payloads(s.of('sink'))).toMatchObject([{ pipeline: 'found', submitted_by: 'test' }]);
+  });
+
+  it('is of a run whose own `if` was false, and obeys the `if` of its pipeline', () => {
+    const one = { path: 'payload.pipeline', op: 'eq', value: 'one' };
+    const s = new Stage({
+      plugins,
+      pipelines: [
+        { name: 'one', if: { path: 'payload.x', op: 'eq', value: 1 }, steps: [{ uses: 'echo' }] },
+        { name: 'two', steps: [{ uses: 'echo' }] },
+        { name: 'well', on_hook: 'pipeline.completed', if: one, steps: [{ uses: 'sink' }] },
+      ],
+    });
+    s.start('one', {});
+    s.start('two', {});
+    s.finish();
+    expect(payloads(s.of('sink'))).toMatchObject([{ pipeline: 'one', status: 'succeeded' }]);
+  });
+
+  it('costs a descendant of the root: past its limit there is none', () => {
+    const s = new Stage({ plugins, pipelines, jobsPerRootMax: 2 });
+    const id = s.start('good', { list: [1] });
+    const full = s.start('good', { list: [1, 2] });
+    s.finish();
+    expect(s.of('sink').map(({ status }) => status)).toEqual(['dead']);
+    const hooks = s.of('pipeline').filter(({ command }) => command === 'well');
+    expect(hooks.map(({ status, group }) => [status, group.parent])).toEqual([
+      ['failed', s.jobs.get(id)!.id],
+      ['dead', s.jobs.get(full)!.id],
+    ]);
+  });
+
+  it('follows a reload', () => {
+    const s = new Stage({ plugins, pipelines: pipelines.slice(3) });
+    s.start('good', { list: [1] });
+    s.finish();
+    expect(s.of('sink')).toEqual([]);
+    s.reconfigure({ pipelines });
+    s.start('good', { list: [1] });
+    s.finish();
+    expect(s.of('sink').length).toBe(1);
+  });
+});

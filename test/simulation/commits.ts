@@ -372,7 +372,7 @@ function byTable(reader: Reader): ReadonlyMap<Table, readonly Invariant[]> {
 }
 
 /** What an attempt left behind, as values. */
-export function partOf(body: Body, part: 'result' | 'events'): Json | undefined {
+export function partOf(body: Body, part: 'result' | 'events' | 'counts'): Json | undefined {
   return hasPart(body, part) ? unpack<Json>(bodyPart(body, part)!) : undefined;
 }
 

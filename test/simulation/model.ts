@@ -309,13 +309,14 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
   const started = family.started.get(job.id) ?? [];
   const context = unpack<Json>(job.group.context);
   // These are the same in every generation.
-  for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-3)) {
+  for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-4)) {
     const { name } = wanted;
     const fitting = events.filter(({ type, payload }) => type === wanted.on && applies(wanted, payload, context));
-    const hasFailed = job.plugin !== pipelinePlugin && (last.status === 'failed' || last.status === 'dead');
-    const isMourned = 'on_hook' in wanted && hasFailed && !job.group.hooked;
-    const count = started.filter(run => run.command === name).length;
-    const most = fitting.length + (isMourned ? 1 : 0);
+    const runs = started.filter(run => run.command === name);
+    const count = runs.length;
+    const isHooked = 'on_hook' in wanted && hookOf(job) === wanted.on_hook;
+    const most = fitting.length + (isHooked ? 1 : 0);
+    if (isHooked && job.plugin === pipelinePlugin) for (const run of runs) tellingHolds(job, run);
     compared.started += count;
     holds(count <= most, () => `the job ${job.id} has started ${count} runs of ${name}, and gives reason for ${most}`);
     const isSure = !full.has(rootOf(job)) && fitting.every(event => event.dedupe_key === undefined);
@@ -324,6 +325,28 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
       () => `the job ${job.id} has started ${count} runs of ${name}, and gives reason for ${most}`,
     );
   }
+}
+
+/** What a hook can wait for at its end; null: nothing of the kind. */
+function hookOf({ plugin, group, attempts }: KnownJob): string | null {
+  const { status } = attempts.at(-1)!;
+  if (group.hooked) return null;
+  const hasFailed = status === 'failed' || status === 'dead';
+  if (plugin !== pipelinePlugin) return hasFailed ? 'job.failed' : null;
+  // A run that a step called tells that step alone.
+  if (group.run !== null) return null;
+  return hasFailed ? 'pipeline.failed' : 'pipeline.completed';
+}
+
+/** A hook tells of the run what the run's own record says. */
+function tellingHolds(ended: KnownJob, { id, payload }: KnownJob): void {
+  const { status, body } = ended.attempts.at(-1)!;
+  const told = payload as { readonly [name: string]: Json };
+  const counts = JSON.stringify(Object.values(told['counts'] ?? {}));
+  const said = [told['job_id'], told['pipeline'], told['status'], told['error'] ?? '', counts, told['submitted_by']];
+  const wanted = [ended.id, ended.command, status, errorOf(body), JSON.stringify(partOf(body, 'counts'))];
+  wanted.push(ended.group.submittedBy);
+  holds(JSON.stringify(said) === JSON.stringify(wanted), () => `the run ${id} was told ${said} of ${wanted}`);
 }
 
 function applies({ if: condition }: Pipeline, payload: Json, context: Json): boolean {

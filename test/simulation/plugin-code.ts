@@ -82,7 +82,7 @@ export class PluginCode {
     if (kind < 1) return { result: 'words' };
     if (kind < 2) return {};
     // What an event or a hook starts emits nothing itself.
-    if (kind > 14 && stepId !== 's0' && stepId !== 'm0') {
+    if (kind > 14 && stepId !== 's0' && stepId !== 'm0' && stepId !== 't0') {
       const events = Array.from({ length: dice.below(4) }, () => {
         const key = dice.chance(0.2) && stepId === null ? { dedupe_key: `key${dice.below(5)}` } : {};
         return { type: 'e', payload: data(dice), ...key };

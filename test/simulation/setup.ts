@@ -64,7 +64,11 @@ export function setupOf(seed: number, generation: number): Generation {
     jobsMax: fixed.pick([1e9, 1e9, 50]),
     heldMs: fixed.pick([30 * 24 * hourMs, hourMs]),
   };
-  const pipelines = pipelinesOf(new Dice(seed, `pipelines ${generation}`), new Dice(seed, 'listeners'));
+  const pipelines = pipelinesOf(
+    new Dice(seed, `pipelines ${generation}`),
+    new Dice(seed, 'listeners'),
+    new Dice(seed, 'telling'),
+  );
   const known = Object.fromEntries(
     cast.map(({ name, manifest }) => [name, { commands: manifest.commands.map(({ name }) => name) }]),
   );
@@ -93,9 +97,10 @@ export function without({ config, pipelines }: Generation, dice: Dice): Generati
   return { pipelines, config: { ...config, plugins: { ...plugins, [gone]: bare } } };
 }
 
-/** `p` calls `q` and `r`, `q` calls `r`. The last three are started by events and by a hook, and are the same in every generation. */
-function pipelinesOf(dice: Dice, fixed: Dice): Authored[] {
+/** `p` calls `q` and `r`, `q` calls `r`. The last four are started by events and by hooks, and are the same in every generation. */
+function pipelinesOf(dice: Dice, fixed: Dice, telling: Dice): Authored[] {
   const hasHook = fixed.chance(0.3);
+  const runHook = telling.pick([null, null, 'pipeline.completed', 'pipeline.failed']);
   return [
     { name: 'p', steps: stepsOf(dice, ['q', 'r'], 'p', 0) },
     { name: 'q', steps: stepsOf(dice, ['r'], 'q', 0), ...(dice.chance(0.3) && { if: conditionOf(dice) }) },
@@ -108,6 +113,7 @@ function pipelinesOf(dice: Dice, fixed: Dice): Authored[] {
     },
     { name: 'hear', on: 'told', steps: [{ id: 'h0', uses: 'echo' }] },
     { name: 'mourn', ...(hasHook && { on_hook: 'job.failed' }), steps: [{ id: 'm0', uses: 'a' }] },
+    { name: 'tell', ...(runHook && { on_hook: runHook }), steps: [{ id: 't0', uses: 'a' }] },
   ];
 }
 
