@@ -1,12 +1,9 @@
 // Calling something and, unless told otherwise, waiting for its job: what `plugin run` and `pipeline run` share.
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Call } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { usageFailure } from '../failure.ts';
-import type { Io } from '../io.ts';
 import type { Output } from '../output.ts';
+import { readJsonOption } from '../payload.ts';
 import { parseMs } from '../quantity.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
@@ -48,7 +45,7 @@ type Accepted = { readonly job_id: string; readonly status: string; readonly plu
 /** Resolves with the exit status. */
 export async function callAndWait(path: string, call: Call<CallOptions>): Promise<number> {
   const { options, io, out } = call;
-  const payload = await readPayload(options.payload, io);
+  const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
   const client = await connect(call);
   const headers = options.idempotencyKey === undefined ? {} : { 'Idempotency-Key': options.idempotencyKey };
   const accepted = await client.post<Accepted>(
@@ -64,40 +61,6 @@ export async function callAndWait(path: string, call: Call<CallOptions>): Promis
   const job = await settledJob(client, accepted.job_id, options.timeout ?? null, out);
   await showEnd(job, out);
   return exitStatusOfJob(job.status);
-}
-
-async function readPayload(text: string | undefined, io: Io): Promise<unknown> {
-  if (text === undefined) return undefined;
-  const json = await payloadText(text, io);
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    throw usageFailure(`--payload is not JSON: ${(error as Error).message}`);
-  }
-}
-
-async function payloadText(text: string, io: Io): Promise<string> {
-  if (text.startsWith('@')) return decoded(readPayloadFile(resolve(io.cwd, text.slice(1))));
-  if (text !== '-') return text;
-  const chunks: Buffer[] = [];
-  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk as Uint8Array | string));
-  return decoded(Buffer.concat(chunks));
-}
-
-function readPayloadFile(path: string): Uint8Array {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw usageFailure(`--payload: ${path} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-function decoded(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw usageFailure('--payload is not UTF-8 text');
-  }
 }
 
 /** The result on stdout; what is to be known about the job on stderr. */

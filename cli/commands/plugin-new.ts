@@ -8,10 +8,17 @@ import { type Runtime, runtimes } from '../scaffold/plugin.ts';
 
 export const pluginNew = command<{ readonly runtime: Runtime; readonly into: string }>({
   usage: 'plugin new <name>',
-  description: 'create a working plugin: a manifest, code, and a test that passes',
-  examples: ['headgate plugin new resize', 'headgate plugin new resize --runtime process --into my-gateway/plugins'],
+  description: 'create a working plugin: a manifest, code, a payload to try it with, and a test that passes',
+  examples: [
+    'headgate plugin new resize',
+    'headgate plugin new resize --runtime typescript',
+    'headgate plugin new resize --runtime process --into my-gateway/plugins',
+  ],
   options: [
-    new Option('--runtime <runtime>', 'JavaScript on worker threads, or Python in one process per attempt')
+    new Option(
+      '--runtime <runtime>',
+      'JavaScript or TypeScript on worker threads, or Python in processes that serve many jobs each',
+    )
       .choices(runtimes)
       .default('worker'),
     new Option('--into <directory>', 'where to create its directory: one of plugin_roots').default('plugins'),

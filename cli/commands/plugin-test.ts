@@ -1,17 +1,20 @@
 // `headgate plugin test`: runs a plugin against the protocol, by the host that would run it, without a gateway.
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
+import type { Io } from '../io.ts';
+import { readJsonOption } from '../payload.ts';
 import type { Finding } from '../plugin-test/checks.ts';
 import type { Line } from '../terminal/text.ts';
 
 type Options = {
   readonly command?: string;
-  readonly payload?: JsonObject;
-  readonly pluginConfig: JsonObject;
+  readonly payload?: string;
+  readonly pluginConfig: string;
   readonly deadlineMs: number;
 };
 
@@ -20,14 +23,16 @@ export const pluginTest = command<Options>({
   description: 'test the plugin in a directory against the protocol, without a gateway; its commands are really run',
   examples: [
     'headgate plugin test plugins/greet',
+    'headgate plugin test plugins/greet --payload @ada.json',
     `headgate plugin test plugins/greet --command handle --payload '{"name":"Ada"}' --plugin-config '{"greeting":"hi"}'`,
   ],
   options: [
     new Option('--command <name>', 'test only this command'),
-    new Option('--payload <json>', 'the payload of valid requests (default: one made from the input_schema)').argParser(
-      readObject,
+    new Option(
+      '--payload <json>',
+      'the payload of valid requests; @FILE reads it from a file, - from stdin (default: payloads/COMMAND.json beside the manifest, else one made from the input_schema)',
     ),
-    new Option('--plugin-config <json>', 'the config that the plugin gets').argParser(readObject).default({}, '{}'),
+    new Option('--plugin-config <json>', 'the config that the plugin gets; @FILE reads it from a file').default('{}'),
     new Option('--deadline-ms <count>', 'how long an answer may take').argParser(readCount).default(10_000),
   ],
   statuses: '0 all checks passed, 1 a check failed',
@@ -38,7 +43,9 @@ export const pluginTest = command<Options>({
       import('../plugin-test/stand.ts'),
       import('../plugin-test/checks.ts'),
     ]);
-    const read = readPlugin(join(directory, 'manifest.yaml'), options.pluginConfig);
+    const payload = options.payload === undefined ? undefined : await readObject('--payload', options.payload, io);
+    const config = await readObject('--plugin-config', options.pluginConfig, io);
+    const read = readPlugin(join(directory, 'manifest.yaml'), config);
     if (!read.ok) {
       for (const line of read.problems) out.note(line);
       await out.answer({ ok: false, problems: read.problems, checks: [] }, () => []);
@@ -51,10 +58,15 @@ export const pluginTest = command<Options>({
         `${plugin.plugin} has no command ${JSON.stringify(options.command)}; it has ${all.join(', ')}`,
       );
     const commands = options.command === undefined ? all : [options.command];
+    const payloads = Object.fromEntries(
+      await Promise.all(
+        commands.map(async name => [name, payload ?? (await keptPayload(directory, name, io))] as const),
+      ),
+    );
     const stand = new Stand([plugin, bare]);
     const checks: Finding[] = [];
     try {
-      const plan = { plugin, bare, commands, payload: options.payload, deadlineMs: options.deadlineMs };
+      const plan = { plugin, bare, commands, payloads, deadlineMs: options.deadlineMs };
       for await (const finding of runChecks(stand, plan)) {
         checks.push(finding);
         out.progress(`${finding.command} ${finding.check}`);
@@ -74,14 +86,16 @@ function lineOf({ command: name, check, passed, detail }: Finding): Line {
   return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
 }
 
-function readObject(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text) as unknown;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  } catch {
-    // Reported below.
-  }
-  throw usageFailure(`${text} is not a JSON object`);
+/** What the author keeps beside the manifest for the command. */
+async function keptPayload(directory: string, name: string, io: Io): Promise<JsonObject | undefined> {
+  const file = join(directory, 'payloads', `${name}.json`);
+  return existsSync(file) ? readObject(file, `@${file}`, io) : undefined;
+}
+
+async function readObject(option: string, text: string, io: Io): Promise<JsonObject> {
+  const value = await readJsonOption(option, text, io);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw usageFailure(`${option} is ${JSON.stringify(value)?.slice(0, 80)}, which is no JSON object`);
 }
 
 function readCount(text: string): number {

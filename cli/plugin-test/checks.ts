@@ -21,8 +21,8 @@ export type Plan = {
   /** The same with no schema before it: what the plugin itself makes of a request. */
   readonly bare: HostedPlugin;
   readonly commands: readonly string[];
-  /** Undefined: made of the input schemas. */
-  readonly payload: JsonObject | undefined;
+  /** By command; undefined: made of its input schema. */
+  readonly payloads: { readonly [command: string]: JsonObject | undefined };
   readonly deadlineMs: number;
 };
 
@@ -54,12 +54,12 @@ export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Findi
 
 type Judgement = readonly [passed: boolean, detail: string];
 
-async function goodRequest(stand: Stand, { plugin, payload, deadlineMs }: Plan, command: string): Promise<Judgement> {
-  const answer = await stand.ask(plugin.instance, command, payload ?? madeUp(plugin, command), deadlineMs);
+async function goodRequest(stand: Stand, { plugin, payloads, deadlineMs }: Plan, command: string): Promise<Judgement> {
+  const answer = await stand.ask(plugin.instance, command, payloads[command] ?? madeUp(plugin, command), deadlineMs);
   if (answer.verdict === 'ok') return [true, `answered ok${shown(answer)}`];
   const hint =
-    payload === undefined
-      ? `; the payload was generated (${JSON.stringify(madeUp(plugin, command))}): pass a real one with --payload`
+    payloads[command] === undefined
+      ? `; the payload was generated (${JSON.stringify(madeUp(plugin, command))}): keep a real one in payloads/${command}.json, or pass it with --payload`
       : '';
   return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
 }
@@ -81,17 +81,22 @@ async function badRequest(stand: Stand, { plugin, bare, deadlineMs }: Plan, comm
 
 async function largeRequest(
   stand: Stand,
-  { plugin, bare, payload, deadlineMs }: Plan,
+  { plugin, bare, payloads, deadlineMs }: Plan,
   command: string,
 ): Promise<Judgement> {
-  const base = payload ?? madeUp(plugin, command);
+  const base = payloads[command] ?? madeUp(plugin, command);
   const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
   const answer = await stand.ask(bare.instance, command, large, deadlineMs);
   return [isAnswer(answer), `given 1 MiB of extra text, it ${isAnswer(answer) ? words(answer) : failed(answer)}`];
 }
 
-async function deadline(stand: Stand, { plugin, payload }: Plan, command: string): Promise<Judgement> {
-  const answer = await stand.ask(plugin.instance, command, payload ?? madeUp(plugin, command), shortDeadlineMs);
+async function deadline(stand: Stand, { plugin, payloads }: Plan, command: string): Promise<Judgement> {
+  const answer = await stand.ask(
+    plugin.instance,
+    command,
+    payloads[command] ?? madeUp(plugin, command),
+    shortDeadlineMs,
+  );
   if (answer.verdict === 'lost') return [false, failed(answer)];
   if (answer.isReplaced)
     return [

@@ -99,16 +99,29 @@ test.each(runtimes)('a new plugin passes its own test, and plugin test: %s', asy
   const { status, json } = await headgate(['plugin', 'new', 'fresh', '--runtime', runtime, '--json'], { cwd });
   expect([status, json.directory]).toEqual([0, join(cwd, 'plugins/fresh')]);
   const [program, ...words] = json.test.split(' ');
-  const tested = spawnSync(program, words, {
+  const ran = program === 'headgate' ? [process.execPath, main] : [program];
+  const tested = spawnSync(ran[0], [...ran.slice(1), ...words], {
     cwd: json.directory,
     encoding: 'utf8',
     env: { PATH: process.env['PATH'] },
   });
   expect(tested.status, tested.stdout + tested.stderr).toBe(0);
-  expect(tested.stdout + tested.stderr).toMatch(/# pass 2|Ran 3 tests/);
+  expect(tested.stdout + tested.stderr).toMatch(/# pass 2|Ran 3 tests|the result "hello Ada"/);
   expect(existsSync(join(json.directory, '__pycache__'))).toBe(false);
   const tried = spawnSync(process.execPath, [main, 'plugin', 'test', json.directory], { encoding: 'utf8' });
   expect(tried.status, tried.stdout + tried.stderr).toBe(0);
+});
+
+test('a new plugin in TypeScript passes tsc where no package is installed, and what Node cannot strip does not', async () => {
+  const cwd = workshop();
+  await headgate(['plugin', 'new', 'typed', '--runtime', 'typescript'], { cwd });
+  const directory = join(cwd, 'plugins/typed');
+  const tsc = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
+  const check = () => spawnSync(tsc, ['-p', directory], { encoding: 'utf8' }).stdout;
+  expect(check()).toBe('');
+  const code = readFileSync(join(directory, 'index.ts'), 'utf8');
+  writeFileSync(join(directory, 'index.ts'), `${code.replace('{ name } =', '{ nme } =')}\nenum Mode { loud }\n`);
+  expect(check()).toMatch(/Property 'nme' does not exist[\s\S]*'erasableSyntaxOnly'/);
 });
 
 test.each([

@@ -1,8 +1,10 @@
 // `headgate plugin test`: what it says of plugins that keep the protocol, and of each way of breaking it.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Finding } from '../../cli/plugin-test/checks.ts';
 import { sampleOf } from '../../cli/plugin-test/sample.ts';
 import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
@@ -15,6 +17,7 @@ const { Stand } = (await built('stand')) as typeof import('../../cli/plugin-test
 const { runChecks } = (await built('checks')) as typeof import('../../cli/plugin-test/checks.ts');
 const { readPlugin } = (await built('reading')) as typeof import('../../cli/plugin-test/reading.ts');
 
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const home = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-kit-')));
 afterAll(() => rmSync(home, { recursive: true }));
 
@@ -60,7 +63,13 @@ describe('a plugin', () => {
     const { plugin, bare } = known.find(({ plugin: { instance } }) => instance === name)!;
     const findings: Finding[] = [];
     const deadlineMs = name === 'blocking' ? 100 : 30_000;
-    for await (const finding of runChecks(stand, { plugin, bare, commands: ['handle'], payload, deadlineMs }))
+    for await (const finding of runChecks(stand, {
+      plugin,
+      bare,
+      commands: ['handle'],
+      payloads: { handle: payload },
+      deadlineMs,
+    }))
       findings.push(finding);
     return Object.fromEntries(
       findings.map(({ check, passed, detail }) => [check, `${passed ? 'ok' : 'FAILED'}: ${detail}`]),
@@ -97,7 +106,7 @@ describe('a plugin', () => {
     [
       'strict',
       'good request',
-      /^FAILED: failed: not right; the payload was generated \(\{"text":"x"\}\): pass a real one with --payload$/,
+      /^FAILED: failed: not right; the payload was generated \(\{"text":"x"\}\): keep a real one in payloads\/handle\.json, or pass it with --payload$/,
     ],
     ['strict', 'bad request', /^ok: .*the plugin itself answered with an error: not right$/],
   ])('that is %s, at a %s', async (name, check, said) => {
@@ -119,10 +128,33 @@ describe('the command', () => {
     expect((await headgate(['plugin', 'test', 'nowhere'], { cwd: home })).status).toBe(1);
   });
 
+  test('uses the payload that lies beside the manifest, unless another is given', () => {
+    mkdirSync(join(home, 'strict/payloads'));
+    const file = join(home, 'strict/payloads/handle.json');
+    onTestFinished(() => rmSync(join(home, 'strict/payloads'), { recursive: true }));
+    const tried = (...words: string[]) => {
+      const input = '{"text":"right"}';
+      const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'plugin', 'test', 'strict', ...words], {
+        cwd: home,
+        encoding: 'utf8',
+        input,
+      });
+      return { status, stdout, stderr };
+    };
+    writeFileSync(file, '{ "text": "right" }');
+    expect(tried()).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok .*good request: answered ok/) });
+    writeFileSync(file, '{ "text": "wrong" }');
+    expect(tried()).toMatchObject({ status: 1, stdout: expect.stringMatching(/^FAILED .*failed: not right$/m) });
+    expect(tried('--payload', '-').status).toBe(0);
+    writeFileSync(file, '{ "text": ');
+    expect(tried()).toMatchObject({ status: 2, stderr: expect.stringContaining(`${file} is not JSON`) });
+  });
+
   test.each<[words: string[], said: string]>([
     [['--command', 'hande'], 'sound has no command "hande"; it has handle'],
-    [['--payload', '[1]'], '[1] is not a JSON object'],
-    [['--plugin-config', 'x'], 'x is not a JSON object'],
+    [['--payload', '[1]'], '--payload is [1], which is no JSON object'],
+    [['--payload', '@absent.json'], `--payload: ${home}/absent.json cannot be read`],
+    [['--plugin-config', 'x'], '--plugin-config is not JSON'],
     [['--deadline-ms', '0'], '0 is not a number of milliseconds'],
   ])('refuses %j', async (words, said) => {
     const { status, stderr } = await headgate(['plugin', 'test', 'sound', ...words], { cwd: home });

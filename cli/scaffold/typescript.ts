@@ -1,0 +1,55 @@
+// A new plugin in TypeScript. It needs no package: the types of headgate lie beside it, and Node strips types by itself.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { NewFile } from './files.ts';
+
+export function typescriptFiles(name: string): NewFile[] {
+  const code = `// ${name}: runs in a worker thread of the plugin host. It exports one function per command of the manifest.
+import type { Handler } from 'headgate/plugin';
+
+type Payload = { readonly name: string };
+type Config = { readonly greeting?: string };
+
+export const handle: Handler<Payload, Config> = ({ event, config }, { log }) => {
+  const { name } = event.payload;
+  log('info', \`greeting \${name}\`);
+  return { result: \`\${config.greeting ?? 'hello'} \${name}\` };
+};
+`;
+  const settings = `// "npx -p typescript tsc -p ." checks the types. Types are removed when the plugin is loaded, and nothing else is changed:
+// erasableSyntaxOnly refuses what is more than a type, such as enum.
+{
+  "compilerOptions": {
+    "strict": true,
+    "noEmit": true,
+    "target": "es2023",
+    "lib": ["es2023", "dom", "dom.iterable"],
+    // For imports of "node:fs" and the like: npm install --save-dev @types/node, and "node" here.
+    "types": [],
+    "module": "preserve",
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true,
+    "allowImportingTsExtensions": true
+  }
+}
+`;
+  return [
+    { path: 'index.ts', text: code },
+    { path: 'tsconfig.json', text: settings },
+    { path: 'headgate-plugin.d.ts', text: declarations() },
+  ];
+}
+
+/** The types of this version, as a module of their own. */
+function declarations(): string {
+  const file = createRequire(import.meta.url).resolve('headgate/package.json');
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
+  const types = readFileSync(join(dirname(file), 'dist/runtime/host/plugin-api.d.ts'), 'utf8');
+  const inside = types
+    .trimEnd()
+    .split('\n')
+    .map(line => (line === '' ? line : `  ${line}`))
+    .join('\n');
+  return `// The types of "headgate/plugin", copied from headgate ${version}.\ndeclare module 'headgate/plugin' {\n${inside}\n}\n`;
+}
