@@ -5,7 +5,7 @@ import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import type { IndexCondition } from '../actors/index/indexer.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import { JobOrigins } from '../actors/job/job-origins.ts';
-import type { IdleReply } from '../actors/job/protocol.ts';
+import type { HeldJobs, IdleReply } from '../actors/job/protocol.ts';
 import type { LedgerData, LedgerNotice } from '../actors/ledger.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { VaultState } from '../actors/vault/protocol.ts';
@@ -16,7 +16,6 @@ import { accept } from '../config/seal/acceptance.ts';
 import type { Certificates } from '../config/section/tls.ts';
 import type { ReloadReply, ReloadTrial } from '../http/administration.ts';
 import { makeAuthenticate } from '../http/auth.ts';
-import type { ServerLog } from '../http/log.ts';
 import { makeRouteTable } from '../http/route-table.ts';
 import { apiRoutes } from '../http/routes/api.ts';
 import { bind, chooseTransport, type Server, serve } from '../http/server.ts';
@@ -32,11 +31,13 @@ import { ServedCertificates } from './certificates.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
 import { type Commands, commandsOf, heldNow, heldText, heldUnder } from './held.ts';
 import { startIndexer } from './indexer.ts';
+import { pluginsLoaded } from './plugins-loaded.ts';
 import { Reader } from './reads/reader.ts';
 import { ledgerThread } from './threads.ts';
 import { withLocalToken } from './token.ts';
 import { LedgerVaultDoor } from './vault/door.ts';
 import { version } from './version.ts';
+import { WorkLog } from './work-log.ts';
 
 /** The service cannot go on, or cannot start: the exit status says why. */
 export class ServiceFault extends Error {
@@ -53,6 +54,8 @@ export type GatewayOptions = {
   readonly certificates: Certificates;
   readonly graceMs: number;
   readonly log: Logger;
+  /** Called with each configuration that comes into force: its log settings count from then on. */
+  readonly applyLog: (config: Config) => void;
   /** Reads the configuration that is on disk now. */
   readonly read: () => LoadResult;
   /** What HEADGATE_VAULT_KEY was. */
@@ -66,6 +69,8 @@ export type GatewayOptions = {
 export class Gateway {
   readonly graceMs: number;
   readonly #log: Logger;
+  readonly #workLog: WorkLog;
+  readonly #applyLog: (config: Config) => void;
   readonly #read: () => LoadResult;
   readonly #umask: number | undefined;
   readonly #vaultKey: string | undefined;
@@ -88,12 +93,14 @@ export class Gateway {
   #serverDetail = 'none';
   #index: IndexCondition = { kind: 'closed', reason: 'the indexer has not started yet' };
 
-  constructor({ config, certificates, graceMs, log, read, umask, vaultKey, source }: GatewayOptions) {
+  constructor({ config, certificates, graceMs, log, applyLog, read, umask, vaultKey, source }: GatewayOptions) {
     this.#config = config;
     this.#certificates = certificates;
     this.#served = new ServedCertificates(log, () => this.#config);
     this.graceMs = graceMs;
     this.#log = log;
+    this.#workLog = new WorkLog({ log, settings: () => this.#config.log, later });
+    this.#applyLog = applyLog;
     this.#read = read;
     this.#umask = umask;
     this.#vaultKey = vaultKey;
@@ -244,14 +251,17 @@ export class Gateway {
       apiListener?.close();
       throw error;
     });
-    const common = { engine: this.engine, log: requestLog(this.#log), nowMs: Date.now };
+    const common = { engine: this.engine, nowMs: Date.now };
     this.#webhooks = serveWebhooks(webhookListener, {
       ...common,
+      // Of a refused delivery its endpoint is told.
+      log: this.#workLog.serverLog(false),
       idPrefix: `w${Date.now().toString(36)}`,
       news: new DeliveryNews({
         publish: groups => this.#publish(groups),
         nowMs: Date.now,
-        later: (act, ms) => void setTimeout(act, ms).unref(),
+        later,
+        onRejected: (...refusal) => this.#workLog.refusedDelivery(...refusal),
       }),
     });
     this.#served.add('webhooks', this.#webhooks);
@@ -265,6 +275,7 @@ export class Gateway {
     const table = makeRouteTable(apiRoutes);
     this.#server = serve(apiListener, {
       ...common,
+      log: this.#workLog.serverLog(true),
       table: () => table,
       authenticate: makeAuthenticate(Date.now, () => this.#vault.adminDigest),
       idPrefix: Date.now().toString(36),
@@ -286,11 +297,17 @@ export class Gateway {
     const swapped = await (refuseHeld ? this.#swapWithoutHolding() : this.#swap());
     if (swapped.kind !== 'reloaded') return swapped;
     const { kept } = swapped;
-    const held = (await heldNow(this.#link!)) ?? [];
-    if (held.length > 0) this.#log.warn({ held }, `jobs are held: ${heldText(held)}`);
+    const held = await this.tellHeld();
     const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
     this.#log.info({ kept }, message);
     return { ...swapped, held };
+  }
+
+  /** Says which jobs are held. */
+  async tellHeld(): Promise<readonly HeldJobs[]> {
+    const held = (await heldNow(this.#link!)) ?? [];
+    if (held.length > 0) this.#log.warn({ held }, `jobs are held: ${heldText(held)}`);
+    return held;
   }
 
   /** Swaps what was looked at: where the files change meanwhile, it looks again. */
@@ -330,7 +347,7 @@ export class Gateway {
     }
     this.#config = config;
     this.#served.renew(loaded.certificates);
-    this.#log.level = config.service.logLevel;
+    this.#applyLog(config);
     this.#link?.tell('job', { kind: 'reconfigure', config });
     this.#link?.tell('pipeline', { kind: 'reconfigure', config });
     this.#link?.tell('vault', { kind: 'reconfigure', config });
@@ -353,6 +370,7 @@ export class Gateway {
   }
 
   #publish(groups: readonly Observations[]): void {
+    this.#workLog.observe(groups);
     this.#hub?.observe(groups);
   }
 
@@ -369,24 +387,8 @@ export class Gateway {
   }
 }
 
-/** One for each enabled instance. */
-function pluginsLoaded({ plugins }: Config): Observations[] {
-  const atUs = Date.now() * 1000;
-  return Object.values(plugins).map(({ name, manifest }) => {
-    const fields = { plugin: name, version: manifest.version, runtime: manifest.runtime };
-    return { kind: 'plain', type: 'plugin.loaded', atUs, fields };
-  });
-}
-
-function requestLog(log: Logger): ServerLog {
-  return {
-    // The level may change with a reload.
-    get debug() {
-      return log.isLevelEnabled('debug');
-    },
-    request: line => log.debug(line, 'request'),
-    fault: (error, requestId) => log.error({ err: error, requestId }, 'a request failed'),
-  };
+function later(act: () => void, ms: number): void {
+  setTimeout(act, ms).unref();
 }
 
 /** A part that lives and dies with the process: listeners answer on until the ledger, which closes them, has stopped. */

@@ -9,7 +9,6 @@ import { CertificateFault } from '../http/transport/transport.ts';
 import { ignoreDebugSignal } from '../runtime/debug-signal.ts';
 import { takeVaultKey } from '../runtime/host/environment.ts';
 import { forbidInspection } from '../runtime/inspection.ts';
-import { openLog } from '../runtime/log.ts';
 import { supervise } from '../runtime/supervisor.ts';
 import { exitStatus } from './exit-status.ts';
 import { Failure, failure } from './failure.ts';
@@ -17,6 +16,7 @@ import { Gateway, ServiceFault } from './gateway.ts';
 import { leaveAddress, type ServiceAddress } from './running.ts';
 import { type LocalToken, withLocalToken } from './token.ts';
 import { intensity, tree } from './tree.ts';
+import { openVoice, type Voice } from './voice.ts';
 
 export type StartOptions = {
   readonly path?: string | undefined;
@@ -25,6 +25,8 @@ export type StartOptions = {
   readonly vaultKey?: string | undefined;
   /** Changes to what was read, for programs that start the service in their own process. */
   readonly adjust?: (config: Config) => Config;
+  /** Where the log goes; left out: to stderr, in the format of the configuration. */
+  readonly voice?: Voice;
 };
 
 /** What a program that starts the service in its own process can use. */
@@ -39,7 +41,13 @@ export type Started = {
 };
 
 /** Resolves when the service is up; throws a Failure when it cannot start. */
-export async function start({ path, graceMs, vaultKey, adjust = same => same }: StartOptions): Promise<Started> {
+export async function start({
+  path,
+  graceMs,
+  vaultKey,
+  adjust = same => same,
+  voice = openVoice(),
+}: StartOptions): Promise<Started> {
   const key = vaultKey ?? takeVaultKey(process.env);
   const inspection = await forbidInspection().then(
     () => null,
@@ -64,7 +72,7 @@ export async function start({ path, graceMs, vaultKey, adjust = same => same }: 
     throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
   }
   const { config, local } = withLocalToken(loaded.config);
-  const log = openLog(config.service.logLevel, config.service.name);
+  const { log, applyLog } = voice.begin(config);
   for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
   if (gap !== null) log.warn(sealGap(gap));
   if (inspection !== null) log.warn(`other processes of this user can read this one: ${inspection}`);
@@ -75,6 +83,7 @@ export async function start({ path, graceMs, vaultKey, adjust = same => same }: 
     certificates,
     graceMs,
     log,
+    applyLog,
     umask,
     vaultKey: key,
     read: () => read(config.state.path),
@@ -132,7 +141,10 @@ export async function start({ path, graceMs, vaultKey, adjust = same => same }: 
   const url = config.api.enabled ? urlOf(config.api, gateway.port) : null;
   const webhooks = urlOf(config.webhooks, gateway.webhookPort);
   const plugins = Object.keys(config.plugins).length;
-  log.info({ url, webhooks, server: gateway.serverName, workers: config.service.workersMax, plugins }, 'ready');
+  if (local?.made) log.info({ token_file: local.file }, 'created an API token');
+  const about = { server: gateway.serverName, workers: config.service.workersMax, plugins };
+  log.info({ url, webhooks, ...about, ...(local && { token_file: local.file }) }, 'ready');
+  void gateway.tellHeld();
   return { gateway, url, local, ended, stop };
 }
 

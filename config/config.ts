@@ -1,5 +1,6 @@
 // The whole configuration after loading and checking: plain frozen data that any thread can hold.
 import type { Sandbox } from '../runtime/host/sandbox.ts';
+import type { LogFormat } from '../runtime/log.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { Path, PipelineDefinition } from './pipeline/definition.ts';
 
@@ -135,6 +136,14 @@ export type Config = {
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];
   };
+  readonly log: {
+    /** Null: `text` where stderr is a terminal, else `json`. */
+    readonly format: LogFormat | null;
+    /** Of which jobs the log tells the end. */
+    readonly jobs: (typeof loggedJobs)[number];
+    /** Lines about jobs, refused deliveries and refused calls: of each so many a minute. */
+    readonly perMinute: number;
+  };
   readonly state: {
     readonly path: string;
     /** `heldMs`: for so long a job is held, then it fails. */
@@ -170,6 +179,12 @@ export type Config = {
   /** Broken plugins and other things that stop nothing. */
   readonly warnings: readonly string[];
 };
+
+/** Values of `log.format`. */
+export const logFormats = ['json', 'text'] as const satisfies readonly LogFormat[];
+
+/** Values of `log.jobs`. */
+export const loggedJobs = ['none', 'failed', 'all'] as const;
 
 /** Values of `api.server`: `auto` is `uws` where it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;

@@ -12,7 +12,7 @@ import { isStrictEnvironment, keyFileOf } from './seal/key.ts';
 import { readApi } from './section/api.ts';
 import { checkListeners } from './section/listen.ts';
 import { readPipelines } from './section/pipelines.ts';
-import { readPluginRoots, readService, readState, readVault } from './section/service.ts';
+import { readLog, readPluginRoots, readService, readState, readVault } from './section/service.ts';
 import { settingsSchema } from './section/settings.ts';
 import { type Certificates, readCertificates } from './section/tls.ts';
 import { readTokens, readWebhooks } from './section/webhooks.ts';
@@ -87,6 +87,7 @@ export function readConfiguration(options: ReadOptions): Reading | string {
     mainFile: main.file,
     files,
     service,
+    log: readLog(root),
     state,
     api,
     webhooks,

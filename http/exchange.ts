@@ -335,15 +335,17 @@ export class Exchange implements Call, Sink {
     this.#forget = null;
     this.#release();
     const { log } = this.#shared;
-    if (!log.debug) return;
-    log.request({
+    const isRefused = status === 401 || status === 403;
+    if (!log.debug && !isRefused) return;
+    const line = {
       method: this.#head.method.toUpperCase(),
       route: this.#pattern,
       status,
-      durationUs: Math.round((performance.now() - this.#startedMs) * 1000),
       token: this.caller?.name ?? null,
       requestId: this.requestId,
-    });
+    };
+    if (isRefused) log.refused(line);
+    if (log.debug) log.request({ ...line, durationUs: Math.round((performance.now() - this.#startedMs) * 1000) });
   }
 
   #abort(): void {

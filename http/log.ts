@@ -15,6 +15,8 @@ export interface ServerLog {
   /** Whether request lines are wanted now. */
   readonly debug: boolean;
   request(line: RequestLine): void;
+  /** A call was answered 401 or 403. */
+  refused(line: Omit<RequestLine, 'durationUs'>): void;
   /** Something threw that should not have; the caller was answered 500, or cut off. */
   fault(error: unknown, requestId: string): void;
 }

@@ -4,15 +4,50 @@ import { withSourceNames } from './source-names.ts';
 
 export type { Logger };
 
+/** `json`: an object a line, for programs. `text`: for people. */
+export type LogFormat = 'json' | 'text';
+
+/** Where the lines of a log go. The format may change while it is written. */
+export class LogSink {
+  format: LogFormat;
+  readonly #textOf: (line: string) => string;
+  readonly #stderr = pino.destination({ dest: 2, sync: true });
+
+  /** `textOf`: a line of JSON as text, which may be several lines. */
+  constructor(format: LogFormat, textOf: (line: string) => string) {
+    this.format = format;
+    this.#textOf = textOf;
+  }
+
+  write(line: string): void {
+    this.#stderr.write(this.format === 'json' ? line : this.#textOf(line));
+  }
+}
+
 function err(error: Error): object {
   const { stack, ...more } = pino.stdSerializers.err(error);
   return { ...more, stack: withSourceNames(stack) };
 }
 
-/** One JSON object a line on stderr; stdout belongs to results. */
-export function openLog(level: string, name: string): Logger {
+/** On stderr; stdout belongs to results. */
+export function openLog(level: string, name: string, sink: LogSink): Logger {
   return pino(
     { level, name, base: { name }, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err } },
-    pino.destination({ dest: 2, sync: true }),
+    { write: line => sink.write(line) },
   );
+}
+
+/** What threads and Node itself would write on stderr becomes lines of the log, wherever the log is one of JSON. */
+export function captureStderr(log: () => Logger, sink: LogSink): void {
+  const direct = process.stderr.write.bind(process.stderr);
+  process.stderr.write = ((chunk: Uint8Array | string, ...more: unknown[]) => {
+    if (sink.format !== 'json') return (direct as (...words: unknown[]) => boolean)(chunk, ...more);
+    const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
+    for (const line of text.split('\n')) if (line.trim() !== '') log().warn({ from: 'stderr' }, line);
+    const done = more.at(-1);
+    if (typeof done === 'function') process.nextTick(done as () => void);
+    return true;
+  }) as typeof direct;
+  process.removeAllListeners('warning');
+  process.on('warning', warning => log().warn({ err: warning }, 'a warning of Node'));
 }

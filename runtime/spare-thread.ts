@@ -35,5 +35,12 @@ export class ThreadKind {
 
 /** In such a thread: what it was started with. */
 export function givenData<T>(): Promise<T> {
+  printWarnings();
   return new Promise(resolve => parentPort!.once('message', resolve));
+}
+
+/** Node itself would write its warnings past every stream, between the lines of the log. The log takes what is printed. */
+function printWarnings(): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => void process.stderr.write(`${name}: ${message}\n`));
 }

@@ -2,13 +2,13 @@
 import { Option } from 'commander';
 import { takeVaultKey } from '../../runtime/host/environment.ts';
 import { command, configOption } from '../command.ts';
-import { Failure, report } from '../failure.ts';
 import { parseMs } from '../quantity.ts';
 import { prepareThreads } from '../threads.ts';
 
 export const startCommand = command<{ config?: string; grace: number }>({
   usage: 'start',
-  description: 'run the service until SIGTERM or SIGINT; SIGHUP reloads the configuration',
+  description:
+    'run the service until SIGTERM or SIGINT; SIGHUP reloads the configuration. Its log goes to stderr, for people where that is a terminal, else as JSON',
   examples: ['headgate start --config examples/dependency-report'],
   options: [
     configOption(),
@@ -22,15 +22,20 @@ export const startCommand = command<{ config?: string; grace: number }>({
     // Before there are threads: each has a copy of the environment.
     const vaultKey = takeVaultKey(process.env);
     prepareThreads();
-    const [{ start }, { hints }] = await Promise.all([import('../start.ts'), import('../hints.ts')]);
-    const started = await start({ path, graceMs, vaultKey }).catch(async (error: unknown) => {
+    const [{ start }, { hints }, { captureAll, openVoice, refuse }] = await Promise.all([
+      import('../start.ts'),
+      import('../hints.ts'),
+      import('../voice.ts'),
+    ]);
+    const voice = openVoice(out.json ? 'json' : null);
+    captureAll(voice);
+    const started = await start({ path, graceMs, vaultKey, voice }).catch(async (error: unknown) =>
       // Threads that have started would hold the process.
-      if (error instanceof Failure) return process.exit(await report(error, out));
-      throw error;
-    });
+      process.exit(await refuse(error, voice, out)),
+    );
     const { url, local } = started;
     if (out.json) await out.answer({ url, token_file: local?.file ?? null }, () => []);
-    else for (const line of hints(started)) out.note(line);
+    else if (voice.sink.format === 'text') for (const line of hints(started)) out.note(line);
     return process.exit(await started.ended);
   },
 });

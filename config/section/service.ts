@@ -1,5 +1,6 @@
-// The sections `service`, `state` and `vault`, and the plugin roots: plain settings and paths.
+// The sections `service`, `log`, `state` and `vault`, and the plugin roots: plain settings and paths.
 import { dirname, join, resolve } from 'node:path';
+import type { LogFormat } from '../../runtime/log.ts';
 import type { Config, LogLevel } from '../config.ts';
 import { bundledDirectory, bundledRoot } from '../plugin/bundled.ts';
 import type { PluginRoot } from '../plugin/discovery.ts';
@@ -19,6 +20,15 @@ export function readService(root: SourceNode, processors: number): Config['servi
     waitingMax: numberOf(nodeAt(service, 'max_waiting')) ?? 10_000_000,
     jobsPerRootMax: numberOf(nodeAt(service, 'max_jobs_per_root')) ?? 10_000_000,
     pluginEnvPassthrough: [...new Set(textsOf(nodeAt(service, 'plugin_env_passthrough')))],
+  };
+}
+
+export function readLog(root: SourceNode): Config['log'] {
+  const log = nodeAt(root, 'log');
+  return {
+    format: (textOf(nodeAt(log, 'format')) as LogFormat | undefined) ?? null,
+    jobs: (textOf(nodeAt(log, 'jobs')) as Config['log']['jobs'] | undefined) ?? 'failed',
+    perMinute: numberOf(nodeAt(log, 'per_minute')) ?? 600,
   };
 }
 

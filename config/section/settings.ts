@@ -3,13 +3,38 @@
 // A reload puts a changed key into force at once, unless the key is wrapped in `field.restart`: then it waits for the next start.
 import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { logLevels, servers } from '../config.ts';
+import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';
 import { concurrencySetting } from '../plugin/concurrency.ts';
 import * as field from './field.ts';
 import { scopes } from './scope.ts';
 import { endpointField } from './webhook-fields.ts';
 
 const { optional } = field;
+
+const log = field.closedMap(
+  {
+    format: optional(
+      field.oneOf(
+        logFormats,
+        '`json`: the log is an object a line, for programs; `text`: it is lines for people. Default: `text` where stderr is a terminal, else `json`.',
+      ),
+    ),
+    jobs: optional(
+      field.oneOf(
+        loggedJobs,
+        'Of which jobs the log tells the end: of none, of those that failed, or of all. Default: `failed`.',
+      ),
+    ),
+    per_minute: optional(
+      field.count(
+        0,
+        'How many lines a minute the log has about jobs, how many about refused deliveries, and how many about calls that got 401 or 403; one more line says how many were left out. Default: `600`.',
+        1_000_000,
+      ),
+    ),
+  },
+  'What the log says, and how. Its level is `service.log_level`.',
+);
 
 const service = field.closedMap(
   {
@@ -293,6 +318,7 @@ export const settingsSchema = field.closedMap(
       ),
     ),
     service: optional(service),
+    log: optional(log),
     state: optional(state),
     api: optional(api),
     webhooks: optional(webhooks),

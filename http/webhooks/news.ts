@@ -9,6 +9,8 @@ export type NewsOptions = {
   readonly publish: (groups: readonly Observations[]) => void;
   readonly nowMs: () => number;
   readonly later: (act: () => void, ms: number) => void;
+  /** Hears of every one. */
+  readonly onRejected: (endpoint: string, status: number, code: ProblemCode) => void;
 };
 
 export class DeliveryNews {
@@ -26,6 +28,7 @@ export class DeliveryNews {
 
   /** The first is told at once; those that follow within the time are counted, and told together. */
   rejected(endpoint: string, refusal: Problem): void {
+    this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
     const key = `${endpoint} ${refusal.code}`;
     const untold = this.#untold.get(key);
     if (untold === undefined) this.#tell(key, endpoint, refusal, 1);

@@ -24,6 +24,7 @@ describe('an empty configuration', () => {
         jobsPerRootMax: 10_000_000,
         pluginEnvPassthrough: [],
       },
+      log: { format: null, jobs: 'failed', perMinute: 600 },
       state: {
         path: join(directory, 'data'),
         retention: { jobsMs: 30 * 86_400_000, jobsMax: 10_000_000, heldMs: 30 * 86_400_000 },

@@ -16,6 +16,7 @@ export type Settings = {
   readonly instances?: { readonly [name: string]: Data };
   readonly pipelines?: readonly Data[];
   readonly service?: Data;
+  readonly log?: Data;
   readonly state?: Data;
   readonly api?: Data;
   readonly webhooks?: Data;
@@ -33,6 +34,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
     instances = {},
     pipelines = [],
     service,
+    log,
     state,
     api,
     webhooks,
@@ -47,6 +49,7 @@ export function writeConfiguration(directory: string, settings: Settings): void 
   for (const [name, source] of Object.entries(plugins)) writePlugin(join(root, name), name, source);
   const document = {
     service: { log_level: 'debug', max_workers: 2, ...service },
+    ...(log && { log }),
     state: { path: './data', ...state },
     api: {
       ...{ listen: '127.0.0.1:0', server: process.env['TEST_SERVER'] ?? 'uws' },

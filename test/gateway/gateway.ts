@@ -77,7 +77,8 @@ export async function refusedStart(settings: Settings, more: Launch = {}): Promi
     () => expect.fail('it came up'),
     () => {},
   );
-  return { ...(await gateway.ended), said: gateway.stderr };
+  const end = await gateway.ended;
+  return { ...end, said: gateway.log.map(({ msg }) => msg).join('\n') };
 }
 
 export type Launch = {

@@ -332,6 +332,7 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
   const log = {
     debug: true,
     request: (line: RequestLine) => lines.push(line),
+    refused: () => {},
     fault: (error: unknown) => faults.push(error),
   };
   const listen = { host: '127.0.0.1', port: 0 };

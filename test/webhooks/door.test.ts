@@ -38,9 +38,15 @@ beforeAll(async () => {
   const log = {
     debug: true,
     request: (line: RequestLine) => lines.push(line),
+    refused: () => {},
     fault: (error: unknown) => faults.push(error),
   };
-  const news = new DeliveryNews({ publish: groups => told.push(...groups), nowMs: Date.now, later: act => act() });
+  const news = new DeliveryNews({
+    publish: groups => told.push(...groups),
+    nowMs: Date.now,
+    later: act => act(),
+    onRejected() {},
+  });
   const listener = await bindHere(config.webhooks.listen);
   server = serveWebhooks(listener, { engine, log, nowMs: Date.now, idPrefix: 'w', news });
 });

@@ -10,6 +10,7 @@ function listen() {
   const news = new DeliveryNews({
     publish: groups => told.push(...groups.map((group: Observations) => ('fields' in group ? group.fields : {}))),
     nowMs: () => 1_000,
+    onRejected() {},
     later(act, ms) {
       expect(ms).toBe(tellEveryMs);
       timers.push(act);

@@ -1,0 +1,32 @@
+// A line of the log for people: when, how grave, what; then the fields, each by its name.
+import { printable, printableBlock } from './text.ts';
+
+const levels: { readonly [level: number]: string } = {
+  10: 'TRACE',
+  20: 'DEBUG',
+  30: 'INFO',
+  40: 'WARN',
+  50: 'ERROR',
+  60: 'FATAL',
+};
+
+/** From the same as JSON. Where an error has a stack, its lines follow. */
+export function logLine(json: string): string {
+  const { time, level, msg = '', name: _, err, ...fields } = JSON.parse(json) as Entry;
+  const words = Object.entries({ ...fields, ...(err && { err: err.message }) }).map(
+    ([key, value]) =>
+      `${key}=${typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value)}`,
+  );
+  const head = [time, (levels[level] ?? String(level)).padEnd(5), msg, ...words].join(' ');
+  const stack = err?.stack === undefined ? '' : `${printableBlock(err.stack)}\n`;
+  return `${printable(head)}\n${stack}`;
+}
+
+type Entry = {
+  readonly time: string;
+  readonly level: number;
+  readonly msg?: string;
+  readonly name?: string;
+  readonly err?: { readonly message?: string; readonly stack?: string };
+  readonly [field: string]: unknown;
+};
