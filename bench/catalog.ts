@@ -8,6 +8,7 @@ import { drain } from './drain.ts';
 import { fanout } from './fanout.ts';
 import { flood } from './flood.ts';
 import { httpRead } from './http-read.ts';
+import { io } from './io.ts';
 import { latency } from './latency.ts';
 import { misbehaviour } from './misbehaviour.ts';
 import { openapi } from './openapi.ts';
@@ -30,6 +31,7 @@ export const benches: readonly Bench[] = [
   fanout,
   accept,
   drain,
+  io,
   latency,
   flood,
   backlog,
