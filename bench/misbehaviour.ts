@@ -20,11 +20,13 @@ type Misbehaviour = {
   readonly events: number;
   /** So long SIGTERM is ignored; 5 s after it comes SIGKILL. */
   readonly staysS: number;
+  /** Good jobs that are under way in the thread of one of `wild-io`. */
+  readonly neighbours: number;
 };
 
 /** `amount` names the parameter that says how much. */
 type Way = {
-  readonly plugin: 'wild-program' | 'wild-worker';
+  readonly plugin: 'wild-program' | 'wild-worker' | 'wild-io';
   readonly command: string;
   readonly amount?: keyof Misbehaviour;
 };
@@ -42,6 +44,10 @@ const ways: readonly Way[] = [
   { plugin: 'wild-worker', command: 'events', amount: 'events' },
   { plugin: 'wild-worker', command: 'exit' },
   { plugin: 'wild-worker', command: 'kill' },
+  { plugin: 'wild-io', command: 'block' },
+  { plugin: 'wild-io', command: 'never' },
+  { plugin: 'wild-io', command: 'late' },
+  { plugin: 'wild-io', command: 'memory', amount: 'memoryMb' },
 ];
 
 /** What its metrics begin with. */
@@ -54,8 +60,26 @@ export const misbehaviour: Bench<Misbehaviour> = {
   purpose: 'jobs of one plugin, idle and while another misbehaves, way by way',
   limitMs: { smoke: 30_000, real: 400_000 },
   parameters: {
-    smoke: { samples: 2, pauseMs: 2, deadlineMs: 50, stdoutMb: 12, memoryMb: 8, events: 1000, staysS: 0.2 },
-    real: { samples: 300, pauseMs: 5, deadlineMs: 1000, stdoutMb: 1000, memoryMb: 2000, events: 100_000, staysS: 60 },
+    smoke: {
+      samples: 2,
+      pauseMs: 2,
+      deadlineMs: 50,
+      stdoutMb: 12,
+      memoryMb: 8,
+      events: 1000,
+      staysS: 0.2,
+      neighbours: 8,
+    },
+    real: {
+      samples: 300,
+      pauseMs: 5,
+      deadlineMs: 1000,
+      stdoutMb: 1000,
+      memoryMb: 2000,
+      events: 100_000,
+      staysS: 60,
+      neighbours: 255,
+    },
   },
 
   parts: ways.map(nameOf),
@@ -67,6 +91,7 @@ export const misbehaviour: Bench<Misbehaviour> = {
       instances: {
         'wild-program': { retry, timeouts: { stderr: late, loop: late, stays: late } },
         'wild-worker': { retry, timeouts: { loop: late } },
+        'wild-io': { retry, timeouts: { block: late, never: late } },
       },
     });
     const caller = service.caller();
@@ -76,7 +101,8 @@ export const misbehaviour: Bench<Misbehaviour> = {
     const work: unknown[] = [];
     for (const way of ways.filter(way => parts.includes(nameOf(way)))) {
       const before = timesUs(await singles(caller, pauseMs, enough));
-      const wild = misbehave(caller, way, way.amount === undefined ? 0 : parameters[way.amount]);
+      const tame = way.plugin === 'wild-io' ? parameters.neighbours : 0;
+      const wild = misbehave(caller, way, way.amount === undefined ? 0 : parameters[way.amount], tame);
       const during = timesUs(await singles(caller, pauseMs, enough));
       const { status, last_error: error } = await wild.end();
       await idle(caller);
@@ -90,12 +116,21 @@ export const misbehaviour: Bench<Misbehaviour> = {
 };
 
 /**
- * One job after another, until the end is asked for; resolves with the last one. Only that one is read: what it costs to answer
+ * One job after another, each behind `tame` ones of its command, until the end is asked for; resolves with the last one. Only that one is read: what it costs to answer
  * a job with 100,000 events, and to parse it here, is not what is measured.
  */
-function misbehave(caller: Caller, { plugin, command }: Way, amount: number): { readonly end: () => Promise<Job> } {
+function misbehave(
+  caller: Caller,
+  { plugin, command }: Way,
+  amount: number,
+  tame: number,
+): { readonly end: () => Promise<Job> } {
   let mayEnd = false;
   const again = async (): Promise<Job> => {
+    const neighbours = Array.from({ length: tame }, () =>
+      caller.submit(`/plugin/${plugin}/${command}`, { tame: true }),
+    );
+    await Promise.all(neighbours);
     const id = await caller.submit(`/plugin/${plugin}/${command}`, { amount });
     const look = async () => isOver((await caller.newest(plugin, command)).status) || undefined;
     await until(look, { everyMs: 20, withinMs: 30_000, what: `end of ${plugin} ${command}` });

@@ -27,6 +27,7 @@ const promised = {
   fanout: { work: 'd96a51198d614bec', metrics: ['children_per_s', 'run_ms', 'cpu_service_s', 'cpu_host_s', ...costs] },
   accept: { work: 'a6809bed02000f65', metrics: ['accepted_per_s', 'p99_ms', 'accepted_while_running_per_s', ...costs] },
   drain: { work: 'acf4a51348fde92f', metrics: ['jobs_per_s', 'cpu_per_job_us', ...costs] },
+  io: { work: 'b37cff0b2d1d33d4', metrics: ['jobs_per_s', 'drained_ms', ...costs] },
   latency: {
     work: '6fc88908fe84ab65',
     metrics: [
@@ -96,8 +97,14 @@ const promised = {
     metrics: ['bare_start_p50_us', 'run_p50_us_of_bare', 'runs_per_s', 'bare_runs_per_s_128', 'bare_accepted_per_s'],
   },
   misbehaviour: {
-    work: 'f79413d420cf8460',
-    metrics: ['program_stdout_idle_p99_us', 'program_loop_p50_us', 'program_crash_p99_ratio', 'worker_exit_p99_ratio'],
+    work: '41ba7564fb95b19c',
+    metrics: [
+      'program_stdout_idle_p99_us',
+      'program_loop_p50_us',
+      'program_crash_p99_ratio',
+      'worker_exit_p99_ratio',
+      'io_late_p99_ratio',
+    ],
   },
   'scale-payload': {
     work: 'c3f4bf10b6b9928e',

@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { until } from '../gateway/until.ts';
 import { shareVaultGateway } from '../vault/service.ts';
-import { nameOf, processRows, type Row, secret, workerRows } from './rows.ts';
+import { besideRows, nameOf, processRows, type Row, secret, workerRows } from './rows.ts';
 
-const rows = [...processRows.map(row => named(row, 'process_')), ...workerRows.map(row => named(row, 'worker_'))];
+const rows = [
+  ...processRows.map(row => named(row, 'process_')),
+  ...workerRows.map(row => named(row, 'worker_')),
+  ...besideRows.map(row => named(row, 'beside_')),
+];
 const teller = ['process_', 'worker_'].map(prefix => `${prefix}says_its_secret_in_three_ways`);
 /** As many as there are hosts that start programs. */
 const places = 4;
@@ -129,6 +133,26 @@ test('worker plugins', async () => {
   const newest = hostPids();
   const lost = hostsUp().filter(({ pid }) => !newest.includes(pid));
   await until('lost hosts are gone', () => !lost.some(({ pid }) => existsSync(`/proc/${pid}`)));
+});
+
+test.each(besideRows)('a job that $title among 255 that are under way in its thread', async row => {
+  const name = nameOf(row, 'beside_');
+  const memoryBefore = memoryMbOf(gateway.pid);
+  const neighbours = await Promise.all(
+    Array.from({ length: 255 }, () => gateway.submit(`${name}/handle`, { gate: name })),
+  );
+  const started = () => new Set(gateway.journal().map(({ job }) => job));
+  await until('all are under way', () => neighbours.every(id => started().has(id)));
+  const id = await submit({ name, row });
+  const other = await gateway.submit('good/handle', { title: row.title });
+  await gateway.noted('start', id);
+  gateway.open(name);
+  expect(await gateway.settled(other)).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect(await gateway.settled(id)).toMatchObject(row.ends);
+  await gateway.allSettled(neighbours);
+  for (const neighbour of neighbours)
+    expect(await gateway.job(neighbour), row.title).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect(memoryMbOf(gateway.pid)).toBeLessThan(memoryBefore + spareMb);
 });
 
 test('and afterwards', async () => {

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { limitsDefault, sandboxFault } from '../../runtime/host/sandbox.ts';
 import type { PluginSource } from '../gateway/configuration.ts';
 import type { Job } from '../gateway/gateway.ts';
+import { journal } from '../gateway/sources.ts';
 
 export type Row = {
   readonly title: string;
@@ -23,6 +24,21 @@ export const secret = 'correct/horse battery+staple';
 const encodings = [secret, Buffer.from(secret).toString('base64'), encodeURIComponent(secret)];
 const deep = 'nested deeper than 200 levels, or circular';
 const hasBwrap = (await sandboxFault({ kind: 'bwrap', limits: limitsDefault })) === null;
+
+/** Of rows that run beside others. */
+const lateBeside = { status: 'timed_out', last_error: 'timed out after 2000 ms' };
+
+/** What jobs do whose payload has `wild`; the others wait at the gate of the row's title. */
+function beside(title: string, body: string, ends: Row['ends']): Row {
+  const code = `${journal}
+    export async function handle(request, { signal }) {
+      const { wild, gate: name } = request.event.payload;
+      note(request, 'start', { aborted: signal.aborted });
+      if (wild) { ${body} } else await gate(name);
+    }`;
+  const plugin = { code, commands: { handle: { concurrency: 256 } } };
+  return { title, plugin, payload: { wild: true }, ends, instance: { timeouts: { handle: '2s' } } };
+}
 
 function sh(title: string, body: string, ends: Row['ends'], more: Partial<Row> = {}): Row {
   const code = `#!/bin/sh\n${body}\n`;
@@ -173,6 +189,24 @@ export const workerRows: readonly Row[] = [
   ),
   // The last: until its thread has died, a job of the next row could be on it, and would be charged for it.
   js('throws after its answer', `setImmediate(() => { throw new Error('later') })`, succeeded()),
+];
+
+/** Each beside 255 good ones that are under way in the same thread, and that must all succeed at their first attempt. */
+export const besideRows: readonly Row[] = [
+  beside('blocks', 'for (;;);', lateBeside),
+  beside('never settles', 'await new Promise(() => {});', lateBeside),
+  beside('throws after its answer', `setTimeout(() => { throw new Error('later') });`, succeeded()),
+  beside(
+    'throws where nobody catches',
+    `setTimeout(() => { throw new Error('alone') }); await new Promise(() => {});`,
+    failed('uncaught error: alone'),
+  ),
+  beside('exits', 'await null; process.exit(3);', failed('the plugin ended its thread: process.exit(3)')),
+  beside(
+    'takes all memory',
+    'for (const all = [];;) all.push(new Array(1e6).fill(0.5));',
+    failed(expect.stringMatching(/^out of memory/)),
+  ),
 ];
 
 /** A plugin of the row's title. */

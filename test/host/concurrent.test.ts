@@ -98,6 +98,24 @@ it('tells the outcome of a task at its deadline, while its neighbours go on; its
   expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
 });
 
+it('gives each task a deadline and a signal of its own', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }, { signal, emit }) => {
+      signal.addEventListener('abort', () => emit({ type: 'aborted' }));
+      await new Promise(go => setTimeout(go, payload.waitMs));
+      return { result: { aborted: signal.aborted } };
+    };`,
+  );
+  const payloads = Array.from({ length: 255 }, (_, i) => ({ waitMs: i % 5 === 0 ? 380 : 1 }));
+  const { outcomes } = await stage.frame('p', { payloads, deadlineMs: 300 });
+  expect(outcomes).toHaveLength(255);
+  for (const { task, verdict, events, result } of outcomes) {
+    if (task % 5 === 0) expect([verdict, events]).toEqual(['timed_out', [{ type: 'aborted', payload: {} }]]);
+    else expect([verdict, events, result]).toEqual(['ok', undefined, { aborted: false }]);
+  }
+});
+
 it('replaces a thread with a task that does not settle once its neighbours have ended; new frames go to another', async () => {
   const stage = concurrentStage().plugin(
     'p',
