@@ -88,13 +88,21 @@ function restartOf(schema: JsonObject): string[] {
 
 function shownValue(schema: JsonObject): string {
   const { expected, enum: values, type, minimum, maximum, $ref } = schema;
-  if (typeof expected === 'string') return expected;
+  if (typeof expected === 'string') return `${expected}${entriesOf(schema)}`;
   if (Array.isArray(values)) return values.length === 1 ? String(values[0]) : `one of ${values.join(', ')}`;
   if ($ref === '#/definitions/condition') return 'a condition';
   if (type === 'integer') return `a whole number from ${minimum} to ${maximum}`;
   if (type === 'string') return 'a text';
   if (type === 'array') return 'a list';
   return type === 'object' ? 'a map' : 'a value';
+}
+
+/** What a list or map holds, where `expected` says no more than that it is one. */
+function entriesOf({ expected, items, additionalProperties: values }: JsonObject): string {
+  const inner = isSchema(items) ? items : isSchema(values) ? values : null;
+  if (inner?.['expected'] === undefined || inner['additionalProperties'] === false) return '';
+  if (expected !== 'a list' && expected !== 'a map') return '';
+  return `; each ${isSchema(items) ? 'entry' : 'value'} is ${inner['expected']}`;
 }
 
 function cell(text: string): string {

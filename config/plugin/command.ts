@@ -60,7 +60,7 @@ export function readCommands(
 /** Of the own dialect alone. */
 function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
   const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
-  return concurrency === undefined ? {} : { concurrency };
+  return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
 }
 
 /** Null: there is none, or it cannot be used, which is reported. */

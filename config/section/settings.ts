@@ -256,7 +256,11 @@ const instance = field.closedMap(
       field.freeMap('What the plugin gets as its `config`. Default: `{}`. Example: `{ greeting: hello }`.'),
     ),
     parallelism: optional(
-      field.count(1, 'How many jobs of it run at once at most. Default: no limit but `service.max_workers`.', 100_000),
+      field.count(
+        1,
+        'How many jobs of it are under way at once at most. Default: no limit but `service.max_workers`, times `concurrency`.',
+        100_000,
+      ),
     ),
     concurrency: optional(
       concurrencySetting(
