@@ -120,7 +120,7 @@ export class Naive {
 
   #trigger(type: string, payload: Map, context: Map): void {
     for (const pipeline of this.#pipelines) {
-      if (pipeline.on !== type || !applies(pipeline.if, { payload, context, result: null, failed: false })) continue;
+      if (pipeline.on !== type || !applies(pipeline.if, { payload, context })) continue;
       this.run(pipeline.name, payload, context);
     }
   }
@@ -161,12 +161,13 @@ function look(path: string, { payload, context }: Pick<Item, 'payload' | 'contex
   return here;
 }
 
-/** Of conditions only `{path, op: gt, value}`. */
-function applies(condition: unknown, item: Item): boolean {
+/** Of conditions only `{path, op: gt | regex, value}`. */
+export function applies(condition: unknown, item: Pick<Item, 'payload' | 'context'>): boolean {
   if (condition === undefined) return true;
-  const { path, value } = condition as { path: string; value: number };
+  const { path, op, value } = condition as { path: string; op: string; value: number | string };
   const found = look(path, item);
-  return typeof found === 'number' && found > value;
+  if (op === 'regex') return typeof found === 'string' && new RegExp(value as string).test(found);
+  return typeof found === 'number' && found > (value as number);
 }
 
 function withBaggage(baggage: readonly [string, string][], item: Item): Map {

@@ -3,7 +3,7 @@
 import { pipelinePlugin } from '../../actors/job/protocol.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { type Json, unpack } from '../../runtime/packing.ts';
-import { type Made, masked, Naive, type Pipeline, type Step } from '../pipeline/naive.ts';
+import { applies, type Made, masked, Naive, type Pipeline, type Step } from '../pipeline/naive.ts';
 import { holds } from './broken.ts';
 import type { Fate } from './callers.ts';
 import { errorOf, type KnownJob, partOf } from './commits.ts';
@@ -311,7 +311,9 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
   // These are the same in every generation.
   for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-4)) {
     const { name } = wanted;
-    const fitting = events.filter(({ type, payload }) => type === wanted.on && applies(wanted, payload, context));
+    const fitting = events.filter(
+      ({ type, payload }) => type === wanted.on && applies(wanted['if'], { payload, context } as never),
+    );
     const runs = started.filter(run => run.command === name);
     const count = runs.length;
     const isHooked = 'on_hook' in wanted && hookOf(job) === wanted.on_hook;
@@ -347,12 +349,4 @@ function tellingHolds(ended: KnownJob, { id, payload }: KnownJob): void {
   const wanted = [ended.id, ended.command, status, errorOf(body), JSON.stringify(partOf(body, 'counts'))];
   wanted.push(ended.group.submittedBy);
   holds(JSON.stringify(said) === JSON.stringify(wanted), () => `the run ${id} was told ${said} of ${wanted}`);
-}
-
-function applies({ if: condition }: Pipeline, payload: Json, context: Json): boolean {
-  if (condition === undefined) return true;
-  const { path, value } = condition as { path: string; value: number };
-  let found: Json | undefined = { payload, context };
-  for (const key of path.split('.')) found = (found as { [key: string]: Json } | undefined)?.[key];
-  return typeof found === 'number' && found > value;
 }

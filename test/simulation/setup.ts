@@ -163,6 +163,8 @@ function draw(dice: Dice, keys: readonly string[], value: () => string): { [key:
   return drawn.length === 0 ? null : Object.fromEntries(drawn);
 }
 
+/** A chain before one with a pattern may have to wait for a later turn. */
 function conditionOf(dice: Dice): object {
+  if (dice.chance(0.4)) return { path: 'payload.s', op: 'regex', value: dice.pick(['0$', '^[pqr]1', '[^a]']) };
   return { path: dice.pick(['payload.k', 'payload.k', 'context.b.x']), op: 'gt', value: dice.below(6) - 1 };
 }
