@@ -15,15 +15,17 @@ export { type Answer, type Headers, json, type Sink } from './answer.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * Open routes ignore credentials. Of signed ones the handler checks the signature, once the body is there. Those of the vault take
+ * Open routes ignore credentials. `token`: any that is valid, whatever its scopes. Of signed ones the handler checks the signature, once the body is there. Those of the vault take
  * its admin token, and no other takes that.
  */
 export type Access =
   | { readonly kind: 'open' }
   | { readonly kind: 'signed' }
+  | { readonly kind: 'token' }
   | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] }
   | { readonly kind: 'vault'; readonly op: VaultOp };
 export const open: Access = { kind: 'open' };
+export const anyToken: Access = { kind: 'token' };
 export function anyOf(...scopes: readonly Scope[]): Access {
   return { kind: 'scopes', anyOf: scopes };
 }
@@ -75,8 +77,10 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly raw?: BodyLimit;
   /** Refusals of its own, for the documents; those that follow from access, query and body are known anyway. */
   readonly problems?: readonly ProblemCode[];
-  /** What it answers, by status; problems besides. */
-  readonly answers: { readonly [status: number]: { readonly description: string; readonly schema: Schema | null } };
+  /** What it answers, by status; problems besides. `type`: where it is not JSON. */
+  readonly answers: {
+    readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
+  };
   /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */
   find(call: Call<Params<P>, unknown, unknown>): F | Problem;
   handle(call: Call<Params<P>, Query<Q>, F>): Answer | Promise<Answer>;

@@ -2,8 +2,9 @@
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { commandDescription } from './description.ts';
+import { answeredWith, byToken, component, refusedWith, type Schemas, wholeDocument } from './parts.ts';
 import { embedSchema } from './references.ts';
-import { accepted, problemDetails } from './schemas.ts';
+import { accepted } from './schemas.ts';
 
 export type DocumentOf = {
   readonly title: string;
@@ -13,54 +14,37 @@ export type DocumentOf = {
 };
 
 export function openapiDocument({ title, version, plugins, operationIds }: DocumentOf): JsonObject {
-  const schemas: { [name: string]: JsonObject } = {};
+  const schemas: Schemas = {};
   const paths: { [path: string]: JsonObject } = {};
   for (const plugin of plugins) {
     for (const command of plugin.manifest.commands) {
       const operationId = operationIds.get(plugin.name)!.get(command.name)!;
-      const body = requestBody(command, operationId, schemas);
+      const body = requestBody(command.inputSchema, operationId, schemas);
       paths[`/plugin/${plugin.name}/${command.name}`] = { post: operation(plugin, command, operationId, body) };
     }
   }
-  return {
-    openapi: '3.1.0',
-    info: { title, version },
-    // Wherever the document was fetched from.
-    servers: [{ url: '/' }],
-    paths,
-    components: {
-      ...(plugins.length === 0 ? {} : { schemas: { ...schemas, AcceptedJob: accepted, Problem: problemDetails } }),
-      securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
-    },
-  };
+  return wholeDocument(title, version, paths, { ...schemas, AcceptedJob: accepted });
 }
 
 function operation(plugin: PluginInstance, command: Command, operationId: string, body: JsonObject): JsonObject {
-  const refused = (description: string): JsonObject => ({
-    description,
-    content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-  });
   return {
     operationId,
     summary: commandDescription(plugin, command),
     tags: [plugin.name],
     ...body,
     responses: {
-      '202': {
-        description: 'The job is on disk.',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/AcceptedJob' } } },
-      },
-      '400': refused('The body or its payload is not what it should be; nothing was enqueued.'),
-      '403': refused(`The token lacks the scope for a ${command.type} command.`),
+      '202': answeredWith('The job is on disk.', component('AcceptedJob')),
+      '400': refusedWith('The body or its payload is not what it should be; nothing was enqueued.'),
+      '403': refusedWith(`The token lacks the scope for a ${command.type} command.`),
     },
-    security: [{ BearerAuth: [] }],
+    security: byToken,
   };
 }
 
-/** The body as the route takes it. */
-function requestBody(command: Command, operationId: string, schemas: { [name: string]: JsonObject }): JsonObject {
-  if (command.inputSchema === null) return {};
-  const { schema: payload, components } = embedSchema(command.inputSchema, operationId);
+/** The body as the routes take it. */
+export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: Schemas): JsonObject {
+  if (inputSchema === null) return {};
+  const { schema: payload, components } = embedSchema(inputSchema, operationId);
   Object.assign(schemas, components);
   const schema = { type: 'object', properties: { payload }, additionalProperties: false };
   return { requestBody: { required: false, content: { 'application/json': { schema } } } };

@@ -36,6 +36,8 @@ const introduction = `# The HTTP interface
 - \`X-Request-Id\` is taken over when it is 1 to 128 characters of \`A-Z a-z 0-9 _ . : + / = ~ @ -\`, else made, and always answered. Every
   answer has \`X-Content-Type-Options: nosniff\`, and \`Cache-Control: no-store\` unless its route is open.
 - Discovery documents carry a strong \`ETag\`; a request whose \`If-None-Match\` names it is answered 304.
+- \`/openapi.json\` has the commands of plugins, \`/openapi-pipelines.json\` the pipelines, \`/openapi-control.json\` all other routes;
+  \`GET /\` names them.
 - An input schema stands in the OpenAPI documents as the schema of \`payload\`. Its definitions become components named
   \`<operationId>.<definition>\`. Where two commands would have the same \`operationId\`, the later one gets \`__2\` at its end.`;
 
@@ -57,6 +59,8 @@ function accessWords(access: Access): string {
       return 'open';
     case 'signed':
       return 'signed';
+    case 'token':
+      return 'any token';
     case 'vault':
       return 'admin token';
     case 'scopes':
@@ -89,6 +93,7 @@ function bodyWords(access: Access): string {
 
 function needsWords(access: Access): string {
   if (access.kind === 'open') return 'Open.';
+  if (access.kind === 'token') return 'Needs any valid token.';
   return access.kind === 'vault' ? 'Needs the admin token of the vault.' : `Needs one of ${accessWords(access)}.`;
 }
 

@@ -2,7 +2,7 @@
 import type { Route } from '../route.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { configViewRoutes } from './config-view.ts';
-import { discoveryRoutes } from './discovery.ts';
+import { controlDocumentRoute, discoveryRoutes } from './discovery.ts';
 import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
 import { jobListRoutes } from './job-lists.ts';
@@ -26,4 +26,5 @@ export const apiRoutes: readonly Route[] = [
   ...configViewRoutes,
   ...vaultRoutes,
   ...discoveryRoutes,
+  controlDocumentRoute(() => apiRoutes),
 ];

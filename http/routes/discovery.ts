@@ -4,9 +4,12 @@ import type { Config } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
 import type { Engine } from '../engine.ts';
+import { controlDocument } from '../openapi/control.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
+import { pipelinesDocument } from '../openapi/pipelines.ts';
 import { skillsOf } from '../openapi/skills.ts';
-import { type Call, json, open, type Route, route } from '../route.ts';
+import { anyToken, type Call, json, open, type Route, route } from '../route.ts';
+import { findPipeline } from './execution.ts';
 import { findPlugin } from './plugins.ts';
 
 const section = 'Discovery';
@@ -18,6 +21,8 @@ const discovery = {
   skills: '/skills',
   plugins: '/plugins',
   openapi: openapiPath,
+  openapi_pipelines: '/openapi-pipelines.json',
+  openapi_control: '/openapi-control.json',
   ai_plugin: '/.well-known/ai-plugin.json',
 } as const;
 
@@ -29,7 +34,9 @@ const startSchema = Type.Object({
     health: Type.String(),
     skills: Type.String(),
     plugins: Type.String(),
-    openapi: Type.String(),
+    openapi: Type.String({ description: 'Of all plugin commands.' }),
+    openapi_pipelines: Type.String({ description: 'Of all pipelines.' }),
+    openapi_control: Type.String({ description: 'Of everything else; needs a token.' }),
     ai_plugin: Type.String(),
   }),
 });
@@ -187,6 +194,61 @@ const getPluginDocument = route({
   },
 });
 
+const getPipelinesDocument = route({
+  method: 'GET',
+  path: discovery.openapi_pipelines,
+  section,
+  summary: 'The OpenAPI document of all pipelines.',
+  access: open,
+  query: {},
+  body: null,
+  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+  find: () => null,
+  handle(call) {
+    const { config, engine } = call;
+    const make = () => pipelinesDocument(config.service.name, engine.version, config.pipelines);
+    return answerDocument(call, 'openapi of pipelines', make);
+  },
+});
+
+const getPipelineDocument = route({
+  method: 'GET',
+  path: '/pipeline/{name}/openapi.json',
+  section,
+  summary: 'The OpenAPI document of one pipeline.',
+  access: open,
+  query: {},
+  body: null,
+  problems: ['unknown_pipeline'],
+  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+  find: ({ config, params }) => findPipeline(config, params.name),
+  handle(call) {
+    const { found: pipeline, engine } = call;
+    const make = () => pipelinesDocument(pipeline.name, engine.version, [pipeline]);
+    return answerDocument(call, `openapi of the pipeline ${pipeline.name}`, make);
+  },
+});
+
+/** `routes`: all of the API, this one too. */
+export function controlDocumentRoute(routes: () => readonly Route[]): Route {
+  return route({
+    method: 'GET',
+    path: discovery.openapi_control,
+    section,
+    summary: 'The OpenAPI document of every route that is no call of a plugin or pipeline.',
+    access: anyToken,
+    query: {},
+    body: null,
+    answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+    find: () => null,
+    handle(call) {
+      const { config, engine } = call;
+      const make = () => controlDocument(config.service.name, engine.version, routes());
+      return answerDocument(call, 'openapi of control', make);
+    },
+  });
+}
+
 const aiPluginSchema = Type.Object({
   schema_version: Type.Literal('v1'),
   name_for_human: Type.String(),
@@ -216,6 +278,8 @@ export const discoveryRoutes: readonly Route[] = [
   getSkills,
   getDocument,
   getPluginDocument,
+  getPipelinesDocument,
+  getPipelineDocument,
   getAiPlugin,
 ];
 

@@ -42,7 +42,13 @@ const getEvents = route({
   query: { types: patterns, job_id: jobIdText, root: jobIdText, run: jobIdText, last_event_id: eventId },
   body: null,
   problems: ['too_many_streams'],
-  answers: { 200: { description: 'An event stream; see docs/events.md for its types.', schema: Type.String() } },
+  answers: {
+    200: {
+      description: 'An event stream; see docs/events.md for its types.',
+      schema: Type.String(),
+      type: 'text/event-stream',
+    },
+  },
   find: () => null,
   handle(call) {
     const { types = [], job_id: jobId = null, root, run, last_event_id: queryId } = call.query;

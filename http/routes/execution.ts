@@ -2,7 +2,6 @@
 
 import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/protocol.ts';
-import { statuses } from '../../actors/job/record.ts';
 import { entryDispatches } from '../../actors/pipeline/entries.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
@@ -13,14 +12,13 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
-import { treeJobsMax } from '../job-json.ts';
-import { accepted, outputSchema } from '../openapi/schemas.ts';
+import { runFinished, runUnfinished } from '../openapi/run-schemas.ts';
+import { accepted } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { mismatchProblem, type Problem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
-import { countsSchema } from './jobs.ts';
 import { runAndWait } from './synchronous-run.ts';
 
 const callBody = Type.Object(
@@ -28,36 +26,6 @@ const callBody = Type.Object(
   { additionalProperties: false },
 );
 type CallBody = { readonly payload?: object } | undefined;
-
-const runFinished = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
-  status: Type.Union(statuses.map(name => Type.Literal(name))),
-  duration_ms: Type.Integer(),
-  counts: countsSchema,
-  result: Type.Union([outputSchema, Type.Null()]),
-  tree: Type.Array(
-    Type.Object({
-      job_id: Type.String({ format: 'uuid' }),
-      plugin: Type.String(),
-      command: Type.String(),
-      status: Type.Union(statuses.map(name => Type.Literal(name))),
-      counts: countsSchema,
-      result: Type.Union([outputSchema, Type.Null()]),
-    }),
-    { description: `At most ${treeJobsMax} jobs.` },
-  ),
-  tree_truncated: Type.Optional(Type.Literal(true)),
-});
-
-const runUnfinished = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
-  // Another than running: the run has settled, but could not be read in that moment.
-  status: Type.Union(statuses.map(name => Type.Literal(name))),
-  timeout_exceeded: Type.Boolean({
-    description: 'false: the service is stopping, or the run has settled and cannot be shown right now',
-  }),
-  message: Type.String(),
-});
 
 const idempotencyNotes =
   `With the header \`Idempotency-Key\` (1 to ${idempotencyKeyCharsMax} characters, counted per token value) the same request ` +
@@ -147,10 +115,7 @@ const callPipeline = route({
       schema: Type.Union([accepted, runUnfinished]),
     },
   },
-  find({ config, params }): PipelineDefinition | Problem {
-    const pipeline = pipelineNamed(config, params.pipeline);
-    return pipeline ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(params.pipeline)}`);
-  },
+  find: ({ config, params }) => findPipeline(config, params.pipeline),
   async handle(call) {
     const { engine, found: pipeline, body, query, caller } = call;
     const isWaiting = pipeline.executionMode === 'synchronous' && query.async !== true;
@@ -186,13 +151,13 @@ export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
 const pipelinesOf = new WeakMap<Config, ReadonlyMap<string, PipelineDefinition>>();
 
-function pipelineNamed(config: Config, name: string): PipelineDefinition | undefined {
+export function findPipeline(config: Config, name: string): PipelineDefinition | Problem {
   let byName = pipelinesOf.get(config);
   if (!byName) {
     byName = new Map(config.pipelines.map(pipeline => [pipeline.name, pipeline]));
     pipelinesOf.set(config, byName);
   }
-  return byName.get(name);
+  return byName.get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
 }
 
 function queued(id: string, plugin: string, command: string): Answer {

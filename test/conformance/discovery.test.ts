@@ -34,9 +34,15 @@ test('GET / has name, description, uptime_seconds and the discovery paths', asyn
   const { body } = await get('/');
   expect(body).toEqual({
     ...{ name: text, description: text, uptime_seconds: whole },
-    discovery: { health: text, skills: text, plugins: text, openapi: text, ai_plugin: text },
+    discovery: {
+      ...{ health: text, skills: text, plugins: text, openapi: text, ai_plugin: text },
+      ...{ openapi_pipelines: text, openapi_control: text },
+    },
   });
-  for (const path of Object.values(body['discovery'] as object)) expect((await get(path)).status).toBe(200);
+  const { openapi_control: control, ...open } = body['discovery'] as { readonly [name: string]: string };
+  for (const path of Object.values(open)) expect((await get(path)).status).toBe(200);
+  expect((await get(control!)).status).toBe(401);
+  expect((await gateway.call('GET', control!)).status).toBe(200);
 });
 
 test('GET /healthz has status, uptime, queue depth, number of plugins, paths and version', async () => {

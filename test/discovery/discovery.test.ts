@@ -34,6 +34,7 @@ const gateway = shareGateway({
   ],
 });
 
+type Paths = { readonly [name: string]: string };
 const get = async (path: string, headers: { readonly [name: string]: string } = {}) =>
   gateway.call('GET', path, undefined, { token: null, headers });
 
@@ -51,6 +52,8 @@ describe('GET /', () => {
           skills: '/skills',
           plugins: '/plugins',
           openapi: '/openapi.json',
+          openapi_pipelines: '/openapi-pipelines.json',
+          openapi_control: '/openapi-control.json',
           ai_plugin: '/.well-known/ai-plugin.json',
         },
       },
@@ -58,9 +61,12 @@ describe('GET /', () => {
     expect(Number.isInteger(body['uptime_seconds'])).toBe(true);
   });
 
-  test('every path of it answers without a token', async () => {
-    const { body } = await get('/');
-    for (const path of Object.values(body['discovery'] as object)) expect((await get(path)).status, path).toBe(200);
+  test('every path of it answers without a token, but for the control document, which takes any', async () => {
+    const { openapi_control: control, ...open } = (await get('/')).body['discovery'] as Paths;
+    for (const path of Object.values(open)) expect((await get(path)).status, path).toBe(200);
+    expect((await get(control!)).status).toBe(401);
+    const { status, body } = await gateway.call('GET', control!, undefined, { token: 'token-for-jobs-only' });
+    expect([status, body['openapi']]).toEqual([200, '3.1.0']);
   });
 });
 

@@ -61,6 +61,13 @@ export const nastyFiles: SandboxFiles = {
     pipelines: [
       { name: '0.a-b_c.', steps: [{ uses: 'bare' }] },
       { name: 'hooked', on_hook: 'job.failed', timeout_secs: 7, steps: [{ uses: 'bare' }] },
+      {
+        name: 'shaped',
+        description: 'Line one.\nLine two with `code` and <b>.',
+        input_schema: references,
+        execution_mode: 'synchronous',
+        steps: [{ uses: 'bare' }],
+      },
     ],
   }),
   ...plugin('bare', [{ name: 'handle' }]),

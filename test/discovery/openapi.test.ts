@@ -5,25 +5,32 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { configurationOf, configurations } from './configurations.ts';
-import { documentOf, pluginDocumentOf } from './documents.ts';
+import { controlDocumentOf, documentOf, pipelinesDocumentOf, pluginDocumentOf } from './documents.ts';
 
 /** Of Redocly's recommended rules, those that do not judge us, with the reason. */
 const rulesOff = {
   'info-license': 'the operations are those of plugins, whose licenses a manifest does not tell',
 };
 
-const documents = configurations.flatMap(name => {
+const documents: (readonly [name: string, document: JsonObject])[] = configurations.flatMap(name => {
   const config = configurationOf(name);
   const scoped = Object.keys(config.plugins).map(
     plugin => [`${name} ${plugin}`, pluginDocumentOf(config, plugin)] as const,
   );
-  return [[name, documentOf(config)] as const, ...scoped];
+  return [[name, documentOf(config)] as const, [`${name} pipelines`, pipelinesDocumentOf(config)] as const, ...scoped];
 });
+documents.push(['control', controlDocumentOf()]);
+
+/** What is kept, by the name of its file. */
+const golden: readonly (readonly [name: string, document: () => JsonObject])[] = [
+  ...configurations.map(name => [name, () => documentOf(configurationOf(name))] as const),
+  ...configurations.map(name => [`${name}-pipelines`, () => pipelinesDocumentOf(configurationOf(name))] as const),
+];
 
 describe('golden documents', () => {
-  test.each(configurations)('%s (HEADGATE_WRITE_GOLDEN=1 writes it)', name => {
+  test.each(golden)('%s (HEADGATE_WRITE_GOLDEN=1 writes it)', (name, document) => {
     const file = new URL(`golden/${name}.json`, import.meta.url);
-    const written = `${JSON.stringify(documentOf(configurationOf(name)), null, 2)}\n`;
+    const written = `${JSON.stringify(document(), null, 2)}\n`;
     if (process.env['HEADGATE_WRITE_GOLDEN']) writeFileSync(file, written);
     expect(existsSync(file) ? readFileSync(file, 'utf8') : null).toBe(written);
   });

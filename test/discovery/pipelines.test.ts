@@ -94,3 +94,43 @@ test('what an event or a call step brings is not held to it', async () => {
   const run = (await gateway.tree(job_id)).find(({ plugin }) => plugin === 'pipeline')!;
   expect((await gateway.settled(run.job_id)).result!.result).toEqual({ people: 7 });
 });
+
+type Operation = { readonly operationId: string; readonly summary: string; readonly [field: string]: unknown };
+type Document = { readonly paths: { readonly [path: string]: { readonly post: Operation } } };
+const open = (path: string) => gateway.call('GET', path, undefined, { token: null });
+
+test('/openapi-pipelines.json has a call of each pipeline, with its schema as that of the payload', async () => {
+  const { status, body, headers } = await open('/openapi-pipelines.json');
+  expect([status, headers.get('ETag') !== null]).toEqual([200, true]);
+  const { paths } = body as unknown as Document;
+  expect(Object.keys(paths)).toEqual(['/pipeline/greet', '/pipeline/wait', '/pipeline/outer', '/pipeline/plain']);
+  const { post: greet } = paths['/pipeline/greet']!;
+  expect(greet).toMatchObject({ operationId: 'pipeline__greet', summary: 'Greets them all.', tags: ['greet'] });
+  expect(greet['requestBody']).toMatchObject({
+    content: { 'application/json': { schema: { properties: { payload: inputSchema } } } },
+  });
+  expect(Object.keys(greet['responses'] as object)).toEqual(['202', '400', '403']);
+  const { post: wait } = paths['/pipeline/wait']!;
+  expect(Object.keys(wait['responses'] as object)).toEqual(['200', '202', '400', '403']);
+  expect(wait).toMatchObject({ summary: 'pipeline: wait', parameters: [{ name: 'async', in: 'query' }] });
+  expect(paths['/pipeline/plain']!.post).not.toHaveProperty('requestBody');
+});
+
+test('/pipeline/{name}/openapi.json has one pipeline, and is 404 for one that is unknown', async () => {
+  const { body } = await open('/pipeline/plain/openapi.json');
+  expect(Object.keys((body as unknown as Document).paths)).toEqual(['/pipeline/plain']);
+  const { status, body: said } = await open('/pipeline/plane/openapi.json');
+  expect([status, said['code']]).toEqual([404, 'unknown_pipeline']);
+});
+
+test('/openapi-control.json has every other route', async () => {
+  expect((await open('/openapi-control.json')).status).toBe(401);
+  const { body } = await gateway.call('GET', '/openapi-control.json');
+  const { paths } = body as unknown as Document;
+  for (const path of ['/jobs', '/job/{job_id}', '/system/reload', '/vault/secret', '/events', '/']) {
+    expect(Object.keys(paths)).toContain(path);
+  }
+  for (const path of ['/plugin/{plugin}/{command}', '/pipeline/{pipeline}']) {
+    expect(Object.keys(paths)).not.toContain(path);
+  }
+});

@@ -6,6 +6,7 @@ import { referencePage } from '../../http/reference/page.ts';
 import { everywhere, problemsOf } from '../../http/reference/route-problems.ts';
 import { shapeOf } from '../../http/reference/shape.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
+import { controlDocumentOf } from './documents.ts';
 
 const page = referencePage(apiRoutes);
 
@@ -20,6 +21,13 @@ describe('docs/reference.md', () => {
     expect(page).toContain(`\n### ${name}\n\n${route.summary}`);
     expect(route.summary).toMatch(/\.$/);
     expect(Object.keys(route.answers).length).toBeGreaterThan(0);
+  });
+
+  test('and the document of /openapi-control.json is not stale either', () => {
+    const file = new URL('golden/control.json', import.meta.url);
+    const written = `${JSON.stringify(controlDocumentOf(), null, 2)}\n`;
+    if (process.env['HEADGATE_WRITE_REFERENCE']) writeFileSync(file, written);
+    expect(readFileSync(file, 'utf8')).toBe(written);
   });
 
   test('tells of every code', () => {

@@ -23,8 +23,8 @@ export type Access = {
   readonly route: string;
   /** What is asked for; JOB stands for the id of a job. */
   readonly path: string;
-  /** Needs no authentication, the admin token of the vault, or one of these. */
-  readonly allowed: 'open' | 'admin' | readonly ScopeName[];
+  /** Needs no authentication, the admin token of the vault, any token of the API, or one with one of these. */
+  readonly allowed: 'open' | 'admin' | 'token' | readonly ScopeName[];
   /** For those who may. */
   readonly status: number;
 };
@@ -54,6 +54,9 @@ export const accessTable: readonly Access[] = [
   row('GET /skills', '/skills', 'open'),
   row('GET /openapi.json', '/openapi.json', 'open'),
   row('GET /plugin/{name}/openapi.json', '/plugin/echo/openapi.json', 'open'),
+  row('GET /openapi-pipelines.json', '/openapi-pipelines.json', 'open'),
+  row('GET /pipeline/{name}/openapi.json', '/pipeline/now/openapi.json', 'open'),
+  row('GET /openapi-control.json', '/openapi-control.json', 'token'),
   row('GET /.well-known/ai-plugin.json', '/.well-known/ai-plugin.json', 'open'),
   // 4.4
   row('GET /plugin/{name}', '/plugin/echo', ['plugin:ro', 'plugin:rw', '*']),

@@ -61,6 +61,7 @@ function wanted({ allowed, status }: Access, caller: Caller): number {
   if (allowed === 'open') return status;
   if (allowed === 'admin') return caller === admin ? status : 401;
   if (had === null) return 401;
+  if (allowed === 'token') return status;
   return had.some(scope => allowed.includes(scope)) ? status : 403;
 }
 
@@ -108,7 +109,7 @@ describe('refusals come in their order', () => {
   const wrong: Ask = { type: 'text/plain', body: `{${'x'.repeat(bodyBytesMax)}` };
   const guarded = accessTable.filter(({ allowed }) => allowed !== 'open');
   const named = accessTable.filter(({ route, path }) => route.includes('{') && !path.includes('?'));
-  const scoped = guarded.filter(({ allowed }) => allowed !== 'admin');
+  const scoped = guarded.filter(({ allowed }) => Array.isArray(allowed));
   const bodied = accessTable.filter(
     ({ route, path }) => /^POST \/(plugin|pipeline|vault)\//.test(route) && !path.includes('?'),
   );

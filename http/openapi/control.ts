@@ -1,0 +1,84 @@
+// The OpenAPI document of all that is neither a plugin nor a pipeline: follows from the route table, as the reference does. Pure.
+import type { JsonObject } from '../../runtime/packing.ts';
+import { type ProblemCode, problems } from '../problem.ts';
+import { problemsOf } from '../reference/route-problems.ts';
+import type { Access, Route } from '../route.ts';
+import { answeredWith, byToken, refusedWith, wholeDocument } from './parts.ts';
+
+/** The paths that have documents of their own. */
+const elsewhere = ['/plugin/{plugin}/{command}', '/pipeline/{pipeline}'];
+
+export function controlDocument(title: string, version: string, routes: readonly Route[]): JsonObject {
+  const paths: { [path: string]: JsonObject } = {};
+  for (const route of routes) {
+    if (elsewhere.includes(route.path)) continue;
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return wholeDocument(title, version, paths, {});
+}
+
+function operation(route: Route): JsonObject {
+  const { method, path, section, summary, access, notes, body } = route;
+  const parameters = [...pathParameters(path), ...queryParameters(route)];
+  const content = { 'application/json': { schema: body } };
+  return {
+    operationId: operationIdOf(method, path),
+    summary,
+    description: [needs(access), ...(notes === undefined ? [] : [notes.trim()])].join(' '),
+    tags: [section],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== null && { requestBody: { required: access.kind === 'vault', content } }),
+    responses: { ...answersOf(route), ...refusalsOf(route) },
+    security: access.kind === 'open' ? [] : byToken,
+  };
+}
+
+/** `GET /job/{job_id}/tree` is `get_job_by_job_id_tree`. */
+function operationIdOf(method: string, path: string): string {
+  const words = path.replaceAll('{', 'by_').match(/\w+/g) ?? ['root'];
+  return [method.toLowerCase(), ...words].join('_');
+}
+
+function needs(access: Access): string {
+  switch (access.kind) {
+    case 'open':
+      return 'Open.';
+    case 'vault':
+      return 'Needs the admin token of the vault.';
+    case 'scopes':
+      return `Needs one of the scopes ${[...new Set([...access.anyOf, '*'])].join(', ')}.`;
+    default:
+      return 'Needs any valid token.';
+  }
+}
+
+function pathParameters(path: string): JsonObject[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
+    const schema = name === 'job_id' ? { type: 'string', format: 'uuid' } : { type: 'string' };
+    return { name: name!, in: 'path', required: true, schema };
+  });
+}
+
+function queryParameters({ query }: Route): JsonObject[] {
+  return Object.entries(query).map(([name, { schema, rule }]) => {
+    return { name, in: 'query', required: false, description: rule, schema: schema as JsonObject };
+  });
+}
+
+function answersOf({ answers }: Route): JsonObject {
+  const entries = Object.entries(answers).map(([status, { description, schema, type }]) => {
+    return [status, schema === null ? { description } : answeredWith(description, schema, type)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** By status, the codes of each. */
+function refusalsOf(route: Route): JsonObject {
+  // A query parameter that is unknown is refused everywhere.
+  const codes = new Set<ProblemCode>([...problemsOf(route), 'invalid_query']);
+  if (route.access.kind !== 'open') codes.add('unauthorized');
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of codes) byStatus.set(problems[code].status, [...(byStatus.get(problems[code].status) ?? []), code]);
+  const entries = [...byStatus].map(([status, found]) => [status, refusedWith(`${found.sort().join(', ')}.`)] as const);
+  return Object.fromEntries(entries);
+}

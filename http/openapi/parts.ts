@@ -1,0 +1,35 @@
+// What all OpenAPI documents have in common. Pure.
+import type { JsonObject } from '../../runtime/packing.ts';
+import { problemDetails } from './schemas.ts';
+
+export type Schemas = { [name: string]: JsonObject };
+export type Paths = { readonly [path: string]: JsonObject };
+
+/** `schemas`: components that the paths refer to; the shape of refusals is added where there is any path. */
+export function wholeDocument(title: string, version: string, paths: Paths, schemas: Schemas): JsonObject {
+  return {
+    openapi: '3.1.0',
+    info: { title, version },
+    // Wherever the document was fetched from.
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      ...(Object.keys(paths).length === 0 ? {} : { schemas: { ...schemas, Problem: problemDetails } }),
+      securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+export const byToken = [{ BearerAuth: [] }];
+
+export function refusedWith(description: string): JsonObject {
+  return { description, content: { 'application/problem+json': { schema: component('Problem') } } };
+}
+
+export function answeredWith(description: string, schema: JsonObject, type = 'application/json'): JsonObject {
+  return { description, content: { [type]: { schema } } };
+}
+
+export function component(name: string): JsonObject {
+  return { $ref: `#/components/schemas/${name}` };
+}

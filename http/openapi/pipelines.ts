@@ -1,0 +1,60 @@
+// The OpenAPI documents of pipelines: a call of each as an operation. Pure.
+import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
+import type { JsonObject } from '../../runtime/packing.ts';
+import { requestBody } from './document.ts';
+import { answeredWith, byToken, component, refusedWith, type Schemas, wholeDocument } from './parts.ts';
+import { runFinished, runUnfinished } from './run-schemas.ts';
+import { accepted } from './schemas.ts';
+
+export function pipelinesDocument(
+  title: string,
+  version: string,
+  pipelines: readonly PipelineDefinition[],
+): JsonObject {
+  const schemas: Schemas = {};
+  const paths = pipelines.map(
+    pipeline => [`/pipeline/${pipeline.name}`, { post: operation(pipeline, schemas) }] as const,
+  );
+  const waiting = { FinishedRun: runFinished, UnfinishedRun: runUnfinished };
+  return wholeDocument(title, version, Object.fromEntries(paths), {
+    ...schemas,
+    AcceptedJob: accepted,
+    ...(pipelines.some(isSynchronous) && waiting),
+  });
+}
+
+function isSynchronous({ executionMode }: PipelineDefinition): boolean {
+  return executionMode === 'synchronous';
+}
+
+function operation(pipeline: PipelineDefinition, schemas: Schemas): JsonObject {
+  const { name, description, inputSchema } = pipeline;
+  const operationId = `pipeline__${name}`;
+  return {
+    operationId,
+    summary: description ?? `pipeline: ${name}`,
+    tags: [name],
+    ...(isSynchronous(pipeline) && { parameters: [waiting(pipeline)] }),
+    ...requestBody(inputSchema ?? null, operationId, schemas),
+    responses: {
+      ...answers(pipeline),
+      '400': refusedWith('The body or its payload is not what it should be; nothing was started.'),
+      '403': refusedWith('The token lacks the scope plugin:rw.'),
+    },
+    security: byToken,
+  };
+}
+
+function waiting({ timeoutMs }: PipelineDefinition): JsonObject {
+  const description = `true: the call is answered at once; otherwise it waits for the run, at most ${timeoutMs / 1000} s.`;
+  return { name: 'async', in: 'query', required: false, description, schema: { type: 'boolean' } };
+}
+
+function answers(pipeline: PipelineDefinition): JsonObject {
+  if (!isSynchronous(pipeline)) return { '202': answeredWith('The run is on disk.', component('AcceptedJob')) };
+  const either = { anyOf: [component('AcceptedJob'), component('UnfinishedRun')] };
+  return {
+    '200': answeredWith('The run has settled.', component('FinishedRun')),
+    '202': answeredWith('The run is on disk, or was not finished in time.', either),
+  };
+}
