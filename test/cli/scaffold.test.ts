@@ -1,7 +1,16 @@
 // What init and plugin new make works, as they say it does.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +30,8 @@ describe('a new gateway', () => {
   beforeAll(async () => {
     cwd = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-init-')));
     made = await headgate(['init', 'my gateway', '--listen', await freeAddress(), '--json'], { cwd });
+    // The port for webhooks of the other gateways on this machine is the same.
+    appendFileSync(join(cwd, 'my gateway/config.yaml'), 'webhooks: { listen: 127.0.0.1:0 }\n');
     const stop = await startService(saidNext(made)[0]!, cwd);
     return async () => {
       await stop();

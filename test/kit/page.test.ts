@@ -63,7 +63,8 @@ function run(commands: string, address: string): string {
   const asked = lines.map(line => {
     if (line === start)
       return `${quoted(process.execPath)} ${quoted(main)} start &\ntrap "kill $!; wait $!" EXIT\n${waiting(address)}`;
-    return line.replace(/^headgate init \S+$/, `$& --listen ${address}`);
+    const listened = `$& --listen ${address}; echo 'webhooks: { listen: 127.0.0.1:0 }' >> $1/config.yaml`;
+    return line.replace(/^headgate init (\S+)$/, listened);
   });
   return ['set -eu', headgate, ...asked].join('\n');
 }
