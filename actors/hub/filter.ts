@@ -51,10 +51,10 @@ export function nextOfJob({ jobId }: Filter, group: Observations, place: number)
 /** Whether the observation at this place is of the wanted tree and the wanted run. */
 export function isInTree({ root, run }: Filter, { group, origins }: Watched, place: number): boolean {
   if (root === null && run === null) return true;
-  const isAbout = (wanted: string) => wanted === idAt(group, place);
   const origin = origins?.at(place);
-  if (root !== null && origin?.root !== root && !isAbout(root)) return false;
-  return run === null || origin?.runs.includes(run) === true || isAbout(run);
+  // What is no event of a job, or of one that is no longer kept, has no more than an id.
+  if (root !== null && (origin ? origin.root : idAt(group, place)) !== root) return false;
+  return run === null || origin?.runs.includes(run) === true || idAt(group, place) === run;
 }
 
 type Watched = { readonly group: Observations; readonly origins: GroupOrigins | null };

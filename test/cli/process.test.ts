@@ -15,7 +15,11 @@ test('the exit status is that of the command', () => {
 test('start tells why it cannot, as a document too', () => {
   const words = [main, 'start', '--config', '/nonexistent', '--json'];
   const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });
-  const [message] = stderr.split('\n').filter(line => line.startsWith('/nonexistent:1:1: '));
+  const said = stderr
+    .trimEnd()
+    .split('\n')
+    .map(line => (JSON.parse(line) as { readonly msg: string }).msg);
+  const [message] = said.filter(line => line.startsWith('/nonexistent:1:1: '));
   expect(message).toContain('does not exist');
   const document = { code: 'invalid_configuration', errors: [{ message }] };
   expect([status, JSON.parse(stdout)]).toMatchObject([78, document]);

@@ -1,8 +1,15 @@
 // The hub: a ring that is read at each reader's own pace; whoever is too slow hears how much was lost.
 import { expect, it } from 'vitest';
-import { firstIdAt, type Hub, observationsOf, startHub } from '../../actors/hub/actor.ts';
+import { firstIdAt, type Hub, idAt, observationsOf, startHub } from '../../actors/hub/actor.ts';
 import { everything, type Filter, filterKey, typesOf } from '../../actors/hub/filter.ts';
-import { errorCharsMax, type JobObservations, type Observations, type Observed } from '../../actors/hub/protocol.ts';
+import { readingWorkMax } from '../../actors/hub/origins.ts';
+import {
+  errorCharsMax,
+  type JobObservations,
+  type Observations,
+  type Observed,
+  type Origins,
+} from '../../actors/hub/protocol.ts';
 import { Ring, ringBytesMax, ringSize } from '../../actors/hub/ring.ts';
 import { Watch } from '../../actors/job/watch.ts';
 import { parseId } from '../../runtime/ids.ts';
@@ -147,4 +154,59 @@ it('cuts the errors of jobs before they leave the ledger, never within a charact
   const [failed, completed] = told[0]!.groups as [JobObservations, JobObservations];
   expect(failed.errors).toEqual(['x'.repeat(errorCharsMax), 'x'.repeat(errorCharsMax - 1), 'short', null]);
   expect(completed).not.toHaveProperty('errors');
+});
+
+/** Jobs 0 to 9 are trees of their own but for 2, 3 and 4, which descend from 1: 2 is a run, 3 a step of it, 4 a step of a run that it calls. */
+function origins(): Origins & { work: number } {
+  const id = (index: number) => idAt((jobs('job.completed', 10) as JobObservations).ids, index);
+  const runs: { readonly [index: number]: readonly string[] } = { 2: [], 3: [id(2)], 4: [id(9), id(2)] };
+  return {
+    work: 0,
+    find(job) {
+      this.work++;
+      const index = Buffer.from(job).readUInt32BE(12);
+      return { root: id(runs[index] ? 1 : index), runs: runs[index] ?? [] };
+    },
+    counts: () => null,
+    refresh: () => {},
+  };
+}
+
+it('lets through what is of a tree, or of a run and the runs that it calls', () => {
+  const hub = startHub(1, origins());
+  observe(hub, jobs('job.completed', 10), {
+    kind: 'plain',
+    type: 'webhook.accepted',
+    atUs: 1,
+    fields: { job_id: 'x' },
+  });
+  const id = (index: number) => idAt((jobs('job.completed', 10) as JobObservations).ids, index);
+  const places = (filter: Partial<Filter>) =>
+    readAll(hub, { ...everything, ...filter }, 0, 100).ids.map(each => each - 1);
+  expect(places({ root: id(1) })).toEqual([1, 2, 3, 4]);
+  expect(places({ root: id(2) })).toEqual([]);
+  expect(places({ root: 'x' })).toEqual([10]);
+  expect(places({ run: id(2) })).toEqual([2, 3, 4]);
+  expect(places({ root: id(1), run: id(9) })).toEqual([4]);
+  expect(places({ root: id(1), jobId: parseId(id(3))! })).toEqual([3]);
+  expect(places({ root: id(5), jobId: parseId(id(3))! })).toEqual([]);
+});
+
+it('looks up so much in one reading, once for each event, and nothing where nobody asks', () => {
+  const found = origins();
+  const hub = startHub(1, found);
+  observe(hub, jobs('job.completed', 1_000));
+  readAll(hub, everything, 0, 2_000);
+  expect(found.work).toBe(0);
+  const ids: number[] = [];
+  let readings = 0;
+  for (let after = 0; after < hub.newest; readings++) {
+    const page = readAll(hub, { ...everything, run: 'nobody' }, after, 2_000);
+    expect(page.upTo).toBe(Math.min(1_000, after + readingWorkMax));
+    after = page.upTo;
+    ids.push(...page.ids);
+  }
+  expect([ids.length, readings, found.work]).toEqual([0, 4, 1_000]);
+  readAll(hub, { ...everything, run: 'somebody' }, 0, 2_000);
+  expect(found.work).toBe(1_000);
 });
