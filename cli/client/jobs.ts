@@ -32,7 +32,11 @@ export type Job = {
   readonly run_id?: string | null;
   readonly step_id?: string | null;
   readonly index?: number | null;
-  readonly event?: { readonly type: string; readonly source: string } | null;
+  readonly event?: {
+    readonly type: string;
+    readonly source: string;
+    readonly headers?: { readonly [name: string]: string };
+  } | null;
   readonly payload?: unknown;
   readonly context?: { readonly [name: string]: unknown };
   /** What is too large to be shown unasked. */

@@ -64,6 +64,7 @@ function placeLines({ pipeline, step_id: step, run_id: run, index }: Job): Line[
 function inputLines({ event, payload, context, omitted = [] }: Job): Line[] {
   const lines: Line[] = [];
   if (event != null) lines.push(field('event', `${event.type} from ${event.source}`));
+  for (const [name, value] of Object.entries(event?.headers ?? {})) lines.push(field('header', `${name}: ${value}`));
   if (payload !== undefined) lines.push(...block('payload', JSON.stringify(payload, null, 2)));
   if (context !== undefined && Object.keys(context).length > 0) {
     lines.push(...block('context', JSON.stringify(context, null, 2)));

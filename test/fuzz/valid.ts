@@ -90,7 +90,7 @@ function posted(target: string, headers: Request['headers'], value: unknown, typ
 
 function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
   const names: { readonly [name: string]: readonly string[] } = {
-    name: known.plugins,
+    name: route.path.startsWith('/pipeline/') ? known.pipelines : known.plugins,
     plugin: known.plugins,
     pipeline: known.pipelines,
     job_id: known.jobs,

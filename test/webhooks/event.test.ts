@@ -1,5 +1,7 @@
 // The event of a delivery: the headers that go into it, its type, and a pipeline as the target.
 import { expect, test } from 'vitest';
+import { headgate } from '../cli/headgate.ts';
+import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { exchange, statuses } from '../http/raw.ts';
 import { keys, send, sign, signed } from './sender.ts';
@@ -60,10 +62,13 @@ test('two deliveries at once keep their own headers, and a job that waits keeps 
   expect(seen).toEqual(kinds);
 });
 
-test('GET /job shows the headers with the event', async () => {
+test('GET /job and `job show` show the headers with the event', async () => {
   const { body } = await deliver('named', {}, { 'X-Tenant': 'acme' });
   const job = (await gateway.call('GET', `/job/${body['job_id']}`)).body;
   expect(job['event']).toMatchObject({ type: 'webhook.named', headers: { 'X-Tenant': 'acme' } });
+  const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: everythingToken };
+  const { stdout } = await headgate(['job', 'show', String(body['job_id'])], { env });
+  expect(stdout).toMatch(/\nevent +webhook\.named from webhook:named\nheader +X-Tenant: acme\n/);
 });
 
 test('a header of 256 characters is taken, a longer one is 400 and named, after the signature alone', async () => {
