@@ -18,6 +18,9 @@ const clientCount = 6;
 const acceptedPerCycle = 16;
 /** Bytes of the journal, some hundred a job. */
 const writtenMax = 2_000;
+/** More is accepted between two kills than is done: now and then the service may live until all has ended. */
+const cyclesToRest = 50;
+const restMsMax = 600_000;
 const readersMax = 8;
 
 test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout: 7_200_000 }, async () => {
@@ -52,6 +55,7 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
     ends.set(job.job_id, known ?? text);
   };
 
+  const isIdle = async () => (await gateway.call('GET', '/healthz')).body['queue_depth'] === 0;
   const clients = new Clients(gateway, random, onSeen);
   const startedMs = performance.now();
   for (let cycle = 0; cycle < cycles; cycle++) {
@@ -72,7 +76,9 @@ test(`${cycles} kills lose nothing, double nothing and change no end`, { timeout
     await gone;
     await gateway.start();
     mark('service', '');
+    if (cycle % cyclesToRest === cyclesToRest - 1) await until('all that was accepted has ended', isIdle, restMsMax);
   }
+  await until('all that was accepted has ended', isIdle, restMsMax);
 
   const { accepted } = clients;
   const killedMs = Math.round(performance.now() - startedMs);
