@@ -22,7 +22,8 @@ export function concurrencySetting(description: string) {
 /** Null: the command may have more than one under way. */
 function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent'>, command: Command | null) {
   if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at once';
-  if (manifest.runtime === 'process') return 'the plugin is a process plugin, whose processes run one job at a time';
+  if (manifest.runtime === 'process' && manifest.persistent === undefined)
+    return 'the plugin has a process for each attempt, which runs one job (mode: persistent keeps processes for many)';
   if (command?.retrySafe !== false) return null;
   return `the command "${command.name}" is retry_safe: false, and jobs that are under way together may have to run again`;
 }

@@ -46,7 +46,7 @@ const command = field.closedMap(
     retry_safe: optional(field.flag('Whether a failed job of it may run again by itself. Default: `true`.')),
     concurrency: optional(
       concurrencyField(
-        'How many jobs of it may be under way at once in one thread; commands with more than 1 have threads of their own. Default: `1`. Example: `64`.',
+        'How many jobs of it may be under way at once in one thread or persistent process; commands with more than 1 have threads and processes of their own. Default: `1`. Example: `64`.',
       ),
     ),
     values: optional(

@@ -264,7 +264,7 @@ const instance = field.closedMap(
     ),
     concurrency: optional(
       concurrencySetting(
-        'How many jobs of a command may be under way at once in one thread: a number for all commands that are `retry_safe`, or a map from command to number. Default: what the manifest says. Example: `{ handle: 64 }`.',
+        'How many jobs of a command may be under way at once in one thread or persistent process: a number for all commands that are `retry_safe`, or a map from command to number. Default: what the manifest says. Example: `{ handle: 64 }`.',
       ),
     ),
     sandbox: optional(

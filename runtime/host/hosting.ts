@@ -36,7 +36,9 @@ const reports = new Reports(pipe, readFileSync(keyFd));
 const learned = new LearnedMask();
 captureConsole(reports, learned);
 const marks = new ProgramMarks(setup.runDirectory, setup.name, setup.marksId);
-const processes = new ProcessFrames(setup.threads, marks, setup.runDirectory, reports);
+const processes = setup.isConcurrent
+  ? new (await import('./concurrent-processes.ts')).ConcurrentProcesses(marks, setup.runDirectory, reports)
+  : new ProcessFrames(setup.threads, marks, setup.runDirectory, reports);
 const generations = new Map<number, Generation>();
 let current = 0;
 let stopping = false;

@@ -1,13 +1,13 @@
 // A process that stays for many jobs: a request per line on its stdin, an answer per line on its stdout, with the same `id`.
 import { timerMsMax } from '../clock.ts';
-import { parseExactly } from '../exact-json.ts';
-import { permanentStatus, stdoutBytesMax, tooLongReason } from './attempt.ts';
+import { takeAnswer, unanswered } from './answer-line.ts';
+import { stdoutBytesMax, tooLongReason } from './attempt.ts';
 import { LineReader } from './lines.ts';
 import { LearnedMask, type Mask } from './mask.ts';
 import type { Verdict } from './port.ts';
-import { endText, type Program, type ProgramEnd } from './program.ts';
+import type { Program, ProgramEnd } from './program.ts';
 import type { AnyRequest } from './request.ts';
-import { describe, timeOutReason } from './response.ts';
+import { timeOutReason } from './response.ts';
 import { Tail } from './tail.ts';
 
 export type Question = { readonly task: number; readonly request: AnyRequest };
@@ -129,23 +129,8 @@ export class PersistentProcess {
 
   /** The answer, or what is wrong with the line. */
   #read(line: string): Answer | string {
-    let answer: unknown;
-    let texted: number;
-    try {
-      ({ value: answer, texted } = parseExactly(line));
-    } catch (error) {
-      // What is wrong with it is told with a piece of it, which may be a piece of a secret.
-      return `a line on stdout is not JSON${this.mask === null ? `: ${describe(error)}` : ''}`;
-    }
-    const id = typeof answer === 'object' && answer !== null ? (answer as { id?: unknown }).id : undefined;
-    if (id === undefined) return 'a line on stdout has no id';
-    const task = this.#asked.get(id as number);
-    if (task === undefined) {
-      const shown = JSON.stringify(id);
-      return `a line on stdout has the id ${(this.mask?.text(shown) ?? shown).slice(0, 40)}, which waits for no answer`;
-    }
-    this.#asked.delete(id as number);
-    return { task, answer, texted };
+    const read = takeAnswer(line, this.#asked, this.mask);
+    return typeof read === 'string' ? read : { task: read.asked, answer: read.answer, texted: read.texted };
   }
 
   /** It cannot be trusted to answer the right job any more. */
@@ -177,14 +162,8 @@ export class PersistentProcess {
     if (this.#deadline !== null) clearTimeout(this.#deadline);
     const isQuiet = this.#asked.size === 0 && (this.#mayEnd || (end.kind === 'exit' && end.code === 0));
     if (this.#failure === null && isQuiet) return null;
-    const failure = this.#failure ?? unasked(end);
+    const failure = this.#failure ?? unanswered(end);
     this.#asker?.onFailure(failure);
     return failure.verdict === 'timed_out' ? null : failure;
   }
-}
-
-function unasked(end: ProgramEnd): Failure {
-  if (end.kind === 'refused') return { reason: end.reason, verdict: 'error', permanent: false };
-  const reason = `the process ended (${endText(end)}) without an answer`;
-  return { reason, verdict: 'error', permanent: end.code === permanentStatus };
 }

@@ -22,6 +22,17 @@ export async function handle(request) {
   return { result: request.state, state_updates: { [key]: 1, last: key } };
 }
 `;
+const served = `#!/usr/bin/env node
+const { existsSync } = require('node:fs');
+require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+  const { id, event } = JSON.parse(line);
+  const timer = setInterval(() => {
+    if (!existsSync('../../gate-' + event.payload.gate)) return;
+    clearInterval(timer);
+    console.log(JSON.stringify({ id, status: 'ok', result: { pid: process.pid } }));
+  }, 5);
+});
+`;
 const settings = {
   service: { max_workers: 2 },
   plugins: {
@@ -29,6 +40,7 @@ const settings = {
     single: worker,
     wild: { code: wild, commands: { handle: { concurrency: 30 } } },
     tally: { code: tally, commands: together },
+    served: { code: served, entrypoint: 'run', mode: 'persistent', commands: together },
   },
   instances: {
     bounded: { uses: 'worker', parallelism: 3 },
@@ -63,6 +75,20 @@ test.each([
   await gateway.allSettled(ids);
   expect(notesOf(ids)).toHaveLength(60);
   expect(mostAtOnce(notesOf(ids))).toBe(most);
+});
+
+test('a persistent process is asked as many at once', async () => {
+  const ids = await submitAll('served', many(20, { gate: 'served' }));
+  const active = async () => {
+    const { body } = await gateway.call('GET', '/analytics/queue');
+    const lanes = body['plugin_lanes'] as readonly { readonly plugin: string; readonly active_count: number }[];
+    return lanes.find(({ plugin }) => plugin === 'served')?.active_count;
+  };
+  await until('all places are taken', async () => (await active()) === 8);
+  gateway.open('served');
+  await gateway.allSettled(ids);
+  const results = await Promise.all(ids.map(async id => (await gateway.job(id)).result!['result']));
+  expect(new Set(results.map(result => JSON.stringify(result))).size).toBe(2);
 });
 
 test('a free place is filled while a neighbour goes on', async () => {
