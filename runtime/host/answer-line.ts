@@ -2,9 +2,12 @@
 import { parseExactly } from '../exact-json.ts';
 import { permanentStatus } from './attempt.ts';
 import type { Mask } from './mask.ts';
-import type { Failure } from './persistent.ts';
+import type { Verdict } from './port.ts';
 import { endText, type ProgramEnd } from './program.ts';
 import { describe } from './response.ts';
+
+/** Why a process is gone, for the job that it was about to answer. */
+export type Failure = { readonly reason: string; readonly verdict: Verdict; readonly permanent: boolean };
 
 /** `texted`: how many integers of it became text. */
 export type AnswerLine<Asked> = { readonly asked: Asked; readonly answer: unknown; readonly texted: number };

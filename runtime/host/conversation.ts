@@ -1,9 +1,10 @@
 // A frame and a persistent process: tasks are asked ahead of their answers where that is allowed, and each gets its outcome.
 import { steadyUs } from '../clock.ts';
+import type { Failure } from './answer-line.ts';
 import { answerOfDuctile } from './ductile.ts';
 import type { Flight } from './flight.ts';
 import type { Body } from './outcome.ts';
-import type { Answer, Asker, Failure, PersistentProcess, Question } from './persistent.ts';
+import type { Answer, Asker, PersistentProcess, Question } from './persistent.ts';
 import type { Programs } from './program.ts';
 import type { Reports } from './reports.ts';
 import { type Settled, settleAnswer, settleFailure } from './response.ts';

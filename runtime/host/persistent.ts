@@ -1,10 +1,9 @@
 // A process that stays for many jobs: a request per line on its stdin, an answer per line on its stdout, with the same `id`.
 import { timerMsMax } from '../clock.ts';
-import { takeAnswer, unanswered } from './answer-line.ts';
+import { type Failure, takeAnswer, unanswered } from './answer-line.ts';
 import { stdoutBytesMax, tooLongReason } from './attempt.ts';
 import { LineReader } from './lines.ts';
 import { LearnedMask, type Mask } from './mask.ts';
-import type { Verdict } from './port.ts';
 import type { Program, ProgramEnd } from './program.ts';
 import type { AnyRequest } from './request.ts';
 import { timeOutReason } from './response.ts';
@@ -17,8 +16,6 @@ export type Answer = {
   /** How many integers of it became text. */
   readonly texted: number;
 };
-/** Why a process is gone, for the job that it was about to answer. */
-export type Failure = { readonly reason: string; readonly verdict: Verdict; readonly permanent: boolean };
 
 /** Who asks: one at a time. */
 export interface Asker {

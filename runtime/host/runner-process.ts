@@ -1,13 +1,12 @@
 // A persistent process that is asked many requests at once: answers are matched by their ids, and come in any order.
 import { steadyUs, timerMsMax } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
-import { takeAnswer, unanswered } from './answer-line.ts';
+import { type Failure, takeAnswer, unanswered } from './answer-line.ts';
 import { stdoutBytesMax, tooLongReason } from './attempt.ts';
 import type { Frame } from './frame.ts';
 import { LineReader } from './lines.ts';
 import { LearnedMask } from './mask.ts';
 import type { Body } from './outcome.ts';
-import type { Failure } from './persistent.ts';
 import type { HostedPlugin } from './port.ts';
 import type { Program, ProgramEnd } from './program.ts';
 import type { Reports } from './reports.ts';
