@@ -76,7 +76,7 @@ export class Output {
     const { stderr } = this.#io;
     if (!this.isWatched) return;
     this.#wipe();
-    stderr.write(writeLine(text, false).slice(0, (stderr.columns ?? 80) - 1));
+    stderr.write(writeLine(text, false).slice(0, (stderr.columns || 80) - 1));
     this.#hasProgress = true;
   }
 

@@ -102,6 +102,17 @@ test('of many siblings those that did not succeed are shown first, and the other
   ]);
 });
 
+test('a job that failed is shown also where a hundred thousand came before it, and a run says what failed inside', () => {
+  const many = Array.from({ length: 100_010 }, (_, i) => job(`j${i}`, 'a', i === 100_005 ? 'failed' : 'succeeded'));
+  const run = { ...job('a', null), counts: { succeeded: 100_009, failed: 1 } };
+  expect(drawn([run, ...many], 1, true)).toEqual([
+    'p.a succeeded 5.0 ms (1 failed of 100010 inside)  a',
+    '├─ p.j100005 failed 5.0 ms  j100005',
+    expect.stringMatching(/^└─ … \d+ more: \d+ succeeded/),
+    '100011 jobs: 100010 succeeded, 1 failed',
+  ]);
+});
+
 test('a drawing has a thousand lines at most, however many parents there are, and says so', () => {
   const parents = Array.from({ length: 900 }, (_, i) => job(`p${i}`, 'a'));
   const children = parents.map(({ job_id: id }) => job(`c${id}`, id));
