@@ -46,6 +46,9 @@ const gateway = shareGateway(
       silent: shell('exit 3'),
       babbling: shell('echo nonsense'),
       refusing: shell('exit 78'),
+      misspelt: 'export const handle = (;',
+      unpacked: 'import "not-installed";\nexport const handle = () => {};',
+      lacking: { code: 'export const other = () => {};', commands: { handle: {} } },
       sleeping: shell(`trap '' TERM; sleep 60 & echo $! > ../../sleeper; wait`),
     },
     instances: {
@@ -131,4 +134,13 @@ test('no answer, or one that is not JSON, is a retryable failure with its reason
 
 test('exit status 78 is a permanent failure', async () => {
   expect(await gateway.finished('refusing/handle')).toMatchObject({ status: 'failed', attempt: 1 });
+});
+
+test.each([
+  ['misspelt', /^index\.mjs cannot be loaded: SyntaxError: /],
+  ['unpacked', /^index\.mjs cannot be loaded: Cannot find package 'not-installed'/],
+  ['lacking', /^index\.mjs exports no function "handle"$/],
+])('a file that cannot be loaded fails its job at once, and no attempt follows: %s', async (plugin, error) => {
+  const job = await gateway.finished(`${plugin}/handle`);
+  expect(job).toMatchObject({ status: 'failed', attempt: 1, last_error: expect.stringMatching(error) });
 });
