@@ -46,11 +46,12 @@ export function redact(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, isTelling(key) ? redacted : redact(inner)]));
 }
 
-/** Just what the interface lists. */
+/** What the interface lists, and the concurrency of commands that have one above 1. */
 export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Config): JsonObject {
-  const shown = (enabled: boolean) => (plugin: readonly [string, { readonly config: JsonObject }]) => {
-    const [name, { config }] = plugin;
-    return [name, { enabled, config: redact(config) }] as const;
+  type Shown = { readonly config: JsonObject; readonly concurrency?: { readonly [command: string]: number } };
+  const shown = (enabled: boolean) => (plugin: readonly [string, Shown]) => {
+    const [name, { config, concurrency }] = plugin;
+    return [name, { enabled, config: redact(config), ...(concurrency && { concurrency }) }] as const;
   };
   const all = [...Object.entries(plugins).map(shown(true)), ...Object.entries(disabledPlugins).map(shown(false))];
   return {

@@ -16,6 +16,11 @@ const viewSchema = Type.Object({
     Type.Object({
       enabled: Type.Boolean(),
       config: Type.Object({}, { description: `Values under telling keys are "${redacted}", at any depth.` }),
+      concurrency: Type.Optional(
+        Type.Map(Type.Integer(), {
+          description: 'By command, where it is above 1: jobs under way at once in one thread.',
+        }),
+      ),
     }),
   ),
   pipelines: Type.Array(Type.Object({ name: Type.String(), on: Type.Union([Type.String(), Type.Null()]) })),

@@ -151,5 +151,8 @@ test('a reload changes how many there are, from the next frame on', async () => 
   gateway.open('reloaded');
   await gateway.allSettled(ids);
   expect(mostAtOnce(notesOf(ids))).toBe(12);
+  const { plugins } = (await gateway.call('GET', '/config/view')).body as { plugins: Record<string, object> };
+  expect(plugins['bounded']).toEqual({ enabled: true, config: {}, concurrency: { handle: 6 } });
+  expect(plugins['narrow']).toEqual({ enabled: true, config: {} });
   expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
 });
