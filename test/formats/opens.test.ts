@@ -47,6 +47,14 @@ test.each(fixtures)('a state of format %s', async name => {
   expect((await ends('fan')).result?.result).toEqual({ succeeded: 6 });
   expect((await ends('outer')).status).toBe('succeeded');
 
+  if ('named' in ids) {
+    const event = { type: 'kind.kept', source: 'webhook:named', headers: { 'X-Kind': 'kept' } };
+    expect(await ends('named')).toMatchObject({ status: 'succeeded', event });
+    // The run began before the kill, with a definition that has a description; its end is told.
+    const told = (await gateway.tree(ids['outer']!)).find(({ command }) => command === 'told');
+    expect(await gateway.settled(told!.job_id)).toMatchObject({ status: 'succeeded' });
+  }
+
   // The state of plugins goes on, and the vault delivers.
   expect((await gateway.finished('keeper/handle')).result?.result).toEqual({ jobs: 2, secret: true });
   const { body } = await gateway.call('POST', '/vault/secret/revoke', { name: 'door' }, { token: vault.adminToken });

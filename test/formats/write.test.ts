@@ -12,7 +12,7 @@ import { send, signed } from '../webhooks/sender.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'pruned';
+const shows = 'headers';
 
 const settings: Settings = {
   plugins: {
@@ -43,11 +43,19 @@ const settings: Settings = {
     },
     {
       name: 'outer',
+      description: 'Fans out, and echoes the sum.',
+      input_schema: { list: 'array', gate: 'string' },
       on: 'outer',
       steps: [
         { id: 'inner', call: 'fan' },
         { id: 'last', uses: 'echo' },
       ],
+    },
+    {
+      name: 'told',
+      on_hook: 'pipeline.completed',
+      if: { path: 'payload.pipeline', op: 'eq', value: 'outer' },
+      steps: [{ uses: 'echo' }],
     },
   ],
   // The fixture is to be opened years later.
@@ -61,6 +69,15 @@ const settings: Settings = {
         secret_ref: 'plain',
         signature_header: 'X-Signature',
         id_header: 'X-Delivery',
+      },
+      {
+        name: 'named',
+        path: '/webhook/named',
+        plugin: 'single',
+        secret_ref: 'plain',
+        signature_header: 'X-Signature',
+        headers: ['X-Kind'],
+        event: 'kind.{headers.X-Kind}',
       },
     ],
   },
@@ -100,6 +117,9 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   ids['running'] = await gateway.submit('single/handle', { gate: 'later' });
   await gateway.noted('start', ids['running']);
   for (let n = 0; n < 5; n++) ids[`queued-${n}`] = await gateway.submit('single/handle', { gate: 'later', n });
+  const waiting = '{"gate":"later"}';
+  const named = await send(gateway, '/webhook/named', waiting, { 'X-Kind': 'kept', ...signed(waiting) });
+  ids['named'] = String(named.body['job_id']);
   ids['fan'] = await gateway.run('fan', { list: [1, 2, 3, 4, 5, 6], gate: 'later' });
   ids['outer'] = await gateway.run('outer', { list: [1, 2, 3], gate: 'later' });
   const children = async (id: string) => (await gateway.tree(id)).filter(({ plugin }) => plugin === 'worker');
