@@ -7,7 +7,7 @@ import { steadyUs, timerMsMax } from '../clock.ts';
 import { type Json, unpack } from '../packing.ts';
 import { Frame } from './frame.ts';
 import { Kit } from './kit.ts';
-import { Mask } from './mask.ts';
+import { LearnedMask } from './mask.ts';
 import { makeRequest, unpackObject } from './request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from './response.ts';
 import { encodeOutcome } from './settlement.ts';
@@ -22,7 +22,7 @@ import {
   prepare,
   type ThreadData,
 } from './thread-setup.ts';
-import { ThreadSigns } from './thread-signs.ts';
+import { type TaskPlace, ThreadSigns } from './thread-signs.ts';
 
 /** How long after its deadline a handler may take to heed the signal. */
 export const graceMs = 100;
@@ -39,14 +39,16 @@ export type Spent = { readonly spent: readonly (readonly [frameId: number, task:
 /** Nothing is under way any more but tasks that are long over. */
 export type Over = { readonly over: true };
 
-type Open = { readonly ticket: number; readonly frame: Frame; readonly mask: Mask | null; readonly prepared: Prepared };
+type Open = { readonly ticket: number; readonly frame: Frame; readonly prepared: Prepared };
 type Waiting = { readonly open: Open; readonly task: number };
 type Job = Waiting & { readonly kit: Kit; readonly startedMs: number; timer: NodeJS.Timeout | null; isLate: boolean };
 
 const port = threads.parentPort!;
 const signs = new ThreadSigns((workerData as ConcurrentData).signs);
-/** Whose code runs. */
-const current = new AsyncLocalStorage<Job>();
+/** Whose code runs. Whatever that code leaves behind, such as an open socket, keeps the value: it is small. */
+const current = new AsyncLocalStorage<TaskPlace>();
+/** All that the thread was given: its tasks share the variables of the module. */
+const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
 let underWay = 0;
@@ -63,18 +65,19 @@ port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** The thread dies: of whom, and what had ended before. */
 function confess(): void {
-  const job = current.getStore();
-  if (job !== undefined) signs.blame(job.open.ticket, job.task);
+  const place = current.getStore();
+  if (place !== undefined) signs.blame(place.ticket, place.task);
   tell();
 }
 
 async function take({ ticket, bytes }: Given): Promise<void> {
   const frame = new Frame(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  signs.take(ticket);
   signs.beat();
-  beating ??= setInterval(() => signs.beat(), beatMs);
+  if (frame.secrets !== null) secrets.learn(frame.secrets);
   const prepared = await prepareOnce(frame);
   followWallClock();
-  const open: Open = { ticket, frame, mask: Mask.of(frame.secrets), prepared };
+  const open: Open = { ticket, frame, prepared };
   for (let task = 0; task < frame.head.count; task++) waiting.push({ open, task });
   // Blocked by one of these, the thread could not tell of those before.
   tell();
@@ -97,7 +100,8 @@ function prepareOnce(frame: Frame): Promise<Prepared> {
 function enterWaiting(): void {
   while (!isSpent && waiting.length > 0 && underWay < waiting[0]!.open.frame.head.concurrency) enter(waiting.shift()!);
   if (isSpent && waiting.length > 0) giveBack();
-  if (underWay === 0 && beating !== null) {
+  if (underWay > 0) beating ??= setInterval(() => signs.beat(), beatMs);
+  else if (beating !== null) {
     clearInterval(beating);
     beating = null;
   }
@@ -120,38 +124,57 @@ function enter({ open, task }: Waiting): void {
   underWay++;
   signs.enter(ticket, task);
   let answer: unknown;
+  let isPromise: boolean;
   try {
-    answer = current.run(job, prepared.handler!, request, job.kit);
+    answer = current.run({ ticket, task }, prepared.handler!, request, job.kit);
+    isPromise = isThenable(answer);
   } catch (error) {
-    over(job, () => settleThrown(error, job.kit.close() ?? undefined, open.mask));
+    over(job, thrower(error));
     return;
   } finally {
     signs.leave();
   }
-  if (!isThenable(answer)) {
-    over(job, () => settle(job, answer));
+  if (!isPromise) {
+    over(job, () => answer);
     return;
   }
   job.timer = setTimeout(expire, Math.min(deadlineMs, timerMsMax), job);
   Promise.resolve(answer).then(
-    value => late(job, () => settle(job, value)),
-    error => late(job, () => settleThrown(error, job.kit.close() ?? undefined, open.mask)),
+    value => late(job, () => value),
+    error => late(job, thrower(error)),
   );
 }
 
-function settle({ open, kit }: Job, answer: unknown): Settled {
+function thrower(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+/** `answered` gives what the handler answered, or throws what it threw. To look at an answer may run code of the plugin. */
+function settle({ open, task, kit }: Job, answered: () => unknown): Settled {
   const aside = kit.close();
-  return aside === null && isNothing(answer) ? settledOk : settleAnswer(answer, false, aside ?? undefined, open.mask);
+  signs.enter(open.ticket, task);
+  try {
+    const answer = answered();
+    return aside === null && isNothing(answer)
+      ? settledOk
+      : settleAnswer(answer, false, aside ?? undefined, secrets.mask);
+  } catch (error) {
+    return settleThrown(error, aside ?? undefined, secrets.mask);
+  } finally {
+    signs.leave();
+  }
 }
 
 /** A promise has settled: its place is free. */
-function late(job: Job, made: () => Settled): void {
-  over(job, made);
+function late(job: Job, answered: () => unknown): void {
+  over(job, answered);
   enterWaiting();
 }
 
 /** The handler has settled; what it says after its deadline is dropped. */
-function over(job: Job, made: () => Settled): void {
+function over(job: Job, answered: () => unknown): void {
   underWay--;
   if (job.timer !== null) clearTimeout(job.timer);
   if (job.isLate) {
@@ -159,7 +182,7 @@ function over(job: Job, made: () => Settled): void {
   } else {
     const { deadlineMs } = job.open.frame.head;
     const isLate = performance.now() - job.startedMs > deadlineMs;
-    note(job, isLate ? timedOut(job) : made());
+    note(job, isLate ? timedOut(job) : settle(job, answered));
   }
   if (isSpent) endWhenAlone();
 }
@@ -170,14 +193,14 @@ function timedOut({ open, kit }: Job): Settled {
     false,
     kit.close() ?? undefined,
     'timed_out',
-    open.mask,
+    secrets.mask,
   );
 }
 
 /** The deadline has come. */
 function expire(job: Job): void {
   job.isLate = true;
-  current.run(job, () => job.kit.expire());
+  current.run({ ticket: job.open.ticket, task: job.task }, () => job.kit.expire());
   note(job, timedOut(job));
   job.timer = setTimeout(outstay, graceMs, job);
 }

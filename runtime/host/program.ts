@@ -130,7 +130,7 @@ export class Program {
 
   /** Says that nothing more will be asked, and kills it when it stays all the same. */
   endInput(): void {
-    this.stdin.end();
+    this.#child.stdin?.end();
     this.#killLater();
   }
 

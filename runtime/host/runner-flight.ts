@@ -42,13 +42,13 @@ export class RunnerFlight {
     reports.outcome(this.head.frameId, { task, verdict, permanent, startedUs, runUs }, body);
   }
 
-  /** All that is left goes back, to run alone. */
-  giveBack(reports: Reports): void {
+  /** All that is left goes back; `alone`: it had begun, and runs alone the next time. */
+  giveBack(reports: Reports, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;
       const first = task;
       while (task < this.head.count && this.#over[task] === 0) this.end(task++);
-      reports.returned(this.head.frameId, first, task, true);
+      reports.returned(this.head.frameId, first, task, alone);
     }
   }
 }

@@ -49,6 +49,7 @@ export class RunnerProcess {
   /** Of those that are asked the ones that have no answer long after their deadline. */
   #stale = 0;
   #isSpent = false;
+  #isGone = false;
   #fault: Failure | null = null;
 
   constructor(
@@ -88,10 +89,15 @@ export class RunnerProcess {
   /** It takes nothing new, and ends when all that it was asked is over. */
   retire(): void {
     if (this.#isSpent) return;
+    this.#close();
+    this.#endWhenAlone();
+  }
+
+  /** From now on it takes nothing: what it was not asked goes back. */
+  #close(): void {
     this.#isSpent = true;
     this.#events.onSpent();
     this.#giveBack();
-    this.#endWhenAlone();
   }
 
   #askWaiting(): void {
@@ -144,6 +150,7 @@ export class RunnerProcess {
     this.#report(ended);
     if (fault !== null) {
       this.#fault = { reason: fault, verdict: 'error', permanent: false };
+      this.#close();
       this.#program.kill();
       return;
     }
@@ -164,7 +171,7 @@ export class RunnerProcess {
   }
 
   #endWhenAlone(): void {
-    if (this.#asked.size > this.#stale) return;
+    if (this.#asked.size > this.#stale || this.#isGone) return;
     if (this.#stale > 0) this.#program.terminate();
     else this.#program.endInput();
   }
@@ -178,14 +185,14 @@ export class RunnerProcess {
   }
 
   async #gone(end: ProgramEnd): Promise<void> {
+    const wasSpent = this.#isSpent;
+    this.#isGone = true;
+    this.#close();
     this.#take(this.#lines.end());
     const open = [...this.#asked.values()].filter(({ isLate }) => !isLate);
     for (const { timer } of this.#asked.values()) if (timer !== null) clearTimeout(timer);
-    const isQuiet = this.#asked.size === 0 && (this.#isSpent || (end.kind === 'exit' && end.code === 0));
+    const isQuiet = this.#asked.size === 0 && (wasSpent || (end.kind === 'exit' && end.code === 0));
     const isTold = this.#fault === null && (isQuiet || this.#stale > 0);
-    this.#isSpent = true;
-    this.#events.onSpent();
-    this.#giveBack();
     const failure = this.#fault ?? unanswered(end);
     // It may run again: then nothing of this run may be left.
     if (open.length > 0) await this.#leftovers();
@@ -196,7 +203,7 @@ export class RunnerProcess {
       this.#report([[only, settleFailure(reason, permanent, aside, verdict, this.#secrets.mask)]]);
     }
     // Which of several it died of is not known.
-    for (const flight of this.#flights) flight.giveBack(this.#reports);
+    for (const flight of this.#flights) flight.giveBack(this.#reports, true);
     this.#flights.clear();
     this.#events.onGone(isTold ? null : failure.reason);
   }

@@ -54,6 +54,8 @@ export class RunnerThread {
   #reason: string | null = null;
   /** It is being stopped since it blocks: how its culprit ends, or all that it has. */
   #doom: { readonly settled: Settled; readonly isForAll: boolean } | null = null;
+  /** It has said that nothing is under way in it: what it has been given since has not begun. */
+  #isOver = false;
   #isEnding = false;
 
   constructor(data: ThreadData, heapMb: number, reports: Reports, learned: LearnedMask, events: RunnerThreadEvents) {
@@ -94,8 +96,9 @@ export class RunnerThread {
     const ticket = ++this.#ticket;
     this.#flights.set(ticket, new RunnerFlight(head));
     this.#tickets.set(head.frameId, ticket);
-    // A view of what came over the pipe: it is copied.
-    this.#worker.postMessage({ ticket, bytes } satisfies Given);
+    // A view of what came over the pipe: as it is, all that came with it would be copied along.
+    const own = new Uint8Array(bytes);
+    this.#worker.postMessage({ ticket, bytes: own } satisfies Given, [own.buffer]);
   }
 
   /** Stops it if it blocks. */
@@ -156,6 +159,7 @@ export class RunnerThread {
         this.#end(frameId, task);
       }
     } else {
+      this.#isOver = true;
       this.#reason ??= 'a task of its plugin had not ended at its deadline';
       void this.#terminate();
     }
@@ -172,18 +176,18 @@ export class RunnerThread {
     if (!this.isBusy) this.sinceMs = performance.now();
   }
 
-  /** Who is known to have brought it down is charged; the others go back, and run alone. */
+  /** Who is known to have brought it down is charged; the others go back, and run alone. What had not begun goes back as it came. */
   #gone(code: number): void {
     if (!this.#isEnding) this.#reason ??= exitReason(code);
     const reason = this.#reason === null ? null : this.#learned.text(this.#reason);
     const settled = this.#doom?.settled ?? settleFailure(reason ?? '', false);
-    const culprit = this.#culprit();
+    const culprit = this.#isOver ? null : this.#culprit();
     for (const [ticket, flight] of this.#flights) {
       for (let task = 0; task < flight.head.count; task++) {
         const isGuilty = this.#doom?.isForAll || (culprit?.ticket === ticket && culprit.task === task);
         if (isGuilty && flight.isOpen(task)) flight.charge(task, settled, this.#reports);
       }
-      flight.giveBack(this.#reports);
+      flight.giveBack(this.#reports, !this.#isOver && this.#signs.hasTaken(ticket));
     }
     this.#flights.clear();
     this.#events.onGone(reason);
@@ -193,7 +197,7 @@ export class RunnerThread {
   #culprit() {
     const known = this.#signs.culprit;
     if (known !== null) return known;
-    const [only, ...others] = this.#flights;
+    const [only, ...others] = [...this.#flights].filter(([ticket]) => this.#signs.hasTaken(ticket));
     if (only === undefined || others.length > 0 || only[1].left > 1) return null;
     const [ticket, flight] = only;
     for (let task = 0; task < flight.head.count; task++) if (flight.isOpen(task)) return { ticket, task };

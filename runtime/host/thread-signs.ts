@@ -1,8 +1,9 @@
-// Memory that a thread of concurrent tasks shares with its host: that its loop turns, which task it is inside of, and which brought it down.
+// Memory that a thread of concurrent tasks shares with its host: that its loop turns, which frames it has taken, which task it is inside
+// of, and which brought it down.
 // It can be read whatever the thread is doing, also when it is dead.
 
 /** Int32 words. Tasks are noted as their place plus one; frames by their ticket. */
-const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5 } as const;
+const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5, taken: 6 } as const;
 
 export type TaskPlace = { readonly ticket: number; readonly task: number };
 
@@ -15,8 +16,9 @@ export class ThreadSigns {
     this.#words = new Int32Array(memory);
   }
 
-  /** The thread: its loop has turned. */
+  /** The thread: its loop has turned. Whatever was about to kill it has not: the plugin handles uncaught errors itself. */
   beat(): void {
+    this.#words[words.blamedTask] = 0;
     Atomics.add(this.#words, words.beat, 1);
   }
 
@@ -33,13 +35,24 @@ export class ThreadSigns {
     Atomics.store(this.#words, words.loading, is ? 1 : 0);
   }
 
-  /** The thread: it calls the handler. */
+  /** The thread: it has the frame of this ticket; tickets come in order. */
+  take(ticket: number): void {
+    Atomics.store(this.#words, words.taken, ticket);
+  }
+
+  /** Whether the thread has had the frame. One that died before it took any counts as having had all: else they would never be charged. */
+  hasTaken(ticket: number): boolean {
+    const taken = Atomics.load(this.#words, words.taken);
+    return taken === 0 || ticket <= taken;
+  }
+
+  /** The thread: it calls the handler, or makes an outcome of what the handler answered. */
   enter(ticket: number, task: number): void {
     this.#words[words.insideFrame] = ticket;
     this.#words[words.insideTask] = task + 1;
   }
 
-  /** The thread: the handler has returned; it may have left a promise. */
+  /** The thread: that has returned; the handler may have left a promise. */
   leave(): void {
     this.#words[words.insideTask] = 0;
   }

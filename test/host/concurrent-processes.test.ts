@@ -95,3 +95,20 @@ it('lets a process go after max_jobs, and asks the rest of another', async () =>
   const pids = [...outcomes, ...next.outcomes].map(({ result }) => (result as { pid: number }).pid);
   expect(new Set(pids).size).toBe(2);
 });
+
+it('charges no request for what a process says after the answers of those before', async () => {
+  const stage = staged(`answer(request); console.log('garbage');`);
+  for (let i = 0; i < 3; i++) {
+    const { outcomes, lost } = await stage.frame('p', { ...poll, payloads: [{}], concurrency: 4 });
+    expect([outcomes, lost]).toMatchObject([[{ verdict: 'ok' }], null]);
+  }
+});
+
+it('asks a process that is gone nothing: what waits goes back as it came', async () => {
+  const stage = staged(
+    `process.stdout.write(JSON.stringify({ id: request.id, status: 'ok' }), () => process.exit(0));`,
+  );
+  const { outcomes, returned, alone } = await stage.frame('p', { ...poll, payloads: many(3), concurrency: 1 });
+  expect(outcomes).toMatchObject([{ task: 0, verdict: 'ok' }]);
+  expect([returned, alone]).toEqual([[1, 2], []]);
+});

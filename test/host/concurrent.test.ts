@@ -1,6 +1,9 @@
 // Frames whose tasks are under way together in one thread: who gets which outcome, and what one task can cost the others.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { until } from '../gateway/until.ts';
 import { clearStages, concurrentStage, type Ended } from './stage.ts';
 
 afterEach(clearStages);
@@ -211,4 +214,104 @@ it('masks the secrets of each frame', async () => {
   const stage = concurrentStage().plugin('p', 'export const handle = async ({ secrets }) => ({ result: secrets });');
   const { outcomes } = await stage.frame('p', { payloads: [{}, {}], secrets: { key: 'open-sesame' } });
   expect(outcomes.map(({ result }) => result)).toEqual(many(2, { key: '[SECRET:key]' }));
+});
+
+it('masks in each outcome all secrets that the thread was given: its tasks share the variables of the module', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `let newest;
+    let wake;
+    const woken = new Promise(go => { wake = go; });
+    export const handle = async ({ payload, secrets }) => {
+      if (payload.waits) { await woken; return { result: { newest } }; }
+      newest = secrets.key;
+      wake();
+    };`,
+  );
+  const [first] = await Promise.all([
+    stage.frame('p', { payloads: [{ waits: true }], secrets: { key: 'the-one-before' }, concurrency: 4 }),
+    stage.frame('p', { payloads: [{}], secrets: { key: 'the-one-after' }, concurrency: 4 }),
+  ]);
+  expect(first.outcomes).toMatchObject([{ result: { newest: '[SECRET:key]' } }]);
+});
+
+const unreadable = `new Proxy({}, { ownKeys() { throw new Error('not for you') } })`;
+const answers = [
+  ['whose then throws', `({ get then() { throw new Error('not for you') } })`],
+  ['that cannot be looked at', unreadable],
+  ['that cannot be looked at, by and by', `Promise.resolve(${unreadable})`],
+] as const;
+
+it.each(answers)('fails the task with an answer %s, and no other', async (_, answer) => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `${together} export const handle = ({ payload }) => payload.odd ? ${answer} : meet(2);`,
+  );
+  const { outcomes } = await stage.frame('p', { payloads: [{}, { odd: true }, {}] });
+  expect(byTask(outcomes)).toMatchObject([
+    { verdict: 'ok' },
+    { verdict: 'error', error: 'not for you' },
+    { verdict: 'ok' },
+  ]);
+});
+
+it('charges the task whose answer blocks the thread when it is looked at', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }) => {
+      await null;
+      if (payload.odd) return { result: { toJSON() { for (;;); } } };
+      await new Promise(() => {});
+    };`,
+  );
+  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { odd: true }, {}], deadlineMs: 150 });
+  expect(outcomes).toMatchObject([{ task: 1, verdict: 'timed_out' }]);
+  expect(alone).toEqual([0, 2]);
+});
+
+it('gives a frame back as it came where the thread blocks before it has taken it', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { writeFileSync } from 'node:fs';
+    const block = () => { writeFileSync(new URL('blocked', import.meta.url), ''); for (;;); };
+    export const handle = async ({ payload }, { signal }) => {
+      if (payload.blocks) signal.addEventListener('abort', () => setTimeout(block, 0));
+      await new Promise(() => {});
+    };`,
+  );
+  const late = await stage.frame('p', { payloads: [{ blocks: true }], deadlineMs: 200, concurrency: 4 });
+  expect(late.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
+  await until('the thread blocks', () => existsSync(join(stage.directory, 'plugins/p/blocked')));
+  const next = await stage.frame('p', { payloads: [{}], deadlineMs: 200, concurrency: 4 });
+  expect([next.outcomes, next.returned, next.alone]).toEqual([[], [0], []]);
+});
+
+it('charges nobody for an error that the plugin handled', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `process.on('uncaughtException', () => {});
+    export const handle = async ({ payload }) => {
+      if (payload.throws) setTimeout(() => { throw new Error('handled') }, 1);
+      await new Promise(go => setTimeout(go, 200));
+      if (payload.blocks) for (;;);
+      await new Promise(() => {});
+    };`,
+  );
+  const payloads = [{ throws: true }, { blocks: true }];
+  const { outcomes, alone } = await stage.frame('p', { payloads, deadlineMs: 500 });
+  expect([outcomes, alone]).toEqual([[], [0, 1]]);
+});
+
+it('takes a thread for no blocked one whose first frame was over at once while another came', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `await new Promise(go => setTimeout(go, 100));
+    export const handle = ({ payload }) => { if (payload.waits) return new Promise(go => setTimeout(go, 100)); };`,
+  );
+  const job = { deadlineMs: 200, concurrency: 1 };
+  const [, after] = await Promise.all([
+    stage.frame('p', { ...job, payloads: [{}] }),
+    stage.frame('p', { ...job, payloads: many(8, { waits: true }) }),
+  ]);
+  expect(after!.outcomes).toMatchObject(many(8, { verdict: 'ok' }));
 });
