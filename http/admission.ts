@@ -2,7 +2,7 @@
 // is there, 413, 415, 400.
 
 import type { Config } from '../config/config.ts';
-import { type Authenticate, type Caller, may } from './auth.ts';
+import { type Authenticate, type Caller, may, scopesText } from './auth.ts';
 import { type Head, headerOf, mayBeJson } from './head.ts';
 import { jsonProblem, readJson } from './json.ts';
 import { mismatchProblem, type Problem, type ProblemItem, problem } from './problem.ts';
@@ -83,11 +83,7 @@ function identify({ vault, config, authorization }: Door, authenticate: Authenti
 
 /** The caller lacks all of these scopes. */
 export function forbidden(anyOf: readonly string[]): Problem {
-  return problem('forbidden', `this needs one of the scopes ${[...anyOf, '*'].filter(unique).join(', ')}`);
-}
-
-function unique(scope: string, index: number, scopes: readonly string[]): boolean {
-  return scopes.indexOf(scope) === index;
+  return problem('forbidden', `this needs ${scopesText(anyOf)}`);
 }
 
 function routeOf(place: Place, method: string): Route | undefined {
@@ -104,7 +100,10 @@ export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | P
 export function readBody(head: Head, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
   if (!mayBeJson(headerOf(head, 'content-type')))
-    return problem('unsupported_media_type', 'the body must be application/json');
+    return problem(
+      'unsupported_media_type',
+      'the body must be JSON, and the header Content-Type must say so: application/json',
+    );
   const reading = readJson(bytes);
   if (reading.kind === 'refused') return jsonProblem(reading);
   const errors = check(reading.value);

@@ -22,6 +22,12 @@ export function may(caller: Caller, anyOf: readonly Scope[]): boolean {
   return false;
 }
 
+/** The scopes that open a route, in words: any of these, or `*`. */
+export function scopesText(anyOf: readonly string[]): string {
+  const scopes = [...new Set([...anyOf, '*'])];
+  return `${scopes.length === 1 ? 'the scope' : 'one of the scopes'} ${scopes.join(', ')}`;
+}
+
 const implied: { readonly [scope: string]: Scope } = {
   'plugin:rw': 'plugin:ro',
   'events:rw': 'events:ro',

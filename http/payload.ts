@@ -1,11 +1,15 @@
 // Checks of bodies and payloads against JSON Schemas, in the words of a refusal.
 import type { Config } from '../config/config.ts';
 import { type Mismatch, makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../runtime/json-schema.ts';
+import { isObject } from '../runtime/json-value.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { BodyCheck } from './admission.ts';
 import type { ProblemItem } from './problem.ts';
 
 const compile = makeSchemaCompiler();
+
+/** A message names the known fields where they are no more than this. */
+const knownShown = 10;
 
 /** The check of a route's body, compiled on first use. */
 export function makeBodyCheck(schema: object): BodyCheck {
@@ -76,16 +80,18 @@ function holdsAtMost(max: number, value: unknown): boolean {
 }
 
 /** Points at the field that is missing or too many, not at the object around it. */
-function itemOf({ pointer, message, keyword, params }: Mismatch, base: string): ProblemItem {
+function itemOf({ pointer, message, keyword, params, schema }: Mismatch, base: string): ProblemItem {
   const at = base + pointer;
   switch (keyword) {
     case 'required':
       return { pointer: `${at}/${escaped(params['missingProperty'])}`, message: 'is required' };
-    case 'additionalProperties':
-    case 'unevaluatedProperties': {
-      const field = params['additionalProperty'] ?? params['unevaluatedProperty'];
-      return { pointer: `${at}/${escaped(field)}`, message: 'is not a known field' };
+    case 'additionalProperties': {
+      const known = Object.keys(isObject(schema['properties']) ? schema['properties'] : {});
+      const list = known.length === 0 || known.length > knownShown ? '' : `; known fields: ${known.join(', ')}`;
+      return { pointer: `${at}/${escaped(params['additionalProperty'])}`, message: `is not a known field${list}` };
     }
+    case 'unevaluatedProperties':
+      return { pointer: `${at}/${escaped(params['unevaluatedProperty'])}`, message: 'is not a known field' };
     case 'enum':
       return { pointer: at, message: `must be one of ${JSON.stringify(params['allowedValues'])}` };
     case 'const':

@@ -79,7 +79,7 @@ export function oneOf<const T extends string>(
   const names = [...known.keys()];
   return {
     schema: { type: 'string', enum: names },
-    rule: `must be one of ${names.join(', ')}`,
+    rule: names.length === 1 ? `must be ${names[0]}` : `must be one of ${names.join(', ')}`,
     read: given => known.get(given),
   };
 }

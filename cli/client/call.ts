@@ -72,7 +72,7 @@ async function showEnd(job: Job, out: Output): Promise<void> {
     `job ${job.job_id} `,
     statusPiece(job.status),
     tookMs === null ? '' : ` after ${formatMs(tookMs)}`,
-    inside === null ? '' : { text: `, but ${inside}`, style: 'red' },
+    inside === null ? '' : { text: `${job.status === 'succeeded' ? ', but ' : ': '}${inside}`, style: 'red' },
   ]);
   if (job.last_error !== undefined) out.note(job.last_error);
   if (out.json) return out.answer(job, () => []);

@@ -25,7 +25,7 @@ export type Job = {
     readonly until?: string;
   };
   /** Absent without the scope to see it; null before there is one. */
-  readonly result?: { readonly result: unknown; readonly logs?: readonly LogLine[] } | null;
+  readonly result?: { readonly result: unknown; readonly error?: string; readonly logs?: readonly LogLine[] } | null;
   readonly last_error?: string;
   /** These are absent without the scope to see the result. */
   readonly pipeline?: string | null;

@@ -72,9 +72,10 @@ async function ifAllowed<Answer>(client: Client, path: string, form: Form<Answer
 
 function healthLines(url: string, health: Health): Line[] {
   const up = formatMs(health.uptime_seconds * 1000);
+  const loaded = health.plugins_loaded;
   return [
     [{ text: 'service  ', style: 'dim' }, `headgate ${health.version} at ${url}, ${health.status}, up ${up}`],
-    [{ text: 'config   ', style: 'dim' }, `${health.config_path}, ${health.plugins_loaded} plugins`],
+    [{ text: 'config   ', style: 'dim' }, `${health.config_path}, ${loaded} ${loaded === 1 ? 'plugin' : 'plugins'}`],
   ];
 }
 

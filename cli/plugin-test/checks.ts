@@ -31,7 +31,7 @@ const largeChars = 2 ** 20;
 const shortDeadlineMs = 250;
 /** What the host says of those that gave no answer. */
 const noAnswer =
-  /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process |.* cannot be loaded|.* exports no function)/;
+  /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process )/;
 
 export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Finding> {
   for (const command of plan.commands) {
@@ -41,7 +41,10 @@ export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Findi
       passed,
       detail,
     });
-    yield finding('good request', await goodRequest(stand, plan, command));
+    const answer = await stand.ask(plan.plugin.instance, command, payloadOf(plan, command), plan.deadlineMs);
+    yield finding('good request', goodRequest(plan, command, answer));
+    // What does not load would fail the other checks for the same reason.
+    if (isUnloaded(plan, answer)) continue;
     yield finding('bad request', await badRequest(stand, plan, command));
     yield finding('large request', await largeRequest(stand, plan, command));
     yield finding('deadline', await deadline(stand, plan, command));
@@ -54,11 +57,11 @@ export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Findi
 
 type Judgement = readonly [passed: boolean, detail: string];
 
-async function goodRequest(stand: Stand, { plugin, payloads, deadlineMs }: Plan, command: string): Promise<Judgement> {
-  const answer = await stand.ask(plugin.instance, command, payloads[command] ?? madeUp(plugin, command), deadlineMs);
+function goodRequest(plan: Plan, command: string, answer: Answer): Judgement {
+  const { plugin, payloads } = plan;
   if (answer.verdict === 'ok') return [true, `answered ok${shown(answer)}`];
   const hint =
-    payloads[command] === undefined
+    payloads[command] === undefined && !isUnloaded(plan, answer)
       ? `; the payload was generated (${JSON.stringify(madeUp(plugin, command))}): keep a real one in payloads/${command}.json, or pass it with --payload`
       : '';
   return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
@@ -79,24 +82,16 @@ async function badRequest(stand: Stand, { plugin, bare, deadlineMs }: Plan, comm
   ];
 }
 
-async function largeRequest(
-  stand: Stand,
-  { plugin, bare, payloads, deadlineMs }: Plan,
-  command: string,
-): Promise<Judgement> {
-  const base = payloads[command] ?? madeUp(plugin, command);
+async function largeRequest(stand: Stand, plan: Plan, command: string): Promise<Judgement> {
+  const { bare, deadlineMs } = plan;
+  const base = payloadOf(plan, command);
   const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
   const answer = await stand.ask(bare.instance, command, large, deadlineMs);
   return [isAnswer(answer), `given 1 MiB of extra text, it ${isAnswer(answer) ? words(answer) : failed(answer)}`];
 }
 
-async function deadline(stand: Stand, { plugin, payloads }: Plan, command: string): Promise<Judgement> {
-  const answer = await stand.ask(
-    plugin.instance,
-    command,
-    payloads[command] ?? madeUp(plugin, command),
-    shortDeadlineMs,
-  );
+async function deadline(stand: Stand, plan: Plan, command: string): Promise<Judgement> {
+  const answer = await stand.ask(plan.plugin.instance, command, payloadOf(plan, command), shortDeadlineMs);
   if (answer.verdict === 'lost') return [false, failed(answer)];
   if (answer.isReplaced)
     return [
@@ -121,9 +116,18 @@ async function garbage(stand: Stand, { plugin }: Plan): Promise<Judgement> {
   return [true, `ended with ${endText(end)}${stdout.trim() === '' ? '' : ', and an answer'}`];
 }
 
+function payloadOf({ plugin, payloads }: Plan, command: string): Json {
+  return payloads[command] ?? madeUp(plugin, command);
+}
+
 function madeUp({ commands }: HostedPlugin, command: string): Json {
   const schema = commands[command]?.inputSchema;
   return schema ? sampleOf(schema) : {};
+}
+
+/** Whether the host could not load the file, or found no function for the command in it. */
+function isUnloaded({ plugin: { entrypoint } }: Plan, { error }: Answer): boolean {
+  return ['cannot be loaded: ', 'exports no function '].some(end => error.startsWith(`${entrypoint} ${end}`));
 }
 
 /** An error is an answer as well; silence, or what breaks the contract, is none. */

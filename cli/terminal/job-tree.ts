@@ -7,6 +7,7 @@ import { formatMs, spanMs } from './time.ts';
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
 const linesMax = 1_000;
+const errorCharsMax = 120;
 
 /** What a drawing needs of a job. */
 type Node = {
@@ -16,6 +17,8 @@ type Node = {
   readonly inside: string | null;
   readonly status: string;
   readonly ranMs: number | null;
+  /** The beginning of its error, where it has one that the caller may see. */
+  readonly error: string | null;
   readonly parent: Node | null;
   children: Node[];
   /** Whether it, or a job below it, ended without success. */
@@ -38,7 +41,8 @@ export class JobTree {
     const parent = this.#top === null ? null : (this.#nodes.get(job.parent_job_id ?? '') ?? null);
     const { job_id: id, status } = job;
     const inside = unsuccessfulText(job);
-    const node: Node = { id, name: nameOf(job), inside, status, ranMs, parent, children: [], hasFailed: false };
+    const error = errorOf(job);
+    const node: Node = { id, name: nameOf(job), inside, status, ranMs, error, parent, children: [], hasFailed: false };
     this.#nodes.set(id, node);
     this.#top ??= node;
     parent?.children.push(node);
@@ -85,7 +89,9 @@ function draw(node: Node, first: string, rest: string, choice: Choice, lines: Li
     lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
 }
 
-function lineOf({ id, name, inside, status, ranMs }: Node, first: string): Line {
+function lineOf({ id, name, inside, status, ranMs, error, children }: Node, first: string): Line {
+  // The error of a run repeats that of the job inside which failed it.
+  const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [
     first,
@@ -95,7 +101,13 @@ function lineOf({ id, name, inside, status, ranMs }: Node, first: string): Line 
     took,
     ...noteOf(inside),
     { text: `  ${id}`, style: 'dim' },
+    ...(why === null ? [] : [`  ${why}`]),
   ];
+}
+
+function errorOf({ result }: TreeJob): string | null {
+  const [first = ''] = (result?.error ?? '').split('\n', 1);
+  return first === '' ? null : first.length <= errorCharsMax ? first : `${first.slice(0, errorCharsMax)}…`;
 }
 
 function noteOf(inside: string | null): Line & readonly unknown[] {

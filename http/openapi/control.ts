@@ -1,5 +1,6 @@
 // The OpenAPI document of all that is neither a plugin nor a pipeline: follows from the route table, as the reference does. Pure.
 import type { JsonObject } from '../../runtime/packing.ts';
+import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';
 import { problemsOf } from '../reference/route-problems.ts';
 import type { Access, Route } from '../route.ts';
@@ -46,7 +47,7 @@ function needs(access: Access): string {
     case 'vault':
       return 'Needs the admin token of the vault.';
     case 'scopes':
-      return `Needs one of the scopes ${[...new Set([...access.anyOf, '*'])].join(', ')}.`;
+      return `Needs ${scopesText(access.anyOf)}.`;
     default:
       return 'Needs any valid token.';
   }

@@ -94,7 +94,9 @@ function bodyWords(access: Access): string {
 function needsWords(access: Access): string {
   if (access.kind === 'open') return 'Open.';
   if (access.kind === 'token') return 'Needs any valid token.';
-  return access.kind === 'vault' ? 'Needs the admin token of the vault.' : `Needs one of ${accessWords(access)}.`;
+  if (access.kind === 'vault') return 'Needs the admin token of the vault.';
+  const words = accessWords(access);
+  return `Needs ${words.includes(',') ? 'one of' : 'the scope'} ${words}.`;
 }
 
 function queryTable({ query }: Route): string[] {

@@ -88,7 +88,11 @@ function readObject(
   bytes: Uint8Array,
   bigIntegers: BigIntegers,
 ): { readonly kind: 'object'; readonly value: JsonObject } | Problem {
-  if (!mayBeJson(contentType)) return problem('unsupported_media_type', 'the body must be application/json');
+  if (!mayBeJson(contentType))
+    return problem(
+      'unsupported_media_type',
+      'the body must be JSON, and the header Content-Type must say so: application/json',
+    );
   const reading = readJson(bytes, bigIntegers);
   if (reading.kind === 'refused') return jsonProblem(reading);
   const { value } = reading;

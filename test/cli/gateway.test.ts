@@ -38,6 +38,7 @@ const vault = shareVaultGateway({
         { id: 'each', uses: 'step', foreach: 'payload.list', on_error: 'continue' },
       ],
     },
+    { name: 'strict', steps: [{ id: 'only', uses: 'step' }] },
   ],
   api: {
     auth: {
@@ -90,6 +91,7 @@ test('plugin list and pipeline list say what can be run', async () => {
   expect((await call('pipeline', 'list', '--json')).json.pipelines).toMatchObject([
     { pipeline: 'fan' },
     { pipeline: 'wide' },
+    { pipeline: 'strict' },
   ]);
 });
 
@@ -97,6 +99,18 @@ test('pipeline run with a payload that breaks the input_schema says where, and s
   const { status, stdout, stderr } = await call('pipeline', 'run', 'fan', '--payload', '{"list":7}');
   expect([status, stdout]).toEqual([2, '']);
   expect(stderr).toContain('/payload/list must be array');
+});
+
+test('the end of a run says what did not succeed inside', async () => {
+  const fail = { fail: 'no paper' };
+  const notes = async (pipeline: string, payload: object) =>
+    (await call('pipeline', 'run', pipeline, '--payload', JSON.stringify(payload))).stderr.split('\n');
+  expect(await notes('wide', { list: [{}, fail] })).toContainEqual(
+    expect.stringMatching(/^job [0-9a-f-]{36} succeeded after .*s, but 1 failed of 3 inside$/),
+  );
+  expect(await notes('strict', fail)).toContainEqual(
+    expect.stringMatching(/^job [0-9a-f-]{36} failed after .*s: 1 failed of 1 inside$/),
+  );
 });
 
 test('plugin run waits, and prints the result alone on stdout', async () => {

@@ -141,6 +141,23 @@ test('what failed stands before its siblings, also where it lies below one that 
   expect(drawn(tree, 20, true).slice(0, -2)).toEqual(drawn(tree, 2).slice(0, -2));
 });
 
+test('a tree says why a job failed, on one line, and not again at the run that failed with it', () => {
+  const failed = (id: string, parent: string | null, error: string): TreeJob => ({
+    ...job(id, parent, 'failed'),
+    result: { result: null, error },
+  });
+  const tree = [
+    failed('a', null, 'step "x": p.b failed: no paper'),
+    failed('b', 'a', 'no paper\nin tray 2'),
+    failed('c', 'a', 'n'.repeat(200)),
+  ];
+  expect(drawn(tree, 20).slice(0, -1)).toEqual([
+    'p.a failed 5.0 ms  a',
+    '├─ p.b failed 5.0 ms  b  no paper',
+    `└─ p.c failed 5.0 ms  c  ${'n'.repeat(120)}…`,
+  ]);
+});
+
 function drawn(jobs: readonly TreeJob[], siblingsMax: number, failed = false): string[] {
   const tree = new JobTree();
   for (const one of jobs) tree.add(one);

@@ -89,6 +89,13 @@ describe('a plugin', () => {
     expect(Object.values(program).filter(said => !said.startsWith('ok'))).toEqual([]);
   });
 
+  test.each<[name: string, said: RegExp]>([
+    ['lacking', /^FAILED: failed: index.mjs exports no function "handle"$/],
+    ['broken', /^FAILED: failed: index.mjs cannot be loaded: SyntaxError: Unexpected token ';'$/],
+  ])('that is %s is told so once, and no other check of the command follows', async (name, said) => {
+    expect(await toldOf(name)).toEqual({ 'good request': expect.stringMatching(said) });
+  });
+
   test.each<[name: string, check: string, said: RegExp]>([
     [
       'silent',
@@ -101,8 +108,6 @@ describe('a plugin', () => {
     ['credulous', 'garbage on stdin', /^FAILED: it answered ok to something that is not a request$/],
     ['blocking', 'good request', /^FAILED: did not answer: timed out after 100 ms/],
     ['blocking', 'deadline', /^FAILED: it blocks its thread/],
-    ['lacking', 'good request', /^FAILED: failed: index.mjs exports no function "handle"/],
-    ['broken', 'good request', /^FAILED: failed: index.mjs cannot be loaded/],
     [
       'strict',
       'good request',

@@ -1,5 +1,7 @@
 // The page about webhooks: its configurations are right, and its recipe for GitHub does what it says.
+import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loaded, plugin } from '../config/sandbox.ts';
@@ -69,6 +71,15 @@ test('the recipe for GitHub: its published signature is right, and push and pull
   expect(await outcome('pull_request', '3', request)).toEqual([
     ['review', { type: 'github.pull_request', commit: 'beef' }],
   ]);
+  const hasPrograms = ['curl', 'openssl'].every(name => spawnSync(name, ['version']).error === undefined);
+  if (hasPrograms) {
+    const byHand = files
+      .find(({ language }) => language === 'sh')!
+      .text.replace('http://127.0.0.1:8081', gateway.webhooks);
+    const env = { ...process.env, GITHUB_KEY: published.key };
+    const { stdout } = await promisify(execFile)('sh', ['-c', byHand], { env });
+    expect(JSON.parse(stdout)).toEqual({ job_id: expect.any(String), status: 'queued' });
+  }
   expect(await outcome('push', '4', { ...push, ref: 'refs/heads/other' })).toEqual([]);
   expect(await outcome('ping', '5', { zen: 'Keep it logically awesome.' })).toEqual([]);
 });
