@@ -332,6 +332,7 @@ export class Gateway {
     if (expected && loaded.ok && !isDeepStrictEqual(commandsOf(loaded.config), expected)) return null;
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);
+      this.#log.error('the configuration was not reloaded; the old one stays in force');
       return { kind: 'refused', problems: loaded.problems };
     }
     const { config: next, kept } = compareForReload(this.#config, loaded.config);

@@ -6,6 +6,7 @@ import { addressOptions, connect } from '../client/connect.ts';
 import { countsText, fetchJob, type Job } from '../client/jobs.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
+import { jsonText } from '../terminal/json-text.ts';
 import { type Line, statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
@@ -65,9 +66,9 @@ function inputLines({ event, payload, context, omitted = [] }: Job): Line[] {
   const lines: Line[] = [];
   if (event != null) lines.push(field('event', `${event.type} from ${event.source}`));
   for (const [name, value] of Object.entries(event?.headers ?? {})) lines.push(field('header', `${name}: ${value}`));
-  if (payload !== undefined) lines.push(...block('payload', JSON.stringify(payload, null, 2)));
+  if (payload !== undefined) lines.push(...block('payload', jsonText(payload)));
   if (context !== undefined && Object.keys(context).length > 0) {
-    lines.push(...block('context', JSON.stringify(context, null, 2)));
+    lines.push(...block('context', jsonText(context)));
   }
   for (const name of omitted) lines.push(field(name, 'more than 64 KiB: --full shows it'));
   return lines;

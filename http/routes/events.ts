@@ -1,7 +1,8 @@
 // The event stream (interface, 4.4 and 6): what happens, as it happens, as Server-Sent Events.
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
-import type { ObservationType } from '../../actors/hub/protocol.ts';
+import { type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
+import { didYouMean } from '../../config/pipeline/suggestion.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { Caller } from '../auth.ts';
@@ -27,6 +28,11 @@ const patterns: Parameter<readonly string[]> = {
 };
 
 const gapType = 'gap';
+const typePatterns = [
+  ...observationTypes,
+  ...new Set(observationTypes.map(type => type.replace(/\..*/, '.*'))),
+  gapType,
+];
 
 const headers: Headers = [
   ['Cache-Control', 'no-cache'],
@@ -55,7 +61,11 @@ const getEvents = route({
     // A gap is told whatever types are wanted; who names it alone wants nothing else.
     const unknown = types.find(pattern => pattern !== gapType && typesOf(pattern).length === 0);
     if (unknown !== undefined) {
-      return problem('invalid_query', `the query parameter "types" has ${JSON.stringify(unknown)}, which is no type`);
+      const meant = didYouMean(unknown, typePatterns);
+      return problem(
+        'invalid_query',
+        `the query parameter "types" has ${JSON.stringify(unknown)}, which stands for no type of event${meant}`,
+      );
     }
     const { events } = call.engine;
     if (events.isFull) return problem('too_many_streams', 'as many event streams are open as there may be');

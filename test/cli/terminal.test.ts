@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { TreeJob } from '../../cli/client/jobs.ts';
 import { JobTree } from '../../cli/terminal/job-tree.ts';
+import { jsonText } from '../../cli/terminal/json-text.ts';
 import { percentileBar, sparkline } from '../../cli/terminal/plot.ts';
 import { table } from '../../cli/terminal/table.ts';
 import { type Line, printable, printableBlock, printableJson, writeLine } from '../../cli/terminal/text.ts';
@@ -156,6 +157,33 @@ test('a tree says why a job failed, on one line, and not again at the run that f
     '├─ p.b failed 5.0 ms  b  no paper',
     `└─ p.c failed 5.0 ms  c  ${'n'.repeat(120)}…`,
   ]);
+});
+
+test('JSON for reading has on a line what fits there', () => {
+  expect(jsonText({ name: 'Ada', tags: ['a', 'b'] })).toBe('{"name":"Ada","tags":["a","b"]}');
+  const numbers = Array.from({ length: 60 }, (_, i) => i);
+  const value = { numbers, rows: [{ text: 'x'.repeat(100) }, {}], none: null };
+  const text = jsonText(value);
+  expect(JSON.parse(text)).toEqual(value);
+  expect(text.split('\n').map(line => line.slice(0, 22))).toEqual([
+    '{',
+    '  "numbers": [',
+    '    0, 1, 2, 3, 4, 5, ',
+    '    29, 30, 31, 32, 33',
+    '    55, 56, 57, 58, 59',
+    '  ],',
+    '  "rows": [',
+    '    {',
+    '      "text": "xxxxxxx',
+    '    },',
+    '    {}',
+    '  ],',
+    '  "none": null',
+    '}',
+  ]);
+  let deep: unknown = 'x'.repeat(200);
+  for (let i = 0; i < 1_000; i++) deep = [deep];
+  expect(JSON.parse(jsonText(deep))).toEqual(deep);
 });
 
 function drawn(jobs: readonly TreeJob[], siblingsMax: number, failed = false): string[] {

@@ -94,7 +94,10 @@ test('an unknown type is refused by name, and so are bad ids', async () => {
     const { status, body } = await shared.call('GET', `/events?${query}`);
     return `${status} ${body['detail']}`;
   };
-  expect(await refused('types=job.*,jobs.started')).toContain('400 the query parameter "types" has "jobs.started"');
+  expect(await refused('types=job.*,jobs.started')).toContain(
+    '400 the query parameter "types" has "jobs.started", which stands for no type of event; did you mean "job.started"?',
+  );
+  expect(await refused('types=jobs.*')).toContain('did you mean "job.*"?');
   expect(await refused('types=')).toContain('400 the query parameter "types" must be');
   for (const name of ['job_id', 'root', 'run'])
     expect(await refused(`${name}=7`)).toContain(`400 the query parameter "${name}" must be the id of a job`);

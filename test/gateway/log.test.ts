@@ -98,6 +98,9 @@ test('a refused call is told with its route, status and the name of its token, a
 
 test('a reload is told, and so are jobs that are held, at a start too', async () => {
   const log = listen();
+  await gateway.reload({ ...settings(), pipelines: [{ name: 'wrong' }] });
+  await until('the refusal', () => log().some(said('the configuration was not reloaded; the old one stays in force')));
+  expect(log().filter(({ level }) => level === 50)[0]!['msg']).toMatch(/config\.yaml:\d+:\d+: pipelines\[0\]/);
   await gateway.reload(settings());
   expect(log().some(said('configuration reloaded'))).toBe(true);
   // The second waits for the first.
