@@ -18,12 +18,12 @@ export function handle({ state }) {
 }
 `;
 
+/** A job that ran alone when its service was killed is charged with an attempt, and hundreds of services are killed. */
+const retry = { max_attempts: 100, backoff_base: '1ms', backoff_max: '20ms' };
+
 export const workload = {
   plugins: { echo, flaky, counting },
-  instances: {
-    flaky: { retry: { max_attempts: 100, backoff_base: '1ms', backoff_max: '20ms' } },
-    counting: { parallelism: 1 },
-  },
+  instances: { echo: { retry }, flaky: { retry }, counting: { retry, parallelism: 1 } },
   pipelines: [
     {
       name: 'wide',
