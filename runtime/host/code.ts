@@ -1,4 +1,5 @@
 // The code of worker plugins, as one thread has it loaded. A thread lives no longer than its configuration's generation.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Helpers } from './plugin-api.ts';
@@ -14,9 +15,10 @@ export type Code = { readonly [command: string]: unknown };
 export class CodeError extends Error {
   readonly retry: boolean;
 
-  constructor(entrypoint: string, cause: unknown) {
+  /** A file that is not there is perhaps being replaced: the next attempt may find it. */
+  constructor(entrypoint: string, isThere: boolean, cause: unknown) {
     super(`${entrypoint} cannot be loaded: ${describe(cause)}`, { cause });
-    this.retry = !isFinal(cause);
+    this.retry = !isThere || !isFinal(cause);
   }
 }
 
@@ -39,14 +41,15 @@ export function codeOf(plugin: HostedPlugin): Code | undefined {
 
 /** Imports the module; each instance gets its own, so that module variables are not shared between instances. */
 export async function loadCode(plugin: HostedPlugin, generation: number): Promise<Code> {
-  const url = pathToFileURL(join(plugin.directory, plugin.entrypoint));
+  const file = join(plugin.directory, plugin.entrypoint);
+  const url = pathToFileURL(file);
   url.search = `generation=${generation}&instance=${encodeURIComponent(plugin.instance)}&load=${++loads}`;
   try {
     const code = (await import(url.href)) as Code;
     loaded.set(plugin.instance, code);
     return code;
   } catch (error) {
-    throw new CodeError(plugin.entrypoint, error);
+    throw new CodeError(plugin.entrypoint, existsSync(file), error);
   }
 }
 
