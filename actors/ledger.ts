@@ -57,7 +57,7 @@ export type LedgerNotice =
   /** The service must end with this exit status. */
   | { readonly kind: 'fatal'; readonly exitStatus: number; readonly message: string };
 
-/** Exit statuses (decisions, sections 4 and 8). */
+/** docs/contract.md#exit-statuses */
 const exitHeld = 75;
 const exitIo = 74;
 

@@ -17,7 +17,7 @@ import type { Refusal, SubmitReply } from './job/protocol.ts';
 import type { FailRun } from './pipeline/protocol.ts';
 import type { SetAside } from './set-aside.ts';
 
-/** Exit statuses (decisions, section 8). */
+/** docs/contract.md#exit-statuses */
 const exitBug = 70;
 const exitIo = 74;
 

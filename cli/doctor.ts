@@ -64,7 +64,7 @@ export type VaultState = {
 
 type Finding = { readonly passed: boolean; readonly detail: string };
 
-/** In the order of the decisions, section 5. A check that throws has not passed. */
+/** In the order of docs/contract.md#doctor. A check that throws has not passed. */
 export async function examine(options: DoctorOptions): Promise<Check[]> {
   const { config } = options;
   const { seal, warnings, ...found } = await options.inspect();

@@ -1,4 +1,4 @@
-// The configuration as it may be shown (interface, 4.5): no token, no key, and no value that its key calls a secret.
+// The configuration as it may be shown (docs/contract.md#config-view): no token, no key, and no value that its key calls a secret.
 //
 // The rule looks at keys only. A password inside an address, under a key such as `url`, is shown: it belongs under a key of its own.
 import type { Json, JsonObject } from '../runtime/packing.ts';
@@ -46,7 +46,7 @@ export function redact(value: Json): Json {
   return Object.fromEntries(entries.map(([key, inner]) => [key, isTelling(key) ? redacted : redact(inner)]));
 }
 
-/** What the interface lists, and the concurrency of commands that have one above 1. */
+/** The members of the response, with the concurrency of commands that allow more than 1. */
 export function viewOf({ service, api, plugins, disabledPlugins, pipelines }: Config): JsonObject {
   type Shown = { readonly config: JsonObject; readonly concurrency?: { readonly [command: string]: number } };
   const shown = (enabled: boolean) => (plugin: readonly [string, Shown]) => {

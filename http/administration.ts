@@ -1,4 +1,4 @@
-// What the administrative routes need of the rest (interface, 4.5).
+// What the administrative routes need of the rest (docs/contract.md#for-operators).
 import type { QueuedJobs, QueueReply, Refusal } from '../actors/job/protocol.ts';
 import type { Status } from '../actors/job/record.ts';
 

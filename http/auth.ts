@@ -1,4 +1,4 @@
-// Who calls and what they may: bearer tokens and their scopes (interface, section 5).
+// Who calls and what they may do: bearer tokens and their scopes (docs/contract.md#access).
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { Scope } from '../config/section/scope.ts';

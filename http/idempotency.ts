@@ -1,4 +1,4 @@
-// What makes a call the same as one before (decisions, section 5): the header `Idempotency-Key` of a token, the delivery id of a webhook.
+// What makes a call a repetition of an earlier one (docs/contract.md#idempotency): the `Idempotency-Key` of a token, the id of a delivery.
 
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';

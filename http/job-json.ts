@@ -1,4 +1,4 @@
-// Jobs as JSON: the fields that the interface gives for each place where a job is shown.
+// Jobs as JSON: the members of each response that contains a job.
 import { errorOf } from '../actors/job/attempt.ts';
 import type { JobRow } from '../actors/job/job-page.ts';
 import type { JobInput, JobView } from '../actors/job/job-view.ts';
@@ -172,7 +172,7 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   return [head, ...output, '}'];
 }
 
-/** The plugin output (interface, 2.2), with empty parts where the response had none; null before the job has ended. */
+/** The plugin output (docs/contract.md#plugin-output), with empty parts where the response had none; null before the job has ended. */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;

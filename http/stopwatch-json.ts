@@ -1,4 +1,4 @@
-// The stopwatch as JSON (interface, 4.4): percentiles by step, and their trend.
+// The stopwatch as JSON (docs/contract.md#stopwatch): percentiles by step, and their trend.
 import { Histogram } from '../actors/index/histogram.ts';
 import { type StepTimes, trendBuckets } from '../actors/index/stopwatch-view.ts';
 import type { StopwatchWanted } from './reads.ts';

@@ -1,4 +1,4 @@
-// Times as the interface writes them: RFC 3339, UTC, with microseconds.
+// Times as the API writes them: RFC 3339, UTC, with microseconds.
 
 let lastSecond = Number.NaN;
 let lastText = '';

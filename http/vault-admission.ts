@@ -1,4 +1,4 @@
-// Who is let in to the vault: a credential domain of its own, with the admin token and nothing else (interface, section 5).
+// Who may use the vault: only the holder of its admin token (docs/contract.md#access).
 import crypto from 'node:crypto';
 import { bearerToken, type Caller, sha256 } from './auth.ts';
 import type { Match } from './router.ts';

@@ -2,7 +2,7 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { Tally } from '../job/record.ts';
 
-/** Every type an observation can have (decisions, section 5). */
+/** Every type of an observation (docs/events.md). */
 export const observationTypes = [
   'job.enqueued',
   'job.started',

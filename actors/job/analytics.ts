@@ -1,4 +1,4 @@
-// What waits and runs now, as GET /analytics/queue shows it (decisions, section 5).
+// What waits and runs now, as GET /analytics/queue shows it (docs/contract.md#analytics).
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';

@@ -1,4 +1,4 @@
-// The jobs of a block as the interface shows them. What is looked at is taken apart, and nothing else.
+// The jobs of a block as the API shows them. Only the parts that are read are decoded.
 import type { Body } from '../../runtime/host/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -11,7 +11,7 @@ import { pipelinePlugin } from './protocol.ts';
 import { type JobGroup, readTally, type Status, type Tally } from './record.ts';
 import { decodeRetry, isOut } from './retries.ts';
 
-/** A job as the interface shows it (2.1), with times in µs since the epoch. */
+/** A job as the API shows it, with times in µs since the epoch. */
 export type JobView = {
   readonly jobId: string;
   readonly parentJobId: string | null;

@@ -1,4 +1,4 @@
-// The list of jobs, newest first (interface, 4.2): pages by index, totals by counters. Nothing here looks at every job.
+// The list of jobs, newest first (docs/contract.md#job-list): pages by index, totals by counters. Nothing here looks at every job.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';

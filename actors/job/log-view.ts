@@ -1,4 +1,4 @@
-// The list of logs, newest first (interface, 4.2): one for each attempt that ended, found in the journal by time of completion.
+// The list of logs, newest first (docs/contract.md#logs): one per ended attempt, found in the journal by time of completion.
 import { blockOf, formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -34,7 +34,7 @@ export type LogFilter = {
 /** Where the logs stand that match, newest first, at most as many as were asked for; and how many match in all. */
 export type Places = { readonly places: readonly Place[]; readonly total: number };
 
-/** A log record (interface, 2.3), with times in µs since the epoch. */
+/** A log record, with times in µs since the epoch. */
 export type LogView = Place & {
   readonly jobId: string;
   readonly attempt: number;

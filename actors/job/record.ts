@@ -4,7 +4,7 @@ import type { EventHeaders } from '../../runtime/host/port.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 
-/** Every status a job can have (interface, 3.1). */
+/** Every status of a job (docs/contract.md#statuses). */
 export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
 export type Status = (typeof statuses)[number];
 export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead'] as const;

@@ -1,4 +1,4 @@
-// The selfcheck: the running store compared with itself, in slices, while work goes on (interface, 4.5; decisions, section 5).
+// The selfcheck: the running store compared with itself, in slices, while work goes on (docs/contract.md#selfcheck).
 //
 // A record that looks wrong is a suspect: commits go on between two slices. Only what is still wrong when it is asked
 // again, some time later and in one slice, is told.

@@ -1,4 +1,4 @@
-// The life of a job as one table (decisions, section 4). A move that is not in it is a defect.
+// The life of a job as one table (docs/contract.md#statuses). A move that is not in it is a defect.
 //
 //   (none) ──▶ queued ──▶ running ──▶ succeeded | failed | timed_out | dead
 //                 ▲          │

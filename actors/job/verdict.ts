@@ -1,4 +1,4 @@
-// What follows from the end of an attempt: the job ends, or another attempt is made (decisions, section 4). Pure.
+// What follows from the end of an attempt: the job ends or is retried (docs/contract.md#retries). Pure.
 import type { RetryPolicy } from '../../config/config.ts';
 import type { Verdict } from '../../runtime/host/port.ts';
 import type { TerminalStatus } from './record.ts';

@@ -1,4 +1,4 @@
-// How many steps a call of a pipeline starts with (interface, 4.1: a synchronous call has exactly one).
+// How many steps a call of a pipeline starts with; a synchronous call may have one only (docs/contract.md#synchronous-call).
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 
 /** More than one only for a pipeline that begins with a `split`. A `foreach` is one. */

@@ -1,4 +1,4 @@
-// Who emits what and who listens, as the configuration says it (interface, 4.4): plugins and the signals between them.
+// Which commands emit which signals and which are started by them, from the configuration (docs/contract.md#topology).
 import type { Config } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { pipelinePlugin } from '../job/protocol.ts';

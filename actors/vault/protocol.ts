@@ -1,4 +1,4 @@
-// What the vault is asked and tells (interface, 4.6; decisions, section 6).
+// The messages that the vault receives and sends (docs/contract.md#vault).
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Principal, Secret } from './record.ts';
 

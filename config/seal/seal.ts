@@ -1,4 +1,4 @@
-// How the configuration on disk stands to its lock (decisions, section 1): what was parsed is compared, nothing is read twice.
+// Compares the configuration on disk with its lock (docs/contract.md#seal): the bytes that were parsed are compared, and no file is read twice.
 import { dirname, join } from 'node:path';
 import type { Reading } from '../reading.ts';
 import { diskReason, type Files } from '../source/files.ts';

@@ -1,4 +1,4 @@
-// The scopes that an API token can have, interface section 5.
+// The scopes of API tokens (docs/contract.md#access).
 
 export const scopes = [
   '*',

@@ -8,7 +8,7 @@ export const accepted = Type.Object({
   command: Type.String(),
 });
 
-/** What a plugin answered (interface, 2.2). */
+/** The plugin output (docs/contract.md#plugin-output). */
 export const outputSchema = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('error')]),

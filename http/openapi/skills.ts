@@ -1,4 +1,4 @@
-// The skills index (interface, 2.5): every plugin command and every pipeline as something that can be run.
+// The skills index (docs/contract.md#discovery): every plugin command and every pipeline that can be run.
 import type { Config } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { commandDescription } from './description.ts';

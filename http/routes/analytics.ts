@@ -1,4 +1,4 @@
-// Analytics (interface, 4.5; decisions, section 5): the queue now, and the last day in figures.
+// Analytics (docs/contract.md#analytics): the queue now, and the last 24 hours in figures.
 
 import { activeJobsMax } from '../../actors/job/analytics.ts';
 import { statuses } from '../../actors/job/record.ts';

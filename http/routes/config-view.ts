@@ -1,4 +1,4 @@
-// GET /config/view (interface, 4.5): the configuration in force, without anything that is secret.
+// GET /config/view (docs/contract.md#config-view): the configuration in force, without secrets.
 
 import { logLevels } from '../../config/config.ts';
 import { redacted, viewOf } from '../../config/view.ts';

@@ -1,4 +1,4 @@
-// Discovery (interface, 4.3): what anybody may ask.
+// Discovery (docs/contract.md#discovery): the open routes.
 
 import type { Config } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';

@@ -1,4 +1,4 @@
-// The event stream (interface, 4.4 and 6): what happens, as it happens, as Server-Sent Events.
+// The event stream (docs/contract.md#events): what happens, as it happens, as Server-Sent Events.
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
 import { type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';

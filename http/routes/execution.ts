@@ -1,4 +1,4 @@
-// Execution (interface, 4.1): direct plugin calls and pipeline calls.
+// Execution: plugin calls and pipeline calls (docs/contract.md#plugin-call, docs/contract.md#pipeline-call).
 
 import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/protocol.ts';

@@ -1,4 +1,4 @@
-// The lists of jobs and of their logs (interface, 4.2): filters, cursors, exact totals.
+// The lists of jobs and of their logs (docs/contract.md#job-list): filters, cursors, totals.
 
 import { countedMax, type Within } from '../../actors/job/job-page.ts';
 import { type Status, statuses, terminalStatuses } from '../../actors/job/record.ts';

@@ -1,4 +1,4 @@
-// Jobs (interface, 4.2): one job, and the tree below it.
+// One job, and the tree below it (docs/contract.md#jobs).
 
 import type { JobView } from '../../actors/job/job-view.ts';
 import { pipelinePlugin, type Waits, waitReasons } from '../../actors/job/protocol.ts';

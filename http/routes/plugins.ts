@@ -1,4 +1,4 @@
-// Plugins (interface, 2.4): the list for everybody, and one with its commands for those who may call some plugin.
+// Plugins: the open list, and one plugin with its commands for tokens that may call plugins.
 
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';

@@ -1,4 +1,4 @@
-// The stopwatch (interface, 4.4): how long the steps of a plugin waited and ran, as percentiles.
+// The stopwatch (docs/contract.md#stopwatch): how long the steps of a plugin waited and ran, as percentiles.
 import { commandStep, minuteUs, pipelineStep } from '../../actors/index/stopwatch-record.ts';
 import { trendBuckets, windowOf } from '../../actors/index/stopwatch-view.ts';
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';

@@ -1,4 +1,4 @@
-// The system (interface, 4.5): reload, doctor, selfcheck.
+// The system routes: reload, doctor, selfcheck (docs/contract.md#for-operators).
 
 import type { QueuedJobs } from '../../actors/job/protocol.ts';
 import { lookedMax } from '../../actors/job/selfcheck.ts';

@@ -1,4 +1,4 @@
-// Topology (interface, 4.4): which plugin emits which signals, and who is started by them.
+// Topology (docs/contract.md#topology): which plugin emits which signals, and which plugins they start.
 
 import { type Topology, topologyOf } from '../../actors/pipeline/topology.ts';
 import type { Config } from '../../config/config.ts';

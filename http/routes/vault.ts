@@ -1,4 +1,4 @@
-// Vault management (interface, 4.6), for the admin token only: writes, lifecycle, and a list of names. Nothing reads a value back.
+// Vault management (docs/contract.md#vault), for the admin token only: writes, lifecycle, and a list of names. Nothing reads a value back.
 import type { Listing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { type ProblemCode, problem } from '../problem.ts';

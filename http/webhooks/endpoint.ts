@@ -1,4 +1,4 @@
-// A webhook endpoint as a route: signature over the raw body, then the body, then one job (interface, section W).
+// A webhook endpoint as a route: signature over the raw body, then the body, then one job (docs/contract.md#webhooks).
 import type { Refusal } from '../../actors/job/protocol.ts';
 import type { Config, WebhookEndpoint } from '../../config/config.ts';
 import { formatId } from '../../runtime/ids.ts';

@@ -1,4 +1,4 @@
-// Whether a delivery is signed with the endpoint's key (interface, section W; decisions, section 5). Pure.
+// Whether a delivery is signed with the endpoint's key (docs/contract.md#webhooks). Pure.
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import type { WebhookEndpoint } from '../../config/config.ts';
 import { standardKeyBytes } from '../../config/section/webhook-key.ts';

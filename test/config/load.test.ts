@@ -327,7 +327,7 @@ webhooks:
   });
 });
 
-describe('the example of the decisions', () => {
+describe('example.yaml', () => {
   it('loads', () => {
     const directory = makeSandbox({
       'config.yaml': readFileSync(new URL('example.yaml', import.meta.url), 'utf8'),

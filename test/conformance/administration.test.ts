@@ -1,4 +1,4 @@
-// Section 4.5 of the interface: administration.
+// Section 4.5 of sentences.ts: administration.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Section 5 of the interface: who may ask for what.
+// Section 5 of sentences.ts: who may ask for what.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { VaultGateway } from '../vault/service.ts';
@@ -8,7 +8,7 @@ import { hookKeys, settings, tokenOf } from './service.ts';
 const gateway = shareGateway(settings);
 const vault = new VaultGateway(gateway);
 
-/** What a token can be asked to grant, in the words of the interface; by hand, not from the route table. */
+/** What a token can be asked to grant, typed by hand, not derived from the route table. */
 const requests: { readonly [what: string]: string } = {
   'read command': 'POST /plugin/echo/look',
   'write command': 'POST /plugin/echo/handle',

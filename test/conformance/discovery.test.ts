@@ -1,4 +1,4 @@
-// Section 4.3 of the interface: discovery, without authentication.
+// Section 4.3 of sentences.ts: discovery, without authentication.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { settings, sum, text, whole } from './service.ts';

@@ -1,4 +1,4 @@
-// Section 7 of the interface: errors.
+// Section 7 of sentences.ts: errors.
 import { expect, test } from 'vitest';
 import { attemptKey } from '../../actors/job/attempts.ts';
 import { parseId } from '../../runtime/ids.ts';

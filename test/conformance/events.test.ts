@@ -1,4 +1,4 @@
-// Section 6 of the interface: events, what carries them and what they start.
+// Section 6 of sentences.ts: events, what carries them and what they start.
 import { expect, test } from 'vitest';
 import { openSource } from '../events/reader.ts';
 import { shareGateway } from '../gateway/gateway.ts';

@@ -1,4 +1,4 @@
-// Section 4.1 of the interface: running commands and pipelines.
+// Section 4.1 of sentences.ts: running commands and pipelines.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { read, scopesThatMay, settings, text, uuid, whole } from './service.ts';

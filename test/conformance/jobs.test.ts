@@ -1,4 +1,4 @@
-// Section 4.2 of the interface: jobs, their trees and their logs.
+// Section 4.2 of sentences.ts: jobs, their trees and their logs.
 import { beforeAll, expect, test } from 'vitest';
 import { type Job, shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';

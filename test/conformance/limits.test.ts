@@ -1,4 +1,4 @@
-// Section 8 of the interface: limits.
+// Section 8 of sentences.ts: limits.
 import { beforeAll, expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';

@@ -1,4 +1,4 @@
-// Section 4.4 of the interface: what may be read with a token.
+// Section 4.4 of sentences.ts: what may be read with a token.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';

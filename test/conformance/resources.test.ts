@@ -1,4 +1,4 @@
-// Section 2 of the interface: resources and their fields.
+// Section 2 of sentences.ts: resources and their fields.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

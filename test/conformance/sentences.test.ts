@@ -1,4 +1,4 @@
-// The titles of the suite against the sentences of the interface: none is made up, and what has no test is printed.
+// Each title of the suite is a sentence of sentences.ts; sentences without a test are printed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type Section, sections } from './sentences.ts';
@@ -36,6 +36,6 @@ test('every file of the suite is that of a section', () => {
 test('tells which sentences have no test', () => {
   const lines = sections.flatMap(tell);
   const count = sections.reduce((sum, { sentences }) => sum + sentences.length, 0);
-  console.log([`Of ${count} sentences of the interface, ${lines.length} have no test:`, ...lines].join('\n'));
+  console.log([`Of ${count} sentences, ${lines.length} have no test:`, ...lines].join('\n'));
   expect(lines.length).toBeLessThan(count);
 });

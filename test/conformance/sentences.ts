@@ -1,7 +1,7 @@
-// The sentences of the interface that can be tested, section by section; a test of the suite has one of them as its title.
+// What callers may rely on, as sentences that can be tested, by section; each test of the suite has one of them as its title.
 
 export type Section = {
-  /** As the interface counts. */
+  /** The number that the test files name. */
   readonly number: string;
   /** Of the file that tests it, without `.test.ts`. */
   readonly file: string;

@@ -1,4 +1,4 @@
-// Section 3 of the interface: the states of a job, and the moves into them.
+// Section 3 of sentences.ts: the states of a job, and the moves into them.
 import { expect, test } from 'vitest';
 import { type Status, shareGateway } from '../gateway/gateway.ts';
 import { VaultGateway } from '../vault/service.ts';

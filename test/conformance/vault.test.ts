@@ -1,4 +1,4 @@
-// Section 4.6 of the interface: vault management.
+// Section 4.6 of sentences.ts: vault management.
 import { expect, test } from 'vitest';
 import { shareVaultGateway } from '../vault/service.ts';
 

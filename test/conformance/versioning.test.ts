@@ -1,4 +1,4 @@
-// Section 9 of the interface: versions.
+// Section 9 of sentences.ts: versions.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { read, settings, whole } from './service.ts';

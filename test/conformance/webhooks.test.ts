@@ -1,4 +1,4 @@
-// Section W of the interface: the webhook listener.
+// Section W of sentences.ts: the webhook listener.
 import { expect, test } from 'vitest';
 import { shareGateway } from '../gateway/gateway.ts';
 import { ask, send, sign } from '../webhooks/sender.ts';

@@ -1,4 +1,4 @@
-// Discovery over real HTTP (interface, 2.4, 2.5, 4.3 and 9; GET /plugin/{name} of 4.4).
+// Discovery over real HTTP (docs/contract.md#discovery), and GET /plugin/{name}.
 import { describe, expect, test } from 'vitest';
 import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';

@@ -1,4 +1,4 @@
-// The life of a job (decisions, section 4): every row of the table, seen from outside.
+// The life of a job (docs/contract.md#statuses): every move, seen from outside.
 import { expect, test } from 'vitest';
 import { shareGateway } from './gateway.ts';
 import { echo, failing, journal, worker } from './sources.ts';

@@ -1,4 +1,4 @@
-// Pipelines (decisions, section 3): every construct once, run by the real service.
+// Pipelines (docs/contract.md#pipelines): every construct once, run by the real service.
 import { expect, test } from 'vitest';
 import { outputSchema } from '../../http/openapi/schemas.ts';
 import { type Job, shareGateway } from './gateway.ts';

@@ -1,4 +1,4 @@
-// Plugins (decisions, section 2): state, schemas, instances, and programs of any language.
+// Plugins (docs/contract.md#for-plugin-authors): state, schemas, instances, and programs of any language.
 import { expect, test } from 'vitest';
 import { type Output, shareGateway } from './gateway.ts';
 

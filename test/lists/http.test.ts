@@ -1,4 +1,4 @@
-// GET /jobs and GET /job-logs (interface, 4.2): every filter, alias, bound and refusal, as a caller sees them.
+// GET /jobs and GET /job-logs (docs/contract.md#job-list): every filter, alias, bound and refusal, as a caller sees them.
 import { beforeAll, expect, test } from 'vitest';
 import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';

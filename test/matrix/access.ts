@@ -1,4 +1,4 @@
-// Who may do what, typed by hand from the interface (sections 4 and 5) and the decisions (5): not derived from the route table.
+// Who may do what, typed by hand, not derived from the route table (docs/contract.md#access).
 
 /** Every scope that a token can have. */
 export const everyScope = [

@@ -1,4 +1,4 @@
-// Every route × every kind of caller against a real gateway, as the interface and the decisions say it (access.ts).
+// Every route × every kind of caller against a real gateway, against the expectations of access.ts.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { scopes } from '../../config/section/scope.ts';
 import { apiRoutes } from '../../http/routes/api.ts';

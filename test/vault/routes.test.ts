@@ -1,4 +1,4 @@
-// The routes of the vault: every rule, status and code, against a real gateway (interface, 4.6; decisions, section 6).
+// The routes of the vault: every rule, status and code, against a real gateway (docs/contract.md#vault).
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
