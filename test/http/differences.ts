@@ -1,5 +1,5 @@
-// Which HTTP server the tests run on, and all that the core of uWebSockets.js cannot do: the only place that says so, beside the
-// table of docs/http.md. node:http does all of it.
+// The HTTP server of this test run, and the list of what the core of uWebSockets.js does not support; only this file and the
+// table of docs/http.md list it. node:http supports all of it.
 import { tmpdir } from 'node:os';
 import type { ListenAddress } from '../../config/config.ts';
 import { bind, chooseTransport } from '../../http/server.ts';
@@ -14,11 +14,11 @@ const uws = [
   'HTTP/1.0',
   'a header name with _',
   'a target in absolute form',
-  'more than 100 header lines in words',
+  'a response to more than 100 header lines',
   'refusals of the parser as problem documents',
   'requests behind one with a body, in the same packet',
   'requests behind one that waits, without a body',
-  'a caller that leaves a synchronous call is noticed at once',
+  'immediate notice of a caller that leaves a synchronous call',
 ] as const;
 
 export type Feature = (typeof uws)[number];

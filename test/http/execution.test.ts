@@ -136,7 +136,7 @@ describe('POST /pipeline/{pipeline}', () => {
     expect(gateway.engine.unwatched).toEqual([body['job_id']]);
   });
 
-  const isNoticed = can('a caller that leaves a synchronous call is noticed at once');
+  const isNoticed = can('immediate notice of a caller that leaves a synchronous call');
   test.runIf(isNoticed)('a caller that goes away while waiting is watched for no more', async () => {
     const started = new Promise<void>(resolve => {
       gateway.engine.onWatched = () => resolve();
