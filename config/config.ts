@@ -1,7 +1,8 @@
 // The whole configuration after loading and checking: plain frozen data that any thread can hold.
-import type { Sandbox } from '../runtime/host/sandbox.ts';
+
 import type { LogFormat } from '../runtime/log.ts';
 import type { JsonObject } from '../runtime/packing.ts';
+import type { Sandbox } from '../runtime/processes/sandbox.ts';
 import type { Path, PipelineDefinition } from './pipeline/definition.ts';
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;

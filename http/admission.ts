@@ -2,6 +2,7 @@
 // is there, 413, 415, 400.
 
 import type { Config } from '../config/config.ts';
+import type { VaultCalls } from '../service/vault-client.ts';
 import { type Authenticate, type Caller, may, scopesText } from './auth.ts';
 import { type Head, headerOf, mayBeJson } from './head.ts';
 import { jsonProblem, readJson } from './json.ts';
@@ -9,7 +10,6 @@ import { mismatchProblem, type Problem, type ProblemItem, problem } from './prob
 import type { Access, Route } from './route.ts';
 import type { Match, Place } from './router.ts';
 import { authenticateAdmin } from './vault-admission.ts';
-import type { VaultDoor } from './vault-door.ts';
 
 export type Admitted = {
   readonly kind: 'admitted';
@@ -35,7 +35,7 @@ export type Door = {
   readonly config: Config;
   readonly isStopping: boolean;
   /** Where the path belongs to the vault: whom it lets in; undefined elsewhere. */
-  readonly vault: Pick<VaultDoor, 'adminDigest'> | undefined;
+  readonly vault: Pick<VaultCalls, 'adminDigest'> | undefined;
 };
 
 /** Everything that is decided before the path's names are looked up. */

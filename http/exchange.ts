@@ -1,17 +1,19 @@
 // A request and its answer: the one wrapper around every handler, of every listener and server. Nobody else touches a response.
+
 import type { Config } from '../config/config.ts';
 import { ThreadGone } from '../runtime/link.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
+import type { Engine } from '../service/engine.ts';
+import type { Sink } from '../service/reads/reads.ts';
 import { admit, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { Body, type BodyRoom } from './body.ts';
-import type { Engine } from './engine.ts';
 import { givenRequestId, type Head, headerOf, type RequestSource, readHead } from './head.ts';
 import type { ServerLog } from './log.ts';
 import { type Problem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
-import type { Answer, BodyLimit, Call, Headers, Route, Sink } from './route.ts';
+import type { Answer, BodyLimit, Call, Headers, Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import type { ResponseTarget } from './transport/transport.ts';
 import { vaultOpOf } from './vault-admission.ts';

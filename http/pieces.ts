@@ -1,7 +1,9 @@
 // Answers of JSON that may be large: a small one is written whole, a large one as fast as its reader takes it.
-import { type JsonPart, jsonPieces } from './json-pieces.ts';
+
+import { type JsonPart, jsonPieces } from '../service/json/pieces.ts';
+import type { Sink } from '../service/reads/reads.ts';
+import { type Answer, json } from './answer.ts';
 import { jsonType } from './response-head.ts';
-import { type Answer, json, type Sink } from './route.ts';
 
 /** So much is made at once, and written; then the loop turns. */
 const chunkCharsMin = 65_536;

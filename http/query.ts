@@ -1,7 +1,8 @@
 // Query parameters: what a route declares of them, and reading them strictly.
 import { type JobId, parseId } from '../runtime/ids.ts';
+import { readCursor } from '../service/json/cursor.ts';
+import { parseTimestamp } from '../service/json/timestamp.ts';
 import { type Problem, problem } from './problem.ts';
-import { parseTimestamp } from './timestamp.ts';
 
 /** One parameter: its JSON Schema for the documents, and how its text is read. */
 export type Parameter<T> = {
@@ -55,18 +56,12 @@ export const instant: Parameter<number> = {
   read: parseTimestamp,
 };
 
-/** The place where a list goes on, as an answer before gave it: bytes of a fixed length behind a letter of the list. */
-export function cursor(list: string, bytes: number): Parameter<Buffer> & { write(place: Uint8Array): string } {
-  const lead = Buffer.from(list);
-  const write = (place: Uint8Array) => Buffer.concat([lead, place]).toString('base64url');
+/** The place where a list goes on, as an earlier answer gave it. */
+export function cursor(list: string, bytes: number): Parameter<Buffer> {
   return {
     schema: { type: 'string', maxLength: 64 },
     rule: 'must be a next_cursor of this list',
-    read(given) {
-      const place = Buffer.from(given, 'base64url').subarray(lead.length);
-      return place.length === bytes && write(place) === given ? place : undefined;
-    },
-    write,
+    read: given => readCursor(list, bytes, given),
   };
 }
 

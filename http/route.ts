@@ -4,13 +4,13 @@ import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Scope } from '../config/section/scope.ts';
 import type { Schema } from '../runtime/schema-type.ts';
+import type { Engine } from '../service/engine.ts';
 import type { Answer } from './answer.ts';
 import type { Caller } from './auth.ts';
-import type { Engine } from './engine.ts';
 import type { Problem, ProblemCode } from './problem.ts';
 import type { Parameters, Query } from './query.ts';
 
-export { type Answer, type Headers, json, type Sink } from './answer.ts';
+export { type Answer, type Headers, json } from './answer.ts';
 
 export type Method = 'GET' | 'POST';
 

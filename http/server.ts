@@ -3,9 +3,9 @@
 import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { ListenerName } from '../config/section/tls.ts';
+import type { Engine } from '../service/engine.ts';
 import type { Authenticate } from './auth.ts';
 import { BodyRoom } from './body.ts';
-import type { Engine } from './engine.ts';
 import { Exchange, type Shared } from './exchange.ts';
 import type { ServerLog } from './log.ts';
 import type { RouteTable } from './route-table.ts';

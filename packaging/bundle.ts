@@ -13,14 +13,14 @@ const chunks = 'chunks';
 const entries = [
   'cli/main',
   'cli/slim',
-  'actors/ledger',
-  'actors/index/indexer',
-  'cli/reads/thread',
-  'runtime/host/main',
-  'runtime/host/thread',
-  'runtime/host/concurrent-thread',
-  'runtime/host/sealed-loader',
-  'runtime/host/typescript-loader',
+  'service/ledger/thread',
+  'service/indexer/thread',
+  'service/reads/thread',
+  'runtime/host/process/main',
+  'runtime/host/thread/thread',
+  'runtime/host/thread/concurrent-thread',
+  'runtime/host/thread/sealed-loader',
+  'runtime/host/thread/typescript-loader',
 ];
 
 /** Installed with the product: binaries, packages that start files of their own, and what plugins import. All else is bundled. */

@@ -1,7 +1,8 @@
 // Where the jobs of events belong: looked up when somebody reads the events, once for each, and never before.
+
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
-import { pipelinePlugin } from '../job/protocol.ts';
-import type { Tally } from '../job/record.ts';
+import type { Tally } from '../job/records/job.ts';
+import { pipelinePlugin } from '../job/records/job.ts';
 import type { JobObservations, ObservationType, Origin, Origins } from './protocol.ts';
 
 /** Work of one reading: what takes longer goes on with the next. About a millisecond. */

@@ -1,6 +1,6 @@
 // Observations: what happened, told after the commit that made it true. Alike ones travel as one group.
 import type { JobId } from '../../runtime/ids.ts';
-import type { Tally } from '../job/record.ts';
+import type { Tally } from '../job/records/job.ts';
 
 /** Every type of an observation (docs/events.md). */
 export const observationTypes = [

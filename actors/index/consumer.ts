@@ -1,6 +1,6 @@
 // What hangs on the journal: something that takes each ended attempt once, in order, and keeps what follows from it in the index.
 import type { Batch, IndexTable, Reader, Store } from '../../runtime/store/store.ts';
-import type { JournalEntry } from '../job/journal.ts';
+import type { JournalEntry } from '../job/records/journal.ts';
 
 export interface JournalConsumer {
   /** Under it the position is kept: another name takes the whole journal again. */

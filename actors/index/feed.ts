@@ -1,7 +1,7 @@
 // Feeds the journal to its consumers, and keeps for each how far it has come, in the commit that holds what it made of the entries.
-import { entriesOf, type JournalEntry, readPruned, readUs, usKey } from '../job/journal.ts';
+import { entriesOf, type JournalEntry, readPruned, readUs, usKey } from '../job/records/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
-import { type Position, positionOf, positionRecord } from './position.ts';
+import { type Position, positionOf, positionRecord } from './records/position.ts';
 
 /** Entries that are handed over at once, unless one commit has more. */
 const entriesPerStep = 8192;

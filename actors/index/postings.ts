@@ -1,7 +1,7 @@
 // Which logs have which words: gathered log by log, and written as postings of their chunk.
 import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
-import { extended } from './log-set.ts';
-import { postingKey } from './shelves.ts';
+import { extended } from './records/log-set.ts';
+import { postingKey } from './records/search-layout.ts';
 
 export class Postings {
   readonly #index: Reader<IndexTable>;

@@ -1,21 +1,27 @@
 // Keeps the search index: takes the words of each log that says something, and forgets logs that were pruned.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { AttemptShelf, entryAt, type JournalEntry, usKey } from '../job/journal.ts';
+import { AttemptShelf, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
-import { Facets } from './facets.ts';
-import { chunkLogs, LogSet } from './log-set.ts';
 import { Postings } from './postings.ts';
-import { numberKey, pageLogs, pagesPerChunk, postingRange, Records, recordBytes, writeRecord } from './shelves.ts';
-import { textsOf } from './texts.ts';
-import { wordsOf } from './words.ts';
+import { Facets } from './records/facets.ts';
+import { chunkLogs, LogSet } from './records/log-set.ts';
+import {
+  numberKey,
+  pageLogs,
+  pagesPerChunk,
+  postingRange,
+  Records,
+  recordBytes,
+  searchName,
+  writeRecord,
+} from './records/search-layout.ts';
+import { textsOf } from './records/texts.ts';
+import { wordsOf } from './records/words.ts';
 
 /** Words of logs that are gathered before they are written. */
 const gatheredMax = 100_000;
 /** Postings that are removed in one commit. */
 const removedMax = 20_000;
-
-/** Under which its position is kept. */
-export const searchName = 'search';
 
 export class SearchIndex implements JournalConsumer {
   readonly name = searchName;

@@ -1,13 +1,14 @@
 // The stopwatch's side of the journal: how long each attempt waited and ran goes into the histograms of its minute.
-import { bodyPart } from '../../runtime/host/outcome.ts';
+
+import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { AttemptShelf, type JournalEntry } from '../job/journal.ts';
-import { type CommandName, Names } from '../job/names.ts';
-import { pipelinePlugin } from '../job/protocol.ts';
-import { type Step, Steps } from '../job/view.ts';
+import { pipelinePlugin } from '../job/records/job.ts';
+import { AttemptShelf, type JournalEntry } from '../job/records/journal.ts';
+import { type CommandName, Names } from '../job/records/names.ts';
+import { type Step, Steps } from '../job/views/jobs.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
-import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep, stopwatchName } from './stopwatch-record.ts';
+import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep, stopwatchName } from './records/stopwatch.ts';
 
 /** Old pages that are dropped at once. */
 const pagesPerPrune = 1_000;

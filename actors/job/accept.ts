@@ -1,14 +1,14 @@
 // New jobs: from the edge, and from the pipeline actor. All of one plugin and command in a turn become one block.
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { BlockBuilder } from './block.ts';
 import { cachedBytesMax, type Desk } from './desk.ts';
-import { keyText, OpenBlock } from './open.ts';
 import type { CreateJobs, Refusal, Remembrance, SubmitJobs, SubmitJobsReply } from './protocol.ts';
-import { type JobGroup, makeEvent } from './record.ts';
-import { writeTree } from './tree.ts';
+import { BlockBuilder } from './records/block.ts';
+import { type JobGroup, makeEvent } from './records/job.ts';
+import { keyText, OpenBlock } from './records/open.ts';
+import { writeTree } from './records/tree.ts';
 
 type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 

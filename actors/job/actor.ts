@@ -1,6 +1,6 @@
 // The job actor: the one hand that writes jobs. Each message is one small move on the desk; a turn ends with dispatch.
 import type { Config } from '../../config/config.ts';
-import type { HostedPlugin, Outcome } from '../../runtime/host/port.ts';
+import type { HostedPlugin, Outcome } from '../../runtime/host/wire/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';

@@ -1,11 +1,12 @@
 // After a failed turn: actors that were made from the store take over the frames that hosts still have. Of each job the store says
 // whether it is out, and with which attempt.
+
 import { jobId } from '../../runtime/ids.ts';
 import type { Desk } from './desk.ts';
 import type { JobFrame } from './frame.ts';
 import type { HostedFrames } from './hosted-frames.ts';
-import { type KeyText, OpenBlock } from './open.ts';
-import { decodeRetry, isOut } from './retries.ts';
+import { type KeyText, OpenBlock } from './records/open.ts';
+import { decodeRetry, isOut } from './records/retry.ts';
 import type { Slot, SlotName } from './slot.ts';
 import { countOut } from './under-way.ts';
 

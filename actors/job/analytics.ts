@@ -2,8 +2,8 @@
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { keyText } from './open.ts';
 import type { QueueReply } from './protocol.ts';
+import { keyText } from './records/open.ts';
 
 /** How many running jobs an answer names. */
 export const activeJobsMax = 100;

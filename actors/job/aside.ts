@@ -1,12 +1,12 @@
 // Steps over many jobs that are not handed out: they stand aside, come back, or fail when they were held too long.
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Again, Backlog } from './backlog.ts';
 import type { Desk } from './desk.ts';
-import type { Hold } from './hold.ts';
 import type { Lane } from './lane.ts';
 import { settleLost } from './lost.ts';
-import type { OpenBlock } from './open.ts';
+import type { Hold } from './records/hold.ts';
+import type { OpenBlock } from './records/open.ts';
 
 /** Puts aside what waits at the head of the lane for commands that it lacks; returns how many moves that took. */
 export function setAside(lane: Lane, movesMax: number): number {

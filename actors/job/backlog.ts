@@ -1,6 +1,7 @@
 // What waits to be handed out, in order.
-import type { OpenBlock } from './open.ts';
+
 import { Queue } from './queue.ts';
+import type { OpenBlock } from './records/open.ts';
 
 /** One job that is to run although its block was passed already: a retry, a returned task, a suspect. */
 export type Again = {

@@ -1,11 +1,12 @@
 // What the job actor writes besides blocks: attempts, the journal of a commit, counters and plugin states.
+
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import type { SetAside } from '../set-aside.ts';
-import type { Attempt } from './attempt.ts';
-import { AttemptWriter } from './attempts.ts';
+import type { Attempt } from './records/attempt.ts';
+import { AttemptWriter } from './records/attempts.ts';
 import {
   type CommandCounts,
   type Counts,
@@ -14,10 +15,10 @@ import {
   readCounts,
   retriedCount,
   settledOf,
-} from './counts.ts';
-import { JournalPage, newestCommitUs, usKey } from './journal.ts';
-import { NameBook } from './names.ts';
-import { statuses } from './record.ts';
+} from './records/counts.ts';
+import { JournalPage, newestCommitUs, usKey } from './records/journal.ts';
+import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
+import { NameBook } from './records/names.ts';
 
 /** The most that a plugin's state may take, packed. */
 export const stateBytesMax = 2 ** 20;
@@ -192,20 +193,3 @@ function tooLarge(bytes: number): string {
 }
 
 const nothing = new Uint8Array(0);
-
-/** Where the blocks of a plugin and command are listed. */
-export function byCommandKey(number: number, block: Uint8Array): Buffer {
-  const key = Buffer.allocUnsafe(4 + block.length);
-  key.writeUInt32BE(number, 0);
-  key.set(block, 4);
-  return key;
-}
-
-/** Where the jobs are listed that did not succeed. */
-export function unsuccessfulKey(number: number, status: Attempt['status'], id: Uint8Array): Buffer {
-  const key = Buffer.allocUnsafe(5 + id.length);
-  key.writeUInt32BE(number, 0);
-  key[4] = statuses.indexOf(status);
-  key.set(id, 5);
-  return key;
-}

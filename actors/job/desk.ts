@@ -1,26 +1,28 @@
 // The job actor's state, and the few moves that everything else is made of: touch, end, retry, enqueue again.
+
 import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
-import { type Body, hasPart } from '../../runtime/host/outcome.ts';
+import { type Body, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
-import { SetAside } from '../set-aside.ts';
-import { errorOf } from './attempt.ts';
 import type { Again } from './backlog.ts';
-import { type Block, decodeBlock, groupOf } from './block.ts';
 import { Books, type Owner } from './books.ts';
 import type { Gauges } from './gauges.ts';
-import type { Hold } from './hold.ts';
 import { type HoldSources, Holds } from './holds.ts';
 import { type CommandLane, Lane } from './lane.ts';
-import { Minutes } from './minutes.ts';
-import type { OpenBlock } from './open.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
-import type { JobGroup, TerminalStatus } from './record.ts';
-import { encodeRetry, Retries, type RetryRecord, type Waiting } from './retries.ts';
+import { errorOf } from './records/attempt.ts';
+import { type Block, decodeBlock, groupOf } from './records/block.ts';
+import type { Hold } from './records/hold.ts';
+import type { JobGroup, TerminalStatus } from './records/job.ts';
+import { Minutes } from './records/minutes.ts';
+import type { OpenBlock } from './records/open.ts';
+import { encodeRetry, type RetryRecord } from './records/retry.ts';
+import { Retries, type Waiting } from './retries.ts';
 import { assertMove } from './transitions.ts';
 import { decide } from './verdict.ts';
 import { Watch } from './watch.ts';

@@ -1,6 +1,6 @@
 // Handing jobs to the hosts: lanes take turns, frames fill the free places, and what comes back is settled.
-import { encodeBody } from '../../runtime/host/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
+import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
 import { type Adopted, adoptFrames } from './adoption.ts';
@@ -12,11 +12,11 @@ import { type JobFrame, jobAt, pickFrame, taskFrame, unheardOf } from './frame.t
 import { HostedFrames } from './hosted-frames.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { lostBody } from './lost.ts';
-import type { KeyText, OpenBlock } from './open.ts';
 import { frameTasksMax } from './pace.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
+import type { KeyText, OpenBlock } from './records/open.ts';
 import { settleTask } from './settle.ts';
 import {
   concurrentSlot,

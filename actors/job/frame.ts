@@ -1,10 +1,10 @@
 // From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
-import type { TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
+import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/port.ts';
 import { jobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import type { Again } from './backlog.ts';
-import { type Block, groupOf } from './block.ts';
 import type { CommandLane, Lane } from './lane.ts';
-import type { OpenBlock } from './open.ts';
+import { type Block, groupOf } from './records/block.ts';
+import type { OpenBlock } from './records/open.ts';
 
 /** Payload bytes of one frame; a single larger job goes alone. */
 export const frameBytesMax = 2 ** 20;

@@ -1,9 +1,10 @@
 // The holds in force: which lanes and commands are held, since when (on disk), and whose time is up.
+
+import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { SetAside } from '../set-aside.ts';
-import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from './hold.ts';
 import type { Lane } from './lane.ts';
+import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from './records/hold.ts';
 
 /** Whether a lane may run is asked of these, in this order. */
 export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf])[];

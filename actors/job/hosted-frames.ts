@@ -1,5 +1,5 @@
 // What the hosts have, as of the last commit: it outlives the memory of the actors, so that a failed turn costs no host its work.
-import type { PluginHost } from '../../runtime/host/port.ts';
+import type { PluginHost } from '../../runtime/host/wire/port.ts';
 import type { JobFrame } from './frame.ts';
 import type { SlotName } from './slot.ts';
 

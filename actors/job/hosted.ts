@@ -1,7 +1,7 @@
 // A plugin instance of the configuration, as a host needs it.
 import { relative } from 'node:path';
 import type { PluginInstance } from '../../config/config.ts';
-import type { HostedPlugin } from '../../runtime/host/port.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
 
 export function hostedPlugin({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
   const { persistent } = manifest;

@@ -2,16 +2,13 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { usKey } from './journal.ts';
 import type { IdempotencyKey, Remembrance, SubmitReply } from './protocol.ts';
+import { decodeEntry, type Entry, encodeEntry, endKey, hashBytes, rememberedUs } from './records/idempotency.ts';
+import { usKey } from './records/journal.ts';
 
-export const rememberedUs = 24 * 3_600_000_000;
 /** Entries that are removed in one turn. */
 export const forgottenPerTurnMax = 256;
-const hashBytes = 16;
 const present = Uint8Array.of(1);
-
-export type Entry = { readonly untilUs: number; readonly request: Uint8Array; readonly id: JobId };
 
 export class Idempotency implements Remembrance {
   readonly #reader: Reader;
@@ -65,22 +62,6 @@ export class Idempotency implements Remembrance {
     const bytes = this.#reader.get('idempotency', key);
     return bytes && decodeEntry(bytes);
   }
-}
-
-/** When it ends (8, µs) | hash of the request (16) | job id (16) */
-function encodeEntry({ untilUs, request, id }: Entry): Buffer {
-  return Buffer.concat([usKey(untilUs), request, id]);
-}
-
-export function decodeEntry(bytes: Uint8Array): Entry {
-  const all = Buffer.from(bytes);
-  const untilUs = Number(all.readBigUInt64BE());
-  return { untilUs, request: all.subarray(8, 8 + hashBytes), id: all.subarray(8 + hashBytes) };
-}
-
-/** The entry's place in the order of ends. */
-export function endKey(untilUs: number, key: Uint8Array): Buffer {
-  return Buffer.concat([usKey(untilUs), key]);
 }
 
 function textOf(key: Uint8Array): string {

@@ -1,8 +1,8 @@
 // A lane: what waits and runs of one plugin instance. Lanes take turns, so that a flood of one does not starve another.
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
 import { type Again, Backlog } from './backlog.ts';
-import type { Hold } from './hold.ts';
 import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
+import type { Hold } from './records/hold.ts';
 import { Runners } from './runners.ts';
 
 /** What the dispatcher must know of a command. */

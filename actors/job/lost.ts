@@ -1,9 +1,9 @@
 // Attempts that were running alone when the service ended: they are charged, or their jobs end, as their commands say.
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Desk } from './desk.ts';
 import type { CommandLane, Lane } from './lane.ts';
-import type { OpenBlock } from './open.ts';
+import type { OpenBlock } from './records/open.ts';
 
 /** The outcome of a job that must not be run twice and whose end nobody saw. */
 export const lostBody = encodeBody({ error: Buffer.from('lost while running') });

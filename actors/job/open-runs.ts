@@ -1,8 +1,8 @@
 // Which jobs belong to runs that are still open: steps of these, and of the runs that they have called.
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { type Block, findBlock, groupOf } from './block.ts';
-import { keyText } from './open.ts';
+import { type Block, findBlock, groupOf } from './records/block.ts';
+import { keyText } from './records/open.ts';
 
 /** As of one commit. */
 export class OpenRuns {

@@ -1,13 +1,10 @@
 // What the job actor is told and asked, and what it tells others.
-import type { Body } from '../../runtime/host/outcome.ts';
-import type { EventHeaders } from '../../runtime/host/port.ts';
+import type { Body } from '../../runtime/host/wire/outcome.ts';
+import type { EventHeaders } from '../../runtime/host/wire/port.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
-import type { SetAsideRecord } from '../set-aside.ts';
-import type { JobGroup, TerminalStatus } from './record.ts';
-
-/** The plugin name of the jobs that stand for pipeline runs. */
-export const pipelinePlugin = 'pipeline';
+import type { JobGroup, TerminalStatus } from './records/job.ts';
 
 /** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };

@@ -1,13 +1,13 @@
 // Jobs that may have ended their host run alone here, each in a host of its own. So do all jobs of a plugin that has ended
 // several hosts lately: it is isolated, and takes no other plugin down with it.
-import { Breaker } from '../../runtime/host/breaker.ts';
+import { Breaker } from '../../runtime/breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Again } from './backlog.ts';
 import type { Desk } from './desk.ts';
 import { type JobFrame, soloFrame } from './frame.ts';
 import type { HostedFrames } from './hosted-frames.ts';
 import type { Lane } from './lane.ts';
-import type { OpenBlock } from './open.ts';
+import type { OpenBlock } from './records/open.ts';
 import { isolationSlot, quarantineSlots, type Slot } from './slot.ts';
 import { isFull } from './turns.ts';
 

@@ -1,9 +1,11 @@
 // What is queued, by plugin and command, without a look at the jobs: what is unsettled by the counters and not with a host.
-import { countsKey } from './counts.ts';
+
 import type { Desk } from './desk.ts';
 import type { JobFrame } from './frame.ts';
-import type { Hold } from './hold.ts';
-import { pipelinePlugin, type QueuedJobs } from './protocol.ts';
+import type { QueuedJobs } from './protocol.ts';
+import { countsKey } from './records/counts.ts';
+import type { Hold } from './records/hold.ts';
+import { pipelinePlugin } from './records/job.ts';
 
 /** Jobs that neither run nor have settled. `frames`: what hosts hold. */
 export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {

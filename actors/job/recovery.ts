@@ -1,13 +1,14 @@
 // After a start: the unsettled jobs are read back, in steps, so that work begins while older ones still load.
+
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Adopted } from './adoption.ts';
-import { latestAttempt } from './attempts.ts';
 import type { Desk } from './desk.ts';
 import { takeLost } from './lost.ts';
-import { type KeyText, keyText, OpenBlock } from './open.ts';
-import { pipelinePlugin } from './protocol.ts';
-import { decodeRetry, type RetryRecord } from './retries.ts';
+import { latestAttempt } from './records/attempts.ts';
+import { pipelinePlugin } from './records/job.ts';
+import { type KeyText, keyText, OpenBlock } from './records/open.ts';
+import { decodeRetry, type RetryRecord } from './records/retry.ts';
 
 /** Open blocks that are read in one turn. */
 const blocksPerTurnMax = 4096;

@@ -1,12 +1,20 @@
 // Pruning: the oldest settled jobs go, with their logs and index entries, a block at a time, in idle turns.
 import { blockKeyMs, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { attemptsOf, stretchesOf } from './attempts.ts';
-import { type Block, decodeBlock } from './block.ts';
 import type { Desk } from './desk.ts';
-import { asBuffer, journalEntryBytes, prunedRecord, prunedStatus, readPruned, statusAt, usKey } from './journal.ts';
-import { keyText } from './open.ts';
 import { OpenRuns } from './open-runs.ts';
+import { attemptsOf, stretchesOf } from './records/attempts.ts';
+import { type Block, decodeBlock } from './records/block.ts';
+import {
+  asBuffer,
+  journalEntryBytes,
+  prunedRecord,
+  prunedStatus,
+  readPruned,
+  statusAt,
+  usKey,
+} from './records/journal.ts';
+import { keyText } from './records/open.ts';
 
 /** Blocks that are read in one turn, and keys of blocks that are looked at. */
 const blocksPerTurnMax = 4;

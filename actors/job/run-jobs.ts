@@ -1,14 +1,16 @@
 // The jobs that stand for pipeline runs. They are never dispatched: from their beginning to their end they run.
+
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
-import { errorOf } from './attempt.ts';
-import { BlockBuilder, blockBytesMax } from './block.ts';
 import type { Desk } from './desk.ts';
-import { type KeyText, keyText, OpenBlock } from './open.ts';
-import { type CreateRun, pipelinePlugin, type RunIds, type SettleRun } from './protocol.ts';
-import type { JobGroup } from './record.ts';
-import { writeTree } from './tree.ts';
+import type { CreateRun, RunIds, SettleRun } from './protocol.ts';
+import { errorOf } from './records/attempt.ts';
+import { BlockBuilder, blockBytesMax } from './records/block.ts';
+import type { JobGroup } from './records/job.ts';
+import { pipelinePlugin } from './records/job.ts';
+import { type KeyText, keyText, OpenBlock } from './records/open.ts';
+import { writeTree } from './records/tree.ts';
 
 /** Runs that share a block, at most: a run that lasts keeps its neighbours from being pruned. */
 export const runsPerBlockMax = 64;

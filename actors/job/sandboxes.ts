@@ -1,6 +1,6 @@
 // Sandboxes that plugins ask for: each is tried before a job of such a plugin is handed out. Where it cannot be had, jobs are held.
 import type { Config } from '../../config/config.ts';
-import type { Sandbox } from '../../runtime/host/sandbox.ts';
+import type { Sandbox } from '../../runtime/processes/sandbox.ts';
 
 /** Why this machine cannot do it; null: it can. */
 export type TrySandbox = (sandbox: Sandbox) => Promise<string | null>;

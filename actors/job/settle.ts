@@ -1,6 +1,6 @@
 // What follows from the end of one task: its job ends, with the plugin's state changed, or waits for its next attempt.
-import { bodyPart, failedBody, hasPart } from '../../runtime/host/outcome.ts';
-import type { Outcome } from '../../runtime/host/port.ts';
+import { bodyPart, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
+import type { Outcome } from '../../runtime/host/wire/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Desk } from './desk.ts';
 import type { JobFrame } from './frame.ts';

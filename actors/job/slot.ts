@@ -1,5 +1,5 @@
 // A host and the frames it holds, as the dispatcher sees them.
-import type { PluginHost, Runtime } from '../../runtime/host/port.ts';
+import type { PluginHost, Runtime } from '../../runtime/host/wire/port.ts';
 import type { JobFrame } from './frame.ts';
 import type { CommandLane } from './lane.ts';
 import { frameUsTarget, programsUsTarget } from './pace.ts';

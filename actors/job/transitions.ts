@@ -3,7 +3,7 @@
 //   (none) ──▶ queued ──▶ running ──▶ succeeded | failed | timed_out | dead
 //                 ▲          │
 //                 └──────────┘  retried, or lost with its worker or the service
-import type { Status } from './record.ts';
+import type { Status } from './records/job.ts';
 
 const moves: { readonly [From in Status]: readonly Status[] } = {
   // A queued job ends without running when it cannot run: its plugin was removed, its input could not be made.

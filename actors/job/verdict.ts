@@ -1,7 +1,7 @@
 // What follows from the end of an attempt: the job ends or is retried (docs/contract.md#retries). Pure.
 import type { RetryPolicy } from '../../config/config.ts';
-import type { Verdict } from '../../runtime/host/port.ts';
-import type { TerminalStatus } from './record.ts';
+import type { Verdict } from '../../runtime/host/wire/port.ts';
+import type { TerminalStatus } from './records/job.ts';
 
 export type Ending = {
   readonly verdict: Verdict;

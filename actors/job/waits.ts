@@ -1,12 +1,14 @@
 // What an unsettled job waits for: worked out from its records and its lane, without a look at other jobs.
+
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
-import { latestAttempt } from './attempts.ts';
 import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { openOf } from './job-view.ts';
 import type { Lane } from './lane.ts';
-import { pipelinePlugin, type Waits } from './protocol.ts';
-import { decodeRetry, isOut } from './retries.ts';
+import type { Waits } from './protocol.ts';
+import { latestAttempt } from './records/attempts.ts';
+import { pipelinePlugin } from './records/job.ts';
+import { decodeRetry, isOut } from './records/retry.ts';
+import { openOf } from './views/job-view.ts';
 
 /** As of the last commit. Null: the job has settled, a host has it, or its record cannot be decoded. */
 export function waitsOf(desk: Desk, { pause }: Dispatcher, id: JobId, nowUs: number): Waits | null {

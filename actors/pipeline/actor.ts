@@ -1,13 +1,13 @@
 // The pipeline actor: the one hand that writes runs. Jobs that settled come in, jobs and runs to create go out.
 import type { Config } from '../../config/config.ts';
-import type { Body } from '../../runtime/host/outcome.ts';
+import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { Refusal, Remembrance, RunIds, SubmitReply } from '../job/protocol.ts';
-import { findBody, findOrigin } from '../job/view.ts';
-import type { SetAside } from '../set-aside.ts';
+import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { beginRun } from './begin.ts';
 import { Desk } from './desk.ts';
 import { finishRun } from './finish.ts';

@@ -3,8 +3,9 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
-import { comparePaths } from './arrivals.ts';
 import type { Data } from './lookup.ts';
+import { comparePaths } from './records/arrivals.ts';
+import type { Leaf } from './records/run.ts';
 
 /** A run's baggage may take so much, packed: it lies in every group of jobs. */
 const contextBytesMax = 2 ** 20;
@@ -37,8 +38,6 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
   return next;
 }
 
-/** One value that a chain brought to a join, at its place in the context. */
-export type Leaf = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
 /** What the chains brought, by the text of its keys: of each, the one of the first chain. */
 export type Leaves = Map<string, Leaf>;
 

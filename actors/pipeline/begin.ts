@@ -3,8 +3,8 @@
 import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import type { JobGroup } from '../job/record.ts';
-import { makeEvent, noneUnsuccessful } from '../job/record.ts';
+import type { JobGroup } from '../job/records/job.ts';
+import { makeEvent, noneUnsuccessful } from '../job/records/job.ts';
 import { type Chain, type ChainEvent, dataOf, Packed } from './chain.ts';
 import { holds } from './condition.ts';
 import type { Desk } from './desk.ts';

@@ -1,6 +1,7 @@
 // What a step brings into being: jobs of its plugin, or runs of the pipeline that it calls.
+
 import { formatId, type JobId } from '../../runtime/ids.ts';
-import { pipelinePlugin } from '../job/protocol.ts';
+import { pipelinePlugin } from '../job/records/job.ts';
 import { type Beginning, beginRun, refuseRun } from './begin.ts';
 import type { WorkStep } from './compile.ts';
 import type { Desk, Stand } from './desk.ts';

@@ -7,9 +7,9 @@
 // no run is in memory are read again.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
-import { countDescendants } from '../job/view.ts';
-import { SetAside } from '../set-aside.ts';
+import { countDescendants } from '../job/views/jobs.ts';
 import { idText, type Tree } from './run.ts';
 
 /** From so many on a count is on disk; with a small bound, from an eighth of it on. */

@@ -3,22 +3,23 @@
 import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
 import type { CreateJobs, CreateRun, RunIds, SettleRun } from '../job/protocol.ts';
-import type { JobGroup, TerminalStatus } from '../job/record.ts';
-import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/record.ts';
-import { SetAside } from '../set-aside.ts';
+import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
+import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
 import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
-import { arrivalKey, encodeRun, encodeScope, listKey, scopeKey } from './record.ts';
+import { arrivalKey, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { idText, type Outer, type Run, type Scope } from './run.ts';
 import { Runs } from './runs.ts';
+import { encodeRun, encodeScope } from './stored-run.ts';
 import { Versions } from './versions.ts';
 
 /** Once the new jobs of a turn take so much, more follow in the next: payloads, and the copies of baggage. */

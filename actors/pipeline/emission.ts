@@ -3,15 +3,15 @@
 // runs, while few enough are open, and once as the chains of the job's run, which must not wait for other runs to end: those
 // may all be waiting for theirs. And while too many runs are open, the events of any job wait to start more.
 import { unpinned } from '../../runtime/bytes.ts';
-import { type Body, bodyPart } from '../../runtime/host/outcome.ts';
+import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
 import { blame } from '../culprit.ts';
 import type { Desk } from './desk.ts';
-import { cursorKey, type Origin, originKey, originKeyBytes, rootOf, startKey } from './emission-record.ts';
 import { type Emitted, readEvent } from './events.ts';
 import { unsettledMax } from './expansion.ts';
+import { cursorKey, type Origin, originKey, originKeyBytes, rootOf, startKey } from './records/emission.ts';
 import { idText } from './run.ts';
 import { Starts } from './starts.ts';
 

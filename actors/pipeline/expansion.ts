@@ -16,7 +16,7 @@ import {
   takeSingle,
 } from './fanout.ts';
 import { endChains } from './gather.ts';
-import { listKey } from './record.ts';
+import { listKey } from './records/run.ts';
 import type { Run } from './run.ts';
 
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */

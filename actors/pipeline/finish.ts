@@ -1,9 +1,9 @@
 // The end of a run: its job settles, whoever waits is told, and a run that had called it goes on.
 
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import { encodeTally, tallyOf, type Unsuccessful } from '../job/record.ts';
+import { encodeTally, tallyOf, type Unsuccessful } from '../job/records/job.ts';
 import type { Desk } from './desk.ts';
 import { idText, type Outer, type Run } from './run.ts';
 

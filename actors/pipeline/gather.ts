@@ -2,13 +2,13 @@
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, skipValue } from '../../runtime/splice.ts';
-import { spliceArrivals } from './arrivals.ts';
 import { bringContext, mergeContext } from './baggage.ts';
 import { type Chain, movedTo, Packed } from './chain.ts';
 import type { Node } from './compile.ts';
 import type { Desk } from './desk.ts';
 import { finishRun } from './finish.ts';
 import { joinEventType } from './protocol.ts';
+import { spliceArrivals } from './records/arrivals.ts';
 import { advanceScope, gatheringNode, type Origin, type Run, type Scope } from './run.ts';
 
 /** More results than this fail the run at a join, and are left out of a run's own result. */

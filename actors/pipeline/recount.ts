@@ -1,12 +1,12 @@
 // The open runs counted from their records: for a state whose last writer kept no counts.
 import type { JobId } from '../../runtime/ids.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import type { SetAside } from '../set-aside.ts';
 import type { Descendants } from './descendants.ts';
-import { rootOfWaiting } from './emission-record.ts';
-import { readCountsOf } from './record.ts';
+import { rootOfWaiting } from './records/emission.ts';
+import { readCountsOf } from './records/run.ts';
+import type { RunCounts } from './records/run-counts.ts';
 import { idText } from './run.ts';
-import type { RunCounts } from './run-counts.ts';
 import type { Versions } from './versions.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;

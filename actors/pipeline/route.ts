@@ -1,14 +1,14 @@
 // Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
 
-import { checkBody } from '../../runtime/host/body-check.ts';
-import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host/outcome.ts';
+import { checkBody } from '../../runtime/host/wire/body-check.ts';
+import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { blame } from '../culprit.ts';
-import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
-import type { JobGroup } from '../job/record.ts';
-import { addUnsuccessful, unsuccessfulOf } from '../job/record.ts';
+import type { JobsSettled, SettledJob } from '../job/protocol.ts';
+import type { JobGroup } from '../job/records/job.ts';
+import { addUnsuccessful, pipelinePlugin, unsuccessfulOf } from '../job/records/job.ts';
 import { asPayload, type Chain, dataOf, movedTo, Packed } from './chain.ts';
 import { Children } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';

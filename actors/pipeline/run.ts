@@ -2,11 +2,11 @@
 // What is not in record.ts of it does not survive a crash.
 
 import type { JobId } from '../../runtime/ids.ts';
-import type { Unsuccessful } from '../job/record.ts';
-import { ArrivalLog } from './arrivals.ts';
+import type { Unsuccessful } from '../job/records/job.ts';
 import type { Leaves } from './baggage.ts';
 import { endNode } from './compile.ts';
 import type { FanOut } from './fanout.ts';
+import { ArrivalLog } from './records/arrivals.ts';
 import type { Version } from './versions.ts';
 
 /** For a run that a `call` step started: where the chain goes on when it is over, and with what baggage. */

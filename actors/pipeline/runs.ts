@@ -1,11 +1,12 @@
 // The open runs. Those that were needed lately are in memory, up to so many bytes; any other is read when somebody asks for it.
+
 import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import type { SetAside } from '../set-aside.ts';
 import type { Descendants } from './descendants.ts';
-import { decodeRun, readScopes, type TreelessRun } from './record.ts';
 import type { Run } from './run.ts';
+import { decodeRun, readScopes, type TreelessRun } from './stored-run.ts';
 import type { Versions } from './versions.ts';
 
 /** What the runs in memory may take there, by estimate. */

@@ -1,10 +1,12 @@
 // What starts runs besides calls: events that jobs emit, and hooks on how jobs end.
+
 import { type Hook, isJobHook, type JobHook, type RunHook } from '../../config/pipeline/definition.ts';
-import { bodyPart } from '../../runtime/host/outcome.ts';
+import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
-import { type JobsSettled, pipelinePlugin, type SettledJob } from '../job/protocol.ts';
-import type { JobGroup, TerminalStatus } from '../job/record.ts';
+import type { JobsSettled, SettledJob } from '../job/protocol.ts';
+import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
+import { pipelinePlugin } from '../job/records/job.ts';
 import { type Beginning, beginRun, refuseRun } from './begin.ts';
 import { type Chain, dataOf, Packed, withResult } from './chain.ts';
 import type { Children } from './children.ts';

@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
-import type { SetAside } from '../set-aside.ts';
 import { type CompiledPipeline, compilePipeline } from './compile.ts';
-import { encodeRunCounts, noRuns, type RunCounts, readRunCounts } from './run-counts.ts';
+import { encodeRunCounts, noRuns, type RunCounts, readRunCounts } from './records/run-counts.ts';
 
 /** One definition, under the hash of its packed form. */
 export type Version = {

@@ -5,7 +5,7 @@
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Batch, Reader, Store, Table } from '../../runtime/store/store.ts';
-import { keyringKey } from './keyring.ts';
+import { keyringKey } from './records/keyring.ts';
 import { nextKeyFile, syncDirectory } from './unlock-key.ts';
 
 export type Abandonment = {

@@ -10,7 +10,7 @@ import {
   patterns,
   principalKinds,
   type Secret,
-} from './record.ts';
+} from './records/secret.ts';
 
 export type Holdings = {
   readonly principals: ReadonlyMap<string, Principal>;

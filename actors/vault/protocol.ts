@@ -1,6 +1,6 @@
 // The messages that the vault receives and sends (docs/contract.md#vault).
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
-import type { Principal, Secret } from './record.ts';
+import type { Principal, Secret } from './records/secret.ts';
 
 /** What is asked for, by the name that the audit trail has for it. */
 export const vaultOps = [

@@ -4,11 +4,19 @@
 // records adds one that says so. A crash leaves a part of the records removed at most, all of which the file has.
 import type { Reader } from '../../runtime/store/store.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
-import { type AuditRecord, auditStart, oldestAuditUs, readStretch, type Stretch } from './audit.ts';
-import type { Random } from './barrier.ts';
-import type { AuditEnd } from './keyring.ts';
 import type { PruneAudit, SweepEvent, VaultReply } from './protocol.ts';
-import { beginExport, type ExportPlace, endExport, endLine, entryLine, goOnExport, headLine } from './trail-file.ts';
+import { type AuditRecord, auditStart, oldestAuditUs, readStretch, type Stretch } from './records/audit.ts';
+import type { Random } from './records/barrier.ts';
+import type { AuditEnd } from './records/keyring.ts';
+import {
+  beginExport,
+  type ExportPlace,
+  endExport,
+  endLine,
+  entryLine,
+  goOnExport,
+  headLine,
+} from './records/trail-file.ts';
 import type { Vault } from './vault.ts';
 
 /** Records of the trail that one turn verifies, and exports or removes: some milliseconds. */

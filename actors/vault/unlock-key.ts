@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Reader } from '../../runtime/store/store.ts';
-import { keyBytes } from './barrier.ts';
-import { readWrapped, unwrapKeyring } from './keyring.ts';
+import { keyBytes } from './records/barrier.ts';
+import { readWrapped, unwrapKeyring } from './records/keyring.ts';
 
 export const keyVariable = 'HEADGATE_VAULT_KEY';
 

@@ -10,10 +10,10 @@ import {
   type Stretch,
   type StretchLimits,
   seqKey,
-} from './audit.ts';
-import { type Random, seal, unseal } from './barrier.ts';
-import { type Keyring, keyringKey, readWrapped, unwrapKeyring, wrapKeyring } from './keyring.ts';
-import type { Principal, Secret } from './record.ts';
+} from './records/audit.ts';
+import { type Random, seal, unseal } from './records/barrier.ts';
+import { type Keyring, keyringKey, readWrapped, unwrapKeyring, wrapKeyring } from './records/keyring.ts';
+import type { Principal, Secret } from './records/secret.ts';
 import type { Unlock } from './unlock-key.ts';
 
 /** The tables of entities, and the table of contents: which version of each entity is the current one. */

@@ -8,10 +8,10 @@ export const pendingSuffix = '.pending';
 
 const roles: readonly (readonly [ending: string, role: string])[] = [
   ['/dist/cli/main.js', 'main'],
-  ['/dist/actors/ledger.js', 'ledger'],
-  ['/dist/actors/index/indexer.js', 'indexer'],
-  ['/dist/cli/reads/thread.js', 'reads'],
-  ['/dist/runtime/host/main.js', 'host'],
+  ['/dist/service/ledger/thread.js', 'ledger'],
+  ['/dist/service/indexer/thread.js', 'indexer'],
+  ['/dist/service/reads/thread.js', 'reads'],
+  ['/dist/runtime/host/process/main.js', 'host'],
   ['/piscina/dist/worker.js', 'plugins'],
 ];
 

@@ -8,7 +8,7 @@ import { formatListen } from '../../config/quantity.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure, usageFailure } from '../failure.ts';
 import type { Io } from '../io.ts';
-import { runningAddress, type ServiceAddress } from '../running.ts';
+import { runningAddress, type ServiceAddress } from '../start/running.ts';
 import { knownToken } from '../token.ts';
 
 export type AddressOptions = { readonly url?: string; readonly config?: string };

@@ -1,9 +1,9 @@
 // `headgate start`: the service itself.
 import { Option } from 'commander';
-import { takeVaultKey } from '../../runtime/host/environment.ts';
+import { takeVaultKey } from '../../runtime/host/client/environment.ts';
+import { prepareThreads } from '../../service/threads.ts';
 import { command, configOption } from '../command.ts';
 import { parseMs } from '../quantity.ts';
-import { prepareThreads } from '../threads.ts';
 
 export const startCommand = command<{ config?: string; grace: number }>({
   usage: 'start',
@@ -23,9 +23,9 @@ export const startCommand = command<{ config?: string; grace: number }>({
     const vaultKey = takeVaultKey(process.env);
     prepareThreads();
     const [{ start }, { hints }, { captureAll, openVoice, refuse }] = await Promise.all([
-      import('../start.ts'),
-      import('../hints.ts'),
-      import('../voice.ts'),
+      import('../start/start.ts'),
+      import('../start/hints.ts'),
+      import('../start/voice.ts'),
     ]);
     const voice = openVoice(out.json ? 'json' : null);
     captureAll(voice);

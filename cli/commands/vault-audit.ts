@@ -87,7 +87,7 @@ type Pruned = { readonly records: number; readonly more: boolean };
 /** The file is whole on disk before the service is asked to remove anything. */
 async function exportAndPrune(call: Call<Options>, file: string): Promise<number> {
   const { io, out, options } = call;
-  const { parseTimestamp } = await import('../../http/timestamp.ts');
+  const { parseTimestamp } = await import('../../service/json/timestamp.ts');
   const { exportTrail } = await import('../vault/trail-files.ts');
   const { before, prune = false } = options;
   const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);

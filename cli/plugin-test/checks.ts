@@ -1,8 +1,8 @@
 // What a plugin is put through, and what is said of how it does.
 
-import type { HostedPlugin } from '../../runtime/host/port.ts';
-import { endText, killDelayMs } from '../../runtime/host/program.ts';
-import { PayloadChecks } from '../../runtime/host/schema.ts';
+import { endText, killDelayMs } from '../../runtime/host/process/program.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
+import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';
 import { sampleOf } from './sample.ts';

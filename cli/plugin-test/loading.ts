@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { hostedPlugin } from '../../actors/job/hosted.ts';
 import type { Config } from '../../config/config.ts';
-import type { HostedPlugin } from '../../runtime/host/port.ts';
-import { PayloadChecks } from '../../runtime/host/schema.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
+import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { Stand } from './stand.ts';
 
 const nothing = { not: {} };

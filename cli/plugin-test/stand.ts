@@ -4,15 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
-import { pluginEnvironment } from '../../runtime/host/environment.ts';
-import { startHost } from '../../runtime/host/host.ts';
-import { decodeBody, type Parts } from '../../runtime/host/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/port.ts';
-import { Program, type ProgramEnd } from '../../runtime/host/program.ts';
-import { ProgramMarks } from '../../runtime/host/program-marks.ts';
-import { commandLine } from '../../runtime/host/sandbox.ts';
+import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
+import { startHost } from '../../runtime/host/client/host.ts';
+import { Program, type ProgramEnd } from '../../runtime/host/process/program.ts';
+import { decodeBody, type Parts } from '../../runtime/host/wire/outcome.ts';
+import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/port.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
+import { ProgramMarks } from '../../runtime/processes/program-marks.ts';
+import { commandLine } from '../../runtime/processes/sandbox.ts';
 
 /** `lost`: the process of the host died with it. */
 export type Answer = {

@@ -1,9 +1,15 @@
 // Reads and verifies the audit trail, beside a running service too: what is committed at one moment. It may be far larger than the memory.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AuditEntry, type AuditRecord, checkAuditEnd, recordOf, walkAudit } from '../../actors/vault/audit.ts';
-import { rangesHave } from '../../actors/vault/job-ranges.ts';
-import { type Keyring, readWrapped, unwrapKeyring } from '../../actors/vault/keyring.ts';
+import {
+  type AuditEntry,
+  type AuditRecord,
+  checkAuditEnd,
+  recordOf,
+  walkAudit,
+} from '../../actors/vault/records/audit.ts';
+import { rangesHave } from '../../actors/vault/records/job-ranges.ts';
+import { type Keyring, readWrapped, unwrapKeyring } from '../../actors/vault/records/keyring.ts';
 import { nextKeyFile, readUnlock, readUnlockKey } from '../../actors/vault/unlock-key.ts';
 import { missingVault } from '../../actors/vault/vault.ts';
 import { openReaderBeside } from '../../runtime/store/lmdb.ts';

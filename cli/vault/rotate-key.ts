@@ -1,6 +1,6 @@
 // Puts a vault under a new unlock key and a new data key; the old unlock key opens nothing afterwards.
 import { randomBytes } from 'node:crypto';
-import { keyBytes } from '../../actors/vault/barrier.ts';
+import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { closeWith, heldVault, type VaultPlace, withStore } from './offline.ts';
 

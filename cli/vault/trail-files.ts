@@ -1,9 +1,16 @@
 // Exported stretches of the audit trail: how one is written beside a running service, and how those that were are verified.
 import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { auditStart, codeBytes, recordOf, seqKey } from '../../actors/vault/audit.ts';
-import type { AuditEnd, Keyring } from '../../actors/vault/keyring.ts';
-import { appendTo, endLine, entryLine, headLine, putInPlace, TrailFileCheck } from '../../actors/vault/trail-file.ts';
+import { auditStart, codeBytes, recordOf, seqKey } from '../../actors/vault/records/audit.ts';
+import type { AuditEnd, Keyring } from '../../actors/vault/records/keyring.ts';
+import {
+  appendTo,
+  endLine,
+  entryLine,
+  headLine,
+  putInPlace,
+  TrailFileCheck,
+} from '../../actors/vault/records/trail-file.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';

@@ -1,7 +1,7 @@
 // The JSON Schema of a plugin's manifest.yaml.
 
-import { sandboxKinds } from '../../runtime/host/sandbox.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
 import { concurrencyField } from './concurrency.ts';

@@ -1,7 +1,7 @@
 // One manifest.yaml: bytes to a checked `Manifest`, or what is wrong with it.
 import { dirname, sep } from 'node:path';
-import type { SandboxKind } from '../../runtime/host/sandbox.ts';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
+import type { SandboxKind } from '../../runtime/processes/sandbox.ts';
 import type { Problem, Report } from '../check/problem.ts';
 import { checkShape } from '../check/shape.ts';
 import type { Command, Manifest } from '../config.ts';

@@ -1,5 +1,5 @@
 // What an instance of a process plugin runs in: what its manifest asks for, or more.
-import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/host/sandbox.ts';
+import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import type { Problem } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { parseDuration, parseSize } from '../quantity.ts';

@@ -1,7 +1,7 @@
 // The JSON Schema of a configuration file, after interpolation and merging.
 //
 // A reload puts a changed key into force at once, unless the key is wrapped in `field.restart`: then it waits for the next start.
-import { sandboxKinds } from '../../runtime/host/sandbox.ts';
+import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';
 import { concurrencySetting } from '../plugin/concurrency.ts';

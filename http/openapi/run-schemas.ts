@@ -1,7 +1,7 @@
 // The answers of a pipeline call that waits.
-import { statuses } from '../../actors/job/record.ts';
+import { statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { treeJobsMax } from '../job-json.ts';
+import { treeJobsMax } from '../../service/json/job.ts';
 import { countsSchema } from '../routes/jobs.ts';
 import { outputSchema } from './schemas.ts';
 

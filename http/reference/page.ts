@@ -1,6 +1,6 @@
 // The reference of the HTTP interface, written from the route table, the schemas and the table of problems. Pure.
 import type { JsonObject } from '../../runtime/packing.ts';
-import { treeJobsMax } from '../job-json.ts';
+import { treeJobsMax } from '../../service/json/job.ts';
 import { jsonDepthMax } from '../json.ts';
 import { problemDetails } from '../openapi/schemas.ts';
 import { type ProblemCode, problems } from '../problem.ts';

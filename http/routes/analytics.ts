@@ -1,11 +1,11 @@
 // Analytics (docs/contract.md#analytics): the queue now, and the last 24 hours in figures.
 
 import { activeJobsMax } from '../../actors/job/analytics.ts';
-import { statuses } from '../../actors/job/record.ts';
+import { statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { timestamp } from '../../service/json/timestamp.ts';
 import { problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-import { timestamp } from '../timestamp.ts';
 
 const section = 'Administration';
 const count = Type.Integer({ minimum: 0 });

@@ -2,8 +2,8 @@
 
 import type { Config } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import type { Engine } from '../../service/engine.ts';
 import { answerDocument } from '../cached-document.ts';
-import type { Engine } from '../engine.ts';
 import { controlDocument } from '../openapi/control.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
 import { pipelinesDocument } from '../openapi/pipelines.ts';

@@ -5,8 +5,8 @@ import { type ObservationType, observationTypes } from '../../actors/hub/protoco
 import { didYouMean } from '../../config/pipeline/suggestion.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import type { StreamRights } from '../../service/events/streams.ts';
 import type { Caller } from '../auth.ts';
-import type { StreamRights } from '../event-streams.ts';
 import { problem } from '../problem.ts';
 import { jobIdText, type Parameter } from '../query.ts';
 import { anyOf, type Call, type Headers, type Route, route } from '../route.ts';

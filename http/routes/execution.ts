@@ -1,8 +1,8 @@
 // Execution: plugin calls and pipeline calls (docs/contract.md#plugin-call, docs/contract.md#pipeline-call).
 
 import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
-import { pipelinePlugin } from '../../actors/job/protocol.ts';
-import { entryDispatches } from '../../actors/pipeline/entries.ts';
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { entryDispatches } from '../../actors/pipeline/views/entries.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { Scope } from '../../config/section/scope.ts';

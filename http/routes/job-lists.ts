@@ -1,13 +1,15 @@
 // The lists of jobs and of their logs (docs/contract.md#job-list): filters, cursors, totals.
 
-import { countedMax, type Within } from '../../actors/job/job-page.ts';
-import { type Status, statuses, terminalStatuses } from '../../actors/job/record.ts';
+import { type Status, statuses, terminalStatuses } from '../../actors/job/records/job.ts';
+import { countedMax, type Within } from '../../actors/job/views/job-page.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { jobsList, logPlaceBytes, logsList, readPlace } from '../../service/json/list.ts';
 import { forbidden } from '../admission.ts';
-import { jobsCursor, logsCursor, readPlace } from '../list-json.ts';
 import { outputSchema } from '../openapi/schemas.ts';
-import { flag, instant, integer, jobIdText, oneOf, type Parameters, type Query, text } from '../query.ts';
+import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type Query, text } from '../query.ts';
+import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { countsSchema, maySeeResults, resultScopes } from './jobs.ts';
 
@@ -85,7 +87,7 @@ const getJobs = route({
     parent: jobIdText,
     error: text(queryCharactersMax),
     limit,
-    cursor: jobsCursor,
+    cursor: cursor(jobsList, jobIdBytes),
   },
   body: null,
   answers: {
@@ -103,7 +105,7 @@ const getJobs = route({
   problems: ['too_many_reads'],
   find: () => null,
   handle(call) {
-    const { engine, query } = call;
+    const { query } = call;
     // What is found would tell what is hidden.
     if (query.error !== undefined && !maySeeResults(call.caller!)) return forbidden(resultScopes);
     const filter = {
@@ -113,7 +115,7 @@ const getJobs = route({
       within: withinOf(query),
     };
     const [limit, before] = [query.limit ?? limitDefault, query.cursor ?? null];
-    return engine.reads.answer({ kind: 'jobs', filter, error: query.error ?? null, limit, before }, call);
+    return answerRead(call, { kind: 'jobs', filter, error: query.error ?? null, limit, before });
   },
 });
 
@@ -138,7 +140,7 @@ const logsQuery = {
   query: text(queryCharactersMax),
   limit,
   include_result: flag,
-  cursor: logsCursor,
+  cursor: cursor(logsList, logPlaceBytes),
 } satisfies Parameters;
 
 const getLogs = route({
@@ -158,7 +160,7 @@ const getLogs = route({
   problems: ['too_many_reads'],
   find: () => null,
   handle(call) {
-    const { engine, query } = call;
+    const { query } = call;
     const withResult = maySeeResults(call.caller!);
     // What is found would tell what is hidden.
     if (query.query !== undefined && !withResult) return forbidden(resultScopes);
@@ -170,7 +172,7 @@ const getLogs = route({
       before: query.cursor ? readPlace(query.cursor) : null,
     };
     const detail = !withResult ? 'bare' : query.include_result ? 'result' : 'plain';
-    return engine.reads.answer({ kind: 'logs', wanted, detail }, call);
+    return answerRead(call, { kind: 'logs', wanted, detail });
   },
 });
 

@@ -1,17 +1,18 @@
 // One job, and the tree below it (docs/contract.md#jobs).
 
-import type { JobView } from '../../actors/job/job-view.ts';
-import { pipelinePlugin, type Waits, waitReasons } from '../../actors/job/protocol.ts';
-import { statuses } from '../../actors/job/record.ts';
+import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
+import { pipelinePlugin, statuses } from '../../actors/job/records/job.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { Scope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
 import { type Caller, may } from '../auth.ts';
-import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../job-json.ts';
 import { outputSchema } from '../openapi/schemas.ts';
 import { inPieces } from '../pieces.ts';
 import { type Problem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
+import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 
 export const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
@@ -126,7 +127,7 @@ const getJob = route({
     const detail = detailFor(call.caller!, call.query.include === 'payload');
     const answer = (waits: Waits | null) =>
       isLongToShow(found, detail)
-        ? engine.reads.answer({ kind: 'job', id, detail, waits }, call)
+        ? answerRead(call, { kind: 'job', id, detail, waits })
         : inPieces(jobParts(found, detail, waits));
     // Only the ledger knows what they wait for.
     const isAsked = found.status === 'queued' || (found.status === 'running' && found.plugin === pipelinePlugin);
@@ -154,7 +155,7 @@ const getTree = route({
     return id && engine.job(id) ? { id } : unknownJob(params.job_id);
   },
   handle(call) {
-    return call.engine.reads.answer({ kind: 'tree', id: call.found.id, withResult: maySeeResults(call.caller!) }, call);
+    return answerRead(call, { kind: 'tree', id: call.found.id, withResult: maySeeResults(call.caller!) });
   },
 });
 

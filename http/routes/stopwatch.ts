@@ -1,11 +1,12 @@
 // The stopwatch (docs/contract.md#stopwatch): how long the steps of a plugin waited and ran, as percentiles.
-import { commandStep, minuteUs, pipelineStep } from '../../actors/index/stopwatch-record.ts';
-import { trendBuckets, windowOf } from '../../actors/index/stopwatch-view.ts';
+import { commandStep, minuteUs, pipelineStep } from '../../actors/index/records/stopwatch.ts';
+import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import type { Step } from '../../config/pipeline/definition.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { type Problem, problem } from '../problem.ts';
 import { flag, instant } from '../query.ts';
+import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
 
@@ -52,12 +53,12 @@ const getStopwatch = route({
     return known ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
   },
   handle(call) {
-    const { engine, config, found, query } = call;
+    const { config, found, query } = call;
     const nowUs = call.nowMs() * 1000;
     const window = windowOf(query.since ?? nowUs - windowUsDefault, nowUs);
     const subs = query.include_subs === true ? maySeeResults(call.caller!) : null;
     const steps = stepNames(config, found);
-    return engine.reads.answer({ kind: 'stopwatch', plugin: found.name, window, nowUs, steps, subs }, call);
+    return answerRead(call, { kind: 'stopwatch', plugin: found.name, window, nowUs, steps, subs });
   },
 });
 

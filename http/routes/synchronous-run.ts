@@ -1,11 +1,13 @@
 // A pipeline call that waits: for the run, its time-out, or the caller to go away, whichever comes first.
+
 import type { SubmitReply } from '../../actors/job/protocol.ts';
-import type { Status } from '../../actors/job/record.ts';
+import type { Status } from '../../actors/job/records/job.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
+import { settledParts, treeJobsMax } from '../../service/json/job.ts';
+import type { RunSubmission } from '../../service/submissions.ts';
 import { type Answer, json } from '../answer.ts';
-import type { RunSubmission } from '../engine.ts';
-import { settledParts, treeJobsMax } from '../job-json.ts';
 import { inPieces } from '../pieces.ts';
+import { answerRead } from '../read-answer.ts';
 import type { Call } from '../route.ts';
 
 export type RunOutcome = SubmitReply | { readonly kind: 'waited'; readonly answer: Answer };
@@ -43,7 +45,7 @@ async function settled(call: Pick<Call, 'engine' | 'onGone'>, id: JobId): Promis
   const { engine } = call;
   const tree = engine.smallTree(id, treeJobsMax + 1);
   if (tree) return inPieces(settledParts(tree));
-  const answer = await engine.reads.answer({ kind: 'run', id }, call);
+  const answer = await answerRead(call, { kind: 'run', id });
   // The run is over: to refuse the call would have it repeated.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
   return unshown(id, engine.job(id)?.status ?? 'running');

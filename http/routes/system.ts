@@ -1,14 +1,14 @@
 // The system routes: reload, doctor, selfcheck (docs/contract.md#for-operators).
 
 import type { QueuedJobs } from '../../actors/job/protocol.ts';
-import { lookedMax } from '../../actors/job/selfcheck.ts';
+import { lookedMax } from '../../actors/job/views/selfcheck.ts';
 import { restartSettings } from '../../config/section/restart.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { timestamp } from '../../service/json/timestamp.ts';
+import { ReadsDown, readsDownDetail } from '../../service/reads/reads.ts';
 import { type Problem, type ProblemItem, problem } from '../problem.ts';
 import { flag, oneOf } from '../query.ts';
-import { ReadsDown, readsDownDetail } from '../reads.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-import { timestamp } from '../timestamp.ts';
 
 const section = 'Administration';
 const restartKeys = restartSettings.map(({ key, isSwitch }) => `\`${key}\`${isSwitch ? ' (on or off)' : ''}`);

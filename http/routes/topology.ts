@@ -1,10 +1,10 @@
 // Topology (docs/contract.md#topology): which plugin emits which signals, and which plugins they start.
 
-import { type Topology, topologyOf } from '../../actors/pipeline/topology.ts';
+import { type Topology, topologyOf } from '../../actors/pipeline/views/topology.ts';
 import type { Config } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { timestamp } from '../../service/json/timestamp.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-import { timestamp } from '../timestamp.ts';
 
 const wires = Type.Array(Type.Object({ signal: Type.String(), command: Type.String() }));
 const ends = Type.Array(Type.Object({ plugin: Type.String(), command: Type.String() }));

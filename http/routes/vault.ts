@@ -1,9 +1,9 @@
 // Vault management (docs/contract.md#vault), for the admin token only: writes, lifecycle, and a list of names. Nothing reads a value back.
 import type { Listing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
+import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
 import { type ProblemCode, problem } from '../problem.ts';
 import { type Answer, json, type Route, route } from '../route.ts';
-import { parseTimestamp, timestamp } from '../timestamp.ts';
 
 const section = 'Vault';
 

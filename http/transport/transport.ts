@@ -1,7 +1,9 @@
 // The seam between the service and an HTTP server: what a server hands over, and what it is asked to write. Two servers lie
 // behind it: uws.ts and node.ts.
+
 import type { Certificate } from '../../config/certificate.ts';
 import type { ListenAddress } from '../../config/config.ts';
+import type { Served } from '../../service/doctor/certificates.ts';
 import type { RequestSource } from '../head.ts';
 import type { ResponseHead } from '../response-head.ts';
 
@@ -38,16 +40,6 @@ export type Face = {
   begin(response: ResponseTarget, request: RequestSource): void;
   /** For an answer that the server gives by itself. */
   nextRequestId(): string;
-};
-
-/** Which certificates callers get. */
-export type Served = {
-  /** The one that came last. */
-  readonly newest: Certificate;
-  /** What a caller gets that names no host, as one does that calls an IP address. */
-  readonly byAddress: Certificate;
-  /** Names of the newest one that still get an older one. */
-  readonly namesBehind: readonly string[];
 };
 
 /** The TLS library of the server does not take a certificate. */

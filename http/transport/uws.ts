@@ -1,16 +1,11 @@
 // The server of uWebSockets.js: quick, with an older parser (docs/http.md). The only file that knows it.
+
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { Certificate } from '../../config/certificate.ts';
+import type { Served } from '../../service/doctor/certificates.ts';
 import { headText, type ResponseHead } from '../response-head.ts';
 import { patternsOf } from './server-names.ts';
-import {
-  CertificateFault,
-  type Face,
-  type Listener,
-  type ResponseTarget,
-  type Served,
-  type Transport,
-} from './transport.ts';
+import { CertificateFault, type Face, type Listener, type ResponseTarget, type Transport } from './transport.ts';
 import { withUnnamedFiles } from './unnamed-files.ts';
 import { missingBinary, platformPackage, uwsDirectory } from './uws-binary.ts';
 

@@ -1,7 +1,7 @@
 // delay: waits, and hands its payload on.
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** @type {import('../../runtime/host/plugin-api.ts').Handler} */
+/** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */
 export async function handle({ event, config, deadline_at }, { signal }) {
   const payload = /** @type {{ delay_ms?: number }} */ (event?.payload);
   const delayMs = payload.delay_ms ?? config['delay_ms'];

@@ -25,7 +25,7 @@ const reasons = new Map([
   ['ENAMETOOLONG', 'is too long'],
 ]);
 
-/** @typedef {import('../../runtime/host/plugin-api.ts').CommandHandler} Handler */
+/** @typedef {import('../../runtime/host/api/plugin-api.ts').CommandHandler} Handler */
 /** @typedef {{ path?: string, text?: string, base64?: string, overwrite?: boolean }} Order */
 /** @typedef {{ root: string, bytesMax: number, isWritable: boolean }} Settings */
 
@@ -99,7 +99,7 @@ export function list({ payload, config }) {
 /**
  * @param {Order} order
  * @param {(names: string[]) => { [key: string]: unknown }} work
- * @returns {import('../../runtime/host/plugin-api.ts').Response}
+ * @returns {import('../../runtime/host/api/plugin-api.ts').Response}
  */
 function answer({ path: asked = '' }, work) {
   try {
@@ -143,7 +143,7 @@ function kindOf(stat) {
   return stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : stat.isSymbolicLink() ? 'link' : 'other';
 }
 
-/** @param {import('../../runtime/host/plugin-api.ts').JsonObject} config @returns {Settings} */
+/** @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config @returns {Settings} */
 function readSettings({ root, max_bytes = bytesDefault, writable = false }) {
   if (typeof root !== 'string' || !path.isAbsolute(root))
     throw refusal('config.root must be the absolute path of a directory');

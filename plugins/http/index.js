@@ -22,7 +22,7 @@ const credentials = /^(authorization|cookie|proxy-authorization)$/i;
  * @typedef {import('./settings.js').Settings} Settings
  */
 
-/** @type {import('../../runtime/host/plugin-api.ts').Handler} */
+/** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */
 export async function handle({ event, config, secrets }, { signal, log }) {
   const settings = readSettings(config);
   const timer = AbortSignal.timeout(settings.timeoutMs);
@@ -98,7 +98,7 @@ export function redirected(sent, status, location, { headers: own }) {
 /**
  * @param {Sent} sent
  * @param {import('./exchange.js').Received} received
- * @returns {import('../../runtime/host/plugin-api.ts').Response}
+ * @returns {import('../../runtime/host/api/plugin-api.ts').Response}
  */
 function respond({ url }, { status, headers, body }) {
   const result = { status, url: url.href, headers, ...contentOf(headers['content-type'] ?? '', body) };

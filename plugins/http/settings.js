@@ -13,7 +13,7 @@
 
 /**
  * Throws what is wrong, as an error that is not retried.
- * @param {import('../../runtime/host/plugin-api.ts').JsonObject} config
+ * @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config
  * @returns {Settings}
  */
 export function readSettings(config) {

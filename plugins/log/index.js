@@ -2,9 +2,9 @@
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 
-/** @typedef {import('../../runtime/host/plugin-api.ts').LogLevel} LogLevel */
+/** @typedef {import('../../runtime/host/api/plugin-api.ts').LogLevel} LogLevel */
 
-/** @type {import('../../runtime/host/plugin-api.ts').Handler} */
+/** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */
 export function handle({ event, config }, { log }) {
   const { level = 'info', message = '' } = config;
   if (typeof level !== 'string' || !levels.includes(level))

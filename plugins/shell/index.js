@@ -10,7 +10,7 @@ const outputBytesMax = 16 * 2 ** 20;
 
 /** @typedef {{ command: string, args: readonly string[], directory: string | undefined, outputBytesMax: number }} Settings */
 
-/** @type {import('../../runtime/host/plugin-api.ts').Handler} */
+/** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */
 export async function handle({ event, config }, { signal }) {
   const { command, args, directory, outputBytesMax: bytesMax } = readSettings(config);
   const child = spawn(command, args, { cwd: directory, stdio: 'pipe', shell: false });
@@ -36,7 +36,7 @@ export async function handle({ event, config }, { signal }) {
   return { status: 'error', error: `${command}: ${how}`, retry: end.status !== permanentStatus, result };
 }
 
-/** @param {import('../../runtime/host/plugin-api.ts').JsonObject} config @returns {Settings} */
+/** @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config @returns {Settings} */
 function readSettings({ command, args = [], directory, max_output_bytes = outputBytesDefault }) {
   if (typeof command !== 'string' || command === '') throw wrong('command', 'the path or name of a program');
   if (!Array.isArray(args) || !args.every(arg => typeof arg === 'string')) throw wrong('args', 'a list of texts');

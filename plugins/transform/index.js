@@ -12,7 +12,7 @@ const nestingMax = 200;
 /** An instance is loaded for itself, and its config does not change: what was compiled stays. @type {jsonata.Expression | null} */
 let compiled = null;
 
-/** @type {import('../../runtime/host/plugin-api.ts').Handler} */
+/** @type {import('../../runtime/host/api/plugin-api.ts').Handler} */
 export async function handle({ event, context, config }) {
   try {
     compiled ??= compile(config);
@@ -26,7 +26,7 @@ export async function handle({ event, context, config }) {
   }
 }
 
-/** @param {import('../../runtime/host/plugin-api.ts').JsonObject} config */
+/** @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config */
 function compile({ expression, timeout_ms = timeoutMsDefault }) {
   if (typeof expression !== 'string') throw new Error('config.expression must be a text');
   if (!Number.isInteger(timeout_ms) || Number(timeout_ms) < 1 || Number(timeout_ms) > timeoutMsMax)

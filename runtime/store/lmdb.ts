@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { makeDirectory, replaceFile } from '../durable-file.ts';
-import { identify, isAlive, isHere, type ProcessIdentity } from '../process.ts';
+import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 import { WriteBatch } from './batch.ts';
 import { damageOf } from './damage.ts';
 import { asStoreError } from './fault.ts';

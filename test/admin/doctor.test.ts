@@ -1,20 +1,21 @@
 // GET /system/doctor: each check passes on a sound service, and is seen to fail.
+
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Gauges } from '../../actors/job/gauges.ts';
-import { type AdministrationParts, openAdministration } from '../../cli/administration.ts';
-import { type DoctorOptions, examine } from '../../cli/doctor.ts';
-import { trySandboxes } from '../../cli/sandboxes.ts';
 import { isLoopback } from '../../config/address.ts';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
 import { unsealed } from '../../config/seal/seal.ts';
-import type { Served } from '../../http/transport/transport.ts';
-import { limitsDefault } from '../../runtime/host/sandbox.ts';
 import type { Link } from '../../runtime/link.ts';
+import { limitsDefault } from '../../runtime/processes/sandbox.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
+import { type AdministrationParts, openAdministration } from '../../service/administration.ts';
+import type { Served } from '../../service/doctor/certificates.ts';
+import { type DoctorOptions, examine } from '../../service/doctor/doctor.ts';
+import { trySandboxes } from '../../service/doctor/sandboxes.ts';
 import { writeConfiguration } from '../gateway/configuration.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';

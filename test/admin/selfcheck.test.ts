@@ -1,11 +1,12 @@
 // GET /system/selfcheck: a sound store passes, under load too, and each invariant is seen to fail when it is broken.
+
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AttemptWriter, attemptKey, latestAttempt, stretchBytesMax } from '../../actors/job/attempts.ts';
-import { keyText, OpenBlock } from '../../actors/job/open.ts';
-import { encodeRetry } from '../../actors/job/retries.ts';
-import { type AskIdle, selfcheck } from '../../actors/job/selfcheck.ts';
+import { AttemptWriter, attemptKey, latestAttempt, stretchBytesMax } from '../../actors/job/records/attempts.ts';
+import { keyText, OpenBlock } from '../../actors/job/records/open.ts';
+import { encodeRetry } from '../../actors/job/records/retry.ts';
+import { type AskIdle, selfcheck } from '../../actors/job/views/selfcheck.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { inSlices, type Sliced } from '../../runtime/slices.ts';

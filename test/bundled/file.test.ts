@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Handler, JsonObject } from '../../runtime/host/plugin-api.ts';
+import type { Handler, JsonObject } from '../../runtime/host/api/plugin-api.ts';
 import { call, importBundled } from './fixture.ts';
 
 const plugin = await importBundled<{ read: Handler; write: Handler; list: Handler }>('file/index.js');

@@ -1,5 +1,5 @@
 // What the tests of the bundled plugins share: their modules loaded as they are, and a call of a handler.
-import type { Handler, Helpers, Json, JsonObject, LogLine, Response } from '../../runtime/host/plugin-api.ts';
+import type { Handler, Helpers, Json, JsonObject, LogLine, Response } from '../../runtime/host/api/plugin-api.ts';
 
 /** Typed by who asks: the plugins are JavaScript, which has its own check of types. `path` is below plugins/. */
 export async function importBundled<Exports>(path: string): Promise<Exports> {

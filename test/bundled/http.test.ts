@@ -2,7 +2,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Handler, JsonObject } from '../../runtime/host/plugin-api.ts';
+import type { Handler, JsonObject } from '../../runtime/host/api/plugin-api.ts';
 import { call, importBundled } from './fixture.ts';
 
 type Sent = {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Handler, JsonObject } from '../../runtime/host/plugin-api.ts';
+import type { Handler, JsonObject } from '../../runtime/host/api/plugin-api.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';
 import { call, importBundled } from './fixture.ts';

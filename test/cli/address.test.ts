@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { findAddress } from '../../cli/client/address.ts';
 import { processIo } from '../../cli/io.ts';
-import { leaveAddress } from '../../cli/running.ts';
+import { leaveAddress } from '../../cli/start/running.ts';
 import { canary } from '../canary/canary.ts';
 import { startGateway } from '../gateway/gateway.ts';
 import { echo } from '../gateway/sources.ts';

@@ -1,8 +1,8 @@
 // What a job waits for is left out where the ledger does not answer in time, or cannot be asked.
 import { expect, test } from 'vitest';
 import { startHub } from '../../actors/hub/actor.ts';
-import { type EngineParts, openEngine } from '../../cli/engine.ts';
 import { jobId } from '../../runtime/ids.ts';
+import { type EngineParts, openEngine } from '../../service/engine.ts';
 import { makeConfig } from '../http/gateway.ts';
 
 const id = jobId(Buffer.alloc(12, 1), 0);

@@ -1,9 +1,9 @@
 // Who waits for a run: is told once, when it is over, and not all at once.
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
-import { answersMsMax, Watchers } from '../../cli/watchers.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import type { Link } from '../../runtime/link.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import { answersMsMax, RunWaiters } from '../../service/run-waiters.ts';
 
 const key = makeBlockKeys(() => 7).next(1);
 const id = (n: number) => jobId(key, n);
@@ -13,10 +13,10 @@ const link = {
   tell: (_: string, { kind }: { kind: string }) => void told.push(kind),
 } as unknown as Link;
 const reader = { refresh: () => void told.push('refresh') } as unknown as Reader;
-let watchers: Watchers;
+let watchers: RunWaiters;
 beforeEach(() => {
   told.length = 0;
-  watchers = new Watchers(link, reader);
+  watchers = new RunWaiters(link, reader);
 });
 
 vi.useFakeTimers({ toFake: ['performance'] });

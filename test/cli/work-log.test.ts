@@ -1,7 +1,7 @@
 // The bound of what the log says of the work: what comes past it is counted, and told when the minute is over.
 import { expect, test } from 'vitest';
 import type { JobObservations, ObservationType } from '../../actors/hub/protocol.ts';
-import { WorkLog } from '../../cli/work-log.ts';
+import { WorkLog } from '../../cli/start/work-log.ts';
 import type { Config } from '../../config/config.ts';
 import type { Logger } from '../../runtime/log.ts';
 

@@ -1,6 +1,6 @@
 // Section 7 of sentences.ts: errors.
 import { expect, test } from 'vitest';
-import { attemptKey } from '../../actors/job/attempts.ts';
+import { attemptKey } from '../../actors/job/records/attempts.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { tamper } from '../gateway/tamper.ts';

@@ -1,6 +1,6 @@
 // The misbehaviour matrix: what a plugin does, in which runtime, and what becomes of its job.
 import { expect } from 'vitest';
-import { limitsDefault, sandboxFault } from '../../runtime/host/sandbox.ts';
+import { limitsDefault, sandboxFault } from '../../runtime/processes/sandbox.ts';
 import type { PluginSource } from '../gateway/configuration.ts';
 import type { Job } from '../gateway/gateway.ts';
 import { journal } from '../gateway/sources.ts';

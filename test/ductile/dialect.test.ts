@@ -1,8 +1,8 @@
 // The dialect in pure functions: events that take the result over, and commands whose updates are the whole state.
 import { describe, expect, test } from 'vitest';
-import { answerOfDuctile } from '../../runtime/host/ductile.ts';
-import { settleAnswer } from '../../runtime/host/response.ts';
-import { FrameState } from '../../runtime/host/state.ts';
+import { answerOfDuctile } from '../../runtime/host/wire/ductile.ts';
+import { settleAnswer } from '../../runtime/host/wire/response.ts';
+import { FrameState } from '../../runtime/host/wire/state.ts';
 import { pack } from '../../runtime/packing.ts';
 import { loaded } from '../config/sandbox.ts';
 

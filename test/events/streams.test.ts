@@ -4,7 +4,7 @@ import { type Hub, startHub } from '../../actors/hub/actor.ts';
 import { everything } from '../../actors/hub/filter.ts';
 import { type Observations, type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
 import { ringSize } from '../../actors/hub/ring.ts';
-import { chunkCharsMax, Feeds, keptCharsMax } from '../../http/event-frames.ts';
+import { chunkCharsMax, Feeds, keptCharsMax } from '../../service/events/frames.ts';
 import {
   beatMs,
   EventStreams,
@@ -12,7 +12,7 @@ import {
   type StreamRights,
   streamBytesMax,
   streamsMax,
-} from '../../http/event-streams.ts';
+} from '../../service/events/streams.ts';
 import { until } from '../gateway/until.ts';
 import { startGateway } from '../http/gateway.ts';
 import { bodyOf, openRaw } from './reader.ts';

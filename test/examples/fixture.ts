@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
-import type { EventRequest, Json, JsonObject, Response } from '../../runtime/host/plugin-api.ts';
+import type { EventRequest, Json, JsonObject, Response } from '../../runtime/host/api/plugin-api.ts';
 
 export const projectRoot = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../runtime/host/plugin-api.ts';
+import type { Json, JsonObject } from '../../runtime/host/api/plugin-api.ts';
 import { type HandleModule, importPlugin, makeRequest, projectRoot } from './fixture.ts';
 
 type Locked = { name?: string; version: string; license?: string; hasInstallScript?: boolean };

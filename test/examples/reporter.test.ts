@@ -1,6 +1,6 @@
 // The reporter of the dependency report: from inspected packages to the report and its lines for people.
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../runtime/host/plugin-api.ts';
+import type { Json, JsonObject } from '../../runtime/host/api/plugin-api.ts';
 import { type HandleModule, importPlugin, makeRequest } from './fixture.ts';
 
 const { handle } = await importPlugin<HandleModule>('dependency-report/reporter/index.mjs');

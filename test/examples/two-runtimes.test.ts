@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../runtime/host/plugin-api.ts';
+import type { Json } from '../../runtime/host/api/plugin-api.ts';
 import { type HandleModule, importPlugin, makeRequest, runPlugin } from './fixture.ts';
 
 const splitter = await importPlugin<HandleModule>('two-runtimes/splitter/index.mjs');

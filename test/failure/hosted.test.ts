@@ -1,6 +1,6 @@
 // What hosts have over a failed turn is theirs, and stays counted.
 import { expect, it } from 'vitest';
-import { readCounts } from '../../actors/job/counts.ts';
+import { readCounts } from '../../actors/job/records/counts.ts';
 import { Ledger } from './ledger.ts';
 
 /** The key of a call, whose record cannot be decoded: the call fails its turn. */

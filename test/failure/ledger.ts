@@ -1,24 +1,24 @@
 // The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lives.
 import { startJobActor } from '../../actors/job/actor.ts';
-import { newestBlock } from '../../actors/job/block.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { HostedFrames } from '../../actors/job/hosted-frames.ts';
 import { Idempotency } from '../../actors/job/idempotency.ts';
-import { invariantsOf } from '../../actors/job/invariants.ts';
-import { Names } from '../../actors/job/names.ts';
+import { newestBlock } from '../../actors/job/records/block.ts';
+import { Names } from '../../actors/job/records/names.ts';
 import type { SlotName } from '../../actors/job/slot.ts';
-import { findJob } from '../../actors/job/view.ts';
-import { Lives } from '../../actors/lives.ts';
+import { invariantsOf } from '../../actors/job/views/invariants.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
 import { startPipelineActor } from '../../actors/pipeline/actor.ts';
-import { SetAside, type SetAsideRecord } from '../../actors/set-aside.ts';
 import type { Config } from '../../config/config.ts';
 import { checkPipelines } from '../../config/pipeline/check.ts';
-import { type Body, bodyPart, encodeBody } from '../../runtime/host/outcome.ts';
-import type { PluginHost, TaskFrame } from '../../runtime/host/port.ts';
+import { type Body, bodyPart, encodeBody } from '../../runtime/host/wire/outcome.ts';
+import type { PluginHost, TaskFrame } from '../../runtime/host/wire/port.ts';
 import { formatId, makeBlockKeys, parseId } from '../../runtime/ids.ts';
 import { type Json, pack } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
+import { SetAside, type SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
+import { Lives } from '../../service/ledger/lives.ts';
 import { config, plugin } from '../job/simulator.ts';
 
 export type Task = {

@@ -1,6 +1,6 @@
 // A turn that fails: what was to blame is dealt with alone, hosts keep what they run, and after a fault of the disk nothing is committed.
 import { expect, it } from 'vitest';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import { StoreFault, StoreFull } from '../../runtime/store/store.ts';

@@ -1,6 +1,6 @@
 // Records that cannot be used: passed over and listed, until there is a new one in their place.
 import { expect, it } from 'vitest';
-import { SetAside } from '../../actors/set-aside.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
 
 const key = Buffer.of(1, 2);
 const listed = [{ table: 'retries', key: '0102', error: 'cut' }];

@@ -1,6 +1,6 @@
 // A turn of the ledger that fails: nothing of it left, the actors are made anew, and everybody hears how it went on.
 import { expect, test } from 'vitest';
-import { livingStat } from '../../runtime/process.ts';
+import { livingStat } from '../../runtime/processes/identity.ts';
 import { startGateway } from './gateway.ts';
 import { worker } from './sources.ts';
 import { tamper } from './tamper.ts';

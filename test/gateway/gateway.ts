@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, onTestFinished } from 'vitest';
-import { livingStat } from '../../runtime/process.ts';
+import { livingStat } from '../../runtime/processes/identity.ts';
 import { childrenOf } from '../canary/processes.ts';
 import { Traces } from '../canary/traces.ts';
 import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { livingStat } from '../../runtime/process.ts';
+import { livingStat } from '../../runtime/processes/identity.ts';
 import { everythingToken, type Settings, writeConfiguration } from './configuration.ts';
 import { refusedStart } from './gateway.ts';
 import { until } from './until.ts';

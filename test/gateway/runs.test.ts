@@ -1,6 +1,6 @@
 // What one sees of a job and of a run: what they were given, what became of the jobs inside, and what failed first.
 import { expect, test } from 'vitest';
-import { countedMax } from '../../actors/job/job-page.ts';
+import { countedMax } from '../../actors/job/views/job-page.ts';
 import { canary } from '../canary/canary.ts';
 import { headgate } from '../cli/headgate.ts';
 import { everythingToken } from './configuration.ts';

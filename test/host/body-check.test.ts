@@ -1,9 +1,9 @@
 // Whatever a host claims that an attempt left behind: it is refused, or everything that reads it finds what it expects.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { checkBody, checkedBytesMax } from '../../runtime/host/body-check.ts';
-import { deflatedBytesMin } from '../../runtime/host/deflate.ts';
-import { decodeBody, encodeBody, encodeDeflated, type Parts, partsBytes } from '../../runtime/host/outcome.ts';
+import { checkBody, checkedBytesMax } from '../../runtime/host/wire/body-check.ts';
+import { deflatedBytesMin } from '../../runtime/host/wire/deflate.ts';
+import { decodeBody, encodeBody, encodeDeflated, type Parts, partsBytes } from '../../runtime/host/wire/outcome.ts';
 import { pack } from '../../runtime/packing.ts';
 import { skipValue } from '../../runtime/splice.ts';
 

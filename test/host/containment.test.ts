@@ -1,8 +1,8 @@
 // What a plugin cannot do to the service: each kind of misbehaviour, and what becomes of the job and of its neighbours.
 import { afterEach, describe, expect, it } from 'vitest';
-import { emptyBody } from '../../runtime/host/outcome.ts';
-import { encodeOutcome, outcomesMessage } from '../../runtime/host/settlement.ts';
-import { encodeMessage } from '../../runtime/host/wire.ts';
+import { encodeMessage } from '../../runtime/host/wire/message.ts';
+import { emptyBody } from '../../runtime/host/wire/outcome.ts';
+import { encodeOutcome, outcomesMessage } from '../../runtime/host/wire/outcome-message.ts';
 import { pack } from '../../runtime/packing.ts';
 import { clearStages, Stage } from './stage.ts';
 

@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { Group } from '../../runtime/host/group.ts';
-import { killDelayMs, Programs } from '../../runtime/host/program.ts';
-import { ProgramMarks } from '../../runtime/host/program-marks.ts';
-import { identify } from '../../runtime/process.ts';
+import { killDelayMs, Programs } from '../../runtime/host/process/program.ts';
+import { Group } from '../../runtime/processes/group.ts';
+import { identify } from '../../runtime/processes/identity.ts';
+import { ProgramMarks } from '../../runtime/processes/program-marks.ts';
 import { until } from '../gateway/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-group-'));

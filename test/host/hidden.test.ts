@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../config/load.ts';
-import { commandLine, limitsDefault, type Sandbox, sandboxFault } from '../../runtime/host/sandbox.ts';
+import { commandLine, limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 import { pem } from '../tls/pairs.ts';
 
 const script = '#!/bin/sh\nfor file in "$@"; do cat "$file" 2>/dev/null || echo hidden; done\n';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../runtime/clock.ts';
-import { identify, isAlive } from '../../runtime/process.ts';
+import { identify, isAlive } from '../../runtime/processes/identity.ts';
 import { until } from '../gateway/until.ts';
 import { builtHost, clearStages, type FrameEnd, Stage } from './stage.ts';
 
@@ -109,7 +109,7 @@ describe('When the service is killed', () => {
     const survivor = all[2]!;
     expect(isAlive(survivor)).toBe(true);
 
-    const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/host.ts');
+    const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/client/host.ts');
     let up = (): void => {};
     const ready = new Promise<void>(resolve => {
       up = resolve;

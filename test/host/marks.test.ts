@@ -5,8 +5,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, it } from 'vitest';
-import { killGroup, Marks } from '../../runtime/host/marks.ts';
-import { ProgramMarks } from '../../runtime/host/program-marks.ts';
+import { killGroup, Marks } from '../../runtime/processes/host-marks.ts';
+import { ProgramMarks } from '../../runtime/processes/program-marks.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-marks-'));
 const started: ChildProcess[] = [];

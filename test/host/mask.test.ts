@@ -1,7 +1,7 @@
 // Masking: no value gets through, in whatever way it is written, and nothing else is touched. By properties.
 import { expect, test } from 'vitest';
-import { LearnedMask, Mask } from '../../runtime/host/mask.ts';
-import { Tail, tailBytesMax } from '../../runtime/host/tail.ts';
+import { LearnedMask, Mask } from '../../runtime/host/wire/mask.ts';
+import { Tail, tailBytesMax } from '../../runtime/host/wire/tail.ts';
 import { pack } from '../../runtime/packing.ts';
 import { fc } from '../seed.ts';
 

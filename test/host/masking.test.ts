@@ -1,6 +1,6 @@
 // What a plugin gives back of its secrets, in either runtime and in every part, comes back as their names.
 import { afterEach, expect, test } from 'vitest';
-import { pluginEnvironment } from '../../runtime/host/environment.ts';
+import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
 import { clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);

@@ -2,7 +2,7 @@
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { deflatedBytesMax, deflatedBytesMin } from '../../runtime/host/deflate.ts';
+import { deflatedBytesMax, deflatedBytesMin } from '../../runtime/host/wire/deflate.ts';
 import {
   bodyPart,
   decodeBody,
@@ -17,7 +17,7 @@ import {
   type Parts,
   parts,
   partsBytes,
-} from '../../runtime/host/outcome.ts';
+} from '../../runtime/host/wire/outcome.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 
 const bytes = fc.uint8Array({ maxLength: 80 }).map(part => Buffer.from(part));

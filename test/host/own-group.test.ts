@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { statOf } from '../../runtime/process.ts';
+import { statOf } from '../../runtime/processes/identity.ts';
 import { builtHost, clearStages, Stage } from './stage.ts';
 
 afterEach(clearStages);

@@ -1,9 +1,9 @@
 // Persistent process plugins: a process for many jobs, a line for each request and each answer.
 import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Breaker, crashesMax, crashWindowMs, openMs, openReason, processLimits } from '../../runtime/host/breaker.ts';
-import { LineReader } from '../../runtime/host/lines.ts';
-import { identify } from '../../runtime/process.ts';
+import { Breaker, crashesMax, crashWindowMs, openMs, openReason, processLimits } from '../../runtime/breaker.ts';
+import { LineReader } from '../../runtime/host/process/lines.ts';
+import { identify } from '../../runtime/processes/identity.ts';
 import { until } from '../gateway/until.ts';
 import { clearStages, type Ended, type FrameEnd, type Job, Stage } from './stage.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { pack } from '../../runtime/packing.ts';
-import { identify } from '../../runtime/process.ts';
+import { identify } from '../../runtime/processes/identity.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import { until } from '../gateway/until.ts';
 import { clearStages, type Job, Stage } from './stage.ts';

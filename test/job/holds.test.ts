@@ -1,10 +1,10 @@
 // Jobs of plugins and commands that the configuration does not have: they wait, uncharged, and go on or fail in time.
 import { expect, it } from 'vitest';
-import { readCounts } from '../../actors/job/counts.ts';
 import { unrunMax } from '../../actors/job/dispatch.ts';
-import { decodeHold, encodeHold, type Hold, holdKey } from '../../actors/job/hold.ts';
-import { selfcheck } from '../../actors/job/selfcheck.ts';
-import { findJob } from '../../actors/job/view.ts';
+import { readCounts } from '../../actors/job/records/counts.ts';
+import { decodeHold, encodeHold, type Hold, holdKey } from '../../actors/job/records/hold.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
+import { selfcheck } from '../../actors/job/views/selfcheck.ts';
 import type { Config } from '../../config/config.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { inSlices, type Sliced } from '../../runtime/slices.ts';

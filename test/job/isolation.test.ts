@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { quarantinesMax } from '../../actors/job/slot.ts';
-import { findJob } from '../../actors/job/view.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
 import type { PluginInstance } from '../../config/config.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { fc } from '../seed.ts';

@@ -1,9 +1,9 @@
 // What stays in memory keeps no packet: a small value that came with large ones has memory of its own.
 import { expect, it } from 'vitest';
-import { BlockBuilder } from '../../actors/job/block.ts';
-import type { JobGroup } from '../../actors/job/record.ts';
+import { BlockBuilder } from '../../actors/job/records/block.ts';
+import type { JobGroup } from '../../actors/job/records/job.ts';
 import { unpinned } from '../../runtime/bytes.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 import { pack } from '../../runtime/packing.ts';
 import { calm, command, config, dice, plugin, Simulation } from './simulator.ts';

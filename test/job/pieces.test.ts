@@ -1,9 +1,9 @@
 // Outcomes that come together are taken in pieces: in order, none lost, and what is much work alone.
 import { expect, test } from 'vitest';
-import { inPieces, pieceBytesMax, pieceTasksMax } from '../../actors/job/pieces.ts';
-import { type Body, emptyBody, encodeBody, encodeDeflated } from '../../runtime/host/outcome.ts';
-import type { Outcome } from '../../runtime/host/port.ts';
+import { type Body, emptyBody, encodeBody, encodeDeflated } from '../../runtime/host/wire/outcome.ts';
+import type { Outcome } from '../../runtime/host/wire/port.ts';
 import { pack } from '../../runtime/packing.ts';
+import { inPieces, pieceBytesMax, pieceTasksMax } from '../../service/ledger/outcome-pieces.ts';
 
 const small = encodeBody({ result: pack('x') });
 const large = encodeBody({ result: Buffer.alloc(pieceBytesMax) });

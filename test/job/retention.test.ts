@@ -1,9 +1,9 @@
 // What retention leaves alone, though it is old: what something else is still to read.
 import { expect, it } from 'vitest';
-import { BlockBuilder, decodeBlock } from '../../actors/job/block.ts';
-import { invariantsOf } from '../../actors/job/invariants.ts';
-import { Names } from '../../actors/job/names.ts';
+import { BlockBuilder, decodeBlock } from '../../actors/job/records/block.ts';
+import { Names } from '../../actors/job/records/names.ts';
 import { passedPerSweepMax } from '../../actors/job/retention.ts';
+import { invariantsOf } from '../../actors/job/views/invariants.ts';
 import { blockOf, makeBlockKeys, parseId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import { Ledger } from '../search/ledger.ts';

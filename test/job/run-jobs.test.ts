@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { startJobActor } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { runsPerBlockMax } from '../../actors/job/run-jobs.ts';
-import { findJob } from '../../actors/job/view.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
 import { blockOf, formatId, type JobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
 import { pack } from '../../runtime/packing.ts';

@@ -1,11 +1,11 @@
 // Lives of the job actor, step by step. Random ones, with everything that fails, are in test/simulation.
 
 import { expect, it } from 'vitest';
-import { attemptsOf } from '../../actors/job/attempts.ts';
-import { decodeBlock } from '../../actors/job/block.ts';
-import { emptyCounts, readCounts } from '../../actors/job/counts.ts';
-import { journalEntryBytes } from '../../actors/job/journal.ts';
-import { findJob } from '../../actors/job/view.ts';
+import { attemptsOf } from '../../actors/job/records/attempts.ts';
+import { decodeBlock } from '../../actors/job/records/block.ts';
+import { emptyCounts, readCounts } from '../../actors/job/records/counts.ts';
+import { journalEntryBytes } from '../../actors/job/records/journal.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import { calm, command, config, dice, type Faults, plugin, Simulation } from './simulator.ts';

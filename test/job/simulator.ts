@@ -1,12 +1,12 @@
 // The job actor alone, step by step: its own clock, dice, store and hosts. Random lives of the whole ledger are in test/simulation.
 import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
-import { newestBlock } from '../../actors/job/block.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import type { HoldsChanged, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../actors/job/protocol.ts';
+import { newestBlock } from '../../actors/job/records/block.ts';
 import type { SlotName } from '../../actors/job/slot.ts';
 import type { Config, PluginInstance } from '../../config/config.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
-import type { Outcome, PluginHost, TaskFrame } from '../../runtime/host/port.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
+import type { Outcome, PluginHost, TaskFrame } from '../../runtime/host/wire/port.ts';
 import { formatId, jobIdBytes, makeBlockKeys, parseId } from '../../runtime/ids.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
 import { pack } from '../../runtime/packing.ts';

@@ -1,10 +1,11 @@
 // What the edge gathers for the ledger, and what becomes of each job in a message of many.
+
 import { describe, expect, it } from 'vitest';
 import type { SubmitJobsReply } from '../../actors/job/protocol.ts';
-import { lookBackMax, Submissions, waitingBytesMax } from '../../cli/submissions.ts';
-import type { Submission } from '../../http/engine.ts';
 import type { Link } from '../../runtime/link.ts';
 import { pack } from '../../runtime/packing.ts';
+import type { Submission } from '../../service/submissions.ts';
+import { lookBackMax, Submissions, waitingBytesMax } from '../../service/submissions.ts';
 import { calm, config, plugin, Simulation } from './simulator.ts';
 
 const one: Submission = { plugin: 'a', command: 'run', payload: pack({}), submittedBy: 'api', event: null };

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { settleAnswer } from '../../runtime/host/response.ts';
+import { settleAnswer } from '../../runtime/host/wire/response.ts';
 import { call } from '../bundled/fixture.ts';
 import { blocksOf } from './page.ts';
 

@@ -28,8 +28,8 @@ const home = ['', 'home', 'somebody'].join('/');
 test.each<[what: string, files: { [path: string]: string }, told: string]>([
   [
     'a lower floor that imports a higher one',
-    { 'runtime/a.ts': "import type { B } from '../actors/job/record.ts';" },
-    'runtime/a.ts: imports actors/job/record.ts: runtime/ lies below actors/',
+    { 'runtime/a.ts': "import type { B } from '../actors/job/records/job.ts';" },
+    'runtime/a.ts: imports actors/job/records/job.ts: runtime/ lies below actors/',
   ],
   [
     'an import over several lines',
@@ -38,8 +38,8 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
   ],
   [
     'a thread that is started on a higher floor',
-    { 'runtime/a.ts': "new Worker(new URL('../actors/ledger.js', import.meta.url));" },
-    'runtime/a.ts: imports actors/ledger.ts: runtime/ lies below actors/',
+    { 'runtime/a.ts': "new Worker(new URL('../service/ledger/thread.js', import.meta.url));" },
+    'runtime/a.ts: imports service/ledger/thread.ts: runtime/ lies below service/',
   ],
   [
     'code that imports a test',
@@ -54,7 +54,27 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
   [
     "the inside of another actor's folder",
     { 'actors/hub/a.ts': "import { b } from '../job/desk.ts';" },
-    'actors/hub/a.ts: imports actors/job/desk.ts: of another actor only protocol, record, view, journal, names, gauges may be imported',
+    'actors/hub/a.ts: imports actors/job/desk.ts: of another actor only protocol, gauges, records and views may be imported',
+  ],
+  [
+    'a record that needs an engine',
+    { 'actors/job/records/a.ts': "import { b } from '../dispatch.ts';" },
+    'actors/job/records/a.ts: imports actors/job/dispatch.ts: records import nothing but records and runtime/',
+  ],
+  [
+    'a view that needs an engine',
+    { 'actors/job/views/a.ts': "import { b } from '../dispatch.ts';" },
+    'actors/job/views/a.ts: imports actors/job/dispatch.ts: views import no engine',
+  ],
+  [
+    'a plugin thread that knows the ledger thread',
+    { 'runtime/host/thread/a.ts': "import { b } from '../client/b.ts';" },
+    'runtime/host/thread/a.ts: imports runtime/host/client/b.ts: host/thread/ knows nothing of the threads and processes around it',
+  ],
+  [
+    'the service that reaches up to HTTP',
+    { 'service/a.ts': "import { b } from '../http/b.ts';" },
+    'service/a.ts: imports http/b.ts: service/ lies below http/',
   ],
   [
     'a second user of a heavy package',

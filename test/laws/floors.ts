@@ -5,15 +5,53 @@ import { withoutTemplates } from './house.ts';
 export type Problem = { readonly path: string; readonly rule: string };
 
 /** From the top down: a floor imports only itself and what lies below it. */
-const floors = ['cli', 'http', 'actors', 'config', 'runtime'];
+const floors = ['cli', 'http', 'service', 'actors', 'config', 'runtime'];
 /** May import every floor, and nobody imports them. */
 const visitors = ['bench', 'packaging', 'test', 'examples'];
-/** What an actor's folder may import of another's. */
-const publicOfActors = ['protocol', 'record', 'view'];
-const publicMore: { readonly [actor: string]: readonly string[] } = {
-  pipeline: ['entries'],
-  job: ['journal', 'names', 'gauges'],
-};
+/** What an actor's folder may import of another's: its messages, its stored records, its reads, and numbers that any thread may read. */
+const publicOfActors = /^actors\/[^/]+\/(protocol\.ts|gauges\.ts|records\/|views\/)/;
+
+type Room = { readonly rule: string; readonly of: RegExp; readonly within: RegExp; readonly may: RegExp };
+/** Whoever lies in a room (`of`) may import of a part of the house (`within`) only what is named (`may`). */
+const rooms: readonly Room[] = [
+  {
+    rule: 'records import nothing but records and runtime/',
+    of: /\/records\//,
+    within: /^/,
+    may: /^runtime\/|\/records\//,
+  },
+  {
+    rule: 'views import no engine',
+    of: /^actors\/.*\/views\//,
+    within: /^actors\//,
+    may: /\/(records|views)\/|\/protocol\.ts$/,
+  },
+  { rule: 'host/api/ stands alone', of: /^runtime\/host\/api\//, within: /^/, may: /^runtime\/host\/api\// },
+  {
+    rule: 'host/wire/ belongs to neither side',
+    of: /^runtime\/host\/wire\//,
+    within: /^runtime\/host\//,
+    may: /^runtime\/host\/(wire|api)\//,
+  },
+  {
+    rule: 'host/thread/ knows nothing of the threads and processes around it',
+    of: /^runtime\/host\/thread\//,
+    within: /^runtime\/host\//,
+    may: /^runtime\/host\/(thread|wire|api)\//,
+  },
+  {
+    rule: 'host/process/ starts threads, and knows nothing of the client',
+    of: /^runtime\/host\/process\//,
+    within: /^runtime\/host\/client\//,
+    may: /^$/,
+  },
+  {
+    rule: 'host/client/ starts host/process/main.ts, and knows nothing else of the other side',
+    of: /^runtime\/host\/client\//,
+    within: /^runtime\/host\//,
+    may: /^runtime\/host\/(client\/|wire\/|process\/main\.ts$)/,
+  },
+];
 
 /** One file of the house imports each of these. */
 const heavyPackages = ['lmdb', 'piscina', 'uWebSockets.js', 'yaml', 'pino', 're2js', 'msgpackr', 'koffi'];
@@ -55,8 +93,10 @@ function checkImports({ path, imports, packages }: SourceFile): string[] {
     if (floors.includes(from) && floors.includes(to) && floors.indexOf(to) < floors.indexOf(from))
       found.push(`imports ${other}: ${from}/ lies below ${to}/`);
     const [mine, theirs] = [actorOf(path), actorOf(other)];
-    if (mine && theirs && mine !== theirs && !isPublic(theirs, other))
-      found.push(`imports ${other}: of another actor only ${allowedOf(theirs).join(', ')} may be imported`);
+    if (mine && theirs && mine !== theirs && !publicOfActors.test(other))
+      found.push(`imports ${other}: of another actor only protocol, gauges, records and views may be imported`);
+    for (const { rule, of, within, may } of rooms)
+      if (of.test(path) && within.test(other) && !may.test(other)) found.push(`imports ${other}: ${rule}`);
     return found;
   });
   return [...crossings, ...strays.map(name => `imports ${name}: only cli/ may`)];
@@ -68,14 +108,6 @@ function floorOf(path: string): string {
 
 function actorOf(path: string): string | undefined {
   return /^actors\/([^/]+)\/[^/]/.exec(path)?.[1];
-}
-
-function allowedOf(actor: string): string[] {
-  return [...publicOfActors, ...(publicMore[actor] ?? [])];
-}
-
-function isPublic(actor: string, path: string): boolean {
-  return allowedOf(actor).some(word => path === `actors/${actor}/${word}.ts`);
 }
 
 function checkText({ path, text }: SourceFile): string[] {

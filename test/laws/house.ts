@@ -12,7 +12,17 @@ export type SourceFile = {
   readonly packages: readonly string[];
 };
 
-export const sourceRoots = ['runtime', 'config', 'actors', 'http', 'cli', 'bench', 'packaging', 'test'] as const;
+export const sourceRoots = [
+  'runtime',
+  'config',
+  'actors',
+  'service',
+  'http',
+  'cli',
+  'bench',
+  'packaging',
+  'test',
+] as const;
 
 /** Reads every .ts file below the root's source directories. */
 export function readHouse(root: string): SourceFile[] {

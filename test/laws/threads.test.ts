@@ -4,11 +4,11 @@ import { expect, test } from 'vitest';
 import { readHouse } from './house.ts';
 
 const entries = [
-  'actors/ledger.ts',
-  'actors/index/indexer.ts',
-  'cli/reads/thread.ts',
-  'runtime/host/hosting.ts',
-  'runtime/host/thread.ts',
+  'service/ledger/thread.ts',
+  'service/indexer/thread.ts',
+  'service/reads/thread.ts',
+  'runtime/host/process/hosting.ts',
+  'runtime/host/thread/thread.ts',
 ];
 /** Each costs a start a tenth of a second. */
 const parsers = ['yaml', 'ajv', 'commander', 'pino', 'uWebSockets.js'];
@@ -39,10 +39,10 @@ test.each(entries)('%s loads no parser', entry => {
 });
 
 test('the main thread is seen to load them', () => {
-  expect([...packagesLoadedBy('cli/start.ts').keys()]).toEqual(expect.arrayContaining(['yaml', 'ajv', 'pino']));
+  expect([...packagesLoadedBy('cli/start/start.ts').keys()]).toEqual(expect.arrayContaining(['yaml', 'ajv', 'pino']));
 });
 
 test('a host loads no package before it has closed what it inherited: one that leaves files open for a moment would lose them', () => {
-  const packages = packagesLoadedBy('runtime/host/main.ts');
+  const packages = packagesLoadedBy('runtime/host/process/main.ts');
   expect(['msgpackr', 'koffi', 'piscina'].filter(name => packages.has(name))).toEqual([]);
 });

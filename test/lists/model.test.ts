@@ -1,13 +1,13 @@
 // The lists against a naive model: whatever was accepted, ended or pruned, pages and totals are those of filtered arrays.
 
 import { expect, test } from 'vitest';
-import type { JobPage } from '../../actors/job/job-page.ts';
-import { openLists } from '../../cli/lists.ts';
-import type { LogPage } from '../../http/reads.ts';
+import type { JobPage } from '../../actors/job/views/job-page.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import type { Store } from '../../runtime/store/store.ts';
+import { openLists } from '../../service/reads/lists.ts';
+import type { LogPage } from '../../service/reads/reads.ts';
 import { Ledger } from '../search/ledger.ts';
 import { storages } from '../search/storage.ts';
 import { commands, type History, history, plugins, submitters } from '../search/stories.ts';

@@ -1,8 +1,8 @@
 // The lists of queued and running jobs in random lives of the ledger: totals are exact, and cost no look at what waits.
 import { expect, it } from 'vitest';
-import { listJobs } from '../../actors/job/listing.ts';
-import { Names } from '../../actors/job/names.ts';
-import type { Status } from '../../actors/job/record.ts';
+import type { Status } from '../../actors/job/records/job.ts';
+import { Names } from '../../actors/job/records/names.ts';
+import { listJobs } from '../../actors/job/views/listing.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { calm, config, dice, type Faults, plugin, Simulation } from '../job/simulator.ts';
 import { fc } from '../seed.ts';

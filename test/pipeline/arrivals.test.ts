@@ -1,7 +1,7 @@
 // Results that come to a join in any order leave it in the order of their paths.
 
 import { expect, it } from 'vitest';
-import { ArrivalLog, comparePaths, spliceArrivals } from '../../actors/pipeline/arrivals.ts';
+import { ArrivalLog, comparePaths, spliceArrivals } from '../../actors/pipeline/records/arrivals.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { fc } from '../seed.ts';
 import { stage } from './cast.ts';

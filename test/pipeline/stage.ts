@@ -1,12 +1,12 @@
 // A stage for the pipeline actor: a store in memory, and a job actor that runs jobs as given functions, in any order.
 
 import type { CreateJobs, CreateRun, JobsSettled, SettledJob, SettleRun } from '../../actors/job/protocol.ts';
-import type { JobGroup, Status, TerminalStatus } from '../../actors/job/record.ts';
+import type { JobGroup, Status, TerminalStatus } from '../../actors/job/records/job.ts';
 import { type PipelineActor, startPipelineActor } from '../../actors/pipeline/actor.ts';
 import type { PipelineMessage, RunSettled } from '../../actors/pipeline/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import { checkPipelines } from '../../config/pipeline/check.ts';
-import { type Body, bodyPart, encodeBody } from '../../runtime/host/outcome.ts';
+import { type Body, bodyPart, encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';

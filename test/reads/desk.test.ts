@@ -1,8 +1,8 @@
 // What reads hold together is bounded: the one that its caller has left longest gives way, and is told to end.
 import { expect, test } from 'vitest';
-import { type Chunk, Desk, heldBytesMax } from '../../cli/reads/desk.ts';
 import { pack } from '../../runtime/packing.ts';
 import { Slices } from '../../runtime/slices.ts';
+import { type Chunk, Desk, heldBytesMax } from '../../service/reads/reads-under-way.ts';
 
 /** Three of them are more than all reads may hold. */
 const value = pack({ text: 'x'.repeat(heldBytesMax * 0.4) });

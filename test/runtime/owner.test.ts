@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { identify, type ProcessIdentity } from '../../runtime/process.ts';
+import { identify, type ProcessIdentity } from '../../runtime/processes/identity.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { until } from '../gateway/until.ts';

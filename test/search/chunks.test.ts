@@ -1,15 +1,22 @@
 // The search over more logs than a chunk holds, and chunks of which all logs are pruned.
 import { expect, onTestFinished, test } from 'vitest';
 import { Feed } from '../../actors/index/feed.ts';
-import { chunkLogs, LogSet } from '../../actors/index/log-set.ts';
-import { search } from '../../actors/index/search.ts';
+import { chunkLogs, LogSet } from '../../actors/index/records/log-set.ts';
+import {
+  numberKey,
+  pageLogs,
+  pagesPerChunk,
+  Records,
+  recordBytes,
+  writeRecord,
+} from '../../actors/index/records/search-layout.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
-import { numberKey, pageLogs, pagesPerChunk, Records, recordBytes, writeRecord } from '../../actors/index/shelves.ts';
-import { JournalEntry, journalEntryBytes, usKey } from '../../actors/job/journal.ts';
-import { openLists } from '../../cli/lists.ts';
+import { search } from '../../actors/index/views/search.ts';
+import { JournalEntry, journalEntryBytes, usKey } from '../../actors/job/records/journal.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { openMemoryIndex, openMemoryStore } from '../../runtime/store/memory.ts';
 import type { Batch, Table } from '../../runtime/store/store.ts';
+import { openLists } from '../../service/reads/lists.ts';
 import { Ledger } from './ledger.ts';
 import { storages } from './storage.ts';
 

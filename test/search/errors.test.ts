@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { Feed } from '../../actors/index/feed.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
-import type { JobPage } from '../../actors/job/job-page.ts';
-import { Names } from '../../actors/job/names.ts';
-import { candidatesMax, listByError } from '../../cli/error-list.ts';
+import { Names } from '../../actors/job/records/names.ts';
+import type { JobPage } from '../../actors/job/views/job-page.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import { candidatesMax, listByError } from '../../service/reads/error-list.ts';
 import { fc } from '../seed.ts';
 import { Ledger, type NaiveJob } from './ledger.ts';
 import { naiveMatch, term } from './naive.ts';

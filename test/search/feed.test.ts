@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { JournalConsumer } from '../../actors/index/consumer.ts';
 import { Feed } from '../../actors/index/feed.ts';
-import { untilTaken } from '../../actors/index/lag.ts';
+import { untilTaken } from '../../actors/index/views/lag.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
 import { Ledger } from './ledger.ts';
 

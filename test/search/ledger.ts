@@ -1,14 +1,15 @@
 // A ledger in memory for lists and search: jobs are written by the books as the job actor writes them, and pruned as it prunes.
-import { BlockBuilder } from '../../actors/job/block.ts';
+
 import { Books } from '../../actors/job/books.ts';
 import { Desk } from '../../actors/job/desk.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
-import { keyText, OpenBlock } from '../../actors/job/open.ts';
-import type { JobGroup, TerminalStatus } from '../../actors/job/record.ts';
+import { BlockBuilder } from '../../actors/job/records/block.ts';
+import type { JobGroup, TerminalStatus } from '../../actors/job/records/job.ts';
+import { keyText, OpenBlock } from '../../actors/job/records/open.ts';
+import { encodeRetry } from '../../actors/job/records/retry.ts';
 import { Retention } from '../../actors/job/retention.ts';
-import { encodeRetry } from '../../actors/job/retries.ts';
 import type { Config } from '../../config/config.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';

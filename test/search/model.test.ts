@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest';
 import { Feed } from '../../actors/index/feed.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
-import { openLists } from '../../cli/lists.ts';
-import type { LogPage } from '../../http/reads.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { openMemoryIndex } from '../../runtime/store/memory.ts';
+import { openLists } from '../../service/reads/lists.ts';
+import type { LogPage } from '../../service/reads/reads.ts';
 import { fc } from '../seed.ts';
 import { Ledger, type NaiveLog } from './ledger.ts';
 import { naiveMatch, term } from './naive.ts';

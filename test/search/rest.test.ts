@@ -1,6 +1,6 @@
 // When the indexer leaves the machine to jobs.
 import { describe, expect, test } from 'vitest';
-import { behindMaxMs, behindRestMs, Rest } from '../../actors/index/rest.ts';
+import { behindMaxMs, behindRestMs, Rest } from '../../service/indexer/throttle.ts';
 
 /** After a step from 1,000 to 1,040 ms, by when the journal is `behindUs` farther than the index. */
 function rested(behindUs = 0): Rest {

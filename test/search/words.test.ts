@@ -1,8 +1,8 @@
 // Texts of a log and their words: the quick ways give what the slow ones give.
 import { expect, it, test } from 'vitest';
-import { textsOf } from '../../actors/index/texts.ts';
-import { wordsOf } from '../../actors/index/words.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
+import { textsOf } from '../../actors/index/records/texts.ts';
+import { wordsOf } from '../../actors/index/records/words.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type Json, pack } from '../../runtime/packing.ts';
 import { fc } from '../seed.ts';
 

@@ -1,8 +1,8 @@
 // The callers of a world: what they ask, what they are answered, and what therefore must be so, whatever fails.
 import type { Observed } from '../../actors/hub/protocol.ts';
-import { findBlock, groupOf } from '../../actors/job/block.ts';
 import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../actors/job/protocol.ts';
-import { findJob } from '../../actors/job/view.ts';
+import { findBlock, groupOf } from '../../actors/job/records/block.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
 import type { VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { formatId, indexOf, type JobId, jobIdBytes, parseId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';

@@ -1,14 +1,15 @@
 // What must hold of every commit: the invariants of the records that it touches, and what no commit may do to those before it.
-import { attemptsOf } from '../../actors/job/attempts.ts';
-import { decodeBlock, groupOf } from '../../actors/job/block.ts';
-import { type Counts, countsKey, emptyCounts, retriedCount } from '../../actors/job/counts.ts';
+
 import type { Gauges } from '../../actors/job/gauges.ts';
-import { type Invariant, invariantsOf } from '../../actors/job/invariants.ts';
-import { Names } from '../../actors/job/names.ts';
-import { keyText, OpenBlock } from '../../actors/job/open.ts';
-import { pipelinePlugin } from '../../actors/job/protocol.ts';
-import type { JobGroup, TerminalStatus } from '../../actors/job/record.ts';
-import { type Body, bodyPart, hasPart } from '../../runtime/host/outcome.ts';
+import { attemptsOf } from '../../actors/job/records/attempts.ts';
+import { decodeBlock, groupOf } from '../../actors/job/records/block.ts';
+import { type Counts, countsKey, emptyCounts, retriedCount } from '../../actors/job/records/counts.ts';
+import type { JobGroup, TerminalStatus } from '../../actors/job/records/job.ts';
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { Names } from '../../actors/job/records/names.ts';
+import { keyText, OpenBlock } from '../../actors/job/records/open.ts';
+import { type Invariant, invariantsOf } from '../../actors/job/views/invariants.ts';
+import { type Body, bodyPart, hasPart } from '../../runtime/host/wire/outcome.ts';
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import { type Json, unpack } from '../../runtime/packing.ts';
 import type { WriteBatch } from '../../runtime/store/batch.ts';

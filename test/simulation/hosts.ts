@@ -1,9 +1,9 @@
 // The plugin hosts of a world: they hold frames, and report how tasks ended, in any order, partly, twice, late or not at all.
 import type { InnerMessage } from '../../actors/job/actor.ts';
 import type { Slot, SlotName } from '../../actors/job/slot.ts';
-import { encodeBody } from '../../runtime/host/outcome.ts';
-import type { Outcome, PluginHost, TaskFrame } from '../../runtime/host/port.ts';
-import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../runtime/host/settlement.ts';
+import { encodeBody } from '../../runtime/host/wire/outcome.ts';
+import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../runtime/host/wire/outcome-message.ts';
+import type { Outcome, PluginHost, TaskFrame } from '../../runtime/host/wire/port.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { holds } from './broken.ts';

@@ -1,22 +1,22 @@
 // One process of the service as far as its ledger goes: the real actors and their real lives over a store. Whoever kills it makes
 // another over the same store.
 import { startJobActor } from '../../actors/job/actor.ts';
-import { newestBlock } from '../../actors/job/block.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { HostedFrames } from '../../actors/job/hosted-frames.ts';
 import { Idempotency } from '../../actors/job/idempotency.ts';
+import { newestBlock } from '../../actors/job/records/block.ts';
 import type { Slot } from '../../actors/job/slot.ts';
-import { type Condition, type Life, Lives } from '../../actors/lives.ts';
 import { startPipelineActor } from '../../actors/pipeline/actor.ts';
-import { SetAside } from '../../actors/set-aside.ts';
 import { startVaultActor } from '../../actors/vault/actor.ts';
 import type { Unlock } from '../../actors/vault/unlock-key.ts';
 import type { Config } from '../../config/config.ts';
-import type { PluginHost } from '../../runtime/host/port.ts';
+import type { PluginHost } from '../../runtime/host/wire/port.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 import { turnMsMax } from '../../runtime/loop.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import type { Actor, ReplyTo } from '../../runtime/turn.ts';
+import { type Condition, type Life, Lives } from '../../service/ledger/lives.ts';
 import type { Dice } from './dice.ts';
 
 /** `loadedBytesMax` 0: each run is read again in each turn that needs it. */

@@ -1,6 +1,6 @@
 // What must have come of everything at the end: worked out from what was asked and what plugins do, by recursion over plain values,
 // without turns, records or faults. What the ledger has on disk must be the same.
-import { pipelinePlugin } from '../../actors/job/protocol.ts';
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { type Json, unpack } from '../../runtime/packing.ts';
 import { applies, type Made, masked, Naive, type Pipeline, type Step } from '../pipeline/naive.ts';

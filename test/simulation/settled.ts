@@ -1,5 +1,5 @@
 // Where no fault strikes any more, nothing stays open and nobody waits, but in trees that have lost a record.
-import { findJob } from '../../actors/job/view.ts';
+import { findJob } from '../../actors/job/views/jobs.ts';
 import { parseId } from '../../runtime/ids.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { holds } from './broken.ts';

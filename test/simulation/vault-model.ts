@@ -1,8 +1,8 @@
 // What the vault should hold, kept as plain maps by whoever asks it; what it delivers is held against that.
 import { createHash } from 'node:crypto';
-import { auditStart, walkAudit } from '../../actors/vault/audit.ts';
-import type { Keyring } from '../../actors/vault/keyring.ts';
 import type { VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
+import { auditStart, walkAudit } from '../../actors/vault/records/audit.ts';
+import type { Keyring } from '../../actors/vault/records/keyring.ts';
 import type { Unlock } from '../../actors/vault/unlock-key.ts';
 import { openVault, Vault } from '../../actors/vault/vault.ts';
 import { unpack } from '../../runtime/packing.ts';

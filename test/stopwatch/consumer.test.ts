@@ -1,12 +1,12 @@
 // The stopwatch's side of the journal, without threads: minutes, bounds, and what is kept of old ones.
 import { expect, it } from 'vitest';
 import type { Shelf } from '../../actors/index/consumer.ts';
+import { minutesKept, minuteUs, otherSpans, Page, spanNamesMax } from '../../actors/index/records/stopwatch.ts';
 import { stopwatchConsumer } from '../../actors/index/stopwatch.ts';
-import { minutesKept, minuteUs, otherSpans, Page, spanNamesMax } from '../../actors/index/stopwatch-record.ts';
-import { StopwatchReading, windowOf } from '../../actors/index/stopwatch-view.ts';
-import { entriesOf, JournalPage } from '../../actors/job/journal.ts';
-import { NameBook } from '../../actors/job/names.ts';
-import { emptyBody } from '../../runtime/host/outcome.ts';
+import { StopwatchReading, windowOf } from '../../actors/index/views/stopwatch.ts';
+import { entriesOf, JournalPage } from '../../actors/job/records/journal.ts';
+import { NameBook } from '../../actors/job/records/names.ts';
+import { emptyBody } from '../../runtime/host/wire/outcome.ts';
 import { openMemoryIndex, openMemoryStore } from '../../runtime/store/memory.ts';
 
 const start = 30_000_000 * minuteUs;

@@ -1,7 +1,7 @@
 // Histograms: percentiles within their bound, in memory, encoded, and put together.
 
 import { expect, it } from 'vitest';
-import { bucketOf, Histogram, middleOf, percentileErrorMax } from '../../actors/index/histogram.ts';
+import { bucketOf, Histogram, middleOf, percentileErrorMax } from '../../actors/index/records/histogram.ts';
 import { fc } from '../seed.ts';
 
 const times = fc.array(

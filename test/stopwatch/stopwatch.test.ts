@@ -1,6 +1,6 @@
 // GET /stopwatch/{plugin} over HTTP: its steps, its percentiles against those of the job records, and who may see spans.
 import { expect, test } from 'vitest';
-import { percentileErrorMax } from '../../actors/index/histogram.ts';
+import { percentileErrorMax } from '../../actors/index/records/histogram.ts';
 import { everythingToken } from '../gateway/configuration.ts';
 import { shareGateway } from '../gateway/gateway.ts';
 import { until } from '../gateway/until.ts';

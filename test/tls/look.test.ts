@@ -2,7 +2,7 @@
 import { appendFileSync, chmodSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { certificateLookMs, ServedCertificates } from '../../cli/certificates.ts';
+import { certificateLookMs, ServedCertificates } from '../../cli/start/certificates.ts';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
 import { CertificateFault } from '../../http/transport/transport.ts';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { readAbandonment } from '../../actors/vault/abandoned.ts';
 import { nextKeyFile, readUnlock } from '../../actors/vault/unlock-key.ts';
-import { examineVault } from '../../actors/vault/view.ts';
+import { examineVault } from '../../actors/vault/vault-check.ts';
 import { readAudit } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
 import { heldVault, withStore } from '../../cli/vault/offline.ts';

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { readUnlock } from '../../actors/vault/unlock-key.ts';
-import { examineVault } from '../../actors/vault/view.ts';
+import { examineVault } from '../../actors/vault/vault-check.ts';
 import { openReaderBeside } from '../../runtime/store/lmdb.ts';
 import type { Table } from '../../runtime/store/store.ts';
 import { canary } from '../canary/canary.ts';

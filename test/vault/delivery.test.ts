@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { rangesHave } from '../../actors/vault/job-ranges.ts';
+import { rangesHave } from '../../actors/vault/records/job-ranges.ts';
 import { type AuditFilter, type AuditLine, readAudit } from '../../cli/vault/audit.ts';
 import { shareVaultGateway, wholeTrail } from './service.ts';
 

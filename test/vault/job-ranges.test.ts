@@ -1,6 +1,6 @@
 // The jobs of a delivery, as the audit trail names them.
 import { expect, test } from 'vitest';
-import { rangesHave, rangesOf } from '../../actors/vault/job-ranges.ts';
+import { rangesHave, rangesOf } from '../../actors/vault/records/job-ranges.ts';
 import { formatId, jobId } from '../../runtime/ids.ts';
 import { fc } from '../seed.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { prunedMax, sweptMax } from '../../actors/vault/sweep.ts';
 import { readUnlock } from '../../actors/vault/unlock-key.ts';
-import { checkTrail } from '../../actors/vault/view.ts';
+import { checkTrail } from '../../actors/vault/vault-check.ts';
 import { entryPages, keyringReader, readAudit } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
 import { type VaultPlace, withStore } from '../../cli/vault/offline.ts';

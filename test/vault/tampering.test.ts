@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { startVaultActor } from '../../actors/vault/actor.ts';
 import type { VaultRequest } from '../../actors/vault/protocol.ts';
 import { readUnlock } from '../../actors/vault/unlock-key.ts';
-import { checkTrail, examineVault } from '../../actors/vault/view.ts';
+import { checkTrail, examineVault } from '../../actors/vault/vault-check.ts';
 import { auditPages } from '../../cli/vault/audit.ts';
 import { initVault } from '../../cli/vault/init.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';

@@ -1,8 +1,8 @@
 // A process that opens what cuts have left, and tells what is wrong: damaged pages may end it, which is an answer too.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { selfcheck } from '../../../actors/job/selfcheck.ts';
-import { findJob } from '../../../actors/job/view.ts';
+import { findJob } from '../../../actors/job/views/jobs.ts';
+import { selfcheck } from '../../../actors/job/views/selfcheck.ts';
 import { heldVault, withStore } from '../../../cli/vault/offline.ts';
 import { parseId } from '../../../runtime/ids.ts';
 import { inSlices, type Sliced } from '../../../runtime/slices.ts';

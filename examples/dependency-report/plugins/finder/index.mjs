@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Request} Request */
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Response} Response */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Response} Response */
 
 /**
  * One installed package. `path` is relative to the root, with forward slashes.

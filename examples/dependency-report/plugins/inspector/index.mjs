@@ -7,8 +7,8 @@ import { measure } from './footprint.mjs';
 import { isLicenseFile, isNoticesFile, recognize, splitBundled } from './license-text.mjs';
 import { compare } from './verdict.mjs';
 
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Request} Request */
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Response} Response */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Response} Response */
 /** @typedef {{ [key: string]: unknown }} PackageJson what package.json says, unchecked */
 
 /**

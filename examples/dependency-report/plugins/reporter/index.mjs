@@ -1,8 +1,8 @@
 // Joins what is known of every package to one report.
 import { summarize } from './summary.mjs';
 
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Request} Request */
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Response} Response */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Response} Response */
 /** @typedef {import('../inspector/index.mjs').Inspection} Inspection */
 
 /**

@@ -1,7 +1,7 @@
 // Splits a text into paragraphs: what stands between empty lines. Runs on a thread of the plugin host.
 
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Request} Request */
-/** @typedef {import('../../../../runtime/host/plugin-api.ts').Response} Response */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Request} Request */
+/** @typedef {import('../../../../runtime/host/api/plugin-api.ts').Response} Response */
 
 /**
  * No events: the next step starts once, with the result as its payload.

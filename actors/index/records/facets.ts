@@ -1,0 +1,38 @@
+// What logs are filtered by, as words of the index: each begins with a character that no word of a text has.
+import type { EntryFilter, JournalEntry } from '../../job/records/journal.ts';
+
+type Facet = 'command' | 'status' | 'submitter';
+
+const marks = { command: '\0c', status: '\0s', submitter: '\0u' } as const satisfies Record<Facet, string>;
+
+/** Finds under which facets logs stand. It keeps the last ones: neighbours often stand under the same. */
+export class Facets {
+  #command = -1;
+  #status = -1;
+  #submitter = -1;
+  #last: readonly string[] = [];
+
+  of({ commandNumber, statusCode, submitterNumber }: JournalEntry): readonly string[] {
+    if (commandNumber !== this.#command || statusCode !== this.#status || submitterNumber !== this.#submitter) {
+      this.#command = commandNumber;
+      this.#status = statusCode;
+      this.#submitter = submitterNumber;
+      this.#last = [marks.command + commandNumber, marks.status + statusCode, marks.submitter + submitterNumber];
+    }
+    return this.#last;
+  }
+}
+
+/** Attempts with one of these statuses, by their codes. */
+export function statusFacets(codes: readonly number[]): readonly string[] {
+  return codes.map(code => marks.status + code);
+}
+
+/** Of each list a log must stand under one. */
+export function wantedFacets({ commands, status, submitter }: EntryFilter): readonly (readonly string[])[] {
+  const wanted: string[][] = [];
+  if (commands) wanted.push([...commands.keys()].filter(n => commands[n] === 1).map(n => marks.command + n));
+  if (status >= 0) wanted.push([marks.status + status]);
+  if (submitter >= 0) wanted.push([marks.submitter + submitter]);
+  return wanted;
+}

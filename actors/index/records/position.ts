@@ -1,0 +1,19 @@
+// How far a consumer has come in the journal.
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import { asBuffer, type Place, readUs, usKey } from '../../job/records/journal.ts';
+
+/** The next entry to take: the first of this commit, or of a later one, that has at least this place. */
+export type Position = Place;
+
+export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): Position {
+  const value = index.get('positions', Buffer.from(consumer));
+  if (!value) return { atUs: 0, place: 0 };
+  return { atUs: readUs(value), place: asBuffer(value).readUInt32BE(8) };
+}
+
+export function positionRecord({ atUs, place }: Position): Buffer {
+  const record = Buffer.alloc(12);
+  record.set(usKey(atUs), 0);
+  record.writeUInt32BE(place, 8);
+  return record;
+}

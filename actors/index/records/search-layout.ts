@@ -1,0 +1,104 @@
+// How the search index lies in its tables: logs numbered in the order of the journal, in chunks, each with postings of its own.
+import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import { asBuffer, isBefore, type JournalEntry, journalEntryBytes, type Place } from '../../job/records/journal.ts';
+import { chunkLogs } from './log-set.ts';
+
+/** The name under which the search index keeps its position in the journal. */
+export const searchName = 'search';
+
+/** Logs of one value of the table `logs`. */
+export const pageLogs = 1024;
+export const pagesPerChunk = chunkLogs / pageLogs;
+/** The journal's entry | time (8) | place (4). */
+export const recordBytes = journalEntryBytes + 12;
+
+export function numberKey(number: number): Buffer {
+  const key = Buffer.allocUnsafe(4);
+  key.writeUInt32BE(number, 0);
+  return key;
+}
+
+export function postingKey(chunk: number, word: string): Buffer {
+  const key = Buffer.allocUnsafe(4 + word.length);
+  key.writeUInt32BE(chunk, 0);
+  for (let i = 0; i < word.length; i++) {
+    const code = word.charCodeAt(i);
+    if (code > 0x7f) return Buffer.concat([numberKey(chunk), Buffer.from(word)]);
+    key[4 + i] = code;
+  }
+  return key;
+}
+
+/** The range of postings of a chunk: of all words that begin so. */
+export function postingRange(chunk: number, prefix: string): { readonly from: Buffer; readonly to: Buffer } {
+  const from = postingKey(chunk, prefix);
+  // No text in UTF-8 has this byte.
+  return { from, to: Buffer.concat([from, Buffer.of(0xff)]) };
+}
+
+export function writeRecord(page: Buffer, at: number, entry: JournalEntry): void {
+  page.set(entry.record, at);
+  page.writeDoubleLE(entry.atUs, at + journalEntryBytes);
+  page.writeUInt32LE(entry.place, at + journalEntryBytes + 8);
+}
+
+export function readPlace(bytes: Buffer, at: number): Place {
+  return { atUs: bytes.readDoubleLE(at + journalEntryBytes), place: bytes.readUInt32LE(at + journalEntryBytes + 8) };
+}
+
+/** The records of the logs, page by page; what was read last is kept. */
+export class Records {
+  readonly #reader: Reader<IndexTable>;
+  #number = -1;
+  #page: Buffer = Buffer.alloc(0);
+
+  constructor(reader: Reader<IndexTable>) {
+    this.#reader = reader;
+  }
+
+  /** Forget what was read: it may have grown. */
+  refresh(): void {
+    this.#number = -1;
+  }
+
+  page(number: number): Buffer {
+    if (number !== this.#number) {
+      this.#page = asBuffer(this.#reader.get('logs', numberKey(number)) ?? new Uint8Array(0));
+      this.#number = number;
+    }
+    return this.#page;
+  }
+
+  /** The id of its job. */
+  idOf(log: number): JobId {
+    const at = (log % pageLogs) * recordBytes;
+    return this.page(Math.floor(log / pageLogs)).subarray(at, at + jobIdBytes);
+  }
+
+  placeOf(log: number): Place {
+    return readPlace(this.page(Math.floor(log / pageLogs)), (log % pageLogs) * recordBytes);
+  }
+
+  /** The first log that is kept, and the one after the last. */
+  get bounds(): { readonly first: number; readonly end: number } {
+    for (const { key } of this.#reader.scan('logs', { limit: 1 })) {
+      for (const last of this.#reader.scan('logs', { reverse: true, limit: 1 })) {
+        const end = asBuffer(last.key).readUInt32BE(0) * pageLogs + last.value.length / recordBytes;
+        return { first: asBuffer(key).readUInt32BE(0) * pageLogs, end };
+      }
+    }
+    return { first: 0, end: 0 };
+  }
+
+  /** How many logs, from number 0, stand before this place. */
+  rank(place: Place): number {
+    let { first: low, end: high } = this.bounds;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (isBefore(this.placeOf(middle), place)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,90 @@
+// What is kept of how long things took: for each minute and plugin a histogram of each step, and of the spans inside it.
+import { pack, unpack } from '../../../runtime/packing.ts';
+import { Histogram } from './histogram.ts';
+
+/** The consumer of the journal that keeps it. */
+export const stopwatchName = 'stopwatch';
+export const minuteUs = 60_000_000;
+/** Minutes that are kept: seven days. */
+export const minutesKept = 7 * 24 * 60;
+/** Names of spans that are told apart in one step and minute; what is over counts as one. */
+export const spanNamesMax = 64;
+export const otherSpans = '(other)';
+const spanNameCharsMax = 128;
+
+/** Minute, then plugin: what is old lies at the beginning. */
+export function pageKey(minute: number, plugin: string): Buffer {
+  const key = Buffer.alloc(4 + Buffer.byteLength(plugin));
+  key.writeUInt32BE(minute, 0);
+  key.write(plugin, 4);
+  return key;
+}
+
+export function commandStep(command: string, what: 'queue' | 'run' | 'total'): string {
+  return `${command}.${what}`;
+}
+
+export function pipelineStep(pipeline: string, stepId: string): string {
+  return `${pipeline}/${stepId}`;
+}
+
+type PackedPage = [step: string, times: Uint8Array, spans: [name: string, times: Uint8Array][]][];
+
+type Times = { readonly all: Histogram; readonly spans: Map<string, Histogram> };
+
+/** One minute of one plugin, while it is being written. */
+export class Page {
+  readonly #steps = new Map<string, Times>();
+
+  constructor(bytes?: Uint8Array) {
+    if (!bytes) return;
+    readPage(bytes, (step, times, spans) => {
+      const { all, spans: mine } = this.#timesOf(step);
+      all.merge(times);
+      for (const [name, spanTimes] of spans) histogramIn(mine, name).merge(spanTimes);
+    });
+  }
+
+  add(step: string, us: number): void {
+    this.#timesOf(step).all.add(us);
+  }
+
+  addSpan(step: string, name: string, us: number): void {
+    const { spans } = this.#timesOf(step);
+    const short = name.slice(0, spanNameCharsMax);
+    histogramIn(spans, spans.has(short) || spans.size < spanNamesMax ? short : otherSpans).add(us);
+  }
+
+  encode(): Uint8Array {
+    const steps: PackedPage = [...this.#steps].map(([step, { all, spans }]) => [
+      step,
+      all.encode(),
+      [...spans].map(([name, times]) => [name, times.encode()]),
+    ]);
+    return pack(steps);
+  }
+
+  #timesOf(step: string): Times {
+    let times = this.#steps.get(step);
+    if (!times) {
+      times = { all: new Histogram(), spans: new Map() };
+      this.#steps.set(step, times);
+    }
+    return times;
+  }
+}
+
+/** The histogram of a name; an empty one when it has none. */
+export function histogramIn(histograms: Map<string, Histogram>, name: string): Histogram {
+  let histogram = histograms.get(name);
+  if (!histogram) {
+    histogram = new Histogram();
+    histograms.set(name, histogram);
+  }
+  return histogram;
+}
+
+/** Hands on each step of a stored page, still encoded. */
+export function readPage(bytes: Uint8Array, take: (...of: PackedPage[number]) => void): void {
+  for (const [step, times, spans] of unpack<PackedPage>(bytes)) take(step, times, spans);
+}

@@ -1,0 +1,63 @@
+// The jobs that the index names: some attempt of them failed, and its log has the words, in its error or elsewhere.
+
+import type { JobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import { statuses, terminalStatuses } from '../../job/records/job.ts';
+import { type EntryFilter, entryAt, newestCommitUs, usKey } from '../../job/records/journal.ts';
+import { statusFacets, wantedFacets } from '../records/facets.ts';
+import { chunkLogs } from '../records/log-set.ts';
+import { positionOf } from '../records/position.ts';
+import { numberKey, Records, searchName } from '../records/search-layout.ts';
+import type { Phrase } from '../records/words.ts';
+import { clip, dropAll, findWords, keepFacets } from './search.ts';
+import { searchTail } from './tail.ts';
+
+const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
+
+export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
+
+/** The jobs whose logs of attempts that failed have the words, the newest first; null: more than `namedMax` logs have them. */
+export function* jobsWithWords(
+  ledger: Reader,
+  index: Reader<IndexTable>,
+  entries: EntryFilter,
+  phrases: readonly Phrase[],
+  namedMax: number,
+): Sliced<Candidates | null> {
+  const newestUs = newestCommitUs(ledger);
+  const found = new Set<string>();
+  const position = positionOf(index, searchName);
+  const tail = yield* searchTail(ledger, position, phrases, entries);
+  // What is behind the index by more than a tail is left to the next search.
+  const isWhole = tail.unsearched === 0;
+  for (const { atUs, place } of isWhole ? tail.places : []) {
+    const commit = ledger.get('journal', usKey(atUs));
+    const entry = commit && entryAt(atUs, place, commit);
+    if (entry) found.add(textOf(entry.id));
+  }
+  const facets = [...wantedFacets(entries), statusFacets(unsuccessful)];
+  const records = new Records(index);
+  const { first: from } = records.bounds;
+  const to = records.rank(position);
+  for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
+    const first = chunk * chunkLogs;
+    const logs = yield* findWords(index, chunk, phrases);
+    if (logs && keepFacets(logs, index, chunk, facets)) {
+      const pruned = index.get('pruned', numberKey(chunk));
+      if (pruned) dropAll(logs, pruned);
+      clip(logs, from - first, to - first);
+      if (found.size + logs.count > namedMax) return null;
+      records.refresh();
+      for (const number of logs.down()) found.add(textOf(records.idOf(first + number)));
+    }
+    yield;
+  }
+  const ids = [...found].sort().reverse();
+  return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
+}
+
+/** So ordered as the bytes are. */
+function textOf(id: Uint8Array): string {
+  return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
+}

@@ -1,0 +1,159 @@
+// Searching, on any thread: chunk by chunk from the newest, so that a long search can be put off between two of them.
+
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import { AttemptShelf, type EntryFilter, entryAt, isBefore, type Place, usKey } from '../../job/records/journal.ts';
+import { wantedFacets } from '../records/facets.ts';
+import { chunkLogs, LogSet } from '../records/log-set.ts';
+import { positionOf } from '../records/position.ts';
+import { numberKey, postingKey, postingRange, Records, searchName } from '../records/search-layout.ts';
+import { textsOf } from '../records/texts.ts';
+import { matchesTexts, type Phrase, parseQuery, type Wanted } from '../records/words.ts';
+import { searchTail } from './tail.ts';
+
+/** What is searched for, and which of it is wanted. */
+export type Search = {
+  readonly query: string;
+  readonly entries: EntryFilter;
+  readonly limit: number;
+  readonly before: Place | null;
+};
+
+/** Postings of a prefix that are read in one go. */
+const postingsPerStep = 2_000;
+
+/** Whether the query has no words: then every log matches, also those that say nothing. */
+export function isBlank(query: string): boolean {
+  return parseQuery(query).length === 0;
+}
+
+/** Where the logs stand that match, newest first, at most as many as were asked for; how many match in all; see `TailFound`. */
+export type Found = { readonly places: readonly Place[]; readonly total: number; readonly unsearched: number };
+
+export function* search(
+  ledger: Reader,
+  index: Reader<IndexTable>,
+  { query, entries, limit, before }: Search,
+  tailMax?: number,
+): Sliced<Found> {
+  const phrases = parseQuery(query);
+  const facets = wantedFacets(entries);
+  // The index may grow meanwhile: what stands before this position is looked up in it, the rest in the journal.
+  const position = positionOf(index, searchName);
+  const tail = yield* searchTail(ledger, position, phrases, entries, tailMax);
+  const places = tail.places.filter(place => before === null || isBefore(place, before)).slice(0, limit);
+  let total = tail.places.length;
+  const records = new Records(index);
+  const from = Math.max(records.bounds.first, records.rank({ atUs: entries.fromUs, place: 0 }));
+  const end = { atUs: entries.toUs + 1, place: 0 };
+  const to = records.rank(isBefore(position, end) ? position : end);
+  for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
+    const first = chunk * chunkLogs;
+    const found = yield* findWords(index, chunk, phrases);
+    if (found && keepFacets(found, index, chunk, facets)) {
+      const pruned = index.get('pruned', numberKey(chunk));
+      if (pruned) dropAll(found, pruned);
+      clip(found, from - first, to - first);
+      records.refresh();
+      if (phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
+      total += found.count;
+      for (const number of found.down()) {
+        if (places.length >= limit) break;
+        const place = records.placeOf(first + number);
+        if (before === null || isBefore(place, before)) places.push(place);
+      }
+    }
+    yield;
+  }
+  return { places, total, unsearched: tail.unsearched };
+}
+
+/** The logs of a chunk that have every word; null when none has. */
+export function* findWords(
+  index: Reader<IndexTable>,
+  chunk: number,
+  phrases: readonly Phrase[],
+): Sliced<LogSet | null> {
+  let found: LogSet | null = null;
+  for (const wanted of phrases.flat()) {
+    const having: LogSet | null = wanted.isPrefix ? yield* anyOf(index, chunk, wanted) : logsWith(index, chunk, wanted);
+    if (!having) return null;
+    if (found) found.keep(having);
+    else found = having;
+  }
+  return found;
+}
+
+function logsWith(index: Reader<IndexTable>, chunk: number, { word }: Wanted): LogSet | null {
+  const stored = index.get('postings', postingKey(chunk, word));
+  if (!stored) return null;
+  const set = new LogSet();
+  set.add(stored);
+  return set;
+}
+
+function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: Wanted): Sliced<LogSet | null> {
+  const set = new LogSet();
+  let { from, to } = postingRange(chunk, word);
+  for (;;) {
+    let read = 0;
+    for (const { key, value } of index.scan('postings', { from, to, limit: postingsPerStep })) {
+      set.add(value);
+      from = Buffer.concat([key, Buffer.of(0)]);
+      read++;
+    }
+    if (read < postingsPerStep) return set;
+    yield;
+  }
+}
+
+export function dropAll(found: LogSet, stored: Uint8Array): void {
+  const set = new LogSet();
+  set.add(stored);
+  found.drop(set);
+}
+
+/** Only the numbers from `from` up to `to`. */
+export function clip(found: LogSet, from: number, to: number): void {
+  if (from <= 0 && to >= chunkLogs) return;
+  const inside = new LogSet();
+  inside.fill(Math.max(0, from), Math.min(chunkLogs, to));
+  found.keep(inside);
+}
+
+/** Only those that stand under a wanted facet of each kind; false when none does. */
+export function keepFacets(
+  found: LogSet,
+  index: Reader<IndexTable>,
+  chunk: number,
+  facets: readonly (readonly string[])[],
+): boolean {
+  for (const alternatives of facets) {
+    const having = new LogSet();
+    for (const facet of alternatives) {
+      const stored = index.get('postings', postingKey(chunk, facet));
+      if (stored) having.add(stored);
+    }
+    found.keep(having);
+  }
+  return !found.isEmpty;
+}
+
+/** Words that must stand side by side: the logs that have all of them are read. */
+function* keepPhrases(
+  ledger: Reader,
+  found: LogSet,
+  records: Records,
+  first: number,
+  phrases: readonly Phrase[],
+): Sliced<void> {
+  const attempts = new AttemptShelf(ledger);
+  for (const number of [...found.down()]) {
+    const { atUs, place } = records.placeOf(first + number);
+    const commit = ledger.get('journal', usKey(atUs));
+    const entry = commit && entryAt(atUs, place, commit);
+    const body = entry && attempts.findBody(entry);
+    if (!body || !matchesTexts(phrases, textsOf(body))) found.remove(number);
+    yield;
+  }
+}

@@ -1,0 +1,76 @@
+// Reading the stopwatch: the minutes of a window put together, a few at a time.
+import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
+import { Histogram, type Histogram as Times } from '../records/histogram.ts';
+import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
+
+/** Equal parts of the window that the trend has. */
+export const trendBuckets = 24;
+
+export type StepTimes = {
+  readonly all: Times;
+  /** One for each part of the window, oldest first. */
+  readonly trend: readonly Times[];
+  readonly spans: ReadonlyMap<string, Times>;
+};
+
+/** Minutes since the epoch, both inclusive. */
+export type Window = { readonly from: number; readonly to: number };
+
+/** Whole minutes from the one that `sinceUs` lies in up to now; no more than are kept. Of what is to come, none. */
+export function windowOf(sinceUs: number, nowUs: number): Window {
+  const to = Math.floor(nowUs / minuteUs);
+  return { from: Math.max(Math.floor(sinceUs / minuteUs), to - minutesKept), to };
+}
+
+type Gathered = StepTimes & { readonly trend: Histogram[]; readonly spans: Map<string, Histogram> };
+
+export class StopwatchReading {
+  readonly #reader: Reader<IndexTable>;
+  readonly #plugin: string;
+  readonly #window: Window;
+  readonly #steps = new Map<string, Gathered>();
+  #minute: number;
+
+  constructor(reader: Reader<IndexTable>, plugin: string, window: Window) {
+    this.#reader = reader;
+    this.#plugin = plugin;
+    this.#window = window;
+    this.#minute = window.from;
+  }
+
+  /** Reads on for about so long. True when all is read. */
+  read(msMax: number): boolean {
+    const endMs = performance.now() + msMax;
+    this.#reader.refresh();
+    for (; this.#minute <= this.#window.to && performance.now() < endMs; this.#minute++) this.#take(this.#minute);
+    return this.#minute > this.#window.to;
+  }
+
+  /** Each step that has any samples. */
+  get steps(): ReadonlyMap<string, StepTimes> {
+    return this.#steps;
+  }
+
+  #take(minute: number): void {
+    const bytes = this.#reader.get('stopwatch', pageKey(minute, this.#plugin));
+    if (!bytes) return;
+    const { from, to } = this.#window;
+    const bucket = Math.floor(((minute - from) * trendBuckets) / (to - from + 1));
+    readPage(bytes, (step, times, spans) => {
+      const gathered = this.#stepOf(step);
+      gathered.all.merge(times);
+      gathered.trend[bucket]!.merge(times);
+      for (const [name, spanTimes] of spans) histogramIn(gathered.spans, name).merge(spanTimes);
+    });
+  }
+
+  #stepOf(step: string): Gathered {
+    let gathered = this.#steps.get(step);
+    if (!gathered) {
+      const trend = Array.from({ length: trendBuckets }, () => new Histogram());
+      gathered = { all: new Histogram(), trend, spans: new Map() };
+      this.#steps.set(step, gathered);
+    }
+    return gathered;
+  }
+}

@@ -1,0 +1,104 @@
+// How one attempt of a job ended, as it is stored: a short head, then the response's parts just as the host sent them.
+//
+//   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or where it lies apart the first byte of it
+//
+// That byte says which parts there are.
+import { copyBytes } from '../../../runtime/bytes.ts';
+import { type Body, bodyPart, emptyBody, hasDeflated, hasPart } from '../../../runtime/host/wire/outcome.ts';
+import { statuses, type TerminalStatus } from './job.ts';
+
+/** Where the body begins in a record. */
+const bodyAt = 18;
+/** So long is a record whose body lies apart. */
+export const headBytes = bodyAt + 1;
+const finalFlag = 1;
+const apartFlag = 2;
+
+/** `final`: the job ended with it; else another attempt follows. The status is the attempt's own. */
+export type Attempt = {
+  readonly status: TerminalStatus;
+  readonly final: boolean;
+  readonly startedUs: number;
+  readonly completedUs: number;
+  readonly body: Body;
+};
+
+const codes = new Map<string, number>(statuses.map((status, code) => [status, code]));
+
+/** How long its record is. */
+export function attemptBytes({ body }: Attempt): number {
+  return bodyAt + body.length;
+}
+
+export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void {
+  writeHead(bytes, at, attempt, 0);
+  copyBytes(bytes, at + bodyAt, attempt.body);
+}
+
+/** The record of an attempt whose body lies apart. */
+export function writeApart(bytes: Buffer, at: number, attempt: Attempt): void {
+  writeHead(bytes, at, attempt, apartFlag);
+  bytes[at + bodyAt] = attempt.body[0]!;
+}
+
+function writeHead(bytes: Buffer, at: number, attempt: Attempt, flags: number): void {
+  bytes[at] = codes.get(attempt.status)!;
+  bytes[at + 1] = attempt.final ? flags | finalFlag : flags;
+  bytes.writeDoubleLE(attempt.startedUs, at + 2);
+  bytes.writeDoubleLE(attempt.completedUs, at + 10);
+}
+
+export function isApart(record: Buffer): boolean {
+  return (record[1]! & apartFlag) !== 0;
+}
+
+/**
+ * An attempt as it was read. A body that lies apart is read whenever it is asked for, and not kept: it may be large. Of one that was
+ * pruned meanwhile nothing is left.
+ */
+export class StoredAttempt implements Attempt {
+  readonly status: TerminalStatus;
+  readonly final: boolean;
+  readonly startedUs: number;
+  readonly completedUs: number;
+  readonly #record: Buffer;
+  readonly #readApart: () => Body | undefined;
+
+  constructor(record: Buffer, readApart: () => Body | undefined) {
+    this.status = statuses[record[0]!] as TerminalStatus;
+    this.final = (record[1]! & finalFlag) !== 0;
+    this.startedUs = record.readDoubleLE(2);
+    this.completedUs = record.readDoubleLE(10);
+    this.#record = record;
+    this.#readApart = readApart;
+  }
+
+  get body(): Body {
+    return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
+  }
+
+  /** Whether the body lies apart, or a part of it is deflated: to show it takes more than a moment. */
+  get isLarge(): boolean {
+    return isApart(this.#record) || hasDeflated(this.#kept);
+  }
+
+  /** As text, or null where there is none. The body is read only for a part that it has. */
+  text(part: 'error' | 'stderr'): string | null {
+    return hasPart(this.#kept, part) ? textOf(this.body, part) : null;
+  }
+
+  /** What of the body is in the record. */
+  get #kept(): Body {
+    return this.#record.subarray(bodyAt);
+  }
+}
+
+/** What went wrong, in words, or null. */
+export function errorOf(body: Body): string | null {
+  return textOf(body, 'error');
+}
+
+function textOf(body: Body, part: 'error' | 'stderr'): string | null {
+  const bytes = bodyPart(body, part);
+  return bytes ? Buffer.from(bytes).toString() : null;
+}

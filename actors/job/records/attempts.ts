@@ -1,0 +1,212 @@
+// The table of attempts. Neighbours of a block that ended together, each with its first attempt, share a value: a stretch.
+//
+//   key: id of its first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
+//
+// Any other attempt is a stretch of one. So the attempts of a job lie side by side, in order, or are one in a stretch.
+// What a large one left behind lies apart, in the table of bodies under its key: who asks how jobs ended does not read it.
+import { copyBytes } from '../../../runtime/bytes.ts';
+import type { Body } from '../../../runtime/host/wire/outcome.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
+
+/**
+ * Attempts of a stretch. It ends at each multiple of so many jobs of the block: so most are found by their key, without a
+ * search. More would be quicker to write, by little, and slower to read one of.
+ */
+export const stretchAttemptsMax = 32;
+/** With so many bytes of records a stretch takes no further one; of a record that is larger the body lies apart. */
+export const stretchBytesMax = 16 * 2 ** 10;
+/** Attempts of a job are numbered below this. */
+const numbersEnd = 0xffff;
+
+/** How an attempt of a job ended, and which one it was. */
+export type Ending = { readonly number: number; readonly attempt: StoredAttempt };
+
+export function attemptKey(id: Uint8Array, attempt: number): Buffer {
+  const key = Buffer.allocUnsafe(jobIdBytes + 2);
+  copyBytes(key, 0, id);
+  key.writeUInt16BE(attempt, jobIdBytes);
+  return key;
+}
+
+/** Gathers the attempts of one commit into stretches. */
+export class AttemptWriter {
+  /** Of the stretch that is being gathered; null when there is none. */
+  #key: Buffer | null = null;
+  #canGrow = false;
+  #nextIndex = 0;
+  readonly #records = Buffer.allocUnsafe(2 * stretchBytesMax);
+  #ends: number[] = [];
+
+  add(batch: Batch, id: JobId, number: number, attempt: Attempt): void {
+    const bytes = attemptBytes(attempt);
+    if (bytes > stretchBytesMax) {
+      this.close(batch);
+      const key = attemptKey(id, number);
+      batch.put('attempts', key, encodeApart(attempt));
+      batch.put('bodies', key, attempt.body);
+      return;
+    }
+    if (!this.#continues(id, number, attempt)) {
+      this.close(batch);
+      this.#key = attemptKey(id, number);
+      this.#canGrow = number === 1 && attempt.final;
+      this.#nextIndex = indexOf(id);
+    }
+    const start = this.#ends.at(-1) ?? 0;
+    writeAttempt(this.#records, start, attempt);
+    this.#ends.push(start + bytes);
+    this.#nextIndex++;
+  }
+
+  /** Puts what is still gathered into the batch. */
+  close(batch: Batch): void {
+    if (this.#key === null) return;
+    batch.put('attempts', this.#key, encodeStretch(this.#records, this.#ends));
+    this.#key = null;
+    this.#ends = [];
+  }
+
+  #continues(id: JobId, number: number, { final }: Attempt): boolean {
+    if (!this.#canGrow || this.#key === null || number !== 1 || !final || indexOf(id) !== this.#nextIndex) return false;
+    if (this.#nextIndex % stretchAttemptsMax === 0 || this.#ends.at(-1)! >= stretchBytesMax) return false;
+    for (let i = 0; i < blockKeyBytes; i++) if (id[i] !== this.#key[i]) return false;
+    return true;
+  }
+}
+
+function encodeStretch(records: Buffer, ends: readonly number[]): Buffer {
+  const headBytes = 2 + 4 * ends.length;
+  const value = Buffer.allocUnsafe(headBytes + ends.at(-1)!);
+  value.writeUInt16LE(ends.length, 0);
+  for (let place = 0; place < ends.length; place++) value.writeUInt32LE(ends[place]!, 2 + 4 * place);
+  records.copy(value, headBytes, 0, ends.at(-1)!);
+  return value;
+}
+
+/** A stretch of one attempt whose body lies apart. */
+function encodeApart(attempt: Attempt): Buffer {
+  const recordAt = 6;
+  const value = Buffer.allocUnsafe(recordAt + headBytes);
+  value.writeUInt16LE(1, 0);
+  value.writeUInt32LE(headBytes, 2);
+  writeApart(value, recordAt, attempt);
+  return value;
+}
+
+/** A stretch as it was read; an attempt is taken out where it is asked for. Throws a RangeError where the value is none. */
+export class Stretch {
+  readonly key: Uint8Array;
+  /** The number of all its attempts. */
+  readonly number: number;
+  /** The place of its first job in the block. */
+  readonly first: number;
+  readonly count: number;
+  readonly #reader: Reader;
+  readonly #value: Buffer;
+  readonly #readApart = (): Body | undefined => this.#reader.get('bodies', this.key);
+
+  constructor(reader: Reader, key: Uint8Array, value: Uint8Array) {
+    this.#reader = reader;
+    this.key = key;
+    this.number = (key[jobIdBytes]! << 8) | key[jobIdBytes + 1]!;
+    this.first = indexOf(key);
+    this.#value = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    this.count = this.#value.readUInt16LE(0);
+  }
+
+  get block(): BlockKey {
+    return blockOf(this.key);
+  }
+
+  /** How the attempt of the job at this place of the block ended; undefined when it is not in here. */
+  attempt(index: number): StoredAttempt | undefined {
+    return this.has(index) ? new StoredAttempt(this.#record(index), this.#readApart) : undefined;
+  }
+
+  /** Whether the body of its only attempt lies apart. */
+  get isApart(): boolean {
+    return isApart(this.#record(this.first));
+  }
+
+  remove(batch: Batch): void {
+    const key = Buffer.from(this.key);
+    batch.remove('attempts', key);
+    if (this.isApart) batch.remove('bodies', key);
+  }
+
+  has(index: number): boolean {
+    return index >= this.first && index < this.first + this.count;
+  }
+
+  #record(index: number): Buffer {
+    const place = index - this.first;
+    const base = 2 + 4 * this.count;
+    const start = place === 0 ? 0 : this.#value.readUInt32LE(2 + 4 * (place - 1));
+    const end = this.#value.readUInt32LE(2 + 4 * place);
+    return this.#value.subarray(base + start, base + end);
+  }
+}
+
+/** The last stretch of the block whose key is below this one. */
+function stretchBelow(reader: Reader, key: BlockKey, to: Uint8Array): Stretch | undefined {
+  const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
+  for (const entry of reader.scan('attempts', range)) return new Stretch(reader, entry.key, entry.value);
+  return undefined;
+}
+
+/** The stretch that has the job, if it is one that begins at a multiple. */
+function stretchAt(reader: Reader, id: JobId): Stretch | undefined {
+  const index = indexOf(id);
+  const key = attemptKey(id, 1);
+  key.writeUInt32BE(index - (index % stretchAttemptsMax), blockKeyBytes);
+  const value = reader.get('attempts', key);
+  const stretch = value && new Stretch(reader, key, value);
+  return stretch?.has(index) ? stretch : undefined;
+}
+
+/** The stretch that has this attempt of a job, if there is one. */
+export function stretchWith(reader: Reader, id: JobId, number: number): Stretch | undefined {
+  if (number === 1) {
+    const near = stretchAt(reader, id);
+    if (near) return near;
+  }
+  const stretch = stretchBelow(reader, blockOf(id), attemptKey(id, number + 1));
+  return stretch?.number === number && stretch.attempt(indexOf(id)) ? stretch : undefined;
+}
+
+/** The latest attempt of a job that has ended. */
+export function latestAttempt(reader: Reader, id: JobId): Ending | undefined {
+  // Most jobs end with their first one.
+  const first = stretchAt(reader, id)?.attempt(indexOf(id));
+  if (first?.final) return { number: 1, attempt: first };
+  const stretch = stretchBelow(reader, blockOf(id), attemptKey(id, numbersEnd));
+  const attempt = stretch?.attempt(indexOf(id));
+  return attempt && { number: stretch!.number, attempt };
+}
+
+/** The stretches that hold attempts of the jobs `from` to below `to` of a block, in order. */
+export function* stretchesOf(reader: Reader, key: BlockKey, from: number, to: number): Iterable<Stretch> {
+  const start = attemptKey(jobId(key, from), 0);
+  const before = from === 0 ? undefined : stretchBelow(reader, key, start);
+  if (before?.attempt(from)) yield before;
+  const range = { from: start, to: attemptKey(jobId(key, to), 0) };
+  for (const entry of reader.scan('attempts', range)) yield new Stretch(reader, entry.key, entry.value);
+}
+
+/** The attempts of the jobs `from` to below `to` of a block: job by job, and each job's in order. */
+export function* attemptsOf(
+  reader: Reader,
+  key: BlockKey,
+  from: number,
+  to: number,
+): Iterable<Ending & { readonly index: number }> {
+  for (const stretch of stretchesOf(reader, key, from, to)) {
+    const { number, first, count } = stretch;
+    const end = Math.min(to, first + count);
+    for (let index = Math.max(from, first); index < end; index++) {
+      yield { index, number, attempt: stretch.attempt(index)! };
+    }
+  }
+}

@@ -1,0 +1,306 @@
+// A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
+// Read back, it takes apart only what is looked at.
+import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
+import type { EventHeaders } from '../../../runtime/host/wire/port.ts';
+import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
+import { bytesHead } from '../../../runtime/splice.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { JobGroup, RunPosition } from './job.ts';
+
+/** A block is closed when it holds so many jobs, or so many bytes of payloads and groups. */
+export const blockJobsMax = 1024;
+export const blockBytesMax = 2 ** 20;
+
+export interface Block {
+  readonly plugin: string;
+  readonly command: string;
+  readonly createdUs: number;
+  /** How many jobs it holds. */
+  readonly count: number;
+  /** The packed payload of a job. */
+  payload(index: number): Uint8Array;
+  /** Where each group begins; they cover the jobs in order. */
+  readonly starts: readonly number[];
+  /** A group by its place; the same object each time. */
+  group(place: number): JobGroup;
+}
+
+/** The jobs of a group: from this place of the block up to, but not with, the next group's. */
+export function groupEnd({ starts, count }: Block, place: number): number {
+  return starts[place + 1] ?? count;
+}
+
+/** A block that is being filled in this turn; once it is encoded, nothing of it lies in the packets that it came in. */
+export class BlockBuilder implements Block {
+  readonly starts: number[] = [];
+  groups: JobGroup[] = [];
+  count = 0;
+  payloadBytes = 0;
+  #payloads: Uint8Array[] = [];
+  #packed: PackedPayloads | null = null;
+  groupsBytes = 0;
+  readonly key: BlockKey;
+  readonly plugin: string;
+  readonly command: string;
+  readonly createdUs: number;
+
+  constructor(key: BlockKey, plugin: string, command: string, createdUs: number) {
+    this.key = key;
+    this.plugin = plugin;
+    this.command = command;
+    this.createdUs = createdUs;
+  }
+
+  get bytes(): number {
+    return this.payloadBytes + this.groupsBytes;
+  }
+
+  get full(): boolean {
+    return this.count >= blockJobsMax || this.bytes >= blockBytesMax;
+  }
+
+  /** Adds one job; `alike` says that it belongs to the group before it. */
+  add(payload: Uint8Array, group: JobGroup, alike: boolean): JobId {
+    if (!alike) {
+      this.starts.push(this.count);
+      this.groups.push(group);
+      this.groupsBytes += groupBytes(group);
+    }
+    this.#payloads.push(payload);
+    this.payloadBytes += payload.length;
+    return jobId(this.key, this.count++);
+  }
+
+  payload(index: number): Uint8Array {
+    return this.#packed?.at(index) ?? this.#payloads[index]!;
+  }
+
+  group(place: number): JobGroup {
+    return this.groups[place]!;
+  }
+
+  /** All payloads lie side by side; `ends` has four bytes for the end of each. */
+  encode(): Uint8Array {
+    const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
+    this.#packed = new PackedPayloads(ends, all);
+    this.#payloads = [];
+    this.groups = this.groups.map(withOwnContext);
+    const groups = this.groups.map(group => pack(packGroup(group)));
+    const kept: Kept = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
+    return packKept(kept);
+  }
+}
+
+type Ends = { readonly ends: Uint8Array; readonly all: Uint8Array };
+
+function sideBySide(payloads: readonly Uint8Array[], bytes: number): Ends {
+  const all = Buffer.allocUnsafeSlow(bytes);
+  const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
+  let at = 0;
+  for (let index = 0; index < payloads.length; index++) {
+    at = copyBytes(all, at, payloads[index]!);
+    ends.writeUInt32LE(at, index * 4);
+  }
+  return { ends, all };
+}
+
+/** A large payload is not copied. */
+function alone(payload: Uint8Array): Ends {
+  const ends = Buffer.allocUnsafeSlow(4);
+  ends.writeUInt32LE(payload.length, 0);
+  return { ends, all: unpinned(payload) };
+}
+
+/** Payloads side by side, each found by where it ends. */
+class PackedPayloads {
+  readonly count: number;
+  readonly #ends: DataView;
+  readonly #payloads: Uint8Array;
+
+  constructor(ends: Uint8Array, payloads: Uint8Array) {
+    this.count = ends.length / 4;
+    this.#ends = new DataView(ends.buffer, ends.byteOffset, ends.length);
+    this.#payloads = payloads;
+  }
+
+  at(index: number): Uint8Array {
+    const from = index === 0 ? 0 : this.#ends.getUint32(index * 4 - 4, true);
+    return this.#payloads.subarray(from, this.#ends.getUint32(index * 4, true));
+  }
+}
+
+/** The same group where its context has memory of its own already. */
+function withOwnContext(group: JobGroup): JobGroup {
+  const context = unpinned(group.context);
+  if (context === group.context) return group;
+  const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked } = group;
+  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked };
+}
+
+/** What may be long of a group, as it is written. */
+function groupBytes({ context, event, run }: JobGroup): number {
+  const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
+  return context.length + texts + headersBytes(event) + 5 * (run?.path.length ?? 0);
+}
+
+function headersBytes(event: JobGroup['event']): number {
+  if (event?.headers === undefined) return 0;
+  return Object.entries(event.headers).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
+}
+
+type Kept = [
+  plugin: string,
+  command: string,
+  createdUs: number,
+  starts: number[],
+  groups: Uint8Array[],
+  ends: Uint8Array,
+  payloads: Uint8Array,
+];
+
+/** As `pack`, which copies what is large several times. */
+function packKept(kept: Kept): Uint8Array {
+  const payloads = kept[6];
+  if (payloads.length <= blockBytesMax) return pack(kept);
+  const before = pack([...kept.slice(0, 6), null]);
+  return Buffer.concat([before.subarray(0, -packedNull.length), bytesHead(payloads.length), payloads]);
+}
+
+class StoredBlock implements Block {
+  readonly plugin: string;
+  readonly command: string;
+  readonly createdUs: number;
+  readonly count: number;
+  readonly starts: readonly number[];
+  readonly #packed: readonly Uint8Array[];
+  readonly #groups: (JobGroup | undefined)[] = [];
+  readonly #payloads: PackedPayloads;
+
+  constructor(bytes: Uint8Array) {
+    const [plugin, command, createdUs, starts, groups, ends, payloads] = unpack<Kept>(bytes);
+    this.plugin = plugin;
+    this.command = command;
+    this.createdUs = createdUs;
+    this.starts = starts;
+    this.#packed = groups;
+    this.#payloads = new PackedPayloads(ends, payloads);
+    this.count = this.#payloads.count;
+  }
+
+  payload(index: number): Uint8Array {
+    return this.#payloads.at(index);
+  }
+
+  group(place: number): JobGroup {
+    let group = this.#groups[place];
+    if (!group) {
+      group = unpackGroup(unpack<PackedGroup>(this.#packed[place]!));
+      this.#groups[place] = group;
+    }
+    return group;
+  }
+}
+
+export function decodeBlock(bytes: Uint8Array): Block {
+  return new StoredBlock(bytes);
+}
+
+type PackedPosition = [run: Uint8Array, node: number, scope: number, path: number[], first: number | null];
+type PackedEvent = [
+  type: string,
+  source: string,
+  eventId: string | null,
+  dedupeKey: string | null,
+  /** Absent where there are none. */
+  headers?: EventHeaders,
+];
+type PackedGroup = [
+  submittedBy: string,
+  parent: Uint8Array | null,
+  root: Uint8Array | null,
+  depth: number,
+  event: PackedEvent | null,
+  context: Uint8Array,
+  pipeline: string | null,
+  stepId: string | null,
+  run: PackedPosition | null,
+  hooked: boolean,
+];
+
+function packGroup(group: JobGroup): PackedGroup {
+  const { run } = group;
+  return [
+    group.submittedBy,
+    group.parent,
+    group.root,
+    group.depth,
+    packEvent(group.event),
+    group.context,
+    group.pipeline,
+    group.stepId,
+    run && [run.run, run.node, run.scope, run.path as number[], run.first],
+    group.hooked,
+  ];
+}
+
+function unpackGroup(packed: PackedGroup): JobGroup {
+  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked] = packed;
+  return {
+    submittedBy,
+    parent,
+    root,
+    depth,
+    event: event && unpackEvent(event),
+    context,
+    pipeline,
+    stepId,
+    run: run && unpackPosition(run),
+    hooked,
+  };
+}
+
+function packEvent(event: JobGroup['event']): PackedEvent | null {
+  if (event === null) return null;
+  const { type, source, eventId, dedupeKey, headers } = event;
+  return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
+}
+
+function unpackEvent([type, source, eventId, dedupeKey, headers]: PackedEvent): NonNullable<JobGroup['event']> {
+  if (headers === undefined) return { type, source, eventId, dedupeKey };
+  return { type, source, eventId, dedupeKey, headers };
+}
+
+function unpackPosition([run, node, scope, path, first]: PackedPosition): RunPosition {
+  return { run, node, scope, path, first };
+}
+
+/** The group a job of the block belongs to, its place in it, and how many jobs of the group there are from it on. */
+export function groupOf(
+  block: Block,
+  index: number,
+): { readonly group: JobGroup; readonly offset: number; readonly left: number } {
+  const { starts } = block;
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= index) low = middle;
+    else high = middle - 1;
+  }
+  return { group: block.group(low), offset: index - starts[low]!, left: groupEnd(block, low) - index };
+}
+
+/** The key of the block that was accepted last, of those that are kept. */
+export function newestBlock(reader: Reader): BlockKey | undefined {
+  for (const { key } of reader.scan('blocks', { reverse: true, limit: 1 })) return Buffer.from(key);
+  return undefined;
+}
+
+/** The block an id lies in, if the id is a job's. */
+export function findBlock(reader: Reader, id: JobId): Block | undefined {
+  const bytes = reader.get('blocks', blockOf(id));
+  if (!bytes) return undefined;
+  const block = decodeBlock(bytes);
+  return indexOf(id) < block.count ? block : undefined;
+}

@@ -1,0 +1,68 @@
+// Kept counters: how many jobs of each plugin and command were accepted, run and ended how, and how many attempts were followed
+// by another. They count what is kept: what is pruned is taken off.
+
+import { unpack } from '../../../runtime/packing.ts';
+import { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { pipelinePlugin, type TerminalStatus, terminalStatuses } from './job.ts';
+
+export type Counts = { accepted: number } & { [S in TerminalStatus]: number } & {
+  /** Attempts that ended so and were followed by another: logs that are not the end of a job. */
+  retried_failed: number;
+  retried_timed_out: number;
+  /** Jobs that hosts hold. Absent in records of format 9. */
+  running: number;
+};
+
+export type CommandCounts = { readonly plugin: string; readonly command: string; readonly counts: Counts };
+
+export function emptyCounts(): Counts {
+  return {
+    accepted: 0,
+    succeeded: 0,
+    failed: 0,
+    timed_out: 0,
+    dead: 0,
+    retried_failed: 0,
+    retried_timed_out: 0,
+    running: 0,
+  };
+}
+
+export function countsKey(plugin: string, command: string): string {
+  return `${plugin}\0${command}`;
+}
+
+/** All counters, as they are committed; those that cannot be read are set aside. */
+export function readCounts(reader: Reader, setAside = new SetAside()): CommandCounts[] {
+  const all: CommandCounts[] = [];
+  for (const { key, value } of reader.scan('counters', {})) {
+    const [plugin = '', command = ''] = Buffer.from(key).toString().split('\0');
+    const counts = setAside.read('counters', key, () => ({ ...emptyCounts(), ...unpack<Counts>(value) }));
+    if (counts) all.push({ plugin, command, counts });
+  }
+  return all;
+}
+
+/** What counts an attempt that ended so and was followed by another. */
+export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retried_timed_out' {
+  return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
+}
+
+/** Jobs that ended. */
+export function settledOf(counts: Counts): number {
+  return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
+}
+
+/** Jobs that have not settled, by status: those that stand for runs are never queued. */
+export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
+  const open = counts.accepted - settledOf(counts);
+  const running = plugin === pipelinePlugin ? open : counts.running;
+  return status === 'running' ? running : open - running;
+}
+
+/** Logs with this status: of attempts that ended a job, and of those that did not. */
+export function logsOf(counts: Counts, status: TerminalStatus): number {
+  if (status === 'failed') return counts.failed + counts.retried_failed;
+  return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];
+}

@@ -1,0 +1,25 @@
+// The tables of idempotency keys: what each key was answered, and the keys in the order in which they expire.
+import type { JobId } from '../../../runtime/ids.ts';
+import { usKey } from './journal.ts';
+
+/** How long a key is kept. */
+export const rememberedUs = 24 * 3_600_000_000;
+export const hashBytes = 16;
+
+export type Entry = { readonly untilUs: number; readonly request: Uint8Array; readonly id: JobId };
+
+/** When it ends (8, µs) | hash of the request (16) | job id (16) */
+export function encodeEntry({ untilUs, request, id }: Entry): Buffer {
+  return Buffer.concat([usKey(untilUs), request, id]);
+}
+
+export function decodeEntry(bytes: Uint8Array): Entry {
+  const all = Buffer.from(bytes);
+  const untilUs = Number(all.readBigUInt64BE());
+  return { untilUs, request: all.subarray(8, 8 + hashBytes), id: all.subarray(8 + hashBytes) };
+}
+
+/** The entry's place in the order of ends. */
+export function endKey(untilUs: number, key: Uint8Array): Buffer {
+  return Buffer.concat([usKey(untilUs), key]);
+}

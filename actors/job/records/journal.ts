@@ -1,0 +1,257 @@
+// The journal: for each commit, the attempts that ended in it, in order. It has exactly the attempts that are kept, and is
+// the index by time of completion: what looks at logs, or counts them, reads these short entries and nothing else.
+//
+//   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
+
+import { copyBytes } from '../../../runtime/bytes.ts';
+import { type Body, hasPart, isTelling } from '../../../runtime/host/wire/outcome.ts';
+import { indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Attempt, StoredAttempt } from './attempt.ts';
+import { type Stretch, stretchWith } from './attempts.ts';
+import { statuses, type TerminalStatus } from './job.ts';
+
+export const journalEntryBytes = 44;
+export const statusAt = 18;
+const commandAt = 36;
+const submitterAt = 40;
+const flagsAt = 19;
+const finalFlag = 1;
+const tellingFlag = 2;
+const spansFlag = 4;
+const stepFlag = 8;
+
+/** In the place of the status: the attempt was pruned. The entry stays, so that the others keep their places. */
+export const prunedStatus = 0xff;
+
+/** An attempt that ended, read from the bytes of its commit where it is asked. */
+export class JournalEntry {
+  /** When it ended: the time of its commit, in µs. */
+  readonly atUs: number;
+  /** Its place among those of the commit. */
+  readonly place: number;
+  readonly #bytes: Buffer;
+  readonly #at: number;
+
+  constructor(atUs: number, place: number, bytes: Buffer) {
+    this.atUs = atUs;
+    this.place = place;
+    this.#bytes = bytes;
+    this.#at = place * journalEntryBytes;
+  }
+
+  /** Whether the filter wants it, its time aside. */
+  matches(filter: EntryFilter): boolean {
+    return matchesEntry(filter, this.#bytes, this.#at);
+  }
+
+  get statusCode(): number {
+    return this.#bytes[this.#at + statusAt]!;
+  }
+
+  /** The job's id, 16 bytes; a view. */
+  get id(): Uint8Array {
+    return this.#bytes.subarray(this.#at, this.#at + 16);
+  }
+
+  /** 0: the job ended without an attempt. */
+  get attempt(): number {
+    return this.#bytes.readUInt16BE(this.#at + 16);
+  }
+
+  get status(): TerminalStatus {
+    return statuses[this.#bytes[this.#at + statusAt]!] as TerminalStatus;
+  }
+
+  /** The job ended with it. */
+  get final(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
+  }
+
+  /** It left something that can be searched: an error, stderr, or a response that says something. */
+  get telling(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
+  }
+
+  /** Its response told of spans inside it. */
+  get spanned(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
+  }
+
+  /** Its job is of a step of a pipeline. */
+  get stepped(): boolean {
+    return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
+  }
+
+  /** From the acceptance of the job to the start of this attempt. */
+  get queuedUs(): number {
+    return this.#bytes.readDoubleLE(this.#at + 20);
+  }
+
+  get ranUs(): number {
+    return this.#bytes.readDoubleLE(this.#at + 28);
+  }
+
+  /** The plugin and command, as a number of `Names`. */
+  get commandNumber(): number {
+    return this.#bytes.readUInt32LE(this.#at + commandAt);
+  }
+
+  /** All of it, as it is stored; a view. */
+  get record(): Uint8Array {
+    return this.#bytes.subarray(this.#at, this.#at + journalEntryBytes);
+  }
+
+  get submitterNumber(): number {
+    return this.#bytes.readUInt32LE(this.#at + submitterAt);
+  }
+}
+
+/** The entries of a commit that are not pruned, in order. */
+export function entriesOf(atUs: number, value: Uint8Array): JournalEntry[] {
+  const bytes = asBuffer(value);
+  const entries: JournalEntry[] = [];
+  for (let at = 0, place = 0; at < bytes.length; at += journalEntryBytes, place++) {
+    if (bytes[at + statusAt] !== prunedStatus) entries.push(new JournalEntry(atUs, place, bytes));
+  }
+  return entries;
+}
+
+export function asBuffer(value: Uint8Array): Buffer {
+  return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+/** One entry of a commit, or undefined when it is gone. */
+export function entryAt(atUs: number, place: number, value: Uint8Array): JournalEntry | undefined {
+  const status = value[place * journalEntryBytes + statusAt];
+  return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));
+}
+
+/** Where a log stands in the journal. */
+export type Place = { readonly atUs: number; readonly place: number };
+
+/** The filter in the numbers of the journal. */
+export type EntryFilter = {
+  /** -1: any. */
+  readonly status: number;
+  /** By number, whether the command is wanted. Null: all are. */
+  readonly commands: Uint8Array | null;
+  /** -1: any. */
+  readonly submitter: number;
+  readonly fromUs: number;
+  readonly toUs: number;
+};
+
+/** Whether the entry that begins there matches, its time aside. */
+export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
+  const found = bytes[at + statusAt]!;
+  if (found === prunedStatus || (status >= 0 && found !== status)) return false;
+  if (commands !== null && commands[bytes.readUInt32LE(at + commandAt)] !== 1) return false;
+  return submitter < 0 || bytes.readUInt32LE(at + submitterAt) === submitter;
+}
+
+/** Whether `a` comes before `b` in the journal; a list, which begins with the newest, has it behind `b`. */
+export function isBefore(a: Place, b: Place): boolean {
+  return a.atUs < b.atUs || (a.atUs === b.atUs && a.place < b.place);
+}
+
+/** Finds the attempts behind entries. It keeps the last stretch of them: entries side by side are often of one. */
+export class AttemptShelf {
+  readonly #reader: Reader;
+  #last: Stretch | undefined;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Undefined when it is not kept any more. */
+  find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
+    return this.#stretchWith(id, attempt)?.attempt(indexOf(id));
+  }
+
+  /** Its body alone. Undefined when it is not kept any more. */
+  findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
+    return this.find({ id, attempt })?.body;
+  }
+
+  #stretchWith(id: JobId, number: number): Stretch | undefined {
+    const known = this.#last;
+    if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
+    this.#last = stretchWith(this.#reader, id, number);
+    return this.#last;
+  }
+}
+
+/** What the job of an attempt is to the journal: when it was accepted, and whether it is of a step of a pipeline. */
+type Owner = { readonly createdUs: number; readonly inStep: boolean };
+
+/** Writes the entries of one commit. */
+export class JournalPage {
+  #bytes = Buffer.allocUnsafe(64 * journalEntryBytes);
+  length = 0;
+
+  add(id: Uint8Array, number: number, owner: Owner, attempt: Attempt, command: number, submitter: number): void {
+    const { createdUs, inStep } = owner;
+    if (this.length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], this.#bytes.length * 2);
+    const at = this.length;
+    const bytes = this.#bytes;
+    copyBytes(bytes, at, id);
+    bytes.writeUInt16BE(number, at + 16);
+    bytes[at + statusAt] = statuses.indexOf(attempt.status);
+    bytes[at + flagsAt] = flagsOf(attempt, inStep);
+    bytes.writeDoubleLE(Math.max(0, attempt.startedUs - createdUs), at + 20);
+    bytes.writeDoubleLE(Math.max(0, attempt.completedUs - attempt.startedUs), at + 28);
+    bytes.writeUInt32LE(command, at + commandAt);
+    bytes.writeUInt32LE(submitter, at + submitterAt);
+    this.length = at + journalEntryBytes;
+  }
+
+  /** What was added, as a value of its own; begins again empty. */
+  take(): Buffer {
+    const value = Buffer.from(this.#bytes.subarray(0, this.length));
+    this.length = 0;
+    return value;
+  }
+}
+
+function flagsOf({ final, body }: Attempt, inStep: boolean): number {
+  const telling = (final ? finalFlag : 0) | (isTelling(body) ? tellingFlag : 0);
+  return telling | (hasPart(body, 'spans') ? spansFlag : 0) | (inStep ? stepFlag : 0);
+}
+
+/** A time as a key: 8 bytes, big endian. */
+export function usKey(us: number): Buffer {
+  const key = Buffer.allocUnsafe(8);
+  key.writeUInt32BE(Math.floor(us / 2 ** 32), 0);
+  key.writeUInt32BE(us % 2 ** 32, 4);
+  return key;
+}
+
+export function readUs(key: Uint8Array): number {
+  const bytes = asBuffer(key);
+  return bytes.readUInt32BE(0) * 2 ** 32 + bytes.readUInt32BE(4);
+}
+
+/** The time of the newest commit; null: there is none. */
+export function newestCommitUs(reader: Reader): number | null {
+  for (const { key } of reader.scan('journal', { reverse: true, limit: 1 })) return readUs(key);
+  return null;
+}
+
+/** How far pruning has come: no attempt that ended later is gone. The number grows with each commit that prunes. */
+export type Pruned = { readonly upToUs: number; readonly number: number };
+const prunedKey = Buffer.from('pruned');
+
+export function readPruned(reader: Reader): Pruned {
+  const value = reader.get('meta', prunedKey);
+  if (!value) return { upToUs: 0, number: 0 };
+  const bytes = asBuffer(value);
+  return { upToUs: bytes.readDoubleLE(0), number: bytes.readDoubleLE(8) };
+}
+
+export function prunedRecord({ upToUs, number }: Pruned): readonly [key: Buffer, value: Buffer] {
+  const value = Buffer.allocUnsafe(16);
+  value.writeDoubleLE(upToUs, 0);
+  value.writeDoubleLE(number, 8);
+  return [prunedKey, value];
+}

@@ -1,0 +1,20 @@
+// The indexes of the list of jobs: the blocks of each plugin and command, and the jobs that did not succeed.
+import type { Attempt } from './attempt.ts';
+import { statuses } from './job.ts';
+
+/** Where the blocks of a plugin and command are listed. */
+export function byCommandKey(number: number, block: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(4 + block.length);
+  key.writeUInt32BE(number, 0);
+  key.set(block, 4);
+  return key;
+}
+
+/** Where the jobs are listed that did not succeed. */
+export function unsuccessfulKey(number: number, status: Attempt['status'], id: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(5 + id.length);
+  key.writeUInt32BE(number, 0);
+  key[4] = statuses.indexOf(status);
+  key.set(id, 5);
+  return key;
+}

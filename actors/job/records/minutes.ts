@@ -1,0 +1,75 @@
+// How many jobs settled in each minute: kept while they settle, so that a day of millions is a sum of some hundred records.
+import { pack, unpack } from '../../../runtime/packing.ts';
+import { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { type TerminalStatus, terminalStatuses } from './job.ts';
+import { usKey } from './journal.ts';
+
+/** The window of the summary, and how long its records are kept. */
+export const summaryWindowUs = 24 * 3_600_000_000;
+const keptUs = summaryWindowUs + 3_600_000_000;
+const minuteUs = 60_000_000;
+/** Records that are removed in one turn. */
+const prunedPerTurnMax = 64;
+
+export type Settled = { [S in TerminalStatus]: number };
+
+/** How many jobs settled in each minute, by status: one record a minute, written once in each turn that settles. */
+export class Minutes {
+  readonly #reader: Reader;
+  readonly #setAside: SetAside;
+  #minute = -1;
+  #counts = none();
+  #dirty = false;
+
+  constructor(reader: Reader, setAside = new SetAside()) {
+    this.#reader = reader;
+    this.#setAside = setAside;
+  }
+
+  settled(status: TerminalStatus, nowUs: number): void {
+    const minute = Math.floor(nowUs / minuteUs);
+    if (minute !== this.#minute) {
+      const key = minuteKey(minute);
+      const kept = this.#reader.get('minutes', key);
+      this.#minute = minute;
+      this.#counts = (kept && this.#setAside.read('minutes', key, () => unpack<Settled>(kept))) || none();
+    }
+    this.#counts[status]++;
+    this.#dirty = true;
+  }
+
+  /** Puts what settled in this turn into its commit. */
+  close(batch: Batch): void {
+    if (!this.#dirty) return;
+    this.#dirty = false;
+    batch.put('minutes', minuteKey(this.#minute), pack(this.#counts));
+  }
+
+  /** Removes some records that nobody asks for any more. */
+  prune(nowUs: number, batch: Batch): void {
+    const to = minuteKey(Math.floor((nowUs - keptUs) / minuteUs));
+    for (const { key } of this.#reader.scan('minutes', { to, limit: prunedPerTurnMax })) {
+      batch.remove('minutes', Buffer.from(key));
+    }
+  }
+}
+
+/** How many jobs settled in the last 24 hours, to the minute. On any thread. */
+export function settledLately(reader: Reader, nowUs: number): Settled {
+  const sum = none();
+  const from = minuteKey(Math.floor((nowUs - summaryWindowUs) / minuteUs));
+  for (const { value } of reader.scan('minutes', { from })) {
+    const counts = unpack<Settled>(value);
+    for (const status of terminalStatuses) sum[status] += counts[status];
+  }
+  return sum;
+}
+
+function minuteKey(minute: number): Buffer {
+  return usKey(Math.max(0, minute) * minuteUs);
+}
+
+function none(): Settled {
+  return { succeeded: 0, failed: 0, timed_out: 0, dead: 0 };
+}

@@ -1,0 +1,102 @@
+// Numbers for names that many short entries carry: a plugin with its command, and who submitted a job. Never taken back.
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+
+const kinds = { command: 0, submitter: 1 } as const;
+type Kind = keyof typeof kinds;
+
+export type CommandName = { readonly number: number; readonly plugin: string; readonly command: string };
+
+function nameKey(kind: Kind, number: number): Buffer {
+  const key = Buffer.allocUnsafe(5);
+  key[0] = kinds[kind];
+  key.writeUInt32BE(number, 1);
+  return key;
+}
+
+/** Text of a plugin and command, as one name. */
+function joined(plugin: string, command: string): string {
+  return `${plugin}\0${command}`;
+}
+
+/** The names as any thread reads them. */
+export class Names {
+  readonly #reader: Reader;
+  #known = -1;
+  #commands: readonly CommandName[] = [];
+  #submitters: readonly string[] = [];
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Every plugin and command that ever had a job; the number is the place. */
+  get commands(): readonly CommandName[] {
+    this.#refresh();
+    return this.#commands;
+  }
+
+  /** Everyone who ever submitted a job that ended; the number is the place. */
+  get submitters(): readonly string[] {
+    this.#refresh();
+    return this.#submitters;
+  }
+
+  #refresh(): void {
+    const count = this.#reader.count('names');
+    if (count === this.#known) return;
+    const texts = readNames(this.#reader);
+    this.#commands = texts.command.map((text, number) => {
+      const [plugin = '', command = ''] = text.split('\0');
+      return { number, plugin, command };
+    });
+    this.#submitters = texts.submitter;
+    this.#known = texts.command.length + texts.submitter.length;
+  }
+}
+
+function readNames(reader: Reader): Record<Kind, string[]> {
+  const texts: Record<Kind, string[]> = { command: [], submitter: [] };
+  for (const { key, value } of reader.scan('names', {})) {
+    texts[key[0] === kinds.command ? 'command' : 'submitter'].push(Buffer.from(value).toString());
+  }
+  return texts;
+}
+
+/** The names as the ledger writes them: a new one gets the next number, in the commit that needs it first. */
+export class NameBook {
+  readonly #numbers: Record<Kind, Map<string, number>> = { command: new Map(), submitter: new Map() };
+  /** Not written yet. */
+  readonly #fresh: (readonly [Kind, number, string])[] = [];
+
+  constructor(reader: Reader) {
+    const texts = readNames(reader);
+    for (const kind of Object.keys(texts) as Kind[]) {
+      for (const [number, text] of texts[kind].entries()) this.#numbers[kind].set(text, number);
+    }
+  }
+
+  command(plugin: string, command: string): number {
+    return this.#numberOf('command', joined(plugin, command));
+  }
+
+  submitter(text: string): number {
+    return this.#numberOf('submitter', text);
+  }
+
+  /** Puts the new names into the commit. */
+  close(batch: Batch): void {
+    for (const [kind, number, text] of this.#fresh) batch.put('names', nameKey(kind, number), Buffer.from(text));
+    this.#fresh.length = 0;
+  }
+
+  #numberOf(kind: Kind, text: string): number {
+    const numbers = this.#numbers[kind];
+    let number = numbers.get(text);
+    if (number === undefined) {
+      number = numbers.size;
+      numbers.set(text, number);
+      this.#fresh.push([kind, number, text]);
+    }
+    return number;
+  }
+}

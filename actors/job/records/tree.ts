@@ -1,0 +1,30 @@
+// The table of trees: under a root, the blocks that hold jobs of it.
+import type { Batch } from '../../../runtime/store/store.ts';
+import { type Block, groupEnd } from './block.ts';
+import { keyText } from './open.ts';
+
+/** Which jobs of the block belong to which root: `from, to` pairs of four bytes. */
+export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
+  const ranges = new Map<string, number[]>();
+  for (const [place, start] of block.starts.entries()) {
+    const { root } = block.group(place);
+    if (!root) continue;
+    const end = groupEnd(block, place);
+    const name = keyText(root);
+    const known = ranges.get(name);
+    if (!known) ranges.set(name, [start, end]);
+    else if (known.at(-1) === start) known[known.length - 1] = end;
+    else known.push(start, end);
+  }
+  for (const [root, numbers] of ranges) {
+    batch.put('tree', Buffer.concat([Buffer.from(root, 'latin1'), key]), Buffer.from(Uint32Array.from(numbers).buffer));
+  }
+}
+
+/** The pairs of an entry. */
+export function rangesOf(value: Uint8Array): number[] {
+  const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
+  const ranges: number[] = [];
+  for (let at = 0; at < value.length; at += 4) ranges.push(view.getUint32(at, true));
+  return ranges;
+}

@@ -1,0 +1,389 @@
+// What must hold between the tables of the store, as questions about single records: each can be asked again at any time.
+
+import {
+  type BlockKey,
+  blockKeyBytes,
+  blockOf,
+  formatId,
+  indexOf,
+  type JobId,
+  jobId,
+  jobIdBytes,
+} from '../../../runtime/ids.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import type { Reader, Table } from '../../../runtime/store/store.ts';
+import { readJobsOf } from '../../pipeline/records/run.ts';
+import type { Attempt } from '../records/attempt.ts';
+import { attemptsOf as attemptsIn, latestAttempt, Stretch } from '../records/attempts.ts';
+import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
+import { readCounts, settledOf } from '../records/counts.ts';
+import { decodeHold } from '../records/hold.ts';
+import { decodeEntry, endKey } from '../records/idempotency.ts';
+import { pipelinePlugin, statuses } from '../records/job.ts';
+import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from '../records/journal.ts';
+import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
+import type { Names } from '../records/names.ts';
+import { keyText, OpenBlock } from '../records/open.ts';
+import { openOf } from './job-view.ts';
+import { countDescendants } from './jobs.ts';
+import { runInvariants } from './run-invariants.ts';
+
+/** Asked of one key of its table; what is wrong, or null. A key that is gone is fine. */
+export type Invariant = {
+  readonly name: string;
+  readonly table: Table;
+  readonly wrong: (key: Uint8Array, value: Uint8Array) => string | null;
+};
+
+/** A block key may run a little ahead of the clock. */
+const aheadUs = 1_000_000;
+/** Blocks of a tree that are looked at. */
+const treeBlocksMax = 64;
+/** Entries of the tree of an open run that are counted. */
+const treeEntriesMax = 4096;
+
+type Known = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
+
+/** A key is taken for another record when it is another object: give each question that must be fresh a new one. */
+export function invariantsOf(reader: Reader, names: Names): readonly Invariant[] {
+  /** Most questions about a block are asked one after the other. */
+  let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
+  let known: { readonly key: Uint8Array; readonly attempts: readonly Known[] } | null = null;
+  return [
+    { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
+    { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
+    { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
+    { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
+    { name: 'holds_have_jobs', table: 'holds', wrong: holdHasJobs },
+    { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
+    { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },
+    { name: 'children_have_parents', table: 'blocks', wrong: childrenHaveParents },
+    { name: 'tree_has_blocks', table: 'tree', wrong: treeHasBlock },
+    { name: 'blocks_are_in_trees', table: 'blocks', wrong: blockIsInTrees },
+    { name: 'trees_of_settled_runs_are_closed', table: 'blocks', wrong: treeIsClosed },
+    { name: 'commands_have_blocks', table: 'by_command', wrong: commandHasBlock },
+    { name: 'blocks_are_listed_by_command', table: 'blocks', wrong: blockIsListed },
+    { name: 'unsuccessful_jobs_are_so', table: 'unsuccessful', wrong: unsuccessfulIsSo },
+    { name: 'unsuccessful_jobs_are_listed', table: 'blocks', wrong: unsuccessfulAreListed },
+    { name: 'journal_has_attempts', table: 'journal', wrong: journalHasAttempts },
+    { name: 'attempts_are_in_journal', table: 'blocks', wrong: attemptsAreInJournal },
+    { name: 'attempts_have_bodies', table: 'attempts', wrong: attemptHasBody },
+    { name: 'bodies_have_attempts', table: 'bodies', wrong: bodyHasAttempt },
+    { name: 'runs_are_open', table: 'runs', wrong: runIsOpen },
+    { name: 'jobs_of_open_runs_are_kept', table: 'runs', wrong: jobsOfRunAreKept },
+    { name: 'arrivals_have_runs', table: 'arrivals', wrong: partHasRun },
+    { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
+    { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
+    ...runInvariants(reader),
+    { name: 'idempotency_keys_end', table: 'idempotency', wrong: keyEnds },
+    { name: 'idempotency_ends_have_keys', table: 'idempotency_ends', wrong: endHasKey },
+  ];
+
+  function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {
+    const open = OpenBlock.decode(keyText(key), value);
+    const bytes = reader.get('blocks', key);
+    if (!bytes) return `open jobs of ${hex(key)}: there is no such block`;
+    const { plugin, command, count } = blockIn(bytes);
+    const isSame = open.plugin === plugin && open.command === command && open.count === count;
+    if (!isSame) return `open jobs of ${hex(key)} are of another plugin, command or number than the block`;
+    return open.unsettled > 0 && open.next <= count ? null : `open jobs of ${hex(key)}: none is open`;
+  }
+
+  function openRunGoesOn(key: Uint8Array, value: Uint8Array): string | null {
+    const open = OpenBlock.decode(keyText(key), value);
+    if (open.plugin !== pipelinePlugin) return null;
+    for (let index = 0; index < open.count; index++) {
+      const id = jobId(Buffer.from(key), index);
+      if (!open.isSettled(index) && !reader.get('runs', id))
+        return `the run ${formatId(id)} is running, but nobody goes on with it`;
+    }
+    return null;
+  }
+
+  function retryIsOpen(key: Uint8Array): string | null {
+    const open = openOf(reader, blockOf(key));
+    const index = indexOf(key);
+    if (open && index < open.next && !open.isSettled(index)) return null;
+    return `the next attempt of ${formatId(key)}, which is not open`;
+  }
+
+  function retriesAreCounted(key: Uint8Array, value: Uint8Array): string | null {
+    const open = OpenBlock.decode(keyText(key), value);
+    let found = 0;
+    for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
+    return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
+  }
+
+  /** That they are queued, and cannot run, only the ledger knows. */
+  function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
+    const hold = decodeHold(key, value);
+    if (!hold) return `there is a hold of no known form: ${hex(key)}`;
+    const { plugin, command } = hold;
+    for (const counted of readCounts(reader)) {
+      if (counted.plugin !== plugin || (command !== null && counted.command !== command)) continue;
+      if (counted.counts.accepted > settledOf(counted.counts)) return null;
+    }
+    return `jobs of ${plugin}${command === null ? '' : `.${command}`} are held, and there is none that is open`;
+  }
+
+  function settledHaveLogs(key: Uint8Array, value: Uint8Array): string | null {
+    const { count } = blockIn(value);
+    const open = openOf(reader, key);
+    const ended = new Set<number>();
+    for (const [id, , attempt] of attemptsOf(key, count)) if (attempt.final) ended.add(indexOf(id));
+    for (let index = 0; index < count; index++) {
+      const isOpen = open !== undefined && !open.isSettled(index);
+      if (isOpen !== ended.has(index)) continue;
+      const id = formatId(jobId(Buffer.from(key), index));
+      return isOpen ? `the job ${id} has ended and is open` : `the settled job ${id} has no log of its end`;
+    }
+    return null;
+  }
+
+  function finalIsLast(key: Uint8Array, value: Uint8Array): string | null {
+    let ended = -1;
+    for (const [id, number, { final, status }] of attemptsOf(key, blockIn(value).count)) {
+      if (ended === indexOf(id)) return `the job ${formatId(id)} has attempt ${number} after its end`;
+      if (!final && status !== 'failed' && status !== 'timed_out')
+        return `attempt ${number} of ${formatId(id)} was ${status}, and no end`;
+      if (final) ended = indexOf(id);
+    }
+    return null;
+  }
+
+  function childrenHaveParents(key: Uint8Array, value: Uint8Array): string | null {
+    const block = blockIn(value);
+    for (const [place, start] of block.starts.entries()) {
+      const { parent } = block.group(place);
+      if (parent === null || isKeptOrPruned(parent)) continue;
+      return `the job ${formatId(jobId(Buffer.from(key), start))} has the parent ${formatId(parent)}, which does not exist`;
+    }
+    return null;
+  }
+
+  function treeHasBlock(key: Uint8Array, value: Uint8Array): string | null {
+    const root = Buffer.from(key.subarray(0, jobIdBytes));
+    const blockKey = key.subarray(jobIdBytes);
+    const bytes = reader.get('blocks', blockKey);
+    if (!bytes) return `the tree of ${formatId(root)} names the block ${hex(blockKey)}, which does not exist`;
+    const same = Buffer.compare(Buffer.from(Uint32Array.from(rangesIn(blockIn(bytes), root)).buffer), value) === 0;
+    return same ? null : `the tree of ${formatId(root)} has other jobs of ${hex(blockKey)} than belong to it`;
+  }
+
+  function blockIsInTrees(key: Uint8Array, value: Uint8Array): string | null {
+    const block = blockIn(value);
+    for (const place of block.starts.keys()) {
+      const { root } = block.group(place);
+      if (root && !reader.get('tree', Buffer.concat([root, key])))
+        return `the tree of ${formatId(root)} lacks ${hex(key)}`;
+    }
+    return null;
+  }
+
+  /** All jobs of a run that is over are over. What an event or a hook has started besides is no part of it. */
+  function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
+    const block = blockIn(value);
+    if (block.plugin !== pipelinePlugin) return null;
+    const open = openOf(reader, key);
+    for (let index = 0; index < block.count; index++) {
+      if (open && !open.isSettled(index)) continue;
+      const id = jobId(Buffer.from(key), index);
+      const left = openJobOf(id, groupOf(block, index).group.root ?? id);
+      if (left) return `the run ${formatId(id)} is over, its job ${formatId(left)} is not`;
+    }
+    return null;
+  }
+
+  function openJobOf(run: JobId, root: JobId): JobId | null {
+    const to = Buffer.concat([root, Buffer.alloc(blockKeyBytes, 0xff)]);
+    for (const entry of [...reader.scan('tree', { from: root, to, limit: treeBlocksMax })]) {
+      const key = Buffer.from(entry.key.subarray(jobIdBytes));
+      const bytes = reader.get('blocks', key);
+      const open = openOf(reader, key);
+      if (!bytes || !open) continue;
+      const block = blockIn(bytes);
+      for (const [place, start] of block.starts.entries()) {
+        const position = block.group(place).run;
+        if (!position || Buffer.compare(position.run, run) !== 0) continue;
+        for (let index = start; index < groupEnd(block, place); index++) {
+          if (!open.isSettled(index)) return jobId(key, index);
+        }
+      }
+    }
+    return null;
+  }
+
+  function commandHasBlock(key: Uint8Array): string | null {
+    const name = names.commands[Buffer.from(key).readUInt32BE(0)];
+    const blockKey = key.subarray(4);
+    const bytes = reader.get('blocks', blockKey);
+    if (!bytes) return `the block ${hex(blockKey)} is listed by its command and does not exist`;
+    const { plugin, command } = blockIn(bytes);
+    if (name?.plugin === plugin && name.command === command) return null;
+    return `the block ${hex(blockKey)} of ${plugin}/${command} is listed by another command`;
+  }
+
+  function blockIsListed(key: Uint8Array, value: Uint8Array): string | null {
+    const number = numberOf(blockIn(value));
+    const isListed = number !== undefined && reader.get('by_command', byCommandKey(number, key)) !== undefined;
+    return isListed ? null : `the block ${hex(key)} is not listed by its command`;
+  }
+
+  function unsuccessfulIsSo(key: Uint8Array): string | null {
+    const id = Buffer.from(key.subarray(5));
+    const status = statuses[key[4]!];
+    const last = latestAttempt(reader, id)?.attempt;
+    return last?.final && last.status === status ? null : `${formatId(id)} is listed as ${status} and is not`;
+  }
+
+  function unsuccessfulAreListed(key: Uint8Array, value: Uint8Array): string | null {
+    const block = blockIn(value);
+    const number = numberOf(block) ?? -1;
+    for (const [id, , { final, status }] of attemptsOf(key, block.count)) {
+      if (!final || status === 'succeeded') continue;
+      const isListed = number >= 0 && reader.get('unsuccessful', unsuccessfulKey(number, status, id)) !== undefined;
+      if (!isListed) return `${formatId(id)} is ${status} and is not listed so`;
+    }
+    return null;
+  }
+
+  function journalHasAttempts(key: Uint8Array, value: Uint8Array): string | null {
+    const atUs = readUs(key);
+    // Entries side by side are often of the same block.
+    let block: { readonly key: Uint8Array; readonly count: number } | null = null;
+    const shelf = new AttemptShelf(reader);
+    for (const entry of entriesOf(atUs, value)) {
+      const { id, attempt: number, status, final } = entry;
+      const attempt = shelf.find(entry);
+      if (!block || Buffer.compare(block.key, blockOf(id)) !== 0) block = { key: blockOf(id), count: countOf(id) };
+      if (!attempt || indexOf(id) >= block.count)
+        return `the journal names the attempt ${formatId(id)}-${number}, which does not exist`;
+      if (attempt.status !== status || attempt.final !== final || attempt.completedUs !== atUs)
+        return `the journal tells another end of the attempt ${formatId(id)}-${number} than its record`;
+    }
+    return null;
+  }
+
+  function attemptsAreInJournal(key: Uint8Array, value: Uint8Array): string | null {
+    const told = new Map<number, ReadonlySet<string>>();
+    for (const [id, number, { completedUs }] of attemptsOf(key, blockIn(value).count)) {
+      let names = told.get(completedUs);
+      if (!names) {
+        names = toldAt(completedUs);
+        told.set(completedUs, names);
+      }
+      if (!names.has(shortName(id, number))) return `the attempt ${formatId(id)}-${number} is not in the journal`;
+    }
+    return null;
+  }
+
+  function attemptHasBody(key: Uint8Array, value: Uint8Array): string | null {
+    const isWhole = !new Stretch(reader, key, value).isApart || reader.get('bodies', key) !== undefined;
+    return isWhole ? null : `the body of the attempt ${hex(key)} is missing`;
+  }
+
+  function bodyHasAttempt(key: Uint8Array): string | null {
+    const value = reader.get('attempts', key);
+    return value && new Stretch(reader, key, value).isApart ? null : `the body ${hex(key)} is of no attempt`;
+  }
+
+  function countOf(id: JobId): number {
+    const bytes = reader.get('blocks', blockOf(id));
+    return bytes ? blockIn(bytes).count : 0;
+  }
+
+  function toldAt(atUs: number): ReadonlySet<string> {
+    const value = reader.get('journal', usKey(atUs));
+    return new Set(value ? entriesOf(atUs, value).map(({ id, attempt }) => shortName(id, attempt)) : []);
+  }
+
+  function runIsOpen(key: Uint8Array): string | null {
+    if (key.length > jobIdBytes) return partHasRun(key);
+    const open = openOf(reader, blockOf(key));
+    const isOpen = open?.plugin === pipelinePlugin && !open.isSettled(indexOf(key));
+    return isOpen ? null : `the run ${formatId(key)} goes on, but is not open`;
+  }
+
+  function jobsOfRunAreKept(key: Uint8Array, value: Uint8Array): string | null {
+    if (key.length > jobIdBytes) return null;
+    const { isRoot, jobs } = readJobsOf(value);
+    if (!isRoot) return null;
+    // Each entry of the tree has one job at least.
+    const wanted = Math.min(jobs, treeEntriesMax);
+    const there = countDescendants(reader, Buffer.from(key), treeEntriesMax);
+    return there >= wanted ? null : `the run ${formatId(key)} goes on, and ${wanted - there} of its jobs are gone`;
+  }
+
+  function partHasRun(key: Uint8Array): string | null {
+    const run = Buffer.from(key.subarray(0, jobIdBytes));
+    return reader.get('runs', run) ? null : `something is kept of the run ${formatId(run)}, which is over`;
+  }
+
+  function descendantsAreCounted(key: Uint8Array, value: Uint8Array): string | null {
+    const there = countDescendants(reader, Buffer.from(key), treeBlocksMax);
+    const counted = unpack<number>(value);
+    return there <= counted ? null : `${formatId(key)} has ${there} descendants or more; ${counted} are counted`;
+  }
+
+  function keyEnds(key: Uint8Array, value: Uint8Array): string | null {
+    const { untilUs } = decodeEntry(value);
+    return reader.get('idempotency_ends', endKey(untilUs, key)) ? null : `the idempotency key ${hex(key)} never ends`;
+  }
+
+  function endHasKey(key: Uint8Array): string | null {
+    const name = key.subarray(8);
+    return reader.get('idempotency', name) ? null : `the idempotency key ${hex(name)} has an end and does not exist`;
+  }
+
+  /** What is known of the attempts of a block, read once for all questions about it. */
+  function attemptsOf(key: Uint8Array, count: number): readonly Known[] {
+    if (known?.key === key) return known.attempts;
+    const attempts: Known[] = [];
+    for (const { index, number, attempt } of attemptsIn(reader, Buffer.from(key), 0, count)) {
+      const { status, final, completedUs } = attempt;
+      attempts.push([jobId(Buffer.from(key), index), number, { status, final, completedUs }]);
+    }
+    known = { key, attempts };
+    return attempts;
+  }
+
+  function isKeptOrPruned(id: JobId): boolean {
+    if (findBlock(reader, id)) return true;
+    const acceptedUs = Buffer.from(id).readUIntBE(0, 6) * 1000;
+    return acceptedUs <= readPruned(reader).upToUs + aheadUs;
+  }
+
+  function numberOf({ plugin, command }: Block): number | undefined {
+    return names.commands.find(name => name.plugin === plugin && name.command === command)?.number;
+  }
+
+  function blockIn(value: Uint8Array): Block {
+    if (decoded?.value !== value) decoded = { value, block: decodeBlock(value) };
+    return decoded.block;
+  }
+}
+
+/** `from, to` pairs of the jobs that belong to the root. */
+function rangesIn(block: Block, root: JobId): number[] {
+  const ranges: number[] = [];
+  for (const [place, start] of block.starts.entries()) {
+    const group = block.group(place);
+    if (!group.root || Buffer.compare(group.root, root) !== 0) continue;
+    if (ranges.at(-1) === start) ranges[ranges.length - 1] = groupEnd(block, place);
+    else ranges.push(start, groupEnd(block, place));
+  }
+  return ranges;
+}
+
+function rangeOf(key: BlockKey, count: number) {
+  return { from: jobId(key, 0), to: jobId(key, count) };
+}
+
+/** Of an attempt, for sets. */
+function shortName(id: Uint8Array, attempt: number): string {
+  return `${Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1')}${attempt}`;
+}
+
+function hex(key: Uint8Array): string {
+  return Buffer.from(key).toString('hex');
+}

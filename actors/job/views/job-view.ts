@@ -1,0 +1,195 @@
+// The jobs of a block as the API shows them. Only the parts that are read are decoded.
+import type { Body } from '../../../runtime/host/wire/outcome.ts';
+import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { readOpenTally } from '../../pipeline/records/run.ts';
+import type { StoredAttempt } from '../records/attempt.ts';
+import type { Ending } from '../records/attempts.ts';
+import { type Block, groupOf } from '../records/block.ts';
+import { type JobGroup, pipelinePlugin, readTally, type Status, type Tally } from '../records/job.ts';
+import { keyText, OpenBlock } from '../records/open.ts';
+import { decodeRetry, isOut } from '../records/retry.ts';
+
+/** A job as the API shows it, with times in µs since the epoch. */
+export type JobView = {
+  readonly jobId: string;
+  readonly parentJobId: string | null;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: Status;
+  readonly submittedBy: string;
+  readonly attempt: number;
+  readonly createdUs: number;
+  readonly startedUs: number | null;
+  readonly completedUs: number | null;
+  /** What its last attempt left behind; null while there is another to come. */
+  readonly body: Body | null;
+  /** Whether it takes more than a moment to show the body. */
+  readonly isLarge: boolean;
+  readonly lastError: string | null;
+  /** Of a run: how the jobs inside have ended. Null: it is none, or it was not counted. Read when it is asked for. */
+  readonly counts: Tally | null;
+  /** What it was given. Read when it is asked for. */
+  readonly input: JobInput;
+};
+
+/** What a job was given, and its place in a run. */
+export type JobInput = {
+  /** Packed. */
+  readonly payload: Uint8Array;
+  /** Packed map: the baggage. */
+  readonly context: Uint8Array;
+  /** For `handle`: the envelope around the payload. eventId null: the job's own id. */
+  readonly event: JobGroup['event'];
+  /** Null: the job is no step of a pipeline. */
+  readonly pipeline: string | null;
+  readonly runId: string | null;
+  readonly stepId: string | null;
+  /** Its place among the elements of the fork that it is in; null: it is in none. */
+  readonly index: number | null;
+};
+
+/** The open record of the block is read only when one of its jobs is open. */
+export class Members {
+  readonly #reader: Reader;
+  readonly #key: BlockKey;
+  readonly #block: Block;
+  readonly #prefix: string;
+  #open: OpenBlock | null | undefined = null;
+
+  constructor(reader: Reader, key: BlockKey, block: Block) {
+    this.#reader = reader;
+    this.#key = key;
+    this.#block = block;
+    this.#prefix = idPrefix(key);
+  }
+
+  /** One of them, with its latest attempt that has ended. */
+  view(index: number, ending: Ending | undefined): JobView {
+    const runningUs = ending?.attempt.final ? null : this.#runningSince(index, ending !== undefined);
+    const id = this.#prefix + indexText(index);
+    const openCounts = () => this.#openCounts(index);
+    return new StoredJob(id, this.#block, index, ending, runningUs, openCounts);
+  }
+
+  #openCounts(index: number): Tally | null {
+    const bytes = this.#reader.get('runs', jobId(this.#key, index));
+    return bytes ? readOpenTally(bytes) : null;
+  }
+
+  /** Null: it waits. A retried job says so in its record of retries; any other by its place in the open record. */
+  #runningSince(index: number, retried: boolean): number | null {
+    if (this.#open === null) this.#open = openOf(this.#reader, this.#key);
+    if (this.#open === undefined) return null;
+    if (!retried) return this.#open.isOut(index) ? this.#open.outUs : null;
+    const bytes = this.#reader.get('retries', jobId(this.#key, index));
+    const retry = bytes && decodeRetry(bytes);
+    return retry && isOut(retry) ? retry.dueUs : null;
+  }
+}
+
+function isRun({ plugin }: Block): boolean {
+  return plugin === pipelinePlugin;
+}
+
+class StoredJob implements JobView {
+  readonly jobId: string;
+  readonly status: Status;
+  readonly #block: Block;
+  readonly #index: number;
+  readonly #last: Ending | undefined;
+  /** Null: it does not run. */
+  readonly #runningUs: number | null;
+  readonly #openCounts: () => Tally | null;
+
+  constructor(
+    id: string,
+    block: Block,
+    index: number,
+    last: Ending | undefined,
+    runningUs: number | null,
+    openCounts: () => Tally | null,
+  ) {
+    this.jobId = id;
+    this.status = last?.attempt.final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
+    this.#block = block;
+    this.#index = index;
+    this.#last = last;
+    this.#runningUs = runningUs;
+    this.#openCounts = openCounts;
+  }
+
+  get counts(): Tally | null {
+    if (!isRun(this.#block)) return null;
+    return this.#final ? readTally(this.#final.body) : this.#openCounts();
+  }
+
+  get parentJobId(): string | null {
+    const { parent } = groupOf(this.#block, this.#index).group;
+    return parent && formatId(parent);
+  }
+
+  get submittedBy(): string {
+    return groupOf(this.#block, this.#index).group.submittedBy;
+  }
+
+  get plugin(): string {
+    return this.#block.plugin;
+  }
+
+  get command(): string {
+    return this.#block.command;
+  }
+
+  get input(): JobInput {
+    const { group, offset } = groupOf(this.#block, this.#index);
+    const { event, context, pipeline, stepId, run } = group;
+    return {
+      payload: this.#block.payload(this.#index),
+      context,
+      event,
+      pipeline,
+      runId: run && formatId(run.run),
+      stepId,
+      index: run && (run.first === null ? (run.path.at(-1) ?? null) : run.first + offset),
+    };
+  }
+
+  get attempt(): number {
+    return (this.#last?.number ?? 0) + (this.#runningUs === null ? 0 : 1);
+  }
+
+  get createdUs(): number {
+    return this.#block.createdUs;
+  }
+
+  get startedUs(): number | null {
+    return this.#runningUs ?? this.#last?.attempt.startedUs ?? null;
+  }
+
+  /** The attempt with which it ended. */
+  get #final(): StoredAttempt | undefined {
+    return this.#last?.attempt.final ? this.#last.attempt : undefined;
+  }
+
+  get body(): Body | null {
+    return this.#final?.body ?? null;
+  }
+
+  get isLarge(): boolean {
+    return this.#final?.isLarge ?? false;
+  }
+
+  get completedUs(): number | null {
+    return this.#final?.completedUs ?? null;
+  }
+
+  get lastError(): string | null {
+    return this.#last?.attempt.text('error') ?? null;
+  }
+}
+
+export function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {
+  const bytes = reader.get('open', key);
+  return bytes && OpenBlock.decode(keyText(key), bytes);
+}

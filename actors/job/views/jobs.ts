@@ -1,0 +1,236 @@
+// Reading jobs from the store, on any thread.
+import type { Body } from '../../../runtime/host/wire/outcome.ts';
+import {
+  type BlockKey,
+  blockKeyBytes,
+  blockOf,
+  indexOf,
+  isOfBlock,
+  type JobId,
+  jobId,
+  jobIdBytes,
+} from '../../../runtime/ids.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { attemptsOf, type Ending, latestAttempt } from '../records/attempts.ts';
+import { type Block, findBlock, groupOf } from '../records/block.ts';
+import { type KeyText, keyText } from '../records/open.ts';
+import { rangesOf } from '../records/tree.ts';
+import { BlockShelf } from './block-cache.ts';
+import { type JobView, Members } from './job-view.ts';
+
+/** The job of this id, as it is committed now; undefined when there is none. */
+export function findJob(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): JobView | undefined {
+  return findPlace(reader, id, blocks)?.job;
+}
+
+/** What a job is and what caused it, without its status: one record is read. */
+export function findOrigin(
+  reader: Reader,
+  id: JobId,
+): { readonly plugin: string; readonly command: string; readonly parent: JobId | null } | undefined {
+  const block = findBlock(reader, id);
+  if (!block) return undefined;
+  return { plugin: block.plugin, command: block.command, parent: groupOf(block, indexOf(id)).group.parent };
+}
+
+/** How many descendants a root has, by so many entries of its tree at most. Pruned ones do not count. */
+export function countDescendants(reader: Reader, root: JobId, entriesMax: number): number {
+  const to = Buffer.concat([root, afterBlocks]);
+  let count = 0;
+  for (const { value } of reader.scan('tree', { from: root, to, limit: entriesMax })) {
+    const ranges = rangesOf(value);
+    for (let pair = 0; pair < ranges.length; pair += 2) count += ranges[pair + 1]! - ranges[pair]!;
+  }
+  return count;
+}
+
+/** The descendants of a root; null: there are more than `jobsMax`. */
+export function descendantsOf(
+  reader: Reader,
+  root: JobId,
+  jobsMax: number,
+): { readonly key: BlockKey; readonly index: number }[] | null {
+  const found: { readonly key: BlockKey; readonly index: number }[] = [];
+  for (const entry of reader.scan('tree', { from: root, to: Buffer.concat([root, afterBlocks]), limit: jobsMax + 1 })) {
+    const key = Buffer.from(entry.key.subarray(root.length));
+    const ranges = rangesOf(entry.value);
+    for (let pair = 0; pair < ranges.length; pair += 2) {
+      for (let index = ranges[pair]!; index < ranges[pair + 1]!; index++) found.push({ key, index });
+    }
+    if (found.length > jobsMax) return null;
+  }
+  return found;
+}
+
+/** What the latest attempt of a job left behind, as it is committed now. */
+export function findBody(reader: Reader, id: JobId): Body | undefined {
+  return latestAttempt(reader, id)?.attempt.body;
+}
+
+type Place = { readonly block: Block; readonly job: JobView };
+
+function findPlace(reader: Reader, id: JobId, blocks: BlockShelf): Place | undefined {
+  const ending = latestAttempt(reader, id);
+  const key = blockOf(id);
+  // An attempt is pruned with its block.
+  const block = ending ? blocks.find(key) : blocks.read(key);
+  const index = indexOf(id);
+  if (!block || index >= block.count) return undefined;
+  return { block, job: new Members(reader, key, block).view(index, ending) };
+}
+
+/**
+ * The job and all its descendants, parents before children; undefined when there is no such job. Lazy: it reads on as it is asked.
+ * A null is no job, but a place where the walk may be put off: below a job that is not the root most of the tree is passed over.
+ */
+export function findTree(
+  reader: Reader,
+  id: JobId,
+  blocks = new BlockShelf(reader),
+): Iterable<JobView | null> | undefined {
+  const place = findPlace(reader, id, blocks);
+  return place && walkTree(reader, blocks, id, place);
+}
+
+function* walkTree(reader: Reader, blocks: BlockShelf, id: JobId, { block, job }: Place): Iterable<JobView | null> {
+  yield job;
+  const { root } = groupOf(block, indexOf(id)).group;
+  // Below another job of the tree: only what descends from it.
+  const below = root === null ? null : new Descendants(blocks, id);
+  let from: Uint8Array = root ?? id;
+  const to = Buffer.concat([from, afterBlocks]);
+  for (;;) {
+    // A few blocks at a time: no scan stays open while the reader waits for its next page.
+    const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
+    for (const entry of entries) {
+      const key = Buffer.from(entry.key.subarray(jobIdBytes));
+      // An entry of the tree is pruned with its block.
+      const members = blocks.find(key);
+      if (members) yield* jobsOf(reader, members, key, rangesOf(entry.value), below);
+      yield null;
+    }
+    if (entries.length < entriesAtOnce) return;
+    from = Buffer.concat([entries.at(-1)!.key, Buffer.of(0)]);
+  }
+}
+
+/** Above every key of a block. */
+const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+/** Entries of the tree that are read in one scan. */
+const entriesAtOnce = 16;
+/** Jobs whose attempts are read in one scan. */
+const endingsAtOnce = 256;
+
+function* jobsOf(
+  reader: Reader,
+  block: Block,
+  key: BlockKey,
+  ranges: readonly number[],
+  below: Descendants | null,
+): Iterable<JobView | null> {
+  const members = new Members(reader, key, block);
+  for (let pair = 0; pair < ranges.length; pair += 2) {
+    const end = ranges[pair + 1]!;
+    for (let from = ranges[pair]!; from < end; ) {
+      const { group, left } = groupOf(block, from);
+      const to = Math.min(end, from + Math.min(left, endingsAtOnce));
+      if (below && !below.has(group.parent)) {
+        from = Math.min(end, from + left);
+        yield null;
+        continue;
+      }
+      const endings = endingsOf(reader, key, from, to);
+      for (; from < to; from++) {
+        const view = members.view(from, endings.get(from));
+        // What an attempt left behind may be large: that of one job is let go before the range is over.
+        endings.delete(from);
+        yield view;
+      }
+    }
+  }
+}
+
+/** Parents whose answer is remembered. */
+const parentsMax = 10_000;
+
+/** Tells the descendants of a job from other jobs of its tree, by their parents. */
+class Descendants {
+  readonly #blocks: BlockShelf;
+  readonly #top: KeyText;
+  readonly #known = new Map<KeyText, boolean>();
+
+  constructor(blocks: BlockShelf, top: JobId) {
+    this.#blocks = blocks;
+    this.#top = keyText(top);
+  }
+
+  /** Whether the job is the one at the top, or descends from it. */
+  has(job: JobId | null): boolean {
+    const way: KeyText[] = [];
+    let isInside = false;
+    for (let at = job; at !== null; at = this.#parentOf(at)) {
+      const name = keyText(at);
+      const known = name === this.#top || this.#known.get(name);
+      if (known !== undefined) {
+        isInside = known;
+        break;
+      }
+      way.push(name);
+    }
+    if (this.#known.size + way.length > parentsMax) this.#known.clear();
+    for (const name of way) this.#known.set(name, isInside);
+    return isInside;
+  }
+
+  #parentOf(id: JobId): JobId | null {
+    const block = this.#blocks.find(blockOf(id));
+    return block ? groupOf(block, indexOf(id)).group.parent : null;
+  }
+}
+
+/** So few attempts are found faster one by one than by a scan. */
+const singlyMax = 4;
+
+/** The latest attempt of each of these jobs of a block. */
+export function endingsOf(reader: Reader, key: BlockKey, from: number, to: number): Map<number, Ending> {
+  const endings = new Map<number, Ending>();
+  if (to - from <= singlyMax) {
+    for (let index = from; index < to; index++) {
+      const ending = latestAttempt(reader, jobId(key, index));
+      if (ending) endings.set(index, ending);
+    }
+    return endings;
+  }
+  for (const ending of attemptsOf(reader, key, from, to)) endings.set(ending.index, ending);
+  return endings;
+}
+
+/** A step of a pipeline. */
+export type Step = { readonly pipeline: string; readonly stepId: string };
+
+/** Which steps of pipelines jobs are of, for whoever asks for many in the order of their ends: neighbours are often of one. */
+export class Steps {
+  readonly #blocks: BlockShelf;
+  /** Of the jobs `from` to below `to` of this block. */
+  #last:
+    | { readonly block: BlockKey; readonly from: number; readonly to: number; readonly step: Step | null }
+    | undefined;
+
+  constructor(reader: Reader) {
+    this.#blocks = new BlockShelf(reader);
+  }
+
+  /** The same object for neighbours. Null: of none, or the job is pruned. */
+  find(id: JobId): Step | null {
+    const index = indexOf(id);
+    const known = this.#last;
+    if (known && index >= known.from && index < known.to && isOfBlock(id, known.block)) return known.step;
+    const block = this.#blocks.find(blockOf(id));
+    if (!block) return null;
+    const { group, offset, left } = groupOf(block, index);
+    const { pipeline, stepId } = group;
+    const step = pipeline === null || stepId === null ? null : { pipeline, stepId };
+    this.#last = { block: Buffer.from(blockOf(id)), from: index - offset, to: index + left, step };
+    return step;
+  }
+}

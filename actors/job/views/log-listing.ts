@@ -1,0 +1,198 @@
+// The list of logs, newest first (docs/contract.md#logs): one per ended attempt, found in the journal by time of completion.
+import { blockOf, formatId, indexOf, type JobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { Attempt, StoredAttempt } from '../records/attempt.ts';
+import { attemptsOf } from '../records/attempts.ts';
+import { findBlock, groupOf } from '../records/block.ts';
+import { logsOf, readCounts } from '../records/counts.ts';
+import { type Status, statuses, type TerminalStatus, terminalStatuses } from '../records/job.ts';
+import {
+  AttemptShelf,
+  asBuffer,
+  type EntryFilter,
+  entryAt,
+  isBefore,
+  journalEntryBytes,
+  matchesEntry,
+  type Place,
+  readUs,
+  usKey,
+} from '../records/journal.ts';
+import type { Names } from '../records/names.ts';
+
+/** Null: any. Times are those of completion, in µs, both inclusive. */
+export type LogFilter = {
+  readonly plugin: string | null;
+  readonly command: string | null;
+  readonly status: Status | null;
+  readonly submittedBy: string | null;
+  readonly fromUs: number | null;
+  readonly toUs: number | null;
+};
+
+/** Where the logs stand that match, newest first, at most as many as were asked for; and how many match in all. */
+export type Places = { readonly places: readonly Place[]; readonly total: number };
+
+/** A log record, with times in µs since the epoch. */
+export type LogView = Place & {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly plugin: string;
+  readonly command: string;
+  readonly status: TerminalStatus;
+  readonly submittedBy: string;
+  readonly createdUs: number;
+  readonly completedUs: number;
+  readonly lastError: string | null;
+  readonly stderr: string | null;
+  readonly body: Attempt['body'];
+};
+
+const endOfTime = Number.MAX_SAFE_INTEGER - 1;
+
+/** Null when nothing can match. */
+export function entryFilter(names: Names, filter: LogFilter): EntryFilter | null {
+  const { plugin, command, status, submittedBy } = filter;
+  const fromUs = Math.max(0, filter.fromUs ?? 0);
+  const toUs = Math.min(endOfTime, filter.toUs ?? endOfTime);
+  const submitter = submittedBy === null ? -1 : names.submitters.indexOf(submittedBy);
+  if (fromUs > toUs || (submittedBy !== null && submitter < 0)) return null;
+  if (status === 'queued' || status === 'running') return null;
+  const code = status === null ? -1 : statuses.indexOf(status);
+  if (plugin === null && command === null) return { status: code, commands: null, submitter, fromUs, toUs };
+  const commands = new Uint8Array(names.commands.length);
+  for (const name of names.commands) {
+    if ((plugin === null || name.plugin === plugin) && (command === null || name.command === command))
+      commands[name.number] = 1;
+  }
+  return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
+}
+
+/** Entries that are looked at in one go, and commits. */
+const entriesPerSlice = 16_384;
+const commitsPerScan = 256;
+
+/** Finds logs without a search: by the journal alone. */
+export function* findLogs(
+  reader: Reader,
+  filter: LogFilter,
+  entries: EntryFilter,
+  limit: number,
+  before: Place | null,
+): Sliced<Places> {
+  const kept = countedTotal(reader, filter);
+  const places: Place[] = [];
+  let counted = 0;
+  // What the counters know need not be counted: it is enough to find the page.
+  let toUs = kept !== null && before ? Math.min(entries.toUs, before.atUs) : entries.toUs;
+  for (;;) {
+    const range = { from: usKey(entries.fromUs), to: usKey(toUs + 1), reverse: true, limit: commitsPerScan };
+    let commits = 0;
+    let looked = 0;
+    for (const { key, value } of reader.scan('journal', range)) {
+      const atUs = readUs(key);
+      const bytes = asBuffer(value);
+      commits++;
+      toUs = atUs - 1;
+      looked += bytes.length / journalEntryBytes;
+      for (let at = bytes.length - journalEntryBytes; at >= 0; at -= journalEntryBytes) {
+        if (!matchesEntry(entries, bytes, at)) continue;
+        counted++;
+        if (places.length >= limit) continue;
+        const place = { atUs, place: at / journalEntryBytes };
+        if (before === null || isBefore(place, before)) places.push(place);
+      }
+      if (kept !== null && (places.length >= limit || (before === null && counted >= kept)))
+        return { places, total: kept };
+      if (looked >= entriesPerSlice) break;
+    }
+    if (commits < commitsPerScan && looked < entriesPerSlice) return { places, total: kept ?? counted };
+    yield;
+  }
+}
+
+/** The total where counters are kept for it. */
+function countedTotal(reader: Reader, filter: LogFilter): number | null {
+  if (filter.submittedBy !== null || filter.fromUs !== null || filter.toUs !== null) return null;
+  let total = 0;
+  for (const { plugin, command, counts } of readCounts(reader)) {
+    if (filter.plugin !== null && filter.plugin !== plugin) continue;
+    if (filter.command !== null && filter.command !== command) continue;
+    for (const status of terminalStatuses) {
+      if (filter.status === null || filter.status === status) total += logsOf(counts, status);
+    }
+  }
+  return total;
+}
+
+/** The logs that stand there, each read when it is asked for; those that were pruned meanwhile are left out. */
+export function* logsAt(reader: Reader, names: Names, places: readonly Place[]): Iterable<LogView> {
+  const attempts = new AttemptShelf(reader);
+  let pageUs = -1;
+  let page: Uint8Array | undefined;
+  for (const { atUs, place } of places) {
+    // Neighbours ended in the same commit.
+    if (pageUs !== atUs) page = reader.get('journal', usKey(atUs));
+    pageUs = atUs;
+    const entry = page && entryAt(atUs, place, page);
+    const attempt = entry && attempts.find(entry);
+    if (!attempt) continue;
+    const { plugin = '', command = '' } = names.commands[entry.commandNumber] ?? {};
+    const submittedBy = names.submitters[entry.submitterNumber] ?? '';
+    const createdUs = atUs - entry.ranUs - entry.queuedUs;
+    yield viewOf(place, entry.id, entry.attempt, attempt, { plugin, command, submittedBy, createdUs });
+  }
+}
+
+/** All logs of one job, newest first. A job's attempts end in commits of their own: their place is 0 here. */
+export function logsOfJob(reader: Reader, id: JobId): LogView[] {
+  const block = findBlock(reader, id);
+  if (!block) return [];
+  const { submittedBy } = groupOf(block, indexOf(id)).group;
+  const { plugin, command, createdUs } = block;
+  const index = indexOf(id);
+  const endings = attemptsOf(reader, blockOf(id), index, index + 1);
+  return Array.from(endings, ({ number, attempt }) =>
+    viewOf(0, id, number, attempt, { plugin, command, submittedBy, createdUs }),
+  ).reverse();
+}
+
+/** Whether a log matches by its own words. */
+export function matchesLog(log: LogView, filter: LogFilter): boolean {
+  return (
+    (filter.plugin === null || log.plugin === filter.plugin) &&
+    (filter.command === null || log.command === filter.command) &&
+    (filter.status === null || log.status === filter.status) &&
+    (filter.submittedBy === null || log.submittedBy === filter.submittedBy) &&
+    (filter.fromUs === null || log.completedUs >= filter.fromUs) &&
+    (filter.toUs === null || log.completedUs <= filter.toUs)
+  );
+}
+
+function viewOf(
+  place: number,
+  id: Uint8Array,
+  number: number,
+  attempt: StoredAttempt,
+  owner: Pick<LogView, 'plugin' | 'command' | 'submittedBy' | 'createdUs'>,
+): LogView {
+  return {
+    ...owner,
+    atUs: attempt.completedUs,
+    place,
+    jobId: formatId(id),
+    attempt: number,
+    status: attempt.status,
+    completedUs: attempt.completedUs,
+    get lastError() {
+      return attempt.text('error');
+    },
+    get stderr() {
+      return attempt.text('stderr');
+    },
+    get body() {
+      return attempt.body;
+    },
+  };
+}

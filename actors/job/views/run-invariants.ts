@@ -1,0 +1,56 @@
+// What must hold between the open runs and what is counted of them.
+
+import { jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import type { Reader, Table } from '../../../runtime/store/store.ts';
+import { readCountsOf } from '../../pipeline/records/run.ts';
+import { readRunCounts } from '../../pipeline/records/run-counts.ts';
+import { descendantsOf } from './jobs.ts';
+
+/** Records of runs, and jobs of a tree, that are looked at: where there are more, nothing is compared. */
+const recordsMax = 4096;
+const treeJobsMax = 1024;
+
+type RunInvariant = {
+  readonly name: string;
+  readonly table: Table;
+  readonly wrong: (key: Uint8Array, value: Uint8Array) => string | null;
+};
+
+export function runInvariants(reader: Reader): readonly RunInvariant[] {
+  return [
+    { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
+    { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },
+  ];
+
+  function runsAreCounted(hash: Uint8Array, value: Uint8Array): string | null {
+    if (reader.count('runs') > recordsMax) return null;
+    const found = { runs: 0, settled: 0 };
+    for (const entry of reader.scan('runs', {})) {
+      if (entry.key.length > jobIdBytes) continue;
+      const run = readCountsOf(Buffer.from(entry.key), Buffer.from(entry.value));
+      if (Buffer.compare(run.hash, hash) !== 0) continue;
+      found.runs++;
+      found.settled += run.settled;
+    }
+    const { runs, settled } = readRunCounts(value);
+    const name = Buffer.from(hash).toString('hex');
+    if (found.runs !== runs) return `${found.runs} runs are open with the definition ${name}; ${runs} are counted`;
+    return found.settled === settled
+      ? null
+      : `${found.settled} jobs have settled in runs with the definition ${name}; ${settled} are counted`;
+  }
+
+  function treeIsCounted(root: Uint8Array, value: Uint8Array): string | null {
+    const jobs = descendantsOf(reader, root, treeJobsMax);
+    if (jobs === null) return null;
+    let found = 0;
+    for (const id of [Buffer.from(root), ...jobs.map(({ key, index }) => jobId(key, index))]) {
+      if (reader.get('runs', id)) found++;
+      if (reader.get('emissions', Buffer.concat([id, Buffer.of(0)]))) found++;
+    }
+    const counted = unpack<number>(value);
+    const name = Buffer.from(root).toString('hex');
+    return found === counted ? null : `${found} runs and waiting events are open below ${name}; ${counted} are counted`;
+  }
+}

@@ -1,0 +1,296 @@
+// The selfcheck: the running store compared with itself, in slices, while work goes on (docs/contract.md#selfcheck).
+//
+// A record that looks wrong is a suspect: commits go on between two slices. Only what is still wrong when it is asked
+// again, some time later and in one slice, is told.
+
+import { formatId, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { unpack } from '../../../runtime/packing.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader, Table } from '../../../runtime/store/store.ts';
+import { decodeBlock } from '../records/block.ts';
+import { type Counts, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
+import { pipelinePlugin } from '../records/job.ts';
+import { entriesOf, readPruned, readUs } from '../records/journal.ts';
+import { Names } from '../records/names.ts';
+import { keyText, OpenBlock } from '../records/open.ts';
+import { decodeRetry, isOut } from '../records/retry.ts';
+import { type Invariant, invariantsOf } from './invariants.ts';
+
+/** Records of each table that are looked at: of a larger one, the newest. A block counts as its jobs. */
+export const lookedMax = 100_000;
+/** Suspects of each invariant that are asked again, and told. */
+export const suspectsMax = 20;
+const pageSize = 32;
+const againMs = 100;
+const againMax = 5;
+
+export type Failure = { readonly invariant: string; readonly detail: string };
+export type Findings = {
+  readonly invariantsChecked: number;
+  readonly failures: readonly Failure[];
+  readonly detail: string;
+};
+
+/** Of these jobs (16 bytes each), those that no host holds; null while a start is still reading what is open. */
+export type AskIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
+
+export type SelfcheckOptions = {
+  readonly reader: Reader;
+  readonly askIdle: AskIdle;
+  readonly pause: (ms: number) => Promise<void>;
+  /** Does the work, slice by slice; each slice sees what is committed when it begins. */
+  readonly run: <T>(work: Sliced<T>) => T | Promise<T>;
+  readonly lookedMax?: number;
+};
+
+type Suspect = Failure & { readonly again: () => Failure | null };
+
+const readableName = 'records_can_be_read';
+/** Of these nothing else is asked. */
+const packedTables = ['emissions', 'definitions', 'states', 'counters'] as const;
+const packedRecords: readonly Invariant[] = packedTables.map(table => ({ name: readableName, table, wrong: unpacks }));
+const runningName = 'running_jobs_have_workers';
+const countersName = 'counters_are_right';
+
+export async function selfcheck(options: SelfcheckOptions): Promise<Findings> {
+  const { reader, pause, run } = options;
+  const max = options.lookedMax ?? lookedMax;
+  const invariants = [...invariantsOf(reader, new Names(reader)), ...packedRecords];
+  const notes: string[] = [];
+  const suspects = await run(walk(reader, invariants, max, notes));
+  const failures: Failure[] = [];
+  if (suspects.length > 0) await pause(againMs);
+  await run(askAgain(suspects, failures));
+  failures.push(...(await countersOf(options, max, notes)));
+  failures.push(...(await runningOf(options, notes)));
+  const names = new Set(invariants.map(({ name }) => name));
+  return { invariantsChecked: names.size + 2, failures, detail: notes.join('; ') };
+}
+
+function* walk(reader: Reader, invariants: readonly Invariant[], max: number, notes: string[]): Sliced<Suspect[]> {
+  const suspects: Suspect[] = [];
+  const found = new Map<string, number>();
+  for (const table of new Set(invariants.map(invariant => invariant.table))) {
+    const asked = invariants.filter(invariant => invariant.table === table);
+    const all = reader.count(table);
+    let looked = 0;
+    let weight = 0;
+    for (
+      let page = pageOf(reader, table);
+      page.length > 0 && weight < max;
+      page = pageOf(reader, table, page.at(-1)!.key)
+    ) {
+      for (const { key, value } of page) {
+        if (weight >= max) break;
+        looked++;
+        weight += table === 'blocks' ? jobsIn(value) : 1;
+        for (const { name, wrong } of asked) {
+          const fault = faultOf(name, table, key, value, wrong);
+          if (fault !== null && count(found, fault.invariant) <= suspectsMax) {
+            suspects.push({ ...fault, again: () => askOne(reader, name, table, key, wrong) });
+          }
+          yield;
+        }
+      }
+    }
+    notes.push(`${table}: ${looked >= all ? `all ${looked}` : `the newest ${looked} of ${all}`}`);
+  }
+  return suspects;
+}
+
+/** Throws where it does not. */
+function unpacks(_: Uint8Array, value: Uint8Array): null {
+  unpack(value);
+  return null;
+}
+
+/** Undefined where it throws: records that cannot be read are told of by the invariants. */
+function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The next records in the order of age, newest first. No scan stays open. */
+function pageOf(reader: Reader, table: Table, before?: Uint8Array) {
+  const range = { reverse: true, limit: pageSize, ...(before && { to: before }) };
+  return Array.from(reader.scan(table, range), ({ key, value }) => ({
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+  }));
+}
+
+/** A record that cannot be read is a fault of its own: what is asked of it has no answer. */
+function faultOf(
+  name: string,
+  table: Table,
+  key: Uint8Array,
+  value: Uint8Array,
+  wrong: Invariant['wrong'],
+): Failure | null {
+  try {
+    const detail = wrong(key, value);
+    return detail === null ? null : { invariant: name, detail };
+  } catch (error) {
+    const record = `${table} ${Buffer.from(key).toString('hex')}`;
+    return { invariant: readableName, detail: `${record} cannot be read: ${(error as Error).message}` };
+  }
+}
+
+function jobsIn(block: Uint8Array): number {
+  return readable(() => decodeBlock(block))?.count ?? 1;
+}
+
+function askOne(
+  reader: Reader,
+  name: string,
+  table: Table,
+  key: Uint8Array,
+  wrong: Invariant['wrong'],
+): Failure | null {
+  const value = reader.get(table, key);
+  return value ? faultOf(name, table, Buffer.from(key), value, wrong) : null;
+}
+
+function* askAgain(suspects: readonly Suspect[], failures: Failure[]): Sliced<void> {
+  const told = new Set<string>();
+  for (const { again } of suspects) {
+    const failure = again();
+    // A record that cannot be read is found by each question about it.
+    const text = failure && `${failure.invariant}: ${failure.detail}`;
+    if (text !== null && !told.has(text)) failures.push(failure!);
+    if (text !== null) told.add(text);
+    yield;
+  }
+}
+
+function count(found: Map<string, number>, name: string): number {
+  const next = (found.get(name) ?? 0) + 1;
+  found.set(name, next);
+  return next;
+}
+
+/** Counters against what they count, up to one commit: blocks and journal only grow beyond it, unless something is pruned. */
+async function countersOf({ reader, run }: SelfcheckOptions, max: number, notes: string[]): Promise<Failure[]> {
+  for (let time = 0; time < againMax; time++) {
+    const failures = await run(compareCounters(reader, max, notes));
+    if (failures) return failures;
+  }
+  notes.push('counters: not compared, because jobs were pruned all the time');
+  return [];
+}
+
+/** Null: something was pruned meanwhile. */
+function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<Failure[] | null> {
+  const kept = readCounts(reader);
+  const pruned = readPruned(reader).number;
+  const [newestBlock] = pageOf(reader, 'blocks');
+  const [newestCommit] = pageOf(reader, 'journal');
+  if (kept.reduce((jobs, { counts }) => jobs + counts.accepted, 0) > max) {
+    notes.push(`counters: not compared, because there are more than ${max} jobs`);
+    return [];
+  }
+  const counted = new Map<string, Counts>();
+  const countsOf = (plugin: string, command: string): Counts => {
+    const key = countsKey(plugin, command);
+    const counts = counted.get(key) ?? emptyCounts();
+    counted.set(key, counts);
+    return counts;
+  };
+  yield* upTo(reader, 'blocks', newestBlock?.key, (_, value) => {
+    const block = readable(() => decodeBlock(value));
+    if (block) countsOf(block.plugin, block.command).accepted += block.count;
+    else notes.push('a block cannot be read, and is not counted');
+  });
+  const { commands } = new Names(reader);
+  yield* upTo(reader, 'journal', newestCommit?.key, (key, value) => {
+    for (const { status, final, commandNumber } of entriesOf(readUs(key), value)) {
+      const name = commands[commandNumber];
+      if (!name) continue;
+      const counts = countsOf(name.plugin, name.command);
+      counts[final ? status : retriedCount(status)]++;
+    }
+  });
+  if (readPruned(reader).number !== pruned) return null;
+  notes.push('counters: all');
+  const failures: Failure[] = [];
+  const fail = (detail: string): unknown => failures.push({ invariant: countersName, detail });
+  for (const { plugin, command, counts } of kept) {
+    const own = countsOf(plugin, command);
+    for (const name of Object.keys(own) as (keyof Counts)[]) {
+      // What runs is in neither of the two tables.
+      if (name === 'running') continue;
+      if (own[name] !== counts[name]) fail(`${plugin}/${command}: ${name} is ${counts[name]}, there are ${own[name]}`);
+    }
+    counted.delete(countsKey(plugin, command));
+  }
+  for (const name of counted.keys()) fail(`${name.replace('\0', '/')} has jobs and no counters`);
+  return failures;
+}
+
+function* upTo(
+  reader: Reader,
+  table: Table,
+  newest: Uint8Array | undefined,
+  take: (key: Uint8Array, value: Uint8Array) => void,
+): Sliced<void> {
+  if (!newest) return;
+  const beyond = Buffer.concat([newest, Buffer.of(0)]);
+  for (let page = pageOf(reader, table, beyond); page.length > 0; page = pageOf(reader, table, page.at(-1)!.key)) {
+    for (const { key, value } of page) {
+      take(key, value);
+      yield;
+    }
+  }
+}
+
+/** Every running job is held by a host. */
+async function runningOf({ reader, askIdle, pause, run }: SelfcheckOptions, notes: string[]): Promise<Failure[]> {
+  let ids: readonly JobId[] = await run(runningJobs(reader));
+  notes.push(`running jobs: all ${ids.length}`);
+  for (let time = 0; time < againMax && ids.length > 0; time++) {
+    if (time > 0) await pause(againMs);
+    const idle = await askIdle(Buffer.concat(ids));
+    if (idle === null) {
+      notes.push('their workers: not asked, because a start is still reading');
+      return [];
+    }
+    reader.refresh();
+    // What has settled, or waits again, since it was seen is fine.
+    ids = idsOf(idle).filter(id => isRunning(reader, id));
+  }
+  return ids
+    .slice(0, suspectsMax)
+    .map(id => ({ invariant: runningName, detail: `the job ${formatId(id)} is running, but no worker has it` }));
+}
+
+function* runningJobs(reader: Reader): Sliced<JobId[]> {
+  const ids: JobId[] = [];
+  for (let page = pageOf(reader, 'open'); page.length > 0; page = pageOf(reader, 'open', page.at(-1)!.key)) {
+    for (const { key, value } of page) {
+      const open = readable(() => OpenBlock.decode(keyText(key), value));
+      for (let index = 0; open && index < open.next; index++) {
+        const id = jobId(key, index);
+        if (readable(() => isRunning(reader, id, open))) ids.push(id);
+      }
+      yield;
+    }
+  }
+  return ids;
+}
+
+function isRunning(reader: Reader, id: JobId, known?: OpenBlock): boolean {
+  const key = id.subarray(0, 12);
+  const bytes = known ? undefined : reader.get('open', key);
+  const open = known ?? (bytes && OpenBlock.decode(keyText(key), bytes));
+  if (!open || open.plugin === pipelinePlugin) return false;
+  const retry = open.retrying > 0 ? reader.get('retries', id) : undefined;
+  if (retry) return isOut(decodeRetry(retry));
+  return open.isOut(Buffer.from(id).readUInt32BE(12));
+}
+
+function idsOf(bytes: Uint8Array): JobId[] {
+  return Array.from({ length: bytes.length / jobIdBytes }, (_, i) => Buffer.from(bytes.subarray(i * 16, i * 16 + 16)));
+}

@@ -1,0 +1,48 @@
+// A page of those of some jobs that a filter wants and whose latest attempt is wanted.
+import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { StoredAttempt } from '../records/attempt.ts';
+import { latestAttempt } from '../records/attempts.ts';
+import { groupOf } from '../records/block.ts';
+import { BlockShelf } from './block-cache.ts';
+import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
+import { findJob } from './jobs.ts';
+import { membersOf } from './tree-listing.ts';
+
+/** Jobs that are looked at in one go. */
+const jobsPerStep = 64;
+
+/** `ids`: the newest first; a null is a place where the walk may be put off. */
+export function* siftJobs(
+  reader: Reader,
+  filter: JobFilter,
+  ids: Iterable<JobId | null>,
+  has: (attempt: StoredAttempt) => boolean,
+  limit: number,
+  before: JobId,
+): Sliced<JobPage> {
+  const { plugin, command, status } = filter;
+  const blocks = new BlockShelf(reader);
+  const isInside = membersOf(blocks, filter.within);
+  const rows: JobRow[] = [];
+  let total = 0;
+  let looked = 0;
+  for (const id of ids) {
+    if (id === null || ++looked % jobsPerStep === 0) yield;
+    if (id === null) continue;
+    const ending = latestAttempt(reader, id);
+    // An attempt is pruned with its block.
+    const block = ending && blocks.find(blockOf(id));
+    if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
+      continue;
+    if (!isInside(id, groupOf(block, indexOf(id)).group) || !has(ending.attempt)) continue;
+    const current = ending.attempt.final ? ending.attempt.status : findJob(reader, id, blocks)?.status;
+    if (current === undefined || (status !== null && current !== status)) continue;
+    total++;
+    if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(reader, block, id, ending, current));
+    if (total >= countedMax && rows.length > limit)
+      return { rows: rows.slice(0, limit), total: countedMax, more: true, atLeast: true };
+  }
+  return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
+}

@@ -1,0 +1,152 @@
+// The list of jobs of one tree, newest first: by the table of trees, so that other jobs cost nothing.
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { StoredAttempt } from '../records/attempt.ts';
+import { type Block, groupOf } from '../records/block.ts';
+import type { JobGroup } from '../records/job.ts';
+import { keyText } from '../records/open.ts';
+import { rangesOf } from '../records/tree.ts';
+import { BlockShelf } from './block-cache.ts';
+import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf, stateOf, type Within } from './job-page.ts';
+import { openOf } from './job-view.ts';
+import { endingsOf } from './jobs.ts';
+
+/** Entries of the tree that are read in one go. */
+const entriesPerStep = 16;
+/** Jobs whose ends are read in one go. */
+const endingsPerStep = 256;
+
+/** Jobs of a block that stand side by side: from `from` up to, but not with, `to`. */
+type Span = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
+
+/** `has`: whether the latest attempt of a job is wanted; left out, every job is. */
+export function* listWithin(
+  reader: Reader,
+  filter: JobFilter,
+  limit: number,
+  before: JobId,
+  has?: (attempt: StoredAttempt) => boolean,
+): Sliced<JobPage> {
+  const { plugin, command, status, within } = filter;
+  // Otherwise all of a span match, and only those that are shown are looked at.
+  const isSifted = status !== null || has !== undefined;
+  const rows: JobRow[] = [];
+  let total = 0;
+  for (const span of spansWithin(reader, within)) {
+    yield;
+    if (span === null) continue;
+    const { key, block, from, to } = span;
+    if (plugin !== null && block.plugin !== plugin) continue;
+    if (command !== null && block.command !== command) continue;
+    if (!isSifted) total += to - from;
+    const end = isSifted ? to : endBelow(key, from, to, before);
+    const open = openOf(reader, key);
+    const state = open && stateOf(reader, key, open);
+    for (let top = end; top > from; top -= endingsPerStep) {
+      if (!isSifted && rows.length > limit) break;
+      const bottom = Math.max(from, top - endingsPerStep);
+      const endings = endingsOf(reader, key, bottom, top);
+      for (let index = top - 1; index >= bottom; index--) {
+        const ending = endings.get(index);
+        const found = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
+        if (status !== null && found !== status) continue;
+        if (has && !(ending && has(ending.attempt))) continue;
+        if (isSifted) total++;
+        const id = jobId(key, index);
+        if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(reader, block, id, ending, found));
+      }
+      if (total >= countedMax && isSifted && rows.length > limit)
+        return { rows: rows.slice(0, limit), total: countedMax, more: true, atLeast: true };
+      yield;
+    }
+  }
+  return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
+}
+
+/** Where the jobs of a span end that are below an id. */
+function endBelow(key: BlockKey, from: number, to: number, before: JobId): number {
+  const order = Buffer.compare(key, Buffer.from(before.buffer, before.byteOffset, blockKeyBytes));
+  if (order !== 0) return order < 0 ? to : from;
+  return Math.max(from, Math.min(to, indexOf(before)));
+}
+
+/** The newest first. A null is a place where the walk may be put off. */
+function* spansWithin(reader: Reader, within: readonly Within[]): Iterable<Span | null> {
+  const blocks = new BlockShelf(reader);
+  const { id } = within[0]!;
+  const key = Buffer.from(blockOf(id));
+  const block = blocks.find(key);
+  if (!block || indexOf(id) >= block.count) return;
+  const members = within.map(each => memberOf(blocks, each));
+  const isInside = (group: JobGroup) => members.every(isMember => isMember(group));
+  const root = groupOf(block, indexOf(id)).group.root;
+  let to: Uint8Array = Buffer.concat([root ?? id, endOfBlocks]);
+  for (;;) {
+    // No scan stays open while others have their turn.
+    const range = { from: root ?? id, to, reverse: true, limit: entriesPerStep };
+    const entries = [...reader.scan('tree', range)];
+    for (const entry of entries) {
+      const at = Buffer.from(entry.key.subarray(-blockKeyBytes));
+      const found = blocks.find(at);
+      if (found) yield* spansOf(at, found, rangesOf(entry.value), isInside);
+      yield null;
+    }
+    if (entries.length < entriesPerStep) break;
+    to = entries.at(-1)!.key;
+  }
+  // The root is in no run, and nothing caused it.
+  const isRootWanted = root === null && within.every(each => each.of === 'root' && keyText(each.id) === keyText(id));
+  if (isRootWanted) yield { key, block, from: indexOf(id), to: indexOf(id) + 1 };
+}
+
+function* spansOf(
+  key: BlockKey,
+  block: Block,
+  ranges: readonly number[],
+  isInside: (group: JobGroup) => boolean,
+): Iterable<Span | null> {
+  for (let pair = ranges.length - 2; pair >= 0; pair -= 2) {
+    const first = ranges[pair]!;
+    for (let to = ranges[pair + 1]!; to > first; ) {
+      const { group, offset } = groupOf(block, to - 1);
+      const from = Math.max(first, to - 1 - offset);
+      yield isInside(group) ? { key, block, from, to } : null;
+      to = from;
+    }
+  }
+}
+
+/** Above every key of a block. */
+const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
+
+/** Tells which jobs belong there, without a walk through the tree. */
+export function membersOf(blocks: BlockShelf, within: readonly Within[]): (id: JobId, group: JobGroup) => boolean {
+  const each = within.map(wanted => {
+    const isMember = memberOf(blocks, wanted);
+    const top = keyText(wanted.id);
+    const isTop = (id: JobId, { root }: JobGroup) => wanted.of === 'root' && root === null && keyText(id) === top;
+    return (id: JobId, group: JobGroup) => isMember(group) || isTop(id, group);
+  });
+  return (id, group) => each.every(isMember => isMember(id, group));
+}
+
+/** Tells which jobs of the tree are wanted. */
+function memberOf(blocks: BlockShelf, { of, id }: Within): (group: JobGroup) => boolean {
+  const wanted = keyText(id);
+  if (of === 'root') return ({ root }) => root !== null && keyText(root) === wanted;
+  if (of === 'parent') return ({ parent }) => parent !== null && keyText(parent) === wanted;
+  const known = new Map<string, boolean>([[wanted, true]]);
+  const isInside = (run: JobId | undefined): boolean => {
+    if (run === undefined) return false;
+    const name = keyText(run);
+    let answer = known.get(name);
+    if (answer === undefined) {
+      const block = blocks.find(blockOf(run));
+      answer = block !== undefined && isInside(groupOf(block, indexOf(run)).group.run?.run);
+      known.set(name, answer);
+    }
+    return answer;
+  };
+  return group => isInside(group.run?.run);
+}

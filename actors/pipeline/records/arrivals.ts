@@ -1,0 +1,145 @@
+// What comes to a join, kept as bytes and spliced together in the order of the chains.
+//
+//   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
+//
+// A stretch holds chains whose ordinals follow one another: those of its head, and from there on the last one counts up.
+import { listHead } from '../../../runtime/splice.ts';
+
+const bytesMin = 256;
+/** Of the two lengths. */
+const lengthsBytes = 8;
+
+/** A log of arrivals that grows. */
+export class ArrivalLog {
+  #bytes: Buffer;
+  #length: number;
+  /** The stretch that may still grow: where its lengths stand, or -1; whose it is, and which ordinal comes next. */
+  #open = -1;
+  #path: readonly number[] = [];
+  #next = -1;
+  #count = 0;
+
+  constructor(bytes?: Uint8Array) {
+    this.#bytes = bytes ? bufferOf(bytes) : Buffer.alloc(0);
+    this.#length = this.#bytes.length;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds a chain's result; its path is `path`, and `ordinal` unless that is negative. */
+  add(path: readonly number[], ordinal: number, result: Uint8Array): void {
+    this.#reserve(5 * (path.length + 2) + lengthsBytes + result.length);
+    if (this.#open < 0 || ordinal < 0 || ordinal !== this.#next || !isSame(path, this.#path))
+      this.#begin(path, ordinal);
+    this.#next = ordinal + 1;
+    this.#count++;
+    this.#bytes.set(result, this.#length);
+    this.#length += result.length;
+  }
+
+  /** A view of what is there. */
+  bytes(): Uint8Array {
+    this.#seal();
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** Hands the bytes over, and is empty. */
+  take(): Uint8Array {
+    const taken = this.bytes();
+    this.#bytes = Buffer.alloc(0);
+    this.#length = 0;
+    this.#open = -1;
+    return taken;
+  }
+
+  #begin(path: readonly number[], ordinal: number): void {
+    this.#seal();
+    this.#number(path.length + (ordinal < 0 ? 0 : 1));
+    for (const each of path) this.#number(each);
+    if (ordinal >= 0) this.#number(ordinal);
+    this.#open = this.#length;
+    this.#path = path;
+    this.#count = 0;
+    this.#length += lengthsBytes;
+  }
+
+  /** Writes down how long the open stretch is by now. */
+  #seal(): void {
+    if (this.#open < 0) return;
+    this.#bytes.writeUInt32LE(this.#count, this.#open);
+    this.#bytes.writeUInt32LE(this.#length - this.#open - lengthsBytes, this.#open + 4);
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#length + more;
+    if (needed <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(bytesMin, needed, 2 * this.#bytes.length));
+    larger.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = larger;
+  }
+
+  #number(value: number): void {
+    let rest = value;
+    while (rest >= 0x80) {
+      this.#bytes[this.#length++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    this.#bytes[this.#length++] = rest;
+  }
+}
+
+type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array };
+
+/**
+ * The `count` results as a packed list in parts, in the order of their paths: its head, then the results. No path is the beginning
+ * of another.
+ */
+export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
+  const stretches: Stretch[] = [];
+  let found = 0;
+  for (const log of logs) found += readStretches(bufferOf(log), stretches);
+  if (found !== count) throw new Error(`${found} arrivals are there of ${count}`);
+  stretches.sort((a, b) => comparePaths(a.path, b.path));
+  return [listHead(count), ...stretches.map(({ results }) => results)];
+}
+
+/** Returns how many results they hold. */
+function readStretches(log: Buffer, into: Stretch[]): number {
+  let at = 0;
+  let found = 0;
+  const number = (): number => {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = log[at++]!;
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+  };
+  while (at < log.length) {
+    const path: number[] = [];
+    for (let steps = number(); steps > 0; steps--) path.push(number());
+    found += log.readUInt32LE(at);
+    const bytes = log.readUInt32LE(at + 4);
+    at += lengthsBytes;
+    into.push({ path, results: log.subarray(at, at + bytes) });
+    at += bytes;
+  }
+  return found;
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a === b || (a.length === b.length && a.every((each, i) => each === b[i]));
+}
+
+/** Lexicographic, a prefix first. */
+export function comparePaths(a: readonly number[], b: readonly number[]): number {
+  const common = Math.min(a.length, b.length);
+  for (let i = 0; i < common; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return a.length - b.length;
+}

@@ -1,0 +1,46 @@
+// What is stored of events that wait to be taken: where they came from, and how far they have been taken.
+import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { unpack } from '../../../runtime/packing.ts';
+
+/** Where events came from, and what they are taken for: chains of a run, at this place, or (null) the start of runs. Stored as it is. */
+export type Origin = {
+  readonly job: JobId;
+  readonly plugin: string;
+  readonly submittedBy: string;
+  readonly root: JobId | null;
+  readonly depth: number;
+  readonly context: Uint8Array;
+  readonly hooked: boolean;
+  readonly place: {
+    readonly run: JobId;
+    readonly scope: number;
+    readonly node: number;
+    readonly path: readonly number[];
+  } | null;
+};
+
+export const originKeyBytes = jobIdBytes + 1;
+
+/** The root of the tree in which these events wait to start runs; null: they do not. */
+export function rootOfWaiting(key: Uint8Array, value: Uint8Array): JobId | null {
+  if (key.length > originKeyBytes || key[jobIdBytes] !== 0) return null;
+  return rootOf(unpack<Origin>(Buffer.from(value)));
+}
+
+export function rootOf({ root, job }: Origin): JobId {
+  return root ?? job;
+}
+
+/** job id (16); 0: to start runs, 1: as chains of a run. */
+export function originKey({ job, place }: Origin): Uint8Array {
+  return place === null ? startKey(job) : Buffer.concat([job, Buffer.of(1)]);
+}
+
+export function startKey(job: JobId): Uint8Array {
+  return Buffer.concat([job, Buffer.of(0)]);
+}
+
+/** The same, and 0. */
+export function cursorKey(origin: Uint8Array): Uint8Array {
+  return Buffer.concat([origin, Buffer.of(0)]);
+}

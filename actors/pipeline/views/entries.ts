@@ -1,0 +1,20 @@
+// How many steps a call of a pipeline starts with; a synchronous call may have one only (docs/contract.md#synchronous-call).
+import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
+
+/** More than one only for a pipeline that begins with a `split`. A `foreach` is one. */
+export function entryDispatches({ steps }: PipelineDefinition): number {
+  return entriesOf(steps[0]);
+}
+
+function entriesOf(step: Step | undefined): number {
+  if (step === undefined) return 0;
+  switch (step.kind) {
+    case 'uses':
+    case 'call':
+      return 1;
+    case 'steps':
+      return entriesOf(step.steps[0]);
+    case 'split':
+      return step.branches.reduce((sum, branch) => sum + entriesOf(branch.steps[0]), 0);
+  }
+}

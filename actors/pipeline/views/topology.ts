@@ -1,0 +1,155 @@
+// Which commands emit which signals and which are started by them, from the configuration (docs/contract.md#topology).
+import type { Config } from '../../../config/config.ts';
+import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
+import { pipelinePlugin } from '../../job/records/job.ts';
+import { callEventType, joinEventType } from '../protocol.ts';
+
+/** A signal at one end: what a plugin's command emits, or is started by. */
+export type Wire = { readonly signal: string; readonly command: string };
+export type End = { readonly plugin: string; readonly command: string };
+
+export type Topology = {
+  readonly plugins: readonly {
+    readonly name: string;
+    readonly active: boolean;
+    readonly inputs: readonly Wire[];
+    readonly outputs: readonly Wire[];
+  }[];
+  readonly signals: readonly {
+    readonly name: string;
+    readonly producers: readonly End[];
+    readonly consumers: readonly End[];
+  }[];
+};
+
+/** A webhook starts this command of its plugin. */
+const webhookCommand = 'handle';
+
+type Edges = Map<string, Map<string, End>>;
+
+/**
+ * Everything sorted by name. `outputs` are what manifests declare; `inputs` come from pipelines (their trigger, or what the step before
+ * hands on) and from webhooks. A step whose command declares no events hands on `<plugin>.<command>.result`.
+ */
+export function topologyOf(config: Config): Topology {
+  const walk = new Walk(config);
+  for (const pipeline of config.pipelines) walk.pipeline(pipeline);
+  for (const { name, plugin, pipeline, event } of config.webhooks.endpoints) {
+    // A type that is a template is told as it is written: what comes of it nobody knows before a delivery.
+    const signal = event?.written ?? `webhook.${name}`;
+    if (plugin !== undefined) walk.consume(signal, { plugin, command: webhookCommand });
+    else if (pipeline !== undefined) walk.delivery(pipeline, signal);
+  }
+  const outputs: Edges = new Map();
+  for (const [name, { manifest }] of Object.entries(config.plugins)) {
+    for (const { name: command, emit } of manifest.commands) {
+      for (const { event } of emit) put(outputs, event, { plugin: name, command });
+    }
+  }
+  const producers: Edges = new Map([...outputs].map(([signal, ends]) => [signal, new Map(ends)]));
+  // A result that nobody is handed is no signal.
+  for (const [signal, end] of walk.handedOn) if (walk.consumers.has(signal)) put(producers, signal, end);
+  const names = [...new Set([...producers.keys(), ...walk.consumers.keys()])].sort();
+  return {
+    plugins: Object.keys(config.plugins)
+      .sort()
+      .map(name => ({
+        name,
+        active: true,
+        inputs: wiresOf(walk.consumers, name),
+        outputs: wiresOf(outputs, name),
+      })),
+    signals: names.map(name => ({ name, producers: endsOf(producers, name), consumers: endsOf(walk.consumers, name) })),
+  };
+}
+
+/** Follows the steps of pipelines with the signals that can come to each. */
+class Walk {
+  readonly consumers: Edges = new Map();
+  /** Results that steps hand on, by the signal that stands for each. */
+  readonly handedOn = new Map<string, End>();
+  readonly #config: Config;
+  readonly #byName: ReadonlyMap<string, PipelineDefinition>;
+
+  constructor(config: Config) {
+    this.#config = config;
+    this.#byName = new Map(config.pipelines.map(pipeline => [pipeline.name, pipeline]));
+  }
+
+  pipeline({ on, onHook, steps }: PipelineDefinition): void {
+    this.#sequence(steps, [on ?? onHook ?? callEventType]);
+  }
+
+  /** A webhook starts the pipeline: its first steps get this signal. */
+  delivery(pipeline: string, signal: string): void {
+    this.#sequence(this.#byName.get(pipeline)?.steps ?? [], [signal]);
+  }
+
+  consume(signal: string, end: End): void {
+    put(this.consumers, signal, end);
+  }
+
+  #sequence(steps: readonly Step[], entering: readonly string[]): readonly string[] {
+    return steps.reduce((signals, step) => this.#step(step, signals), entering);
+  }
+
+  #step(step: Step, entering: readonly string[]): readonly string[] {
+    const signals = step.join ? [joinEventType] : entering;
+    const leaving = this.#leaving(step, signals);
+    // Its condition may be false: then what came to it goes on.
+    return step.if === null ? leaving : [...new Set([...leaving, ...signals])];
+  }
+
+  #leaving(step: Step, signals: readonly string[]): readonly string[] {
+    switch (step.kind) {
+      case 'uses': {
+        const end = { plugin: step.instance, command: step.command };
+        for (const signal of signals) this.consume(signal, end);
+        return this.#emittedBy(end);
+      }
+      case 'call': {
+        const called = this.#byName.get(step.pipeline);
+        if (called) this.#sequence(called.steps, called.on === null ? signals : [called.on]);
+        const end = { plugin: pipelinePlugin, command: step.pipeline };
+        return [this.#handOn(`${pipelinePlugin}.${step.pipeline}.result`, end)];
+      }
+      case 'split':
+        return [...new Set(step.branches.flatMap(({ steps }) => this.#sequence(steps, signals)))];
+      case 'steps':
+        return this.#sequence(step.steps, signals);
+    }
+  }
+
+  #emittedBy(end: End): readonly string[] {
+    const commands = this.#config.plugins[end.plugin]?.manifest.commands ?? [];
+    const declared = commands.find(({ name }) => name === end.command)?.emit ?? [];
+    if (declared.length > 0) return [...new Set(declared.map(({ event }) => event))];
+    return [this.#handOn(`${end.plugin}.${end.command}.result`, end)];
+  }
+
+  #handOn(signal: string, end: End): string {
+    this.handedOn.set(signal, end);
+    return signal;
+  }
+}
+
+function put(edges: Edges, signal: string, end: End): void {
+  let ends = edges.get(signal);
+  if (!ends) {
+    ends = new Map();
+    edges.set(signal, ends);
+  }
+  ends.set(`${end.plugin}\0${end.command}`, end);
+}
+
+function endsOf(edges: Edges, signal: string): End[] {
+  return [...(edges.get(signal) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, end]) => end);
+}
+
+function wiresOf(edges: Edges, plugin: string): Wire[] {
+  return [...edges.keys()]
+    .sort()
+    .flatMap(signal => endsOf(edges, signal).map(end => ({ signal, ...end })))
+    .filter(end => end.plugin === plugin)
+    .map(({ signal, command }) => ({ signal, command }));
+}

@@ -1,0 +1,180 @@
+// `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
+import { availableParallelism } from 'node:os';
+import type { Certificate } from '../../config/certificate.ts';
+import type { Config } from '../../config/config.ts';
+import { type LoadResult, loadConfig, sealGap, sealWarnings } from '../../config/load.ts';
+import { accept } from '../../config/seal/acceptance.ts';
+import { ListenFault, TransportFault } from '../../http/server.ts';
+import { CertificateFault } from '../../http/transport/transport.ts';
+import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
+import { takeVaultKey } from '../../runtime/host/client/environment.ts';
+import { forbidInspection } from '../../runtime/inspection.ts';
+import { supervise } from '../../runtime/supervisor.ts';
+import { exitStatus } from '../exit-status.ts';
+import { Failure, failure } from '../failure.ts';
+import { type LocalToken, withLocalToken } from '../token.ts';
+import { Gateway, ServiceFault } from './gateway.ts';
+import { leaveAddress, type ServiceAddress } from './running.ts';
+import { intensity, tree } from './tree.ts';
+import { openVoice, type Voice } from './voice.ts';
+
+export type StartOptions = {
+  readonly path?: string | undefined;
+  readonly graceMs: number;
+  /** What HEADGATE_VAULT_KEY was; left out, it is taken from the environment. */
+  readonly vaultKey?: string | undefined;
+  /** Changes to what was read, for programs that start the service in their own process. */
+  readonly adjust?: (config: Config) => Config;
+  /** Where the log goes; left out: to stderr, in the format of the configuration. */
+  readonly voice?: Voice;
+};
+
+/** What a program that starts the service in its own process can use. */
+export type Started = {
+  readonly gateway: Gateway;
+  /** Of the API; null: it is switched off. */
+  readonly url: string | null;
+  readonly local: LocalToken | null;
+  /** Resolves with the exit status when the service has ended. */
+  readonly ended: Promise<number>;
+  stop(): void;
+};
+
+/** Resolves when the service is up; throws a Failure when it cannot start. */
+export async function start({
+  path,
+  graceMs,
+  vaultKey,
+  adjust = same => same,
+  voice = openVoice(),
+}: StartOptions): Promise<Started> {
+  const key = vaultKey ?? takeVaultKey(process.env);
+  const inspection = await forbidInspection().then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  const source = { path, cwd: process.cwd(), processors: availableParallelism() };
+  const read = (statePath?: string): LoadResult => {
+    const loaded = loadConfig({ ...source, env: process.env, statePath });
+    return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
+  };
+  ignoreDebugSignal();
+  // What the service writes is for its user alone. What plugins write is not its business.
+  const umask = process.umask(0o077);
+  const loaded = read();
+  if (!loaded.ok) throw wrongConfiguration(loaded.problems);
+  const { seal, certificates } = loaded;
+  let gap: string | null;
+  try {
+    gap = accept(loaded.config.state.path, seal);
+  } catch (error) {
+    const detail = `cannot record which lock is in force: ${(error as Error).message}`;
+    throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
+  }
+  const { config, local } = withLocalToken(loaded.config);
+  const { log, applyLog } = voice.begin(config);
+  for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
+  if (gap !== null) log.warn(sealGap(gap));
+  if (inspection !== null) log.warn(`other processes of this user can read this one: ${inspection}`);
+
+  // The state of the running service says which lock counts, also where a new configuration names another one.
+  const gateway = new Gateway({
+    config,
+    certificates,
+    graceMs,
+    log,
+    applyLog,
+    umask,
+    vaultKey: key,
+    read: () => read(config.state.path),
+    source: { ...source, statePath: config.state.path },
+  });
+  let end = (_: number): void => {};
+  const ended = new Promise<number>(resolve => {
+    end = resolve;
+  });
+  const supervisor = supervise({
+    tree: tree(gateway),
+    intensity,
+    nowMs: Date.now,
+    onDeath: (child, reason) => log.error({ part: child }, reason.message),
+    onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
+  });
+  // A signal that comes while the parts still start is kept until they are up.
+  let isUp = false;
+  let isUnwanted = false;
+  const stop = (): void => {
+    isUnwanted = true;
+    if (!isUp) return;
+    gateway.refuse();
+    void supervisor.stop().then(() => end(0));
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  process.on('SIGHUP', () => {
+    if (isUp)
+      void gateway.reload({ refuseHeld: false }).catch((error: Error) => log.error({ err: error }, 'a reload failed'));
+  });
+  try {
+    await supervisor.start();
+  } catch (error) {
+    throw notStarted(error as Error);
+  }
+  if (config.api.enabled) {
+    try {
+      leaveAddress(config.state.path, {
+        host: config.api.listen.host,
+        port: gateway.port,
+        ...schemeOf(certificates.api),
+      });
+    } catch (error) {
+      log.warn(`cannot leave the address of the API for clients: ${(error as Error).message}`);
+    }
+  }
+  isUp = true;
+  process.on('uncaughtException', error => {
+    log.fatal({ err: error }, 'a defect of the main thread: the service ends');
+    gateway.fault(error);
+  });
+  if (isUnwanted) stop();
+  void ended.then(() => gateway.close());
+  const url = config.api.enabled ? urlOf(config.api, gateway.port) : null;
+  const webhooks = urlOf(config.webhooks, gateway.webhookPort);
+  const plugins = Object.keys(config.plugins).length;
+  if (local?.made) log.info({ token_file: local.file }, 'created an API token');
+  const about = { server: gateway.serverName, workers: config.service.workersMax, plugins };
+  log.info({ url, webhooks, ...about, ...(local && { token_file: local.file }) }, 'ready');
+  void gateway.tellHeld();
+  return { gateway, url, local, ended, stop };
+}
+
+/** By what clients on this machine know the certificate. */
+function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 'tls'> {
+  if (certificate === undefined) return {};
+  const name = certificate.names.find(name => !name.startsWith('*'));
+  return { tls: name === undefined ? {} : { name } };
+}
+
+function urlOf({ listen: { host }, tls }: Config['api' | 'webhooks'], port: number): string {
+  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function wrongConfiguration(problems: readonly string[]): Failure {
+  const [title, detail] = ['The configuration is wrong', 'the configuration is wrong'];
+  const errors = problems.map(message => ({ message }));
+  return new Failure(exitStatus.config, { type: 'about:blank', title, detail, code: 'invalid_configuration', errors });
+}
+
+function notStarted(error: Error): Failure {
+  if (error instanceof ListenFault) {
+    return failure(exitStatus.busy, error.code, 'Cannot listen', error.message, error);
+  }
+  if (error instanceof TransportFault) {
+    return failure(exitStatus.config, error.code, 'Not started', error.message, error);
+  }
+  if (error instanceof CertificateFault) {
+    return failure(exitStatus.config, 'certificate_refused', 'Not started', error.message, error);
+  }
+  const status = error instanceof ServiceFault ? error.exitStatus : exitStatus.defect;
+  return failure(status, 'not_started', 'Not started', error.message, error);
+}

@@ -1,0 +1,116 @@
+// What the log says of the work: jobs that ended, deliveries and calls that were refused. Of each so many lines a minute and no more.
+import type { Observations, ObservationType } from '../../actors/hub/protocol.ts';
+import type { Config } from '../../config/config.ts';
+import type { RequestLine, ServerLog } from '../../http/log.ts';
+import { formatId, jobIdBytes } from '../../runtime/ids.ts';
+import type { Logger } from '../../runtime/log.ts';
+
+const minuteMs = 60_000;
+
+/** How a job's end is called, and how grave it is. */
+const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn', message: string] } = {
+  'job.completed': ['info', 'job succeeded'],
+  'job.failed': ['warn', 'job failed'],
+  'job.timed_out': ['warn', 'job timed out'],
+  'job.dead': ['warn', 'job is dead'],
+};
+
+type Kind = 'jobs' | 'webhooks' | 'calls';
+type Minute = { lines: number; leftOut: number };
+
+export type WorkLogOptions = {
+  readonly log: Logger;
+  /** As they are now. */
+  readonly settings: () => Config['log'];
+  readonly later: (act: () => void, ms: number) => void;
+};
+
+export class WorkLog {
+  readonly #options: WorkLogOptions;
+  readonly #minutes = new Map<Kind, Minute>();
+
+  constructor(options: WorkLogOptions) {
+    this.#options = options;
+  }
+
+  /** Jobs that ended, as `log.jobs` wants them. */
+  observe(groups: readonly Observations[]): void {
+    const { jobs } = this.#options.settings();
+    if (jobs === 'none') return;
+    for (const group of groups) {
+      const end = group.kind === 'jobs' ? ends[group.type] : undefined;
+      if (end === undefined || (end[0] === 'info' && jobs !== 'all')) continue;
+      this.#tellJobs(group as Extract<Observations, { kind: 'jobs' }>, ...end);
+    }
+  }
+
+  #tellJobs(
+    { ids, plugin, command, errors }: Extract<Observations, { kind: 'jobs' }>,
+    level: 'info' | 'warn',
+    message: string,
+  ): void {
+    if (!this.#options.log.isLevelEnabled(level)) return;
+    const count = ids.length / jobIdBytes;
+    const room = this.#take('jobs', count);
+    for (let place = 0; place < room; place++) {
+      const id = formatId(ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
+      const error = errors?.[place];
+      this.#options.log[level]({ job_id: id, plugin, command, ...(error && { error }) }, message);
+    }
+  }
+
+  /** Nothing that the sender sent is in it. */
+  refusedDelivery(endpoint: string, status: number, code: string): void {
+    if (!this.#options.log.isLevelEnabled('warn') || this.#take('webhooks', 1) === 0) return;
+    this.#options.log.warn({ endpoint, status, code }, 'a webhook delivery was refused');
+  }
+
+  /** `refusals`: calls that get 401 or 403 are told. */
+  serverLog(refusals: boolean): ServerLog {
+    const { log } = this.#options;
+    return {
+      // The level may change with a reload.
+      get debug() {
+        return log.isLevelEnabled('debug');
+      },
+      request: line => log.debug(line, 'request'),
+      refused: line => {
+        if (refusals) this.#refusedCall(line);
+      },
+      fault: (error, requestId) => log.error({ err: error, requestId }, 'a request failed'),
+    };
+  }
+
+  #refusedCall(line: Omit<RequestLine, 'durationUs'>): void {
+    if (!this.#options.log.isLevelEnabled('warn') || this.#take('calls', 1) === 0) return;
+    this.#options.log.warn(line, line.status === 401 ? 'a call without a valid token' : 'a call beyond its scopes');
+  }
+
+  /** How many of these lines may be written now. The others are counted, and told at the end of the minute. */
+  #take(kind: Kind, lines: number): number {
+    let minute = this.#minutes.get(kind);
+    if (minute === undefined) {
+      minute = { lines: 0, leftOut: 0 };
+      this.#minutes.set(kind, minute);
+      this.#options.later(() => this.#end(kind), minuteMs);
+    }
+    const room = Math.max(0, Math.min(lines, this.#options.settings().perMinute - minute.lines));
+    minute.lines += room;
+    minute.leftOut += lines - room;
+    return room;
+  }
+
+  #end(kind: Kind): void {
+    const { leftOut } = this.#minutes.get(kind)!;
+    this.#minutes.delete(kind);
+    if (leftOut === 0) return;
+    const { perMinute } = this.#options.settings();
+    this.#options.log.warn({ kind, left_out: leftOut, per_minute: perMinute }, leftOutMessages[kind]);
+  }
+}
+
+const leftOutMessages: { readonly [K in Kind]: string } = {
+  jobs: 'lines about jobs were left out: more than log.per_minute',
+  webhooks: 'lines about refused deliveries were left out: more than log.per_minute',
+  calls: 'lines about refused calls were left out: more than log.per_minute',
+};

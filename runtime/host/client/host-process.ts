@@ -1,0 +1,146 @@
+// One life of a plugin host's process, from its start to the moment when nothing of it is left.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Group } from '../../processes/group.ts';
+import type { Marks } from '../../processes/host-marks.ts';
+import { originVariable } from '../../processes/strays.ts';
+import { type HostSetup, pipeFd, sharesSession } from '../wire/host-setup.ts';
+import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../wire/message.ts';
+import type { HostOptions } from '../wire/port.ts';
+import { describe } from '../wire/response.ts';
+import { Tail } from '../wire/tail.ts';
+import { pluginEnvironment } from './environment.ts';
+
+/** A host is pinged so often, and is dead when it has said nothing to so many pings in a row: who keeps its deadlines has stopped. */
+export const pingMs = 10_000;
+const unansweredMax = 3;
+const ping = encodeMessage('ping', new Uint8Array(0));
+
+/** For what the host wrote before it died. */
+const lastWordsMs = 500;
+
+/** Of node, for a host that does nothing but start programs: half of its memory would be room for short-lived objects. */
+const smallOptions = ['--max-semi-space-size=1'];
+
+/** What a write fails with when the other end is closed. */
+const closedErrors = ['EPIPE', 'ECONNRESET'];
+
+export type HostMessage = (kind: MessageKind, body: Buffer) => void;
+
+export class HostProcess {
+  readonly pid: number;
+  /** Resolves with the reason. */
+  readonly gone: Promise<string>;
+  readonly #child: ChildProcess;
+  readonly #group: Group;
+  readonly #pipe: Socket;
+  readonly #stderr = new Tail();
+
+  private constructor(child: ChildProcess, pid: number, take: HostMessage, hide: (text: string) => string) {
+    this.pid = pid;
+    const key = randomBytes(keyBytes);
+    child.stdin!.on('error', () => {});
+    child.stdin!.end(key);
+    this.#child = child;
+    this.#group = new Group(child);
+    this.#pipe = child.stdio[pipeFd] as Socket;
+    this.gone = this.#live(key, take, hide);
+  }
+
+  /** Rejects where the system starts none. `hide` takes secrets out of what the host said last. */
+  static async start(
+    options: HostOptions,
+    marks: Marks,
+    take: HostMessage,
+    hide: (text: string) => string,
+  ): Promise<HostProcess> {
+    const { name, threads, runtimes, runDirectory, envPassthrough, umask } = options;
+    const { isConcurrent = false } = options;
+    const setup: HostSetup = { name, threads, runtimes, isConcurrent, runDirectory, umask, marksId: marks.id };
+    const main = fileURLToPath(new URL('../process/main.js', import.meta.url));
+    const nodeOptions = runtimes.includes('worker') ? [] : smallOptions;
+    const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
+      env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
+      // Leads a group, else makes itself the leader of one: what its threads start can be killed with it.
+      detached: !sharesSession(runtimes),
+    });
+    // Some faults are thrown above, some are told by an event.
+    if (child.pid === undefined) throw (await once(child, 'error'))[0];
+    const host = new HostProcess(child, child.pid, take, hide);
+    try {
+      marks.put(child.pid);
+    } catch (error) {
+      options.log('warn', 'the mark of the plugin host cannot be written', { host: name, error: describe(error) });
+    }
+    return host;
+  }
+
+  /**
+   * Written at once: the host shall wake before the turn's other receivers do. `onUnread` is called, before `gone` resolves
+   * or within the call, when the host was found dead: then it never had the whole message.
+   */
+  send(message: readonly Uint8Array[], onUnread: () => void = () => {}): void {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null || !this.#pipe.writable) {
+      onUnread();
+      return;
+    }
+    for (const part of message.slice(0, -1)) this.#pipe.write(part);
+    this.#pipe.write(message.at(-1)!, error => {
+      if (error && closedErrors.includes((error as NodeJS.ErrnoException).code!)) onUnread();
+    });
+  }
+
+  kill(): void {
+    this.#group.signal('SIGKILL');
+    // At its very start it leads no group yet.
+    this.#child.kill('SIGKILL');
+  }
+
+  async #live(key: Buffer, take: HostMessage, hide: (text: string) => string): Promise<string> {
+    const child = this.#child;
+    let unanswered = 0;
+    const reader = new MessageReader((kind, body) => {
+      unanswered = 0;
+      take(kind, body);
+    }, key);
+    let fault: string | null = null;
+    const pinging = setInterval(() => {
+      if (unanswered++ < unansweredMax) {
+        this.send([ping]);
+        return;
+      }
+      fault ??= ', which did not answer any more';
+      this.kill();
+    }, pingMs);
+    this.#pipe.on('data', chunk => {
+      if (fault !== null) return;
+      try {
+        reader.push(chunk);
+      } catch (error) {
+        // Plugin code can write to any descriptor of its process.
+        fault = `, which wrote to the service what cannot be read: ${describe(error)}`;
+        this.kill();
+      }
+    });
+    this.#pipe.on('error', () => {});
+    child.stderr!.on('data', chunk => this.#stderr.push(chunk));
+    const closed = Promise.all(
+      [this.#pipe, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
+    );
+    const [code, signal] = await once(child, 'exit');
+    clearInterval(pinging);
+    this.#group.end();
+    // What it had answered before counts.
+    await Promise.race([closed, sleep(lastWordsMs)]);
+    this.#pipe.destroy();
+    child.stderr!.destroy();
+    const said = hide(this.#stderr.text().trim());
+    return `the plugin host died (${signal ?? `exit status ${code}`})${fault ?? ''}${said && `: ${said.slice(-1000)}`}`;
+  }
+}

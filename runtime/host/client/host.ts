@@ -1,0 +1,222 @@
+// A plugin host as the ledger thread has it: a child process that is fed frames, and started again when it dies.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pack, unpack } from '../../packing.ts';
+import { Marks } from '../../processes/host-marks.ts';
+import { encodeFrame } from '../wire/frame.ts';
+import type { Configure, Stop } from '../wire/host-setup.ts';
+import { LearnedMask } from '../wire/mask.ts';
+import { encodeMessage, type MessageKind } from '../wire/message.ts';
+import { readOutcomes, readReturned } from '../wire/outcome-message.ts';
+import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from '../wire/port.ts';
+import { describe, settleFailure } from '../wire/response.ts';
+import { HostProcess } from './host-process.ts';
+
+const backoffMsMin = 100;
+const backoffMsMax = 5_000;
+/** A life this long did not end because of how it began, nor did one that was up and had frames. */
+const steadyMs = 10_000;
+/** How long beyond its grace a stopping host may take before it is killed. */
+const stopMarginMs = 3_000;
+
+/** `generation` counts the configurations that differ; `numbers` are the places of the instances in the list. */
+type Configuration = {
+  readonly generation: number;
+  readonly numbers: ReadonlyMap<string, number>;
+  readonly message: Buffer;
+  readonly asked: string;
+};
+
+type Submitted = { readonly frame: TaskFrame; readonly message: readonly Uint8Array[] };
+
+/** `over` resolves when it was stopped, by whomever, and no process of it is left. */
+export type StartedHost = PluginHost & { readonly over: Promise<void> };
+
+export function startHost(options: HostOptions): StartedHost {
+  return new Host(options);
+}
+
+class Host implements StartedHost {
+  readonly over: Promise<void>;
+  readonly #options: HostOptions;
+  readonly #marks: Marks;
+  readonly #stopping = new AbortController();
+  #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
+  #process: HostProcess | null = null;
+  /** Of this life: it came up; it was given a frame. */
+  #isUp = false;
+  #hadFrames = false;
+  readonly #learned = new LearnedMask();
+  /** What was submitted while no process was there, or to one that was found dead. */
+  readonly #backlog: Submitted[] = [];
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+    this.#marks = new Marks(options.runDirectory, options.name);
+    this.#marks.claim();
+    this.over = this.#supervise().finally(() => this.#marks.release());
+  }
+
+  configure(generation: number, plugins: readonly HostedPlugin[]): void {
+    const asked = JSON.stringify([generation, plugins]);
+    if (asked === this.#configuration.asked) return;
+    const body: Configure = { generation: this.#configuration.generation + 1, plugins };
+    const message = encodeMessage('configure', pack(body));
+    const numbers = new Map(plugins.map(({ instance }, i) => [instance, i]));
+    this.#configuration = { generation: body.generation, numbers, message, asked };
+    this.#process?.send([message]);
+  }
+
+  submit(frame: TaskFrame): void {
+    const { generation, numbers } = this.#configuration;
+    const number = numbers.get(frame.instance);
+    if (this.#stopping.signal.aborted) setImmediate(() => this.#return(frame));
+    else if (number === undefined) setImmediate(() => this.#refuse(frame, `there is no plugin "${frame.instance}"`));
+    else {
+      let message: readonly Uint8Array[];
+      try {
+        if (frame.secrets) this.#learned.learn(frame.secrets);
+        message = encodeFrame(frame, generation, number);
+      } catch (error) {
+        // Who sent it counts on its end. As an error of the sender it would come again and again.
+        setImmediate(() => this.#refuse(frame, `the job cannot be handed to its plugin: ${(error as Error).message}`));
+        return;
+      }
+      this.#send({ frame, message });
+    }
+  }
+
+  #send(submitted: Submitted): void {
+    const keep = () => void this.#backlog.push(submitted);
+    if (this.#process === null) keep();
+    else {
+      this.#hadFrames = true;
+      this.#process.send(submitted.message, keep);
+    }
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    if (this.#stopping.signal.aborted) return this.over;
+    this.#stopping.abort();
+    for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
+    const running = this.#process;
+    running?.send([encodeMessage('stop', pack({ graceMs } satisfies Stop))]);
+    const late = setTimeout(() => running?.kill(), graceMs + stopMarginMs);
+    await this.over;
+    clearTimeout(late);
+  }
+
+  /** One life of the process after the other, until it is to stop. Nothing runs while something of the last life does. */
+  async #supervise(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let failures = 0; ; ) {
+      await this.#clear();
+      if (signal.aborted) return;
+      const startedMs = performance.now();
+      const running = await this.#start();
+      if (running !== null) {
+        const reason = await running.gone;
+        await this.#clear();
+        this.#process = null;
+        if (signal.aborted) return;
+        // What it never had is not lost with it.
+        for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
+        this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
+        this.#options.listener.onLost(reason);
+      }
+      const isSound = performance.now() - startedMs > steadyMs || (this.#isUp && this.#hadFrames);
+      failures = isSound ? 0 : failures + 1;
+      const delayMs = failures < 2 ? 0 : Math.min(backoffMsMax, backoffMsMin * 2 ** (failures - 2));
+      if (delayMs > 0) this.#log('warn', `the plugin host does not come up: it is started again in ${delayMs} ms`);
+      await sleep(delayMs, null, { signal }).catch(() => {});
+    }
+  }
+
+  #log(level: 'warn' | 'error', message: string): void {
+    this.#options.log(level, message, { host: this.#options.name });
+  }
+
+  /** Null: the system starts none. What was submitted waits for one. */
+  async #start(): Promise<HostProcess | null> {
+    this.#isUp = false;
+    this.#hadFrames = false;
+    const running = await HostProcess.start(
+      this.#options,
+      this.#marks,
+      (kind, body) => this.#take(kind, body),
+      text => this.#learned.text(text),
+    ).catch(error => describe(error));
+    if (typeof running === 'string') {
+      this.#log('error', `the plugin host cannot be started: ${running}`);
+      return null;
+    }
+    if (this.#stopping.signal.aborted) running.kill();
+    this.#process = running;
+    if (this.#configuration.message.length > 0) running.send([this.#configuration.message]);
+    for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
+    return running;
+  }
+
+  /** Kills what is left of a life before; does not give up, since a job must never run twice at once. */
+  async #clear(): Promise<void> {
+    const { log, name } = this.#options;
+    for (;;) {
+      try {
+        await this.#marks.killAll(message => log('warn', message, { host: name }));
+        return;
+      } catch (error) {
+        log('error', 'cannot look for surviving plugin processes', { host: name, error: describe(error) });
+        await sleep(backoffMsMax);
+      }
+    }
+  }
+
+  #take(kind: MessageKind, body: Buffer): void {
+    const { listener, log, name } = this.#options;
+    if (kind === 'outcomes') {
+      const { frameId, outcomes } = readOutcomes(body, this.#options.clock.wallUs);
+      listener.onOutcomes(frameId, outcomes);
+    } else if (kind === 'returned') {
+      const { frameId, tasks, alone } = readReturned(body);
+      listener.onReturned(frameId, tasks, alone);
+    } else if (kind === 'replaced') {
+      listener.onThreadReplaced(body.toString());
+    } else if (kind === 'log') {
+      const { level, message, fields } = readLog(body);
+      log(level, message, { host: name, ...fields });
+    } else if (kind === 'ready') {
+      this.#isUp = true;
+      log('debug', 'the plugin host is up', { host: name, pid: this.#process?.pid });
+    } else if (kind !== 'pong') throw new RangeError(`a host does not say "${kind}"`);
+  }
+
+  #return(frame: TaskFrame): void {
+    this.#options.listener.onReturned(
+      frame.frameId,
+      frame.payloads.map((_, task) => task),
+      false,
+    );
+  }
+
+  #refuse(frame: TaskFrame, reason: string): void {
+    const { verdict, permanent, body } = settleFailure(reason, true);
+    const startedUs = this.#options.clock.nowUs();
+    const outcomes = frame.payloads.map((_, task) => ({ task, verdict, permanent, startedUs, runUs: 0, body }));
+    this.#options.listener.onOutcomes(frame.frameId, outcomes);
+  }
+}
+
+const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+
+/** Throws where the bytes are no line for the log. */
+function readLog(body: Buffer): {
+  readonly level: (typeof logLevels)[number];
+  readonly message: string;
+  readonly fields: Record<string, unknown>;
+} {
+  const said = unpack<unknown>(body);
+  const [name, message, fields] = Array.isArray(said) ? said : [];
+  const level = logLevels.find(known => known === name);
+  if (level === undefined || typeof message !== 'string' || typeof fields !== 'object')
+    throw new RangeError('no line of a log is like this');
+  return { level, message, fields: { ...fields } };
+}

@@ -1,6 +1,0 @@
-// The plugin host's process begins here: nothing else is loaded before what was inherited is closed.
-import { pipeFd } from './host-setup.ts';
-import { closeInherited } from './inherited.ts';
-
-closeInherited(pipeFd);
-await import('./hosting.ts');

@@ -1,0 +1,109 @@
+// Frames of worker plugins whose tasks are under way together: each command has threads of its own, one for each runner that its frames name.
+
+import { Frame, type FrameHead } from '../wire/frame.ts';
+import type { LearnedMask } from '../wire/mask.ts';
+import type { HostedPlugin } from '../wire/port.ts';
+import type { Reports } from './reports.ts';
+import { RunnerThread } from './runner-thread.ts';
+import { heapMb } from './thread-end.ts';
+
+/** The clock's step, at which threads are looked at, while tasks are under way and while none is. */
+const tickMs = 50;
+const idleTickMs = 1_000;
+/** A thread that has had nothing to do for so long ends. */
+export const idleMsMax = 10_000;
+
+export class ConcurrentFrames {
+  readonly #data: { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+  readonly #heapMb: number;
+  readonly #reports: Reports;
+  readonly #learned: LearnedMask;
+  readonly #onStuck: () => void;
+  /** Those that take frames, by plugin, command and runner. */
+  readonly #taking = new Map<string, RunnerThread>();
+  /** With those that take no more, and have something under way. */
+  readonly #threads = new Set<RunnerThread>();
+  #clock: NodeJS.Timeout | null = null;
+  #clockMs = 0;
+  #isClosing = false;
+
+  constructor(
+    threads: number,
+    generation: number,
+    plugins: readonly HostedPlugin[],
+    reports: Reports,
+    learned: LearnedMask,
+    onStuck: () => void,
+  ) {
+    this.#data = { generation, plugins };
+    this.#heapMb = heapMb(threads);
+    this.#reports = reports;
+    this.#learned = learned;
+    this.#onStuck = onStuck;
+  }
+
+  get idle(): boolean {
+    for (const thread of this.#threads) if (thread.isBusy) return false;
+    return true;
+  }
+
+  submit(head: FrameHead, bytes: Uint8Array): void {
+    const { command } = new Frame(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    const key = `${head.plugin} ${command} ${head.runner}`;
+    let thread = this.#taking.get(key);
+    if (thread === undefined) {
+      thread = this.#start(key);
+      this.#taking.set(key, thread);
+    }
+    thread.take(head, bytes);
+    this.#wind(tickMs);
+  }
+
+  /** All that came has begun, or does so at once. */
+  returnUnstarted(): void {}
+
+  /** Stops the threads; what they run is not answered. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    if (this.#clock !== null) clearTimeout(this.#clock);
+    await Promise.all([...this.#threads].map(thread => thread.close()));
+  }
+
+  #start(key: string): RunnerThread {
+    const release = () => {
+      if (this.#taking.get(key) === thread) this.#taking.delete(key);
+    };
+    const thread = new RunnerThread(this.#data, this.#heapMb, this.#reports, this.#learned, {
+      onSpent: release,
+      onStuck: this.#onStuck,
+      onGone: reason => {
+        release();
+        this.#threads.delete(thread);
+        if (reason !== null && !this.#isClosing) this.#reports.replaced(reason);
+      },
+    });
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #wind(afterMs: number): void {
+    if (this.#clock !== null) {
+      if (this.#clockMs <= afterMs) return;
+      clearTimeout(this.#clock);
+    }
+    this.#clockMs = afterMs;
+    this.#clock = setTimeout(() => this.#tick(), afterMs);
+  }
+
+  #tick(): void {
+    this.#clock = null;
+    const nowMs = performance.now();
+    let isBusy = false;
+    for (const thread of this.#threads) {
+      thread.look(nowMs);
+      if (thread.isBusy) isBusy = true;
+      else if (nowMs - thread.sinceMs >= idleMsMax) thread.retire();
+    }
+    if (this.#threads.size > 0 && !this.#isClosing) this.#wind(isBusy ? tickMs : idleTickMs);
+  }
+}

@@ -1,0 +1,59 @@
+// What plugin code prints from threads: forwarded as log lines, so much a second and no more.
+import { StringDecoder } from 'node:string_decoder';
+import type { LearnedMask } from '../wire/mask.ts';
+import type { Reports } from './reports.ts';
+
+export const linesPerSecondMax = 200;
+const lineCharsMax = 4_096;
+
+/** Takes over stdout and stderr of the host; output of threads arrives there. Secrets in it are masked before a line is cut. */
+export function captureConsole(reports: Reports, learned: LearnedMask): void {
+  const budget = new Budget(reports);
+  for (const name of ['stdout', 'stderr'] as const) {
+    let rest = '';
+    const decoder = new StringDecoder('utf8');
+    const stream = process[name];
+    const direct = stream.write.bind(stream);
+    const take = (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop()!;
+      if (rest.length > lineCharsMax) rest = learned.text(rest).slice(-lineCharsMax);
+      for (const line of lines) if (line !== '') budget.line(name, learned.text(line).slice(0, lineCharsMax));
+    };
+    stream.write = ((chunk: Uint8Array | string, encoding?: unknown, done?: unknown) => {
+      const text = typeof chunk === 'string' ? chunk : decoder.write(Buffer.from(chunk));
+      take(text);
+      const callback = typeof encoding === 'function' ? encoding : done;
+      if (typeof callback === 'function') process.nextTick(callback as () => void);
+      return true;
+    }) as typeof direct;
+  }
+}
+
+class Budget {
+  readonly #reports: Reports;
+  #left = linesPerSecondMax;
+  #cut = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(reports: Reports) {
+    this.#reports = reports;
+  }
+
+  line(stream: string, line: string): void {
+    this.#timer ??= setTimeout(() => this.#refill(), 1000).unref();
+    if (this.#left === 0) {
+      this.#cut++;
+      return;
+    }
+    this.#left--;
+    this.#reports.log('debug', 'plugin output', { stream, line });
+  }
+
+  #refill(): void {
+    this.#timer = null;
+    this.#left = linesPerSecondMax;
+    if (this.#cut > 0) this.#reports.log('debug', 'plugin output', { cut_lines: this.#cut });
+    this.#cut = 0;
+  }
+}

@@ -1,0 +1,131 @@
+// The plugin host's process: takes frames from the pipe, has them run, and dies with the service.
+import { readFileSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { ignoreDebugSignal } from '../../debug-signal.ts';
+import { forbidInspection } from '../../inspection.ts';
+import { unpack } from '../../packing.ts';
+import { killGroup } from '../../processes/host-marks.ts';
+import { ProgramMarks } from '../../processes/program-marks.ts';
+import { withSourceNames } from '../../source-names.ts';
+import { frameHead } from '../wire/frame.ts';
+import { type Configure, type HostSetup, keyFd, pipeFd, type Stop, sharesSession } from '../wire/host-setup.ts';
+import { LearnedMask } from '../wire/mask.ts';
+import { MessageReader } from '../wire/message.ts';
+import type { HostedPlugin } from '../wire/port.ts';
+import type { ConcurrentFrames } from './concurrent-frames.ts';
+import { captureConsole } from './console.ts';
+import { ProcessFrames } from './process-frames.ts';
+import { Reports } from './reports.ts';
+import type { WorkerFrames } from './worker-frames.ts';
+
+type Workers = WorkerFrames | ConcurrentFrames;
+type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
+
+// Where it is refused, the service has said so.
+await forbidInspection().catch(() => {});
+ignoreDebugSignal();
+const setup = JSON.parse(process.argv[2]!) as HostSetup;
+if (setup.umask !== undefined) process.umask(setup.umask);
+if (sharesSession(setup.runtimes)) (await import('./own-group.ts')).leadOwnGroup();
+process.title = `headgate plugins ${setup.name}`;
+// Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
+const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
+const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
+// Read before there is plugin code, and kept in this thread.
+const reports = new Reports(pipe, readFileSync(keyFd));
+const learned = new LearnedMask();
+captureConsole(reports, learned);
+const marks = new ProgramMarks(setup.runDirectory, setup.name, setup.marksId);
+const processes = setup.isConcurrent
+  ? new (await import('./concurrent-processes.ts')).ConcurrentProcesses(marks, setup.runDirectory, reports)
+  : new ProcessFrames(setup.threads, marks, setup.runDirectory, reports);
+const generations = new Map<number, Generation>();
+let current = 0;
+let stopping = false;
+
+async function framesOfThreads() {
+  return setup.isConcurrent
+    ? (await import('./concurrent-frames.ts')).ConcurrentFrames
+    : (await import('./worker-frames.ts')).WorkerFrames;
+}
+
+/** Kills all plugin processes, and this one with all that its threads have started: they share its group. */
+function die(): void {
+  processes.kill();
+  killGroup(process.pid);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+function configure({ generation, plugins }: Configure): void {
+  if (generations.has(generation)) return;
+  const workers =
+    FramesOfThreads &&
+    new FramesOfThreads(setup.threads, generation, plugins, reports, learned, () => {
+      writeSync(2, 'a plugin thread cannot be stopped\n');
+      die();
+    });
+  generations.set(generation, { plugins, workers });
+  current = generation;
+  processes.retire(plugins);
+  retire();
+}
+
+/** Threads of an older generation go when their last frame is over. */
+function retire(): void {
+  let waits = false;
+  for (const [number, { workers }] of generations) {
+    if (number === current) continue;
+    if (workers === null || workers.idle) {
+      generations.delete(number);
+      void workers?.close();
+    } else {
+      waits = true;
+    }
+  }
+  if (waits) setTimeout(retire, 100).unref();
+}
+
+function submit(frame: Buffer): void {
+  const head = frameHead(frame);
+  const generation = generations.get(head.generation);
+  if (stopping || generation === undefined) {
+    reports.returned(head.frameId, 0, head.count);
+    return;
+  }
+  if (head.secrets !== null) learned.learn(head.secrets);
+  const plugin = generation.plugins[head.plugin]!;
+  if (plugin.runtime === 'process') processes.submit(frame, plugin);
+  else generation.workers!.submit(head, frame);
+}
+
+function stop({ graceMs }: Stop): void {
+  stopping = true;
+  const endMs = performance.now() + graceMs;
+  const all = [processes, ...[...generations.values()].flatMap(({ workers }) => workers ?? [])];
+  for (const frames of all) frames.returnUnstarted();
+  const look = () => {
+    if (all.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);
+    else reports.end(die);
+  };
+  look();
+}
+
+const reader = new MessageReader((kind, body) => {
+  if (kind === 'frame') submit(body);
+  else if (kind === 'configure') configure(unpack<never>(body));
+  else if (kind === 'stop') stop(unpack<never>(body));
+  else if (kind === 'ping') reports.pong();
+});
+pipe.on('data', chunk => reader.push(chunk));
+pipe.on('end', die);
+pipe.on('error', die);
+pipe.on('close', die);
+process.on('uncaughtException', error => {
+  writeSync(2, `plugin host: ${withSourceNames(error.stack ?? error.message)}\n`);
+  die();
+});
+// The service ends hosts itself; a signal that is meant for its group must not.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+process.on('SIGHUP', () => {});
+reports.ready();

@@ -1,0 +1,144 @@
+// The threads that run worker plugins. The only file that knows piscina.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import type { LateOutcome, Loaded } from '../thread/thread.ts';
+import type { ThreadData } from '../thread/thread-setup.ts';
+import { exitReason, heapMb, reasonOf, terminateMsMax } from './thread-end.ts';
+
+export type PoolEvents = {
+  /** As many threads have started as there should be. */
+  onWhole(): void;
+  onLateOutcome(late: LateOutcome): void;
+  onThreadReplaced(reason: string): void;
+  /** A thread holds out against being stopped. */
+  onStuck(): void;
+};
+
+/** Above those that are asked at once: ready to take over from one that died, while another is started in its place. */
+const spareThreads = 1;
+/** Node aborts the process when a thread is stopped while its first module is linked: closing waits so long for that. */
+const loadMsMax = 5_000;
+
+type PoolThread = Parameters<
+  NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>
+>[1][number];
+
+type Thread = {
+  readonly worker: Worker;
+  readonly exited: Promise<void>;
+  readonly loaded: Promise<void>;
+  /** By number: those whose code it has. */
+  readonly plugins: Set<number>;
+  reason: string | null;
+  isReady: boolean;
+};
+
+export class ThreadPool {
+  readonly #piscina: Piscina;
+  readonly #events: PoolEvents;
+  readonly #threads = new Map<number, Thread>();
+  readonly #size: number;
+  /** Whose frame was last given to the pool. One that waits there may get a thread that has not its code: it is loaded. */
+  #plugin = -1;
+  #closing = false;
+
+  constructor(threads: number, data: ThreadData, events: PoolEvents) {
+    this.#events = events;
+    this.#size = threads + spareThreads;
+    this.#piscina = new Piscina({
+      filename: fileURLToPath(new URL('../thread/thread.js', import.meta.url)),
+      name: 'runFrame',
+      minThreads: this.#size,
+      maxThreads: this.#size,
+      loadBalancer: (_, workers) => this.#choose(workers),
+      concurrentTasksPerWorker: 1,
+      // Measured: waiting by atomics is no faster here, and would hold up timers and sockets of plugins between frames.
+      atomics: 'disabled',
+      recordTiming: false,
+      workerData: data,
+      resourceLimits: { maxOldGenerationSizeMb: heapMb(threads) },
+    });
+    this.#piscina.on('workerCreate', ({ id }: PoolThread) => this.#started(id));
+    this.#piscina.on('message', (message: LateOutcome | Loaded) => {
+      if (!('loaded' in message)) events.onLateOutcome(message);
+    });
+    // A thread that dies idle; its exit is reported.
+    this.#piscina.on('error', () => {});
+  }
+
+  /** Resolves when the frame's tasks are done; rejects when its thread died. */
+  run(shared: SharedArrayBuffer, plugin: number): Promise<void> {
+    this.#plugin = plugin;
+    return this.#piscina.run(shared);
+  }
+
+  /** A thread that has the plugin's code; else the one with the least code, so that a plugin which costs threads costs others no warm one. */
+  #choose(workers: readonly PoolThread[]): PoolThread | null {
+    let best: PoolThread | null = null;
+    let codeMin = Number.POSITIVE_INFINITY;
+    for (const worker of workers) {
+      const code = this.#threads.get(worker.id)?.plugins;
+      if (worker.currentUsage > 0 || code === undefined) continue;
+      const size = code.has(this.#plugin) ? -1 : code.size;
+      if (size < codeMin) [best, codeMin] = [worker, size];
+    }
+    if (best !== null) this.#threads.get(best.id)!.plugins.add(this.#plugin);
+    return best;
+  }
+
+  /** Stops a thread, whatever it does; `reason` goes into the report. */
+  terminate(threadId: number, reason: string): void {
+    const thread = this.#threads.get(threadId);
+    if (thread === undefined) return;
+    thread.reason = reason;
+    const stuck = setTimeout(() => this.#events.onStuck(), terminateMsMax);
+    void thread.exited.then(() => clearTimeout(stuck));
+    void thread.worker.terminate();
+  }
+
+  /** Resolves when the thread is gone and all its messages have come. */
+  async exitOf(threadId: number): Promise<void> {
+    await this.#threads.get(threadId)?.exited;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    const loaded = Promise.all([...this.#threads.values()].map(thread => Promise.race([thread.loaded, thread.exited])));
+    await Promise.race([loaded, sleep(loadMsMax, null, { ref: false })]);
+    await this.#piscina.destroy();
+  }
+
+  /** A thread may be given frames once this event is over. */
+  #started(threadId: number): void {
+    this.#watchThreads();
+    const thread = this.#threads.get(threadId);
+    if (thread !== undefined) thread.isReady = true;
+    let ready = 0;
+    for (const { isReady } of this.#threads.values()) if (isReady) ready++;
+    if (ready === this.#size) setImmediate(() => this.#events.onWhole());
+  }
+
+  #watchThreads(): void {
+    for (const worker of this.#piscina.threads) {
+      const { threadId } = worker;
+      if (threadId < 0 || this.#threads.has(threadId)) continue;
+      const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
+      const loaded = new Promise<void>(resolve => {
+        worker.on('message', message => {
+          if (typeof message === 'object' && message !== null && 'loaded' in message) resolve();
+        });
+      });
+      const thread: Thread = { worker, exited, loaded, plugins: new Set(), reason: null, isReady: false };
+      this.#threads.set(threadId, thread);
+      worker.on('error', error => {
+        thread.reason ??= reasonOf(error);
+      });
+      worker.once('exit', code => {
+        this.#threads.delete(threadId);
+        if (!this.#closing) this.#events.onThreadReplaced(thread.reason ?? exitReason(code));
+      });
+    }
+  }
+}

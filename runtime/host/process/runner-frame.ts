@@ -1,0 +1,54 @@
+// A frame that a runner has: which of its tasks are over, and how the others end when the runner is lost.
+import { steadyUs } from '../../clock.ts';
+import type { FrameHead } from '../wire/frame.ts';
+import type { Settled } from '../wire/response.ts';
+import type { Reports } from './reports.ts';
+
+export class RunnerFlight {
+  readonly head: FrameHead;
+  readonly #over: Uint8Array;
+  readonly #sentMs = performance.now();
+  #left: number;
+
+  constructor(head: FrameHead) {
+    this.head = head;
+    this.#over = new Uint8Array(head.count);
+    this.#left = head.count;
+  }
+
+  get isOver(): boolean {
+    return this.#left === 0;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  isOpen(task: number): boolean {
+    return this.#over[task] === 0;
+  }
+
+  end(task: number): void {
+    if (this.#over[task] !== 0) return;
+    this.#over[task] = 1;
+    this.#left--;
+  }
+
+  /** A task that was not answered ends like this. */
+  charge(task: number, { verdict, permanent, body }: Settled, reports: Reports): void {
+    this.end(task);
+    const runUs = Math.round((performance.now() - this.#sentMs) * 1000);
+    const startedUs = steadyUs(this.#sentMs);
+    reports.outcome(this.head.frameId, { task, verdict, permanent, startedUs, runUs }, body);
+  }
+
+  /** All that is left goes back; `alone`: it had begun, and runs alone the next time. */
+  giveBack(reports: Reports, alone: boolean): void {
+    for (let task = 0; task < this.head.count; task++) {
+      if (this.#over[task] !== 0) continue;
+      const first = task;
+      while (task < this.head.count && this.#over[task] === 0) this.end(task++);
+      reports.returned(this.head.frameId, first, task, alone);
+    }
+  }
+}

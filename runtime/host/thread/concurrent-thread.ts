@@ -1,0 +1,258 @@
+// A thread that has many tasks of one command under way at once. A task past its deadline has its outcome at once; its place stays
+// taken until its handler settles, and where that takes too long the thread takes nothing new.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
+import threads, { threadId, workerData } from 'node:worker_threads';
+import { steadyUs, timerMsMax } from '../../clock.ts';
+import { type Json, unpack } from '../../packing.ts';
+import { Frame } from '../wire/frame.ts';
+import { LearnedMask } from '../wire/mask.ts';
+import { encodeOutcome } from '../wire/outcome-message.ts';
+import { makeRequest, unpackObject } from '../wire/request.ts';
+import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from '../wire/response.ts';
+import { type TaskPlace, ThreadSigns } from '../wire/thread-signs.ts';
+import { Kit } from './kit.ts';
+import type { Loaded } from './thread.ts';
+import {
+  deadlineText,
+  followWallClock,
+  isNothing,
+  isThenable,
+  type Prepared,
+  plugins,
+  prepare,
+  type ThreadData,
+} from './thread-setup.ts';
+
+/** How long after its deadline a handler may take to heed the signal. */
+export const graceMs = 100;
+/** While tasks are under way the loop shows so often that it turns. */
+export const beatMs = 50;
+
+export type ConcurrentData = ThreadData & { readonly signs: SharedArrayBuffer };
+/** `ticket`: the frame's name in this thread. */
+export type Given = { readonly ticket: number; readonly bytes: Uint8Array };
+/** Outcomes in the order in which the tasks ended: each frame's id and what it gets. */
+export type Ended = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
+/** It takes nothing more: these had not begun. */
+export type Spent = { readonly spent: readonly (readonly [frameId: number, task: number])[] };
+/** Nothing is under way any more but tasks that are long over. */
+export type Over = { readonly over: true };
+
+type Open = { readonly ticket: number; readonly frame: Frame; readonly prepared: Prepared };
+type Waiting = { readonly open: Open; readonly task: number };
+type Job = Waiting & { readonly kit: Kit; readonly startedMs: number; timer: NodeJS.Timeout | null; isLate: boolean };
+
+const port = threads.parentPort!;
+const signs = new ThreadSigns((workerData as ConcurrentData).signs);
+/** Whose code runs. Whatever that code leaves behind, such as an open socket, keeps the value: it is small. */
+const current = new AsyncLocalStorage<TaskPlace>();
+/** All that the thread was given: its tasks share the variables of the module. */
+const secrets = new LearnedMask();
+let preparing: Promise<Prepared> | null = null;
+let waiting: Waiting[] = [];
+let underWay = 0;
+/** Of these the tasks that have not settled long after their deadline. */
+let stale = 0;
+let isSpent = false;
+let ended: [frameId: number, written: Uint8Array][] = [];
+let beating: NodeJS.Timeout | null = null;
+
+process.on('uncaughtExceptionMonitor', confess);
+process.on('exit', confess);
+port.on('message', (given: Given) => void take(given));
+port.postMessage({ loaded: threadId } satisfies Loaded);
+
+/** The thread dies: of whom, and what had ended before. */
+function confess(): void {
+  const place = current.getStore();
+  if (place !== undefined) signs.blame(place.ticket, place.task);
+  tell();
+}
+
+async function take({ ticket, bytes }: Given): Promise<void> {
+  const frame = new Frame(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  signs.take(ticket);
+  signs.beat();
+  if (frame.secrets !== null) secrets.learn(frame.secrets);
+  const prepared = await prepareOnce(frame);
+  followWallClock();
+  const open: Open = { ticket, frame, prepared };
+  for (let task = 0; task < frame.head.count; task++) waiting.push({ open, task });
+  // Blocked by one of these, the thread could not tell of those before.
+  tell();
+  enterWaiting();
+}
+
+/** The thread has one command. Code that could not be loaded may be found repaired by the next frame. */
+function prepareOnce(frame: Frame): Promise<Prepared> {
+  if (preparing === null) {
+    signs.isLoading = true;
+    preparing = prepare(plugins[frame.head.plugin]!, frame.command).then(prepared => {
+      signs.isLoading = false;
+      if (prepared.refused !== null) preparing = null;
+      return prepared;
+    });
+  }
+  return preparing;
+}
+
+function enterWaiting(): void {
+  while (!isSpent && waiting.length > 0 && underWay < waiting[0]!.open.frame.head.concurrency) enter(waiting.shift()!);
+  if (isSpent && waiting.length > 0) giveBack();
+  if (underWay > 0) beating ??= setInterval(() => signs.beat(), beatMs);
+  else if (beating !== null) {
+    clearInterval(beating);
+    beating = null;
+  }
+}
+
+function enter({ open, task }: Waiting): void {
+  const { frame, ticket, prepared } = open;
+  const { deadlineMs } = frame.head;
+  const job: Job = { open, task, kit: new Kit(), startedMs: performance.now(), timer: null, isLate: false };
+  const payload = unpack<Json>(frame.payload(task));
+  const mismatch = prepared.check === null ? null : prepared.check(payload);
+  const refused = prepared.refused ?? (mismatch === null ? null : settleFailure(mismatch, true));
+  if (refused !== null) {
+    note(job, refused);
+    return;
+  }
+  const plugin = plugins[frame.head.plugin]!;
+  const deadlineAt = deadlineText(job.startedMs + deadlineMs);
+  const request = makeRequest(frame, task, plugin, payload, unpackObject(frame.state), deadlineAt);
+  underWay++;
+  signs.enter(ticket, task);
+  let answer: unknown;
+  let isPromise: boolean;
+  try {
+    answer = current.run({ ticket, task }, prepared.handler!, request, job.kit);
+    isPromise = isThenable(answer);
+  } catch (error) {
+    over(job, thrower(error));
+    return;
+  } finally {
+    signs.leave();
+  }
+  if (!isPromise) {
+    over(job, () => answer);
+    return;
+  }
+  job.timer = setTimeout(expire, Math.min(deadlineMs, timerMsMax), job);
+  Promise.resolve(answer).then(
+    value => late(job, () => value),
+    error => late(job, thrower(error)),
+  );
+}
+
+function thrower(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+/** `answered` gives what the handler answered, or throws what it threw. To look at an answer may run code of the plugin. */
+function settle({ open, task, kit }: Job, answered: () => unknown): Settled {
+  const aside = kit.close();
+  signs.enter(open.ticket, task);
+  try {
+    const answer = answered();
+    return aside === null && isNothing(answer)
+      ? settledOk
+      : settleAnswer(answer, false, aside ?? undefined, secrets.mask);
+  } catch (error) {
+    return settleThrown(error, aside ?? undefined, secrets.mask);
+  } finally {
+    signs.leave();
+  }
+}
+
+/** A promise has settled: its place is free. */
+function late(job: Job, answered: () => unknown): void {
+  over(job, answered);
+  enterWaiting();
+}
+
+/** The handler has settled; what it says after its deadline is dropped. */
+function over(job: Job, answered: () => unknown): void {
+  underWay--;
+  if (job.timer !== null) clearTimeout(job.timer);
+  if (job.isLate) {
+    if (job.timer === null) stale--;
+  } else {
+    const { deadlineMs } = job.open.frame.head;
+    const isLate = performance.now() - job.startedMs > deadlineMs;
+    note(job, isLate ? timedOut(job) : settle(job, answered));
+  }
+  if (isSpent) endWhenAlone();
+}
+
+function timedOut({ open, kit }: Job): Settled {
+  return settleFailure(
+    timeOutReason(open.frame.head.deadlineMs),
+    false,
+    kit.close() ?? undefined,
+    'timed_out',
+    secrets.mask,
+  );
+}
+
+/** The deadline has come. */
+function expire(job: Job): void {
+  job.isLate = true;
+  current.run({ ticket: job.open.ticket, task: job.task }, () => job.kit.expire());
+  note(job, timedOut(job));
+  job.timer = setTimeout(outstay, graceMs, job);
+}
+
+/** It has not heeded the signal. */
+function outstay(job: Job): void {
+  job.timer = null;
+  stale++;
+  isSpent = true;
+  giveBack();
+  endWhenAlone();
+}
+
+function giveBack(): void {
+  const spent = waiting.map(({ open, task }) => [open.frame.head.frameId, task] as const);
+  waiting = [];
+  port.postMessage({ spent } satisfies Spent);
+}
+
+function endWhenAlone(): void {
+  if (underWay > stale) return;
+  tell();
+  port.postMessage({ over: true } satisfies Over);
+}
+
+function note({ open, task, startedMs }: Job, { verdict, permanent, body }: Settled): void {
+  const runUs = Math.round((performance.now() - startedMs) * 1000);
+  const head = { task, verdict, permanent, startedUs: steadyUs(startedMs), runUs };
+  if (ended.length === 0) setImmediate(tell);
+  ended.push([open.frame.head.frameId, encodeOutcome(head, body)]);
+}
+
+function tell(): void {
+  if (ended.length === 0) return;
+  const merged: [number, Uint8Array[]][] = [];
+  for (const [frameId, written] of ended) {
+    const last = merged.at(-1);
+    if (last?.[0] === frameId) last[1].push(written);
+    else merged.push([frameId, [written]]);
+  }
+  ended = [];
+  // Copied out of the pool of buffers, of which each message would take a whole piece along.
+  const told = merged.map(([frameId, parts]) => [frameId, join(parts)] as const);
+  port.postMessage({ ended: told } satisfies Ended, told.map(([, written]) => written.buffer) as ArrayBuffer[]);
+}
+
+function join(parts: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,36 @@
+// Keeps plugin code from signalling processes that are not its own: the service, say, which runs as the same user.
+import { constants } from 'node:os';
+import { statOf } from '../../processes/identity.ts';
+
+/** Refuses `process.kill` for all but this process and its descendants, as the system refuses a stranger's. */
+export function guardKill(): void {
+  const kill = process.kill.bind(process);
+  process.kill = (pid, signal) => {
+    const target = Math.abs(pid);
+    if (!isOurs(target)) throw refusal(`process ${pid} is not a child of this plugin`);
+    // One that is killed is started again; one that is stopped would be waited for, with all that it runs.
+    if (isHost(target) && (signal === 'SIGSTOP' || signal === constants.signals.SIGSTOP))
+      throw refusal('the process that plugins share cannot be stopped');
+    return kill(pid, signal);
+  };
+}
+
+function refusal(why: string): Error {
+  return Object.assign(new Error(`kill EPERM: ${why}`), { code: 'EPERM', syscall: 'kill' });
+}
+
+/** Or its group, which is 0 too. */
+function isHost(pid: number): boolean {
+  return pid === 0 || pid === process.pid;
+}
+
+function isOurs(pid: number): boolean {
+  if (isHost(pid)) return true;
+  for (let at: number | null = pid; at !== null && at > 1; at = parentOf(at)) if (at === process.pid) return true;
+  return false;
+}
+
+function parentOf(pid: number): number | null {
+  const stat = statOf(pid);
+  return stat === null ? null : Number(stat[1]);
+}

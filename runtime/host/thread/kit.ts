@@ -1,0 +1,63 @@
+// What a handler is handed besides the request. Each part is made when it is asked for, so that a no-op costs nothing.
+import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
+import { type Aside, logLinesMax, readEvent, readLog, spansMax } from '../wire/response.ts';
+
+export class Kit implements Helpers {
+  #controller: AbortController | null = null;
+  #events: EmittedEvent[] | null = null;
+  #logs: LogLine[] | null = null;
+  #spans: Span[] | null = null;
+  #closed = false;
+  #expired = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#expired) this.expire();
+    return this.#controller.signal;
+  }
+
+  get log(): (level: LogLevel, message: string) => void {
+    return (level, message) => {
+      if (this.#closed) return;
+      this.#logs ??= [];
+      // One more than the cap is kept: it shows that some were cut.
+      if (this.#logs.length <= logLinesMax) this.#logs.push(readLog({ level, message: String(message) }, 'log'));
+    };
+  }
+
+  get span(): (name: string) => () => void {
+    return name => {
+      const startedMs = performance.now();
+      let ended = false;
+      return () => {
+        if (ended || this.#closed) return;
+        ended = true;
+        this.#spans ??= [];
+        const dur_ns = Math.round((performance.now() - startedMs) * 1e6);
+        if (this.#spans.length < spansMax) this.#spans.push({ name: String(name), dur_ns });
+      };
+    };
+  }
+
+  get emit(): (event: EmittedEvent) => void {
+    return event => {
+      const read = readEvent(event, 'event');
+      if (this.#closed) return;
+      this.#events ??= [];
+      this.#events.push(read);
+    };
+  }
+
+  /** The deadline has come. */
+  expire(): void {
+    this.#expired = true;
+    this.#controller?.abort(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
+  }
+
+  /** The attempt is over: what comes later is dropped. Returns what was said, or null. */
+  close(): Aside | null {
+    this.#closed = true;
+    if (this.#events === null && this.#logs === null && this.#spans === null) return null;
+    return { events: this.#events ?? [], logs: this.#logs ?? [], spans: this.#spans ?? [] };
+  }
+}

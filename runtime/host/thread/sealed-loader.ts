@@ -1,0 +1,12 @@
+// The loader of Node before 22.15, on a thread of its own: stands between a plugin thread and the modules that it imports.
+import type { InitializeHook, LoadHook } from 'node:module';
+import { type SealedDirectory, verifyLoaded } from '../wire/digests.ts';
+
+let directories: readonly SealedDirectory[] = [];
+
+export const initialize: InitializeHook<readonly SealedDirectory[]> = sealed => {
+  directories = sealed;
+};
+
+export const load: LoadHook = async (url, context, nextLoad) =>
+  verifyLoaded(directories, url, await nextLoad(url, context));

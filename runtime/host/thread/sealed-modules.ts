@@ -1,0 +1,53 @@
+// Makes a plugin thread verify the modules of sealed plugins as it loads them: the bytes that were hashed are run.
+import { readFileSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { createRequire, type LoadFnOutput, type LoadHookContext, register } from 'node:module';
+import { type SealedDirectory, sealedHash, verifyLoaded, verifySource } from '../wire/digests.ts';
+import type { HostedPlugin } from '../wire/port.ts';
+
+type Load = (
+  url: string,
+  context: LoadHookContext,
+  next: (url: string, context: LoadHookContext) => LoadFnOutput,
+) => LoadFnOutput;
+/** From Node 22.15 on: for all that is imported and required. */
+const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: Load }) => void };
+
+type Loader = (module: { _compile(source: string, path: string): void; exports: unknown }, path: string) => void;
+
+/** From now on, for this thread. Does nothing where nothing is sealed. */
+export function verifyModules(plugins: readonly HostedPlugin[]): void {
+  const sealed = plugins.flatMap(({ directory, digests }) => (digests === undefined ? [] : [{ directory, digests }]));
+  if (sealed.length === 0) return;
+  if (registerHooks !== undefined) {
+    registerHooks({ load: (url, context, next) => verifyLoaded(sealed, url, next(url, context)) });
+  } else {
+    register(new URL('./sealed-loader.js', import.meta.url), { data: sealed });
+    verifyRequired(sealed);
+  }
+}
+
+/** Older versions do not ask the loader for what `createRequire` or a package in node_modules requires. */
+function verifyRequired(sealed: readonly SealedDirectory[]): void {
+  const loaders = createRequire(import.meta.url).extensions as unknown as { [extension: string]: Loader };
+  const guard = (
+    extension: string,
+    load: (module: Parameters<Loader>[0], path: string, text: string) => void,
+  ): void => {
+    const plain = loaders[extension]!;
+    loaders[extension] = (module, path) => {
+      const hash = sealedHash(sealed, path);
+      if (hash === null) return plain(module, path);
+      const bytes = readFileSync(path);
+      verifySource(path, hash, bytes);
+      load(module, path, bytes.toString().replace(/^\uFEFF/, ''));
+    };
+  };
+  const { '.node': addon } = loaders;
+  guard('.js', (module, path, text) => module._compile(text, path));
+  guard('.json', (module, _, text) => {
+    module.exports = JSON.parse(text);
+  });
+  // The system loads it from its path.
+  guard('.node', (module, path) => addon!(module, path));
+}

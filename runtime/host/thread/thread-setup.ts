@@ -1,0 +1,93 @@
+// What threads of worker plugins have in common: how they begin, how they get a handler, and what a task is told of its time.
+
+import { syncBuiltinESMExports } from 'node:module';
+import threads, { type MessagePort, workerData } from 'node:worker_threads';
+import type { HostedPlugin } from '../wire/port.ts';
+import { type Settled, settleFailure, settleThrown } from '../wire/response.ts';
+import { type PayloadCheck, PayloadChecks } from '../wire/schema.ts';
+import { type AnyHandler, type Code, codeOf, handlerOf, loadCode } from './code.ts';
+import { guardKill } from './guard.ts';
+import { verifyModules } from './sealed-modules.ts';
+import { loadTypeScript } from './typescript.ts';
+
+/** What every thread is given. */
+export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
+
+/** The handler of a command and the check of its payloads; or how each of its tasks ends. */
+export type Prepared =
+  | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
+  | { readonly handler: null; readonly check: null; readonly refused: Settled };
+
+const { generation, plugins } = workerData as ThreadData;
+
+export { plugins };
+
+for (const plugin of plugins) freezeDeep(plugin.config);
+guardKill();
+verifyModules(plugins);
+loadTypeScript(plugins);
+const checks = new PayloadChecks();
+/** Wall time minus the thread's own steady clock. */
+let epochMs = Date.now() - performance.now();
+
+/** Loads the plugin's code where it is not there yet. */
+export async function prepare(plugin: HostedPlugin, command: string): Promise<Prepared> {
+  hidePort();
+  try {
+    const schema = plugin.commands[command]?.inputSchema;
+    const check = schema ? await checks.of(schema) : null;
+    const code: Code = codeOf(plugin) ?? (await loadCode(plugin, generation));
+    const handler = handlerOf(code, command);
+    if (handler !== null) return { handler, check, refused: null };
+    return refuse(settleFailure(`${plugin.entrypoint} exports no function "${command}"`, true));
+  } catch (error) {
+    return refuse(settleThrown(error));
+  }
+}
+
+function refuse(refused: Settled): Prepared {
+  return { handler: null, check: null, refused };
+}
+
+/** From plugin code: what it said there the host would take for outcomes, and what is closed carries none. */
+function hidePort(): void {
+  if (threads.parentPort === null) return;
+  (threads as { parentPort: MessagePort | null }).parentPort = null;
+  syncBuiltinESMExports();
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+}
+
+export function isNothing(answer: unknown): boolean {
+  if (answer === undefined) return true;
+  if (typeof answer !== 'object' || answer === null) return false;
+  for (const _ in answer) return false;
+  return Object.getPrototypeOf(answer) === Object.prototype;
+}
+
+/** Follows the wall clock, which may have been set. */
+export function followWallClock(): void {
+  const drift = Date.now() - performance.now() - epochMs;
+  if (Math.abs(drift) > 2) epochMs += drift;
+}
+
+let textOfMs = 0;
+let text = '';
+
+/** A moment of the thread's steady clock as RFC 3339. */
+export function deadlineText(atMs: number): string {
+  const wallMs = Math.floor(epochMs + atMs);
+  if (wallMs !== textOfMs) {
+    textOfMs = wallMs;
+    text = new Date(wallMs).toISOString();
+  }
+  return text;
+}
+
+function freezeDeep(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const item of Object.values(value)) freezeDeep(item);
+}

@@ -1,0 +1,96 @@
+// A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
+
+import threads, { threadId } from 'node:worker_threads';
+import { steadyUs } from '../../clock.ts';
+import { type Json, unpack } from '../../packing.ts';
+import { Frame } from '../wire/frame.ts';
+import { Mask } from '../wire/mask.ts';
+import { type OutcomeHead, outcomeHeadBytes, writeOutcome } from '../wire/outcome-message.ts';
+import { makeRequest } from '../wire/request.ts';
+import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from '../wire/response.ts';
+import { Slot } from '../wire/shared-frame.ts';
+import { FrameState } from '../wire/state.ts';
+import { Deadline } from './deadline.ts';
+import { Kit } from './kit.ts';
+import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
+
+/** The thread has loaded its own code: from now on it can be stopped without harm to the process. */
+export type Loaded = { readonly loaded: number };
+/** An outcome that found no room in the frame's memory. */
+export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
+
+const port = threads.parentPort!;
+const deadline = new Deadline();
+
+port.postMessage({ loaded: threadId } satisfies Loaded);
+
+/** The task that piscina runs: one frame. */
+export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
+  const slot = new Slot(shared);
+  slot.enter('loading', threadId);
+  let task = slot.claim();
+  if (task < 0) return;
+  const frame = new Frame(slot.frame);
+  const plugin = plugins[frame.head.plugin]!;
+  const { handler, check, refused } = await prepare(plugin, frame.command);
+  const mask = Mask.of(frame.secrets);
+  const state = new FrameState(frame.state);
+  const { deadlineMs } = frame.head;
+  followWallClock();
+  slot.enter('running', threadId);
+
+  for (let startedMs = performance.now(); task >= 0; task = slot.claim()) {
+    let settled = refused;
+    let endedMs = startedMs;
+    if (settled === null) {
+      const payload = unpack<Json>(frame.payload(task));
+      const mismatch = check === null ? null : check(payload);
+      if (mismatch !== null) settled = settleFailure(mismatch, true);
+      else {
+        const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
+        const kit = new Kit();
+        try {
+          let answer: unknown = handler!(request, kit);
+          if (isThenable(answer)) answer = await deadline.race(answer, startedMs + deadlineMs, kit);
+          const aside = kit.close();
+          const isQuiet = aside === null && isNothing(answer);
+          settled = isQuiet ? settledOk : settleAnswer(answer, false, aside ?? undefined, mask);
+        } catch (error) {
+          settled = settleThrown(error, kit.close() ?? undefined, mask);
+        }
+        endedMs = performance.now();
+        if (endedMs - startedMs > deadlineMs) {
+          settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
+        } else if (settled.stateUpdates !== null) {
+          settled = state.settle(settled);
+        }
+      }
+    }
+    publish(slot, frame.head.frameId, task, settled, startedMs, endedMs);
+    startedMs = endedMs;
+  }
+}
+
+function publish(
+  slot: Slot,
+  frameId: number,
+  task: number,
+  settled: Settled,
+  startedMs: number,
+  endedMs: number,
+): void {
+  const head: OutcomeHead = {
+    task,
+    verdict: settled.verdict,
+    permanent: settled.permanent,
+    startedUs: steadyUs(startedMs),
+    runUs: Math.round((endedMs - startedMs) * 1000),
+  };
+  if (!slot.publish(head, settled.body)) {
+    const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + settled.body.length);
+    const written = room.subarray(0, writeOutcome(room, 0, head, settled.body));
+    // Handed over, not copied: it may be large.
+    port.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
+  }
+  slot.countAnswered();
+}

@@ -1,0 +1,10 @@
+// Worker plugins in TypeScript, on versions of Node that do not load it by themselves.
+import { register } from 'node:module';
+import type { HostedPlugin } from '../wire/port.ts';
+
+/** From now on, for this thread. Does nothing where no plugin is in TypeScript, or Node strips types itself. */
+export function loadTypeScript(plugins: readonly HostedPlugin[]): void {
+  if ((process.features as { typescript?: unknown }).typescript) return;
+  if (!plugins.some(({ runtime, entrypoint }) => runtime === 'worker' && /\.m?ts$/.test(entrypoint))) return;
+  register(new URL('./typescript-loader.js', import.meta.url));
+}

@@ -1,0 +1,33 @@
+// What plugins with `manifest_spec: ductile.plugin` find, and what is made of what they answer: they run unmodified.
+import { isObject } from '../../json-value.ts';
+import type { Json, JsonObject } from '../../packing.ts';
+import type { Group } from './frame.ts';
+
+/** The names that such plugins read, laid over the context; outside of a pipeline there is none, and no step. */
+export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: Group): void {
+  context['ductile_plugin'] = plugin;
+  context['ductile_route_depth'] = group.depth;
+  if (group.pipeline !== null) context['ductile_pipeline'] = group.pipeline;
+  if (group.stepId !== null) context['ductile_step_id'] = group.stepId;
+}
+
+/** The data of an event with the top level of the baggage laid under it. `context` is as the contract has it. */
+export function payloadForDuctile(context: JsonObject, payload: Json): Json {
+  if (!isObject(payload)) return payload;
+  const { pipeline: _p, step_id: _s, depth: _d, ...baggage } = context;
+  return { ...(baggage as JsonObject), ...payload };
+}
+
+/** The answer with its `result` in the payload of every event that has none. What is not as the contract says stays as it is. */
+export function answerOfDuctile(answer: unknown): unknown {
+  if (!isObject(answer)) return answer;
+  const { result, events } = answer;
+  if (result === undefined || result === null || !Array.isArray(events)) return answer;
+  return { ...answer, events: events.map(event => withResult(event, result)) };
+}
+
+function withResult(event: unknown, result: unknown): unknown {
+  if (!isObject(event)) return event;
+  const payload = event['payload'] ?? {};
+  return isObject(payload) && !Object.hasOwn(payload, 'result') ? { ...event, payload: { ...payload, result } } : event;
+}

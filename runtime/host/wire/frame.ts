@@ -1,0 +1,207 @@
+// A frame of tasks on the wire: written by the ledger thread, read by whoever runs it.
+//
+//   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | secrets (4) | runner (2)
+//   | concurrency (2) | attempts (4 a task) | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
+import { formatId, jobIdBytes } from '../../ids.ts';
+import { pack, unpack } from '../../packing.ts';
+import { allocateMessage } from './message.ts';
+import type { EventHeaders, TaskFrame, TaskGroup } from './port.ts';
+
+type Header = {
+  readonly command: string;
+  readonly stateBytes: number;
+  readonly groups: readonly GroupHeader[];
+};
+type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
+
+/** What the host's main thread has to know of a frame. */
+export type FrameHead = {
+  readonly frameId: number;
+  readonly generation: number;
+  /** Place in the list of configured plugins. */
+  readonly plugin: number;
+  readonly count: number;
+  readonly deadlineMs: number;
+  /** Only hosts for such frames read it. */
+  readonly runner: number;
+  readonly concurrency: number;
+  /** Packed; null: none are granted. */
+  readonly secrets: Uint8Array | null;
+};
+
+const fixedBytes = 40;
+/** On the wire: no runner. */
+const noRunner = 0xffff;
+
+/** A larger payload that is the last of its frame is sent as it is, behind the rest. */
+const ownBytesMin = 2 ** 20;
+
+/** A whole message, in parts. `plugin` is the instance's place in the list of `generation`. */
+export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): readonly Uint8Array[] {
+  const { groups, payloads, attempts, state, secrets, ids } = frame;
+  const count = payloads.length;
+  const packed = pack([
+    frame.command,
+    state.length,
+    groups.map(g => [g.count, g.context.length, g.pipeline, g.stepId, g.depth, g.createdUs, eventFields(g)]),
+  ]);
+  let bytes = fixedBytes + 8 * count + packed.length + state.length + (secrets?.length ?? 0) + ids.length;
+  for (const group of groups) bytes += group.context.length;
+  for (const payload of payloads) bytes += payload.length;
+  const last = payloads.at(-1)!;
+  const own = last.length >= ownBytesMin ? last : null;
+
+  const { message, bodyAt } = allocateMessage('frame', bytes, own?.length);
+  let at = bodyAt;
+  at = message.writeDoubleLE(frame.frameId, at);
+  at = message.writeUInt32LE(generation, at);
+  at = message.writeUInt32LE(plugin, at);
+  at = message.writeUInt32LE(count, at);
+  at = message.writeUInt32LE(packed.length, at);
+  at = message.writeDoubleLE(frame.deadlineMs, at);
+  at = message.writeUInt32LE(secrets?.length ?? 0, at);
+  at = message.writeUInt16LE(frame.runner === undefined || frame.runner < 0 ? noRunner : frame.runner, at);
+  at = message.writeUInt16LE(frame.concurrency ?? 1, at);
+  for (let i = 0; i < count; i++) at = message.writeUInt32LE(attempts[i]!, at);
+  for (let i = 0; i < count; i++) at = message.writeUInt32LE(payloads[i]!.length, at);
+  const put = (part: Uint8Array) => {
+    message.set(part, at);
+    at += part.length;
+  };
+  put(packed);
+  if (secrets) put(secrets);
+  put(state);
+  put(ids);
+  for (const group of groups) put(group.context);
+  for (let i = 0; i < count - (own ? 1 : 0); i++) put(payloads[i]!);
+  return own ? [message, own] : [message];
+}
+
+function eventFields({ event }: TaskGroup): unknown {
+  if (event === null) return null;
+  const { type, source, eventId, dedupeKey, headers } = event;
+  return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
+}
+
+export function frameHead(bytes: Buffer): FrameHead {
+  const count = bytes.readUInt32LE(16);
+  const secretsBytes = bytes.readUInt32LE(32);
+  const secretsAt = fixedBytes + 8 * count + bytes.readUInt32LE(20);
+  return {
+    frameId: bytes.readDoubleLE(0),
+    generation: bytes.readUInt32LE(8),
+    plugin: bytes.readUInt32LE(12),
+    count,
+    deadlineMs: bytes.readDoubleLE(24),
+    runner: bytes.readUInt16LE(36),
+    concurrency: bytes.readUInt16LE(38),
+    secrets: secretsBytes === 0 ? null : bytes.subarray(secretsAt, secretsAt + secretsBytes),
+  };
+}
+
+/** What the tasks of a group share, as their runner needs it. */
+export type Group = Omit<TaskGroup, 'count'> & {
+  /** The first task after the group. */
+  readonly end: number;
+};
+
+type Secrets = { readonly [name: string]: string };
+
+/** A frame as its runner reads it; nothing is decoded before it is asked for. */
+export class Frame {
+  readonly head: FrameHead;
+  readonly command: string;
+  readonly state: Uint8Array;
+  readonly secrets: Uint8Array | null;
+  readonly #bytes: Buffer;
+  readonly #groups: readonly Group[];
+  readonly #idsAt: number;
+  readonly #payloadEnds: Uint32Array;
+  readonly #payloadsAt: number;
+  #group = 0;
+  #unpackedSecrets: Secrets | null = null;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    this.head = frameHead(bytes);
+    const { count } = this.head;
+    let at = fixedBytes + 4 * count;
+    this.#payloadEnds = new Uint32Array(count);
+    for (let i = 0, end = 0; i < count; i++, at += 4) {
+      end += bytes.readUInt32LE(at);
+      this.#payloadEnds[i] = end;
+    }
+    const take = (length: number) => {
+      at += length;
+      return bytes.subarray(at - length, at);
+    };
+    const header = readHeader(take(bytes.readUInt32LE(20)));
+    this.command = header.command;
+    this.secrets = this.head.secrets;
+    take(this.secrets?.length ?? 0);
+    this.state = take(header.stateBytes);
+    this.#idsAt = at;
+    at += count * jobIdBytes;
+    let end = 0;
+    this.#groups = header.groups.map(({ contextBytes, count: tasks, pipeline, stepId, depth, event, createdUs }) => {
+      end += tasks;
+      return { end, context: take(contextBytes), pipeline, stepId, depth, event, createdUs };
+    });
+    this.#payloadsAt = at;
+  }
+
+  /** The secrets, in an object for one task: plugin code may change it. */
+  freshSecrets(): Secrets | null {
+    if (this.secrets === null) return null;
+    this.#unpackedSecrets ??= unpack<Secrets>(this.secrets);
+    return { ...this.#unpackedSecrets };
+  }
+
+  /** The job's id as text. */
+  jobId(task: number): string {
+    const at = this.#idsAt + task * jobIdBytes;
+    return formatId(this.#bytes.subarray(at, at + jobIdBytes));
+  }
+
+  attempt(task: number): number {
+    return this.#bytes.readUInt32LE(fixedBytes + 4 * task);
+  }
+
+  payload(task: number): Uint8Array {
+    const start = task === 0 ? 0 : this.#payloadEnds[task - 1]!;
+    return this.#bytes.subarray(this.#payloadsAt + start, this.#payloadsAt + this.#payloadEnds[task]!);
+  }
+
+  /** Tasks are asked for in order. */
+  group(task: number): Group {
+    while (task >= this.#groups[this.#group]!.end) this.#group++;
+    return this.#groups[this.#group]!;
+  }
+}
+
+type PackedEvent = [string, string, string | null, string | null, EventHeaders?] | null;
+
+function readHeader(packed: Buffer): Header {
+  type Fields = [number, number, string | null, string | null, number, number, PackedEvent];
+  const [command, stateBytes, groups] = unpack<[string, number, Fields[]]>(packed);
+  return {
+    command,
+    stateBytes,
+    groups: groups.map(([count, contextBytes, pipeline, stepId, depth, createdUs, event]) => ({
+      count,
+      contextBytes,
+      pipeline,
+      stepId,
+      depth,
+      createdUs,
+      event: event && eventOf(event),
+    })),
+  };
+}
+
+function eventOf([type, source, eventId, dedupeKey, headers]: NonNullable<PackedEvent>): NonNullable<
+  TaskGroup['event']
+> {
+  if (headers === undefined) return { type, source, eventId, dedupeKey };
+  return { type, source, eventId, dedupeKey, headers };
+}

@@ -1,0 +1,105 @@
+// Outcomes on the wire: frame id (8), then per task a head and the encoded body.
+import { copyBytes } from '../../bytes.ts';
+import { checkBody } from './body-check.ts';
+import { allocateMessage, encodePart } from './message.ts';
+import { type Body, emptyBody } from './outcome.ts';
+import { type Outcome, type Verdict, verdicts } from './port.ts';
+
+export type OutcomeHead = Omit<Outcome, 'body'>;
+
+/** Task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
+export const outcomeHeadBytes = 22;
+const runUsMax = 0xffff_ffff;
+
+/** Writes one outcome; returns where it ends. An empty body takes no bytes. */
+export function writeOutcome(into: Buffer, at: number, head: OutcomeHead, body: Body): number {
+  const bodyBytes = body === emptyBody ? 0 : body.length;
+  into.writeUInt32LE(head.task, at);
+  into[at + 4] = verdicts.indexOf(head.verdict);
+  into[at + 5] = head.permanent ? 1 : 0;
+  into.writeUInt32LE(bodyBytes, at + 6);
+  into.writeUInt32LE(Math.min(head.runUs, runUsMax), at + 10);
+  into.writeDoubleLE(head.startedUs, at + 14);
+  return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
+}
+
+/** A message with outcomes that are written already. */
+export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
+  const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length);
+  message.writeDoubleLE(frameId, bodyAt);
+  message.set(written, bodyAt + 8);
+  return message;
+}
+
+/** The same in messages of so many bytes, each made when it is asked for. */
+export function* partsOf(frameId: number, written: Uint8Array, partBytes: number): Generator<Buffer, void> {
+  const allBytes = 8 + written.length;
+  const id = Buffer.allocUnsafe(8);
+  id.writeDoubleLE(frameId, 0);
+  yield encodePart(allBytes, id);
+  for (let at = 0; at < written.length; at += partBytes)
+    yield encodePart(allBytes, written.subarray(at, at + partBytes));
+}
+
+export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
+  const bytes = Buffer.allocUnsafe(outcomeHeadBytes + body.length);
+  return bytes.subarray(0, writeOutcome(bytes, 0, head, body));
+}
+
+/** The tasks of outcomes that are written one behind the other. */
+export function* tasksOf(written: Uint8Array): Iterable<number> {
+  const view = new DataView(written.buffer, written.byteOffset, written.byteLength);
+  for (let at = 0; at < written.length; at += outcomeHeadBytes + view.getUint32(at + 6, true))
+    yield view.getUint32(at, true);
+}
+
+/** `wallUs` turns the steady time of a start into wall time. Throws where the bytes are no outcomes. */
+export function readOutcomes(
+  body: Buffer,
+  wallUs: (steadyUs: number) => number,
+): { frameId: number; outcomes: Outcome[] } {
+  const outcomes: Outcome[] = [];
+  for (let at = 8; at < body.length; ) {
+    const bodyBytes = body.readUInt32LE(at + 6);
+    const bodyAt = at + outcomeHeadBytes;
+    const verdict: Verdict | undefined = verdicts[body[at + 4]!];
+    if (verdict === undefined || bodyAt + bodyBytes > body.length) throw new RangeError('no outcome is like this');
+    const outcomeBody = bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes);
+    const startedUs = body.readDoubleLE(at + 14);
+    if (bodyBytes > 0) checkBody(outcomeBody);
+    if (!Number.isFinite(startedUs)) throw new RangeError('an outcome began at no time');
+    outcomes.push({
+      task: body.readUInt32LE(at),
+      verdict,
+      permanent: body[at + 5] === 1,
+      startedUs: wallUs(startedUs),
+      runUs: body.readUInt32LE(at + 10),
+      body: outcomeBody,
+    });
+    at = bodyAt + bodyBytes;
+  }
+  return { frameId: body.readDoubleLE(0), outcomes };
+}
+
+export function returnedMessage(frameId: number, first: number, end: number, alone = false): Buffer {
+  const { message, bodyAt } = allocateMessage('returned', returnedBytes);
+  message.writeDoubleLE(frameId, bodyAt);
+  message.writeUInt32LE(first, bodyAt + 8);
+  message.writeUInt32LE(end, bodyAt + 12);
+  message[bodyAt + 16] = alone ? 1 : 0;
+  return message;
+}
+
+/** Frame id (8) | first task (4) | the one behind the last (4) | whether they are to run alone (1). */
+const returnedBytes = 17;
+/** More than any frame has. */
+const tasksMax = 0xffff;
+
+/** Throws where the bytes name no tasks. */
+export function readReturned(body: Buffer): { frameId: number; tasks: number[]; alone: boolean } {
+  const first = body.readUInt32LE(8);
+  const end = body.readUInt32LE(12);
+  if (end < first || end - first > tasksMax) throw new RangeError('no frame has such tasks');
+  const tasks = Array.from({ length: end - first }, (_, i) => first + i);
+  return { frameId: body.readDoubleLE(0), tasks, alone: body.readUInt8(16) === 1 };
+}

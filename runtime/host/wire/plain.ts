@@ -1,0 +1,68 @@
+// Values of plugin code, made plain: what JSON cannot say is turned into what JSON would make of it, or refused.
+import { pack } from '../../packing.ts';
+
+/** Deeper nesting would overflow the stack of whoever reads it. */
+export const nestingMax = 200;
+
+/** Packs a value of unknown make. Throws a TypeError that says what is wrong with it. */
+export function packPlain(value: unknown): Buffer {
+  return pack(makePlain(value));
+}
+
+/** The value itself when it is plain, else a plain copy. */
+export function makePlain(value: unknown): unknown {
+  if (isPlain(value, 0)) return value;
+  const text = JSON.stringify(value, textOfBigInt);
+  const copy = text === undefined ? null : JSON.parse(text.replaceAll(/\\(?:ud[89a-f]..|.)/g, whole));
+  isPlain(copy, 0);
+  return copy;
+}
+
+let texted = 0;
+
+/** How many BigInts became text since it was last asked. */
+export function takeTexted(): number {
+  const count = texted;
+  texted = 0;
+  return count;
+}
+
+function textOfBigInt(_: string, value: unknown): unknown {
+  if (typeof value !== 'bigint') return value;
+  texted++;
+  return String(value);
+}
+
+/** JSON writes as \ud8.. to \udf.. the halves of surrogate pairs, and nothing else. UTF-8 has no form for them. */
+function whole(escaped: string): string {
+  return escaped.length > 2 ? '\ufffd' : escaped;
+}
+
+function isPlain(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed();
+    case 'boolean':
+      return true;
+    case 'number':
+      return Number.isFinite(value);
+    case 'object':
+      return value === null || isPlainObject(value, depth);
+    default:
+      return false;
+  }
+}
+
+function isPlainObject(value: object, depth: number): boolean {
+  if (depth >= nestingMax) throw new TypeError(`nested deeper than ${nestingMax} levels, or circular`);
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (!isPlain(value[i], depth + 1)) return false;
+    return true;
+  }
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return false;
+  for (const key in value) {
+    if (!key.isWellFormed() || !isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,118 @@
+// The request that a plugin gets, made of a task and its frame; the same object for both runtimes.
+import { type Json, unpack } from '../../packing.ts';
+import type { Envelope, Request } from '../api/plugin-api.ts';
+import { nameForDuctile, payloadForDuctile } from './ductile.ts';
+import type { Frame, Group } from './frame.ts';
+import type { HostedPlugin } from './port.ts';
+
+/** Of any command: `handle` has the event, and the envelope as its payload. */
+export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
+
+const protocol = 2;
+const packedEmptyMap = 0x80;
+
+/** `deadlineAt` is RFC 3339 text; `payload` is the task's, decoded already. */
+export function makeRequest(
+  frame: Frame,
+  task: number,
+  plugin: HostedPlugin,
+  payload: Json,
+  state: { [key: string]: Json },
+  deadlineAt: string,
+): AnyRequest {
+  const group = frame.group(task);
+  const job_id = frame.jobId(task);
+  const { command } = frame;
+  const attempt = frame.attempt(task);
+  const context = makeContext(group);
+  let data = payload;
+  if (plugin.dialect === 'ductile') {
+    if (command === 'handle') data = payloadForDuctile(context, payload);
+    nameForDuctile(context, plugin.instance, group);
+  }
+  const event = group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data);
+  const secrets = frame.freshSecrets();
+  const asked = event ?? data;
+  const { config } = plugin;
+  // Spelled out: this runs for every job, and objects of few shapes are fast.
+  if (secrets === null) {
+    if (event === null) {
+      return { protocol, job_id, attempt, command, config, state, payload: asked, context, deadline_at: deadlineAt };
+    }
+    return {
+      protocol,
+      job_id,
+      attempt,
+      command,
+      config,
+      state,
+      payload: asked,
+      context,
+      event,
+      deadline_at: deadlineAt,
+    };
+  }
+  if (event === null) {
+    return {
+      protocol,
+      job_id,
+      attempt,
+      command,
+      config,
+      secrets,
+      state,
+      payload: asked,
+      context,
+      deadline_at: deadlineAt,
+    };
+  }
+  return {
+    protocol,
+    job_id,
+    attempt,
+    command,
+    config,
+    secrets,
+    state,
+    payload: asked,
+    context,
+    event,
+    deadline_at: deadlineAt,
+  };
+}
+
+/** A fresh object of packed bytes; the empty one costs nothing. */
+export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
+  return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
+}
+
+function makeContext({ context, pipeline, stepId: step_id, depth }: Group): { [key: string]: Json } {
+  if (context[0] === packedEmptyMap) return { pipeline, step_id, depth };
+  const baggage = unpack<{ [key: string]: Json }>(context);
+  baggage['pipeline'] = pipeline;
+  baggage['step_id'] = step_id;
+  baggage['depth'] = depth;
+  return baggage;
+}
+
+let textOfUs = -1;
+let text = '';
+
+/** The tasks of a frame were mostly accepted at once. */
+function timestampOf({ createdUs }: Group): string {
+  if (createdUs !== textOfUs) {
+    textOfUs = createdUs;
+    text = new Date(createdUs / 1000).toISOString();
+  }
+  return text;
+}
+
+function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope<Json> {
+  const { type, source, eventId, dedupeKey, headers } = event;
+  const event_id = eventId ?? jobId;
+  const timestamp = timestampOf(group);
+  // Each task has its own: handlers may change what they are given.
+  if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };
+  if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
+  return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };
+}

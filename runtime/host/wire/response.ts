@@ -1,0 +1,305 @@
+// From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
+
+import { types } from 'node:util';
+import { isObject } from '../../json-value.ts';
+import { pack, packedEmpty } from '../../packing.ts';
+import type { EmittedEvent, LogLine, Span } from '../api/plugin-api.ts';
+import { type Fields, type Mask, mapFields, mapList } from './mask.ts';
+import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsBytes } from './outcome.ts';
+import { makePlain, packPlain, takeTexted } from './plain.ts';
+import type { Verdict } from './port.ts';
+
+/** All parts of a response together: as much as a program may write to stdout. What is larger holds the ledger for too long. */
+export const responseBytesMax = 10 * 2 ** 20;
+export const spansMax = 32;
+export const logLinesMax = 1000;
+export const logMessageCharsMax = 16 * 1024;
+/** Of all messages together. */
+export const logCharsMax = 4 * 2 ** 20;
+const errorCharsMax = 64 * 1024;
+
+/** How a task ended; `stateUpdates` are plain. */
+export type Settled = {
+  readonly verdict: Verdict;
+  readonly permanent: boolean;
+  readonly body: Body;
+  readonly stateUpdates: { readonly [key: string]: unknown } | null;
+};
+
+/** What was said besides the response: by `log`, `span` and `emit`, or on stderr. */
+export type Aside = {
+  readonly events?: readonly EmittedEvent[];
+  readonly logs?: readonly LogLine[];
+  readonly spans?: readonly Span[];
+  readonly stderr?: string | undefined;
+  /** How many integers of the response became text already. */
+  readonly texted?: number;
+};
+
+export const settledOk: Settled = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
+const nothingAside: Aside = {};
+
+type Found = { [P in HostPart]: Uint8Array | undefined };
+
+/** Of one shape, whatever is found: this is made for every job. */
+function nothingFound(): Found {
+  return {
+    result: undefined,
+    events: undefined,
+    state_updates: undefined,
+    logs: undefined,
+    error: undefined,
+    stderr: undefined,
+    spans: undefined,
+  };
+}
+
+/** The contract, section "Response". Workers may leave out `status`. The mask is that of the frame's secrets. */
+export function settleAnswer(
+  answer: unknown,
+  statusRequired: boolean,
+  aside: Aside = nothingAside,
+  mask: Mask | null = null,
+): Settled {
+  takeTexted();
+  try {
+    return settleFields(masked(answer, mask), statusRequired, masked(aside, mask));
+  } catch (error) {
+    return settleFailure(`invalid response: ${describe(error)}`, false, aside, 'error', mask);
+  }
+}
+
+const lists = ['events', 'logs', 'spans'];
+
+/** Before anything is cut off: half a value would not be found. The words of the contract are no secrets. */
+function masked<T>(said: T, mask: Mask | null): T {
+  if (mask === null || said === nothingAside) return said;
+  const plain = makePlain(said);
+  if (!isObject(plain)) return mask.value(plain) as T;
+  return mapFields(plain, (part, name) => {
+    if (name === 'texted') return part;
+    if (name === 'status' && (part === 'ok' || part === 'error')) return part;
+    if (!lists.includes(name) || !Array.isArray(part)) return mask.value(part);
+    return mapList(part, item => (isObject(item) ? maskedItem(item, mask) : mask.value(item)));
+  }) as T;
+}
+
+/** An event, a log line or a span. */
+function maskedItem(item: Fields, mask: Mask): Fields {
+  return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
+}
+
+/** A failed attempt, or one past its deadline. */
+export function settleFailure(
+  reason: string,
+  permanent: boolean,
+  aside: Aside = nothingAside,
+  verdict: Verdict = 'error',
+  mask: Mask | null = null,
+): Settled {
+  const found = nothingFound();
+  found.error = Buffer.from(cut(masked(reason, mask), errorCharsMax));
+  try {
+    addAside(found, masked(aside, mask));
+  } catch {
+    // What was said besides cannot be kept; the reason is.
+  }
+  const { error, stderr } = found;
+  const bytes = partsBytes(found);
+  const body = bytes > responseBytesMax ? encodeBody({ error, stderr }) : encodeDeflated(found, bytes);
+  return { verdict, permanent, body, stateUpdates: null };
+}
+
+export function timeOutReason(deadlineMs: number): string {
+  return `timed out after ${deadlineMs} ms`;
+}
+
+/** What a handler threw: retryable, unless it says that it is not. */
+export function settleThrown(thrown: unknown, aside: Aside = nothingAside, mask: Mask | null = null): Settled {
+  let permanent = false;
+  try {
+    permanent = (thrown as { retry?: unknown } | null)?.retry === false;
+  } catch {
+    // A getter that throws says nothing.
+  }
+  return settleFailure(describe(thrown), permanent, aside, 'error', mask);
+}
+
+/** One line for whatever was thrown. */
+export function describe(thrown: unknown): string {
+  try {
+    // Of another realm it is an error too.
+    if (!(thrown instanceof Error) && !types.isNativeError(thrown)) return shownText(thrown);
+    const message = shownText(thrown.message || thrown.name);
+    return thrown.name === 'Error' || thrown.name === 'TypeError' ? message : `${thrown.name}: ${message}`;
+  } catch {
+    return 'something that cannot be shown was thrown';
+  }
+}
+
+/** A message is mostly text, but may be anything: some libraries put lists or objects there. */
+function shownText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+}
+
+function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): Settled {
+  if (answer === undefined || answer === null) {
+    if (statusRequired) throw new TypeError('it must be an object');
+    return settleParts(nothingFound(), true, null, false, aside);
+  }
+  if (!isObject(answer)) throw new TypeError(`it must be an object, not ${kindOf(answer)}`);
+  const { status, result, error, retry, events, state_updates: updates, logs, spans } = answer;
+  if (status === undefined ? statusRequired : status !== 'ok' && status !== 'error') {
+    throw new TypeError(`status must be "ok" or "error", not ${kindOf(status)}`);
+  }
+  const ok = status !== 'error';
+  if (!ok && (typeof error !== 'string' || error === ''))
+    throw new TypeError('error must be a text when status is "error"');
+  if (retry !== undefined && typeof retry !== 'boolean')
+    throw new TypeError(`retry must be a boolean, not ${kindOf(retry)}`);
+  const found = nothingFound();
+  const plainResult = readPlain('result', result, 'a text or an object', isResult);
+  if (plainResult !== null) found.result = pack(plainResult);
+  const stateUpdates = ok ? readPlain('state_updates', updates, 'an object', isObject) : null;
+  const said =
+    events === undefined && logs === undefined && spans === undefined
+      ? aside
+      : {
+          stderr: aside.stderr,
+          texted: aside.texted ?? 0,
+          events: join(aside.events, readList('events', events, readEvent)),
+          logs: join(aside.logs, readList('logs', logs, readLog)),
+          spans: join(aside.spans, readList('spans', spans, readSpan)),
+        };
+  if (!ok) found.error = Buffer.from(cut(error as string, errorCharsMax));
+  return settleParts(found, ok, stateUpdates, !ok && retry === false, said);
+}
+
+function settleParts(
+  found: Found,
+  ok: boolean,
+  stateUpdates: Fields | null,
+  permanent: boolean,
+  aside: Aside,
+): Settled {
+  if (stateUpdates !== null) {
+    const packed = pack(stateUpdates);
+    if (packed[0] !== packedEmpty[0]) found.state_updates = packed;
+  }
+  addAside(found, aside);
+  const bytes = partsBytes(found);
+  if (bytes > responseBytesMax) {
+    const reason = `invalid response: it has ${bytes} bytes; at most ${responseBytesMax} are taken`;
+    return settleFailure(reason, true, { stderr: aside.stderr });
+  }
+  return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };
+}
+
+function addAside(found: Found, { events, logs, spans, stderr, texted = 0 }: Aside): void {
+  if (events && events.length > 0) found.events = packNamed('events', events);
+  if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
+  // After all else that may hold a BigInt.
+  const integers = texted + takeTexted();
+  const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
+  if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
+  if (stderr) found.stderr = Buffer.from(stderr);
+}
+
+function textedWarning(count: number): LogLine {
+  const what = count === 1 ? 'an integer' : `${count} integers`;
+  return { level: 'warn', message: `[${what} beyond ±9007199254740991, or of type BigInt, became text]` };
+}
+
+function capLogs(logs: readonly LogLine[]): LogLine[] {
+  const kept: LogLine[] = [];
+  let chars = 0;
+  for (const { level, message } of logs) {
+    const shown = cut(message, logMessageCharsMax);
+    chars += shown.length;
+    if (kept.length === logLinesMax || chars > logCharsMax) {
+      return [...kept, { level: 'warn', message: `[lines after the first ${kept.length} were cut]` }];
+    }
+    kept.push({ level, message: shown });
+  }
+  return kept;
+}
+
+export function readEvent(value: unknown, at: string): EmittedEvent {
+  if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
+  const { type, payload = {}, dedupe_key } = value;
+  if (typeof type !== 'string' || type === '') throw new TypeError(`${at}.type must be a text, not ${kindOf(type)}`);
+  if (dedupe_key === undefined || dedupe_key === null) return { type, payload: payload as never };
+  if (typeof dedupe_key !== 'string') throw new TypeError(`${at}.dedupe_key must be a text, not ${kindOf(dedupe_key)}`);
+  return { type, payload: payload as never, dedupe_key };
+}
+
+export function readLog(value: unknown, at: string): LogLine {
+  if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
+  const { level, message } = value;
+  if (typeof level !== 'string') throw new TypeError(`${at}.level must be a text, not ${kindOf(level)}`);
+  if (typeof message !== 'string') throw new TypeError(`${at}.message must be a text, not ${kindOf(message)}`);
+  return { level, message };
+}
+
+function readSpan(value: unknown, at: string): Span {
+  if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
+  const { name, dur_ns } = value;
+  if (typeof name !== 'string') throw new TypeError(`${at}.name must be a text, not ${kindOf(name)}`);
+  if (typeof dur_ns !== 'number' || !Number.isFinite(dur_ns) || dur_ns < 0) {
+    throw new TypeError(`${at}.dur_ns must be a number of nanoseconds, not ${kindOf(dur_ns)}`);
+  }
+  return { name, dur_ns };
+}
+
+function readList<T>(name: string, value: unknown, read: (item: unknown, at: string) => T): readonly T[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, not ${kindOf(value)}`);
+  // Holes are read, too.
+  return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
+}
+
+/** The value made plain, or null where there is none: what an object's `toJSON` makes of it must be right as well. */
+function readPlain<T>(
+  name: string,
+  value: unknown,
+  wanted: string,
+  isWanted: (value: unknown) => value is T,
+): T | null {
+  if (value === undefined || value === null) return null;
+  const plain = isWanted(value) ? named(name, () => makePlain(value)) : value;
+  if (plain === null || isWanted(plain)) return plain;
+  throw new TypeError(`${name} must be ${wanted}, not ${kindOf(plain)}`);
+}
+
+function join<T>(before: readonly T[] | undefined, after: readonly T[]): readonly T[] {
+  return before === undefined || before.length === 0 ? after : [...before, ...after];
+}
+
+function packNamed(name: string, value: unknown): Buffer {
+  return named(name, () => packPlain(value));
+}
+
+function named<T>(name: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new TypeError(`${name} cannot be serialised: ${describe(error)}`);
+  }
+}
+
+function isResult(value: unknown): value is string | Fields {
+  return typeof value === 'string' || isObject(value);
+}
+
+/** What a wrong value is, in few words. */
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return JSON.stringify(cut(value, 40));
+  return typeof value === 'object' ? 'an object' : typeof value === 'function' ? 'a function' : String(value);
+}
+
+function cut(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`;
+}

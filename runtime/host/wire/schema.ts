@@ -1,0 +1,36 @@
+// Checks payloads against a command's input schema. The compiler is loaded with the first schema: many plugins have none.
+import type { SchemaCheck, SchemaCompiler } from '../../json-schema.ts';
+import type { Json, JsonObject } from '../../packing.ts';
+import { describe } from './response.ts';
+
+/** Says what is wrong with a payload, naming the path; null when it fits. */
+export type PayloadCheck = (payload: Json) => string | null;
+
+/** The checks of one configuration, each compiled when it is first needed. */
+export class PayloadChecks {
+  readonly #compiled = new Map<JsonObject, PayloadCheck>();
+  #compile: SchemaCompiler | null = null;
+
+  async of(schema: JsonObject): Promise<PayloadCheck> {
+    const known = this.#compiled.get(schema);
+    if (known !== undefined) return known;
+    this.#compile ??= (await import('../../json-schema.ts')).makeSchemaCompiler();
+    const compiled = this.#compile(schema);
+    const reason = compiled.ok ? null : `the input schema is wrong: ${compiled.message}`;
+    const check: PayloadCheck = compiled.ok ? value => mismatch(compiled.check, value) : () => reason;
+    this.#compiled.set(schema, check);
+    return check;
+  }
+}
+
+function mismatch(check: SchemaCheck, payload: Json): string | null {
+  try {
+    const [first] = check(payload);
+    if (!first) return null;
+    const extra = first.params['additionalProperty'];
+    const named = typeof extra === 'string' ? ` ("${extra}")` : '';
+    return `payload${first.pointer.replaceAll('/', '..')} ${first.message}${named}`;
+  } catch (error) {
+    return `payload cannot be checked: ${describe(error)}`;
+  }
+}

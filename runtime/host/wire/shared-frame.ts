@@ -1,0 +1,102 @@
+// The memory that a frame's runner shares with the host's main thread: who may start which task, and what ended how.
+//
+//   control words | room for outcomes | the frame's bytes
+//
+// Main can take back what was not started and see what ended, whatever the thread is doing, also when it dies.
+import type { Body } from './outcome.ts';
+import { type OutcomeHead, outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
+
+/** Int32 words. */
+const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
+const controlBytes = 32;
+/** Outcomes with small bodies stay in shared memory; what finds no room travels as a message. */
+const roomPerTask = 56;
+const roomBase = 4096;
+
+const phases = ['waiting', 'loading', 'running'] as const;
+export type Phase = (typeof phases)[number];
+
+export class Slot {
+  readonly shared: SharedArrayBuffer;
+  readonly count: number;
+  readonly #control: Int32Array;
+  #room: Buffer | null = null;
+
+  constructor(shared: SharedArrayBuffer) {
+    this.shared = shared;
+    this.#control = new Int32Array(shared, 0, controlBytes / 4);
+    this.count = this.#control[words.count]!;
+  }
+
+  static of(frame: Uint8Array, count: number): Slot {
+    const room = roomBase + roomPerTask * count;
+    const shared = new SharedArrayBuffer(controlBytes + room + frame.length);
+    new Uint8Array(shared, controlBytes + room).set(frame);
+    const control = new Int32Array(shared, 0, controlBytes / 4);
+    control[words.count] = count;
+    control[words.room] = room;
+    control[words.frameBytes] = frame.length;
+    return new Slot(shared);
+  }
+
+  get frame(): Buffer {
+    return Buffer.from(this.shared, controlBytes + this.#control[words.room]!, this.#control[words.frameBytes]!);
+  }
+
+  /** The thread: the next task, or -1 when there is none left. */
+  claim(): number {
+    const task = Atomics.add(this.#control, words.claimed, 1);
+    return task < this.count ? task : -1;
+  }
+
+  /** Main: takes back all tasks that were not started; they begin at the returned one. */
+  takeBack(): number {
+    return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
+  }
+
+  /** How many tasks were started, or taken back. */
+  get claimed(): number {
+    return Math.min(Atomics.load(this.#control, words.claimed), this.count);
+  }
+
+  get phase(): Phase {
+    return phases[Atomics.load(this.#control, words.phase)]!;
+  }
+
+  enter(phase: Phase, threadId: number): void {
+    this.#control[words.thread] = threadId;
+    Atomics.store(this.#control, words.phase, phases.indexOf(phase));
+  }
+
+  /** The thread that took the frame; 0 before. */
+  get thread(): number {
+    return this.#control[words.thread]!;
+  }
+
+  /** The thread: leaves an outcome; false when there is no room for it. */
+  publish(head: OutcomeHead, body: Body): boolean {
+    this.#room ??= Buffer.from(this.shared, controlBytes, this.#control[words.room]!);
+    const at = this.#control[words.written]!;
+    if (at + outcomeHeadBytes + body.length > this.#room.length) return false;
+    Atomics.store(this.#control, words.written, writeOutcome(this.#room, at, head, body));
+    return true;
+  }
+
+  /** The thread: one more task has its outcome, here or in a message. */
+  countAnswered(): void {
+    Atomics.add(this.#control, words.answered, 1);
+  }
+
+  get answered(): number {
+    return Atomics.load(this.#control, words.answered);
+  }
+
+  /** Bytes of outcomes so far. */
+  get written(): number {
+    return Atomics.load(this.#control, words.written);
+  }
+
+  outcomes(from: number, to: number): Uint8Array {
+    return new Uint8Array(this.shared, controlBytes + from, to - from);
+  }
+}

@@ -1,0 +1,110 @@
+// Processes that have left their group (setsid, a double fork): found by what their environment was when they were started.
+import { readFileSync } from 'node:fs';
+import { processNumbers } from './identity.ts';
+
+/** Names the host that a process was started by, and behind a dot the start. Children inherit it. */
+export const originVariable = 'LC_HEADGATE_ORIGIN';
+
+/** After a look nobody looks again for so many times as long as it took. */
+const restFactor = 4;
+/** What a start that went well may have left is looked for within this time. */
+const idleLookMs = 500;
+/** A process that forks faster than it is found is given up after so many looks. */
+const looksMax = 20;
+
+/** Kills all processes with an origin that is `doomed`; returns how many it has found. Finds none outside Linux. */
+export function killByOrigin(doomed: (origin: string) => boolean): number {
+  let found = 0;
+  for (const pid of processNumbers()) {
+    const origin = pid === process.pid ? null : originOf(pid);
+    if (origin === null || !doomed(origin)) continue;
+    found++;
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Gone meanwhile.
+    }
+  }
+  return found;
+}
+
+/** Null too for a process that cleared its environment, is a zombie, or runs as somebody else. */
+function originOf(pid: number): string | null {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
+    const at = `\0${environment}`.indexOf(`\0${originVariable}=`);
+    if (at < 0) return null;
+    const from = at + originVariable.length + 1;
+    const end = environment.indexOf('\0', from);
+    return environment.slice(from, end < 0 ? undefined : end);
+  } catch {
+    return null;
+  }
+}
+
+/** The starts of one host, and who may still be alive of those that are over. */
+export class Escapees {
+  readonly #host: string;
+  readonly #living = new Set<string>();
+  #starts = 0;
+  #look: NodeJS.Timeout | null = null;
+  #lookAtMs = 0;
+  #restUntilMs = 0;
+  #waiting: (() => void)[] = [];
+
+  /** `host`: its own origin. */
+  constructor(host: string) {
+    this.#host = host;
+  }
+
+  /** The origin for another start. */
+  begin(): string {
+    const origin = `${this.#host}.${++this.#starts}`;
+    this.#living.add(origin);
+    return origin;
+  }
+
+  /** What is left of this start is killed within half a second. */
+  end(origin: string): void {
+    this.#living.delete(origin);
+    this.#plan(performance.now() + idleLookMs);
+  }
+
+  /** Resolves when nothing is left of the starts that are over: before another attempt of the same job. */
+  gone(): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.push(resolve);
+      this.#plan(performance.now());
+    });
+  }
+
+  /** At once, all that this host has ever started, and what its threads have. */
+  killAll(): void {
+    for (let look = 0; look < looksMax; look++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
+  }
+
+  #plan(wantedMs: number): void {
+    const atMs = Math.max(wantedMs, this.#restUntilMs);
+    if (this.#look !== null) {
+      if (this.#lookAtMs <= atMs) return;
+      clearTimeout(this.#look);
+    }
+    this.#lookAtMs = atMs;
+    this.#look = setTimeout(() => this.#kill(), Math.max(0, atMs - performance.now()));
+  }
+
+  #kill(): void {
+    this.#look = null;
+    const told = this.#waiting.splice(0);
+    const startedMs = performance.now();
+    const isOver = (origin: string) => this.#isOurs(origin) && origin !== this.#host && !this.#living.has(origin);
+    for (let look = 0; look < looksMax; look++) if (killByOrigin(isOver) === 0) break;
+    const endedMs = performance.now();
+    this.#restUntilMs = endedMs + restFactor * (endedMs - startedMs);
+    for (const tell of told) tell();
+  }
+
+  #isOurs(origin: string): boolean {
+    return origin === this.#host || origin.startsWith(`${this.#host}.`);
+  }
+}

@@ -1,0 +1,278 @@
+// `/system/doctor`: preflight as a start would do it now, and what around the service is not as it should be.
+
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, open, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { HeldJobs, SetAsideReply } from '../../actors/job/protocol.ts';
+import { damageRemedy, type KeySource, remedyOf } from '../../actors/vault/unlock-key.ts';
+import type { VaultCondition } from '../../actors/vault/vault-check.ts';
+import { isLoopback } from '../../config/address.ts';
+import { dateText, endsSoonMs } from '../../config/certificate.ts';
+import type { Config } from '../../config/config.ts';
+import { sealGap } from '../../config/load.ts';
+import type { Seal } from '../../config/seal/seal.ts';
+import { heldText } from '../held.ts';
+import type { IndexCondition } from '../indexer/thread.ts';
+import type { Inspection } from '../reads/inspection.ts';
+import { type ListenerCertificate, leftBehind } from './certificates.ts';
+import { exposedFiles } from './exposed-files.ts';
+import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
+import { setAsideText } from './set-aside.ts';
+
+/** Below this much free room (or this part of a small disk) the disk is worth a look; work is refused later than that. */
+export const diskLowBytes = 256 * 2 ** 20;
+export const diskLowPart = 0.1;
+/** How far the wall clock may have moved against the monotonic one since the start, or lie behind the ledger. */
+export const clockDriftMsMax = 5_000;
+const nodeMin = [20, 11] as const;
+/** Lines of problems that a detail repeats. */
+const linesMax = 5;
+
+/** One check of the doctor. */
+export type Check = { readonly name: string; readonly passed: boolean; readonly detail: string };
+
+export type DoctorOptions = {
+  /** In force. */
+  readonly config: Config;
+  /** Reads what is on disk now. */
+  readonly inspect: () => Promise<Inspection>;
+  readonly trySandboxes: (asked: readonly AskedSandbox[]) => Promise<TriedSandboxes>;
+  readonly nowMs: number;
+  /** Time since the start by the monotonic clock, and the wall clock at the start. */
+  readonly upMs: number;
+  readonly startedAtMs: number;
+  /** The newest commit of the ledger that settled something; null: none. */
+  readonly committedUs: number | null;
+  readonly nodeVersion: string;
+  /** What the listeners with TLS serve. */
+  readonly certificates: readonly ListenerCertificate[];
+  /** Null: the ledger cannot be asked now. */
+  readonly held: () => Promise<readonly HeldJobs[] | null>;
+  /** Null: the ledger cannot be asked now. */
+  readonly setAside: () => Promise<SetAsideReply | null>;
+  /** The HTTP server in use, with the reason where it is not the one that is tried first. */
+  readonly server: string;
+  readonly index: IndexCondition;
+  /** Looks at the vault on disk. */
+  readonly vault: () => VaultState;
+};
+
+export type VaultState = {
+  readonly condition: VaultCondition;
+  readonly keys: KeySource;
+  /** The mode of the key file, where others than its owner may use it. */
+  readonly looseMode: string | null;
+};
+
+type Finding = { readonly passed: boolean; readonly detail: string };
+
+/** In the order of docs/contract.md#doctor. A check that throws has not passed. */
+export async function examine(options: DoctorOptions): Promise<Check[]> {
+  const { config } = options;
+  const { seal, warnings, ...found } = await options.inspect();
+  const problems = found.problems.filter(line => !seal.findings.includes(line));
+  const checks: readonly (readonly [name: string, check: () => Finding | Promise<Finding>])[] = [
+    ['config', () => checkConfig(problems, config)],
+    ['seal', () => checkSealed(seal)],
+    ['state_writable', () => checkState(config.state.path)],
+    ['disk_space', () => checkDisk(config.state.path)],
+    ['search_index', () => checkIndex(options.index)],
+    ['plugins', () => checkPlugins(problems, warnings, options)],
+    ['held_jobs', async () => checkHeld(await options.held())],
+    ['records', async () => checkRecords(await options.setAside())],
+    ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
+    ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],
+    ['vault', () => checkVault(options.vault())],
+    ['listen_exposure', () => checkExposure(config)],
+    ['certificates', () => checkCertificates(options)],
+    ['clock', () => checkClock(options)],
+    ['node_version', () => checkNode(options)],
+  ];
+  return Promise.all(checks.map(async ([name, check]) => ({ name, ...(await tried(check)) })));
+}
+
+async function tried(check: () => Finding | Promise<Finding>): Promise<Finding> {
+  try {
+    return await check();
+  } catch (error) {
+    return failed((error as Error).message);
+  }
+}
+
+function passed(detail: string): Finding {
+  return { passed: true, detail };
+}
+
+function failed(detail: string): Finding {
+  return { passed: false, detail };
+}
+
+function lines(all: readonly string[]): string {
+  const more = all.length > linesMax ? `; and ${all.length - linesMax} more` : '';
+  return all.slice(0, linesMax).join('; ') + more;
+}
+
+function checkConfig(problems: readonly string[], { files }: Config): Finding {
+  return problems.length > 0 ? failed(lines(problems)) : passed(`${files.length} files`);
+}
+
+function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): Finding {
+  if (!isSealed) return passed('not sealed');
+  if (findings.length > 0 || lock === null) return failed(lines(findings));
+  return passed(`matches lock ${lock.number}${strict ? ', strict' : ''}${gap === null ? '' : `; ${sealGap(gap)}`}`);
+}
+
+/** What of the configuration on disk is wrong in these sections. */
+function checkSection(problems: readonly string[], sections: readonly string[], detail: string): Finding {
+  const own = linesOf(problems, sections);
+  return own.length > 0 ? failed(lines(own)) : passed(detail);
+}
+
+function linesOf(problems: readonly string[], sections: readonly string[]): string[] {
+  return problems.filter(line => sections.includes(/:\d+:\d+: ([a-z_]+)/.exec(line)?.[1] ?? ''));
+}
+
+async function checkState(path: string): Promise<Finding> {
+  const probe = join(path, `.probe-${randomUUID()}`);
+  try {
+    const file = await open(probe, 'wx', 0o600);
+    try {
+      await file.write('probe');
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await rm(probe, { force: true });
+  }
+  const exposed = exposedFiles(path);
+  if (exposed.length > 0) return failed(`others than its owner may use ${lines(exposed)}: chmod -R go-rwx ${path}`);
+  return passed(path);
+}
+
+function checkHeld(held: readonly HeldJobs[] | null): Finding {
+  if (held === null) return failed('the ledger cannot be asked now');
+  if (held.length === 0) return passed('none');
+  const all = held.map(({ plugin, command, jobs, detail, sinceUs }) => {
+    const since = sinceUs === 0 ? '' : ` since ${new Date(sinceUs / 1000).toISOString()}`;
+    return `${heldText([{ plugin, command, jobs }])}${since}: ${detail}`;
+  });
+  return failed(all.join('; '));
+}
+
+function checkRecords(found: SetAsideReply | null): Finding {
+  if (found === null) return failed('the ledger cannot be asked now');
+  if (found.all === 0) return passed('none is set aside');
+  return failed(`${setAsideText(found, linesMax)}; put back a backup of the state, or go on without them`);
+}
+
+async function checkDisk(path: string): Promise<Finding> {
+  const { bavail, bsize, blocks } = await statfs(path);
+  const free = bavail * bsize;
+  const detail = `${Math.floor(free / 2 ** 20)} MiB free`;
+  return free < Math.min(diskLowBytes, blocks * bsize * diskLowPart) ? failed(detail) : passed(detail);
+}
+
+function checkIndex(index: IndexCondition): Finding {
+  if (index.kind === 'closed') return failed(`it cannot be opened, and searches get 503: ${index.reason}`);
+  if (index.kind === 'failing') return failed(`it does not follow the journal: ${index.reason}`);
+  if (index.replaced === null) return passed('open');
+  const { reason, setAside } = index.replaced;
+  return passed(`open, built again from the ledger: ${reason}; the one before lies in ${setAside}`);
+}
+
+/** Every broken one is named, and every one of the running configuration whose entrypoint has gone. */
+async function checkPlugins(
+  problems: readonly string[],
+  warnings: readonly string[],
+  { config, trySandboxes }: DoctorOptions,
+): Promise<Finding> {
+  const others = linesOf(warnings, ['api', 'webhooks']);
+  const own = warnings.filter(line => !others.includes(line));
+  const broken = [...linesOf(problems, ['plugins', 'plugin_roots']), ...own];
+  const plugins = Object.values(config.plugins);
+  const gone: string[] = [];
+  for (const { name, manifest } of plugins) {
+    const mode = manifest.runtime === 'process' ? constants.X_OK : constants.R_OK;
+    await access(manifest.entrypoint, mode).catch(() => gone.push(`${name}: ${manifest.entrypoint} cannot be used`));
+  }
+  const { refused, possible } = await trySandboxes(askedSandboxes(plugins));
+  const wrong = [...broken, ...gone, ...refused];
+  return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
+}
+
+/** The file of the unlock key is for its owner alone, and every record opens with it. */
+function checkVault({ condition, looseMode, keys }: VaultState): Finding {
+  const problems = condition.kind === 'absent' ? [] : condition.problems;
+  const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
+  if (looseMode !== null) {
+    found.push(`others than its owner may use ${keys.file} (mode ${looseMode}): set its mode to 0600`);
+  }
+  if (found.length > 0) return failed(found.join('; '));
+  if (condition.kind !== 'open') return passed('not initialised');
+  return passed(`${condition.principals} principals, ${condition.secrets} secrets`);
+}
+
+function endpointsOf({ webhooks: { endpoints } }: Config): string {
+  const unguarded = endpoints.filter(({ idHeader }) => idHeader === undefined).map(({ name }) => name);
+  const detail = `${endpoints.length} endpoints`;
+  if (unguarded.length === 0) return detail;
+  return `${detail}; repeated deliveries run again at endpoints without id_header: ${unguarded.join(', ')}`;
+}
+
+function checkExposure({ api, webhooks }: Config): Finding {
+  const listeners = [...(api.enabled ? [{ ...api, name: 'api' }] : []), { ...webhooks, name: 'webhooks' }].filter(
+    ({ listen }) => !isLoopback(listen.host),
+  );
+  if (listeners.length === 0) return passed('loopback only');
+  const found = listeners.map(({ name, listen: { host }, tls, behindProxy }) => {
+    const address = `${name}.listen ${host}`;
+    if (tls !== undefined) return passed(`${address}: TLS`);
+    if (behindProxy) return passed(`${address}: behind a proxy with TLS, as ${name}.behind_proxy declares`);
+    const remedy = `set ${name}.tls, or ${name}.behind_proxy: true where a proxy with TLS stands in front`;
+    return failed(`${address}: reachable from other machines without TLS; ${remedy}`);
+  });
+  return together(found);
+}
+
+/** Names and end of what is served. A certificate that ends soon, or is not served to all, fails. */
+function checkCertificates({ certificates, nowMs }: DoctorOptions): Finding {
+  if (certificates.length === 0) return passed('no TLS');
+  const found = certificates.map(({ name, served }) => {
+    const { names, endsAtMs } = served.newest;
+    const days = Math.floor((endsAtMs - nowMs) / 86_400_000);
+    const ends =
+      endsAtMs <= nowMs ? 'expired on' : days < endsSoonMs / 86_400_000 ? `ends in ${days} days, on` : 'until';
+    const left = leftBehind(served);
+    const all = names.length === 0 ? 'no names' : names.slice(0, linesMax).join(', ');
+    const more = names.length > linesMax ? ` and ${names.length - linesMax} more` : '';
+    const detail = `${name}: ${all}${more} ${ends} ${dateText(endsAtMs)}${left === null ? '' : `; ${left}`}`;
+    return ends === 'until' && left === null ? passed(detail) : failed(detail);
+  });
+  return together(found);
+}
+
+/** What has failed comes first. */
+function together(findings: readonly Finding[]): Finding {
+  const wrong = findings.filter(finding => !finding.passed);
+  const detail = [...wrong, ...findings.filter(finding => finding.passed)].map(finding => finding.detail).join('; ');
+  return wrong.length > 0 ? failed(detail) : passed(detail);
+}
+
+function checkClock({ nowMs, upMs, startedAtMs, committedUs }: DoctorOptions): Finding {
+  const driftMs = nowMs - startedAtMs - upMs;
+  if (Math.abs(driftMs) > clockDriftMsMax)
+    return failed(`the clock has jumped by ${Math.round(driftMs / 1000)} s since the start`);
+  const behindMs = (committedUs ?? 0) / 1000 - nowMs;
+  if (behindMs > clockDriftMsMax) return failed(`the clock is ${Math.round(behindMs / 1000)} s behind the last commit`);
+  return passed(new Date(nowMs).toISOString());
+}
+
+function checkNode({ nodeVersion: version, server }: DoctorOptions): Finding {
+  const [major = 0, minor = 0] = version.split('../../cli').map(Number);
+  const fits = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
+  return fits
+    ? passed(`${version}, HTTP server ${server}`)
+    : failed(`${version}; headgate needs ${nodeMin.join('../../cli')} or later`);
+}

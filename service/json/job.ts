@@ -1,0 +1,202 @@
+// Jobs as JSON: the members of each response that contains a job.
+import type { Waits } from '../../actors/job/protocol.ts';
+import { errorOf } from '../../actors/job/records/attempt.ts';
+import type { Tally } from '../../actors/job/records/job.ts';
+import type { JobRow } from '../../actors/job/views/job-page.ts';
+import type { JobInput, JobView } from '../../actors/job/views/job-view.ts';
+import type { LogView } from '../../actors/job/views/log-listing.ts';
+import { type Body, bodyPart, hasDeflated, hasPart, type Part } from '../../runtime/host/wire/outcome.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { unpack } from '../../runtime/packing.ts';
+import { type JsonPart, pieceBytes } from './pieces.ts';
+import { timestamp } from './timestamp.ts';
+
+/** A payload or context that is larger, in packed bytes, is shown only to those who ask for it. */
+export const shownInputBytesMax = 64 * 1024;
+
+/**
+ * Who reads a job, and how much of it: `bare` without what it was given and what came of it, `plain` with that and with values of its
+ * input up to `shownInputBytesMax`, `whole` with all.
+ */
+export type JobDetail = 'bare' | 'plain' | 'whole';
+
+/** Whether it takes more than a moment to show the job. */
+export function isLongToShow(job: JobView, detail: JobDetail): boolean {
+  if (detail === 'bare') return false;
+  const { payload, context } = job.input;
+  return job.isLarge || isLong(payload, detail) || isLong(context, detail);
+}
+
+function isLong(value: Uint8Array, detail: JobDetail): boolean {
+  return value.length > pieceBytes && isShown(value, detail);
+}
+
+function isShown(value: Uint8Array, detail: JobDetail): boolean {
+  return detail === 'whole' || value.length <= shownInputBytesMax;
+}
+
+/** GET /job/{job_id}. */
+export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): JsonPart[] {
+  const head =
+    `{"job_id":"${job.jobId}","status":"${job.status}","plugin":${JSON.stringify(job.plugin)},` +
+    `"command":${JSON.stringify(job.command)},"parent_job_id":${text(job.parentJobId)},` +
+    `"submitted_by":${JSON.stringify(job.submittedBy)},"attempt":${job.attempt},` +
+    `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
+    countsPart(job.counts) +
+    waitsPart(job, waits);
+  if (detail === 'bare') return [`${head}}`];
+  // Where it is large, each look reads it.
+  const { lastError: error } = job;
+  const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
+  return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}}`];
+}
+
+/** What it was given; `omitted` names the values that are too large to be shown unasked. */
+function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
+  const { payload, context, event, pipeline, runId, stepId, index } = job.input;
+  const place =
+    `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(stepId)},"index":${index}` +
+    `,"event":${event === null ? 'null' : envelope(job, event)}`;
+  const values: JsonPart[] = [];
+  const omitted: string[] = [];
+  for (const [name, value] of [['payload', payload] as const, ['context', context] as const]) {
+    if (isShown(value, detail)) values.push(`,"${name}":`, () => value);
+    else omitted.push(name);
+  }
+  return [place, ...values, omitted.length === 0 ? '' : `,"omitted":${JSON.stringify(omitted)}`];
+}
+
+/** As the plugin is given it, without the payload. */
+function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
+  const { type, source, eventId, dedupeKey, headers } = event;
+  const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
+  const sent = headers === undefined ? '' : `,"headers":${JSON.stringify(headers)}`;
+  return (
+    `{"type":${JSON.stringify(type)},"event_id":${JSON.stringify(eventId ?? jobId)},` +
+    `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}${sent}}`
+  );
+}
+
+/** Of a run. */
+function countsPart(counts: Tally | null): string {
+  return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
+}
+
+function waitsPart({ createdUs }: JobView, waits: Waits | null): string {
+  if (!waits) return '';
+  const { reason, detail, sinceUs, untilUs } = waits;
+  const until = untilUs === undefined ? '' : `,"until":${time(untilUs)}`;
+  const since = time(Math.max(sinceUs, createdUs));
+  return `,"waits_for":{"reason":"${reason}","detail":${JSON.stringify(detail)},"since":${since}${until}}`;
+}
+
+/** One job of GET /jobs. */
+export function writeJobRow(job: JobRow): string {
+  return (
+    `{"job_id":"${formatId(job.id)}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
+    `"status":"${job.status}","created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},` +
+    `"completed_at":${time(job.completedUs)},"attempt":${job.attempt}${countsPart(job.counts)}}`
+  );
+}
+
+/** One log of GET /job-logs: bare for those who may not see results; the plugin output only where it is asked for. */
+export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): JsonPart[] {
+  const head =
+    `{"job_id":"${log.jobId}","log_id":"${log.jobId}-${log.attempt}","plugin":${JSON.stringify(log.plugin)},` +
+    `"command":${JSON.stringify(log.command)},"status":"${log.status}","attempt":${log.attempt},` +
+    `"submitted_by":${JSON.stringify(log.submittedBy)},"created_at":${time(log.createdUs)},` +
+    `"completed_at":${time(log.completedUs)}`;
+  if (detail === 'bare') return [`${head}}`];
+  const told = `${head},"last_error":${JSON.stringify(log.lastError ?? '')},"stderr":${JSON.stringify(log.stderr ?? '')}`;
+  return detail === 'result' ? [`${told},"result":`, ...outputParts(log), '}'] : [`${told}}`];
+}
+
+/** One job of GET /job/{job_id}/tree. */
+function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
+  const head =
+    `{"job_id":"${job.jobId}","parent_job_id":${text(job.parentJobId)},"plugin":${JSON.stringify(job.plugin)},` +
+    `"command":${JSON.stringify(job.command)},"status":"${job.status}",` +
+    `"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}${countsPart(job.counts)}`;
+  return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
+}
+
+/** GET /job/{job_id}/tree. Nulls are places to put it off: so are the empty parts that stand for them. */
+export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean): Iterable<JsonPart> {
+  let separator = '[';
+  for (const job of jobs) {
+    if (job === null) {
+      yield '';
+      continue;
+    }
+    yield separator;
+    yield* treeJobParts(job, withResult);
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+/** How many jobs the tree of a run that was waited for holds at most. */
+export const treeJobsMax = 1_000;
+
+/** What a call that waited for a run is answered. The run is the first of the jobs; those beyond `treeJobsMax` are left out. */
+export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart> {
+  let left = treeJobsMax;
+  for (const job of jobs) {
+    if (job === null) {
+      yield '';
+      continue;
+    }
+    if (left === 0) {
+      yield '],"tree_truncated":true}';
+      return;
+    }
+    const output = outputParts(job);
+    if (left === treeJobsMax) {
+      const durationMs = Math.round(((job.completedUs ?? job.createdUs) - job.createdUs) / 1000);
+      yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}${countsPart(job.counts)},"result":`;
+      // Written once for both its places.
+      yield* output;
+      yield ',"tree":[';
+    } else yield ',';
+    yield* treeEntryParts(job, output);
+    left--;
+  }
+  yield ']}';
+}
+
+/** One job of the tree in the answer of a synchronous call. */
+function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
+  const head =
+    `{"job_id":"${job.jobId}","plugin":${JSON.stringify(job.plugin)},"command":${JSON.stringify(job.command)},` +
+    `"status":"${job.status}"${countsPart(job.counts)},"result":`;
+  return [head, ...output, '}'];
+}
+
+/** The plugin output (docs/contract.md#plugin-output), with empty parts where the response had none; null before the job has ended. */
+export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
+  if (body === null) return ['null'];
+  const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;
+  const error = hasPart(body, 'error') ? `,"error":${JSON.stringify(errorOf(body))}` : '';
+  const small = body.length <= pieceBytes && !hasDeflated(body);
+  const result = part(body, small, 'result', 'null');
+  const events = part(body, small, 'events', '[]');
+  const updates = part(body, small, 'state_updates', '{}');
+  const logs = part(body, small, 'logs', '[]');
+  // Most are small: to handle them as parts would take longer than to write them.
+  if (small) return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
+  return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
+}
+
+/** As text in a body that is small. */
+function part(body: Body, small: boolean, name: Part, absent: string): JsonPart {
+  if (!hasPart(body, name)) return absent;
+  return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;
+}
+
+function text(value: string | null): string {
+  return value === null ? 'null' : JSON.stringify(value);
+}
+
+function time(us: number | null): string {
+  return us === null ? 'null' : `"${timestamp(us)}"`;
+}

@@ -1,0 +1,47 @@
+// Pages of the lists as JSON, and the cursors that lead from one page to the next.
+
+import type { Place } from '../../actors/job/records/journal.ts';
+import type { JobPage } from '../../actors/job/views/job-page.ts';
+import type { LogDetail, LogPage } from '../reads/reads.ts';
+import { writeCursor } from './cursor.ts';
+import { logParts, writeJobRow } from './job.ts';
+import type { JsonPart } from './pieces.ts';
+import { timestamp } from './timestamp.ts';
+
+/** The letters of the lists in their cursors. */
+export const jobsList = 'j';
+export const logsList = 'l';
+/** Time in µs (8), place (4). */
+export const logPlaceBytes = 12;
+
+export function writeJobs({ rows, total, more, atLeast, searchedUs }: JobPage): string {
+  const next = more ? `,"next_cursor":"${writeCursor(jobsList, rows.at(-1)!.id)}"` : '';
+  const searched = searchedUs == null ? '' : `,"searched_to":"${timestamp(searchedUs)}"`;
+  const count = `"total":${total}${atLeast ? ',"total_at_least":true' : ''}`;
+  return `{"jobs":[${rows.map(writeJobRow).join(',')}],${count}${searched}${next}}`;
+}
+
+export function* logsParts({ logs, total, next, unsearched: left }: LogPage, detail: LogDetail): Iterable<JsonPart> {
+  let separator = '';
+  yield '{"logs":[';
+  for (const log of logs) {
+    yield separator;
+    yield* logParts(log, detail);
+    separator = ',';
+  }
+  const more = next ? `,"next_cursor":"${writeCursor(logsList, placeBytes(next))}"` : '';
+  yield `],"total":${total}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
+}
+
+function placeBytes({ atUs, place }: Place): Buffer {
+  const bytes = Buffer.alloc(logPlaceBytes);
+  bytes.writeBigUInt64BE(BigInt(atUs), 0);
+  bytes.writeUInt32BE(place, 8);
+  return bytes;
+}
+
+export function readPlace(bytes: Buffer): Place {
+  const atUs = bytes.readBigUInt64BE(0);
+  const latest = BigInt(Number.MAX_SAFE_INTEGER);
+  return { atUs: Number(atUs < latest ? atUs : latest), place: bytes.readUInt32BE(8) };
+}

@@ -1,0 +1,291 @@
+// The ledger thread: the store, and the actors that write it, in turns. What it says to the edge goes as packets.
+
+import { randomBytes, randomInt } from 'node:crypto';
+import { statfsSync } from 'node:fs';
+import { parentPort } from 'node:worker_threads';
+import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
+import { Gauges } from '../../actors/job/gauges.ts';
+import { HostedFrames } from '../../actors/job/hosted-frames.ts';
+import { Idempotency } from '../../actors/job/idempotency.ts';
+import type { HoldsChanged } from '../../actors/job/protocol.ts';
+import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
+import { newestBlock } from '../../actors/job/records/block.ts';
+import type { Slot } from '../../actors/job/slot.ts';
+import { startPipelineActor } from '../../actors/pipeline/actor.ts';
+import type { Begun } from '../../actors/pipeline/protocol.ts';
+import { settleAbandoned } from '../../actors/vault/abandoned.ts';
+import { startVaultActor, type VaultActor } from '../../actors/vault/actor.ts';
+import type { PruneAudit, SweepEvent } from '../../actors/vault/protocol.ts';
+import {
+  damageRemedy,
+  type KeySource,
+  looseModeOf,
+  readUnlock,
+  remedyOf,
+  settleKeys,
+} from '../../actors/vault/unlock-key.ts';
+import type { Config } from '../../config/config.ts';
+import { systemClock, timerMsMax } from '../../runtime/clock.ts';
+import { startHost } from '../../runtime/host/client/host.ts';
+import type { PluginHost } from '../../runtime/host/wire/port.ts';
+import { makeBlockKeys } from '../../runtime/ids.ts';
+import { type Link, openLink } from '../../runtime/link.ts';
+import { sandboxFault } from '../../runtime/processes/sandbox.ts';
+import { givenData } from '../../runtime/spare-thread.ts';
+import { isStoreFault } from '../../runtime/store/fault.ts';
+import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
+import { SetAside } from '../../runtime/store/set-aside.ts';
+import { type Store, StoreFull } from '../../runtime/store/store.ts';
+import type { Actor } from '../../runtime/turn.ts';
+import { type Life, Lives } from './lives.ts';
+import { inPieces } from './outcome-pieces.ts';
+
+/** What the edge hands to the thread at its start. */
+export type LedgerData = {
+  readonly config: Config;
+  readonly gauges: SharedArrayBuffer;
+  /** What HEADGATE_VAULT_KEY was. */
+  readonly vaultKey?: string | undefined;
+  /** That plugins have; left out, they have that of the service. */
+  readonly umask?: number | undefined;
+};
+
+type LedgerLog = Extract<LedgerNotice, { readonly kind: 'log' }>;
+
+/** From the ledger to whoever started it, beside the packets of actors. */
+export type LedgerNotice =
+  | { readonly kind: 'ready' }
+  | {
+      readonly kind: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly message: string;
+      readonly fields: object;
+    }
+  /** The service must end with this exit status. */
+  | { readonly kind: 'fatal'; readonly exitStatus: number; readonly message: string };
+
+/** docs/contract.md#exit-statuses */
+const exitHeld = 75;
+const exitIo = 74;
+
+/** Below this much free room on the disk new work is refused; what runs may still be written. */
+export const diskReserveBytes = 64 * 2 ** 20;
+/** Of a small disk, this part of it is enough. */
+const diskReservePart = 0.05;
+const diskCheckMs = 1_000;
+const pruneMs = 2_000;
+
+function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): void {
+  const gauges = new Gauges(shared);
+  const clock = systemClock();
+  /** Those that have not ended: of the slots, and quarantines that are being closed. */
+  const hosts = new Set<PluginHost>();
+  const hosted = new HostedFrames();
+  let config = first;
+  let alarm: NodeJS.Timeout | undefined;
+  /** What the actors take the disk to have; a new life takes it to have room. */
+  let hadRoom = true;
+
+  const link: Link = openLink({
+    thread: 'ledger',
+    port: parentPort!,
+    onTold(actor, message) {
+      const inner = message as InnerMessage;
+      if (inner.kind === 'reconfigure') config = inner.config;
+      else if (inner.kind === 'stop') lives.stopping(inner.replyTo);
+      lives.loop.deliver(actor, message);
+    },
+  });
+  const notify = (notice: LedgerNotice): void => {
+    link.tell('supervisor', notice);
+    link.flush();
+  };
+  const log = (level: LedgerLog['level'], message: string, fields: object): void =>
+    notify({ kind: 'log', level, message, fields });
+  const store = openOrTell(config.state.path, notify);
+  if (!store) return;
+  const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
+  const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));
+
+  const lives = new Lives({
+    store,
+    clock,
+    stopwatch: () => performance.now(),
+    schedule: turn =>
+      setImmediate(() => {
+        turn();
+        link.flush();
+      }),
+    send: (actor, message) => link.tell(actor, message as object),
+    reply: link.reply,
+    flush: link.flush,
+    nowMs: Date.now,
+    begin,
+    setAside,
+    async stopHosts() {
+      clearTimeout(alarm);
+      await Promise.all([...hosts].map(host => host.stop(0)));
+      hosted.clear();
+    },
+    hasRoom: diskHasRoom,
+    log,
+    onFatal: (exitStatus, message) => notify({ kind: 'fatal', exitStatus, message }),
+  });
+
+  function begin({ number, tell }: Life): Readonly<Record<string, Actor>> {
+    hadRoom = true;
+    const toSelf = (message: InnerMessage | HoldsChanged): void => tell('job', message);
+    const idempotency = new Idempotency(store!);
+    const vault = openVaultActor(store!, event => tell('vault', event));
+    const job = startJobActor({
+      idempotency,
+      reader: store!,
+      config,
+      blockKeys,
+      random: Math.random,
+      gauges,
+      setAside,
+      nowMs: Math.floor(clock.nowUs() / 1000),
+      self: toSelf,
+      deliver: vault.deliver,
+      holdSources: [['vault', vault.waitsFor]],
+      trySandbox: sandboxFault,
+      hosted,
+      startHost: openHost,
+      onIsolated: plugin =>
+        notify({
+          kind: 'log',
+          level: 'warn',
+          message: `jobs of a plugin ended their host ${endedHostsMax} times: for ${isolationMs / 1000} s it runs apart from others, one job at a time`,
+          fields: { plugin },
+        }),
+      alarm(atUs) {
+        clearTimeout(alarm);
+        if (atUs === null) return;
+        const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
+        alarm = setTimeout(() => toSelf({ kind: 'alarm' }), Math.min(waitMs, timerMsMax));
+      },
+    });
+    const pipeline = startPipelineActor({
+      store: store!,
+      config,
+      setAside,
+      runIds: job.runIds,
+      wake: () => tell('pipeline', { kind: 'expand' }),
+      onRuns: (runs, settledInRuns) => gauges.set({ runs, settledInRuns }),
+      admit: job.refusal,
+      remembrance: idempotency,
+    });
+    link.tell('edge', vault.state);
+    if (number > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
+    // The vault is last: what the others have delivered is in its commit.
+    return { job, pipeline, vault };
+  }
+
+  function openVaultActor(reader: Store, tell: (event: SweepEvent) => void): VaultActor {
+    const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
+    let wasSealed = false;
+    /** Where the directory of the key cannot be written, the vault stays shut, and the service runs. */
+    function settle(what: string, settling: () => void): void {
+      try {
+        settling();
+      } catch (error) {
+        if (isStoreFault(error) || error instanceof StoreFull) throw error;
+        log('error', what, { error: (error as Error).message });
+      }
+    }
+    settle('the vault that was abandoned cannot be set aside whole', () => settleAbandoned(reader));
+    return startVaultActor({
+      reader,
+      readUnlock() {
+        settle('a waiting key of the vault cannot be put in its place', () => settleKeys(reader, source()));
+        const mode = looseModeOf(source());
+        if (mode !== null) {
+          const message = 'others than its owner may use the unlock key of the vault: set its mode to 0600';
+          log('warn', message, { file: source().file, mode });
+        }
+        return readUnlock(source());
+      },
+      random: randomBytes,
+      tell,
+      exportDirectory: () => config.vault.auditExport,
+      onExportFailed: problem =>
+        log('error', 'the audit trail cannot be exported: nothing of it is pruned', { problem }),
+      onBrokenTrail: problem => log('error', 'the audit trail is broken: nothing of it is pruned', { problem }),
+      onOpened(opening) {
+        if (opening.kind === 'sealed') {
+          const message = 'the vault does not open: no job is handed out';
+          log('error', message, { problems: opening.problems, remedy: remedyOf(source()) });
+        } else if (opening.kind === 'open' && opening.problems.length > 0) {
+          const message = 'records of the vault do not open: the jobs of their principals wait';
+          log('error', message, { problems: opening.problems, remedy: damageRemedy });
+        }
+        if (opening.kind === 'open' && wasSealed) log('info', 'the vault is open: jobs go on', {});
+        wasSealed = opening.kind === 'sealed';
+      },
+    });
+  }
+
+  /** It outlives the actors that started it: what it says is for those that are there when it says it. */
+  function openHost({ name, threads, runtimes, isConcurrent }: Slot): PluginHost {
+    const toJobs = (message: InnerMessage): void => lives.loop.deliver('job', message);
+    const host = startHost({
+      name,
+      threads,
+      runtimes,
+      isConcurrent,
+      clock,
+      runDirectory: `${config.state.path}/run`,
+      envPassthrough: config.service.pluginEnvPassthrough,
+      umask,
+      log: (level, message, fields = {}) => notify({ kind: 'log', level, message, fields }),
+      listener: {
+        onOutcomes(frameId, outcomes) {
+          for (const piece of inPieces(outcomes)) toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
+        },
+        onReturned: (frameId, tasks, alone) => toJobs({ kind: 'returned', slot: name, frameId, tasks, alone }),
+        onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: hosted.newestId }),
+        onThreadReplaced: () => toJobs({ kind: 'thread_replaced', slot: name }),
+      },
+    });
+    hosts.add(host);
+    void host.over.then(() => hosts.delete(host));
+    return host;
+  }
+
+  setInterval(() => {
+    const hasRoom = diskHasRoom();
+    if (lives.condition === 'resting' && hasRoom) lives.begin();
+    else if (lives.condition === 'up' && hasRoom !== hadRoom)
+      lives.loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
+    hadRoom = hasRoom;
+  }, diskCheckMs).unref();
+  setInterval(() => {
+    if (lives.condition !== 'up') return;
+    lives.loop.deliver('job', { kind: 'prune' });
+    lives.loop.deliver('pipeline', { kind: 'prune' });
+    const { auditRetentionMs } = config.vault;
+    const beforeUs = clock.nowUs() - auditRetentionMs * 1000;
+    if (auditRetentionMs > 0) lives.loop.deliver('vault', { kind: 'prune_audit', beforeUs } satisfies PruneAudit);
+  }, pruneMs).unref();
+
+  function diskHasRoom(): boolean {
+    const { bavail, bsize, blocks } = statfsSync(config.state.path);
+    return bavail * bsize >= Math.min(diskReserveBytes, blocks * bsize * diskReservePart);
+  }
+
+  lives.begin();
+  if (lives.condition === 'up') notify({ kind: 'ready' });
+}
+
+function openOrTell(path: string, notify: (notice: LedgerNotice) => void): Store | null {
+  try {
+    return openStore(path);
+  } catch (error) {
+    const exitStatus = error instanceof StoreHeld ? exitHeld : exitIo;
+    notify({ kind: 'fatal', exitStatus, message: (error as Error).message });
+    return null;
+  }
+}
+
+run(await givenData<LedgerData>());

@@ -1,0 +1,86 @@
+// What each read gives: the parts of its answer, found and written slice by slice. On the thread for reads.
+
+import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
+import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
+import { StopwatchReading } from '../../actors/index/views/stopwatch.ts';
+import { BlockShelf } from '../../actors/job/views/block-cache.ts';
+import type { JobPage } from '../../actors/job/views/job-page.ts';
+import { findJob, findTree } from '../../actors/job/views/jobs.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import type { Share, Sliced } from '../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+import { jobParts, settledParts, treeParts } from '../json/job.ts';
+import { logsParts, writeJobs } from '../json/list.ts';
+import type { JsonPart } from '../json/pieces.ts';
+import { writeStopwatch } from '../json/stopwatch.ts';
+import { openLists } from './lists.ts';
+import type { Read, StopwatchWanted } from './reads.ts';
+
+/** Of a stopwatch, before others have their turn. */
+const stopwatchMsMax = 1;
+
+export type Shelves = {
+  readonly reader: Reader;
+  /** As it is now, for one read. Throws IndexUnavailable where there is none that can be opened. */
+  readonly index: () => Reader<IndexTable>;
+};
+
+type Jobs = NonNullable<ReturnType<typeof findTree>>;
+
+/** Finds what is asked for, and how it is written; null: there is no such job. */
+export type Answering = (read: Read, share: Share) => Promise<Iterable<JsonPart> | null>;
+
+export function openAnswers({ reader, index }: Shelves): Answering {
+  const lists = openLists(reader, index);
+  const blocks = new BlockShelf(reader);
+
+  return async (read, share) => {
+    switch (read.kind) {
+      case 'job':
+        return share.run(once(() => jobOf(read)));
+      case 'tree':
+        return share.run(once(() => treeOf(Buffer.from(read.id), jobs => treeParts(jobs, read.withResult))));
+      case 'run':
+        return share.run(once(() => treeOf(Buffer.from(read.id), settledParts)));
+      case 'jobs':
+        return [writeJobs(await share.run(jobsOf(read)))];
+      case 'logs':
+        return logsParts(await share.run(lists.logs(read.wanted)), read.detail);
+      case 'stopwatch':
+        return [await stopwatch(read, share)];
+    }
+  };
+
+  function jobOf({ id, detail, waits }: Extract<Read, { kind: 'job' }>): Iterable<JsonPart> | null {
+    const job = findJob(reader, Buffer.from(id), blocks);
+    return job ? jobParts(job, detail, waits) : null;
+  }
+
+  function jobsOf({ filter, limit, before, error }: Extract<Read, { kind: 'jobs' }>): Sliced<JobPage> {
+    return lists.jobs(filter, limit, before && Buffer.from(before), error);
+  }
+
+  function treeOf(id: JobId, write: (jobs: Jobs) => Iterable<JsonPart>): Iterable<JsonPart> | null {
+    const jobs = findTree(reader, id, blocks);
+    return jobs ? write(jobs) : null;
+  }
+
+  async function stopwatch(wanted: StopwatchWanted, share: Share): Promise<string> {
+    const endMs = performance.now() + lagMsMax;
+    const taken = index();
+    await untilTaken(reader, taken, stopwatchName, () => performance.now() < endMs);
+    const reading = new StopwatchReading(taken, wanted.plugin, wanted.window);
+    await share.run(sliced(() => reading.read(stopwatchMsMax)));
+    return writeStopwatch(wanted, reading.steps);
+  }
+}
+
+/** Work that needs no more than one slice. */
+function* once<T>(act: () => T): Sliced<T> {
+  yield;
+  return act();
+}
+
+function* sliced(isRead: () => boolean): Sliced<void> {
+  while (!isRead()) yield;
+}

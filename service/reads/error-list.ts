@@ -1,0 +1,53 @@
+// Jobs by the words of their last error, newest first. Where few logs have the words the index names the jobs. Where many have them,
+// the jobs that did not succeed are walked through, or the tree that is asked for: those that match are near one another then.
+
+import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
+import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
+import type { StoredAttempt } from '../../actors/job/records/attempt.ts';
+import { newestCommitUs } from '../../actors/job/records/journal.ts';
+import type { Names } from '../../actors/job/records/names.ts';
+import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
+import { entryFilter } from '../../actors/job/views/log-listing.ts';
+import { siftJobs } from '../../actors/job/views/sift.ts';
+import { listWithin } from '../../actors/job/views/tree-listing.ts';
+import { unsuccessfulIds } from '../../actors/job/views/unsuccessful.ts';
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+
+/** Logs with the words: with more of them the jobs are walked through. */
+export const candidatesMax = 20_000;
+
+const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
+
+export type ErrorSearch = { readonly filter: JobFilter; readonly error: string; readonly limit: number };
+
+export function* listByError(
+  ledger: Reader,
+  index: () => Reader<IndexTable>,
+  names: Names,
+  { filter, error, limit }: ErrorSearch,
+  before: JobId = endOfIds,
+  namedMax = candidatesMax,
+): Sliced<JobPage> {
+  const { plugin, command, status, within } = filter;
+  const phrases = parseQuery(error);
+  const newestUs = newestCommitUs(ledger);
+  const entries = entryFilter(names, { plugin, command, status: null, submittedBy: null, fromUs: null, toUs: null });
+  // What succeeded has no last error.
+  if (entries === null || status === 'succeeded')
+    return { rows: [], total: 0, more: false, atLeast: false, searchedUs: newestUs };
+  const has = (attempt: StoredAttempt) => hasError(attempt, phrases);
+  const found = phrases.length === 0 ? null : yield* jobsWithWords(ledger, index(), entries, phrases, namedMax);
+  if (found === null && within.length > 0)
+    return { ...(yield* listWithin(ledger, filter, limit, before, has)), searchedUs: newestUs };
+  const ids = found?.ids ?? unsuccessfulIds(ledger, names, filter);
+  const page = yield* siftJobs(ledger, filter, ids, has, limit, before);
+  return { ...page, searchedUs: found === null ? newestUs : found.searchedUs };
+}
+
+function hasError(attempt: StoredAttempt, phrases: readonly Phrase[]): boolean {
+  if (attempt.status === 'succeeded') return false;
+  const error = attempt.text('error');
+  return error !== null && matchesTexts(phrases, [error]);
+}

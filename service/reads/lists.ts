@@ -1,0 +1,75 @@
+// The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
+
+import { textsOf } from '../../actors/index/records/texts.ts';
+import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';
+import { type Found, isBlank, search } from '../../actors/index/views/search.ts';
+import { isBefore } from '../../actors/job/records/journal.ts';
+import { Names } from '../../actors/job/records/names.ts';
+import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
+import { listJobs } from '../../actors/job/views/listing.ts';
+import {
+  entryFilter,
+  findLogs,
+  type LogView,
+  logsAt,
+  logsOfJob,
+  matchesLog,
+} from '../../actors/job/views/log-listing.ts';
+import { type JobId, parseId } from '../../runtime/ids.ts';
+import type { Sliced } from '../../runtime/slices.ts';
+import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+import { listByError } from './error-list.ts';
+import type { LogPage, LogsWanted } from './reads.ts';
+
+export type Lists = {
+  /** `error`: words of the last error. */
+  jobs(filter: JobFilter, limit: number, before: JobId | null, error?: string | null): Sliced<JobPage>;
+  logs(wanted: LogsWanted): Sliced<LogPage>;
+};
+
+export function openLists(reader: Reader, index: () => Reader<IndexTable>): Lists {
+  const names = new Names(reader);
+
+  function* logs(wanted: LogsWanted): Sliced<LogPage> {
+    if (wanted.jobId !== null) return yield* ofJob(wanted, wanted.jobId);
+    const { limit } = wanted;
+    const { places, total, unsearched } = yield* find(wanted);
+    return {
+      logs: logsAt(reader, names, places.slice(0, limit)),
+      total,
+      unsearched,
+      next: places.length > limit ? places[limit - 1]! : null,
+    };
+  }
+
+  function* find(wanted: LogsWanted): Sliced<Found> {
+    const entries = entryFilter(names, wanted);
+    if (!entries) return { places: [], total: 0, unsearched: 0 };
+    const { query, limit, before } = wanted;
+    if (query !== null && !isBlank(query))
+      return yield* search(reader, index(), { query, entries, limit: limit + 1, before });
+    return { ...(yield* findLogs(reader, wanted, entries, wanted.limit + 1, wanted.before)), unsearched: 0 };
+  }
+
+  function* ofJob(wanted: LogsWanted, jobId: string): Sliced<LogPage> {
+    const id = parseId(jobId);
+    const phrases = parseQuery(wanted.query ?? '');
+    const all: LogView[] = [];
+    for (const log of id ? logsOfJob(reader, id) : []) {
+      if (!matchesLog(log, wanted)) continue;
+      if (phrases.length === 0 || matchesTexts(phrases, textsOf(log.body))) all.push(log);
+      yield;
+    }
+    const { before, limit } = wanted;
+    const behind = before ? all.filter(log => isBefore(log, before)) : all;
+    const page = behind.slice(0, limit);
+    return { logs: page, total: all.length, unsearched: 0, next: behind.length > limit ? page.at(-1)! : null };
+  }
+
+  function jobs(filter: JobFilter, limit: number, before: JobId | null, error: string | null = null): Sliced<JobPage> {
+    if (error === null) return listJobs(reader, names, filter, limit, before);
+    return listByError(reader, index, names, { filter, error, limit }, before ?? undefined);
+  }
+
+  return { jobs, logs };
+}

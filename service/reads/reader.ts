@@ -1,0 +1,191 @@
+// The thread for reads, as the main thread has it: what is asked of it, how much at once, and what follows when it dies.
+import type { Findings } from '../../actors/job/views/selfcheck.ts';
+import type { LoadOptions } from '../../config/load.ts';
+import { type Link, openLink } from '../../runtime/link.ts';
+import type { Running } from '../../runtime/supervisor.ts';
+import type { ReplyTo } from '../../runtime/turn.ts';
+import type { AskedSandbox, TriedSandboxes } from '../doctor/sandboxes.ts';
+import { readsThread } from '../threads.ts';
+import type { Inspection } from './inspection.ts';
+import {
+  type MayLeave,
+  type Read,
+  type ReadAnswer,
+  type Reads,
+  ReadsDown,
+  readsDownDetail,
+  type Sink,
+} from './reads.ts';
+import type { Chunk } from './reads-under-way.ts';
+import type { Outcome, ReadsData } from './thread.ts';
+
+/** Reads that are under way at once, from the call until the last piece is written: one more is refused. */
+export const readsMax = 512;
+
+export class Reader implements Reads {
+  readonly #askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>;
+  #link: Link | null = null;
+  #underWay = 0;
+  #lastId = 0;
+
+  /** `askIdle`: of these jobs those that no host holds, as the ledger says. */
+  constructor(askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>) {
+    this.#askIdle = askIdle;
+  }
+
+  /** Resolves when the thread is up. */
+  async start(data: ReadsData): Promise<Running> {
+    const worker = readsThread.start(data);
+    const died = new Promise<Error>(resolve => {
+      worker.on('error', resolve);
+      worker.on('exit', code => resolve(new Error(`the thread for reads ended with ${code}`)));
+    });
+    let onReady = (): void => {};
+    const ready = new Promise<void>(resolve => {
+      onReady = resolve;
+    });
+    const link = openLink({
+      thread: 'main',
+      port: worker as never,
+      schedule: flush => setImmediate(flush),
+      onTold: (to, message) => {
+        if (to === 'supervisor') onReady();
+        else void this.#tellIdle(link, message as { readonly ids: Uint8Array; readonly replyTo: ReplyTo });
+      },
+    });
+    void died.then(() => {
+      if (this.#link === link) this.#link = null;
+      link.fail(new ReadsDown('the thread for reads ended'));
+    });
+    await Promise.race([ready, died.then(error => Promise.reject(error))]);
+    this.#link = link;
+    // It writes nothing: the service need not wait for it to end, and while it stops, reads are answered.
+    worker.unref();
+    return { died, stop: async () => {} };
+  }
+
+  async answer(read: Read, call: MayLeave): Promise<ReadAnswer> {
+    // The call of a run that was waited for has done its work.
+    if (this.#underWay >= readsMax && read.kind !== 'run') {
+      return refused('too_many_reads', `${readsMax} reads are under way; more are not taken`);
+    }
+    const link = this.#link;
+    if (link === null) return gone();
+    const underWay = this.#begin(link);
+    call.onGone(underWay.drop);
+    let chunk: Chunk | null;
+    try {
+      chunk = await link.ask<Chunk | null>('reads', { kind: 'begin', id: underWay.id, read });
+    } catch {
+      underWay.end();
+      return gone();
+    }
+    if (chunk?.kind === 'text' && !chunk.isLast) return streamed(chunk.text, underWay);
+    underWay.end();
+    // Where there is none, the caller has gone.
+    if (chunk === null || chunk.kind === 'missing') return refused('unknown_job', 'the job is no longer kept');
+    if (chunk.kind === 'unavailable') return refused('unavailable', chunk.reason);
+    if (chunk.kind === 'failed') throw new Error(chunk.reason);
+    return { kind: 'whole', text: chunk.text };
+  }
+
+  /** Rejects with `ReadsDown` when it cannot be told now. */
+  selfcheck(): Promise<Findings> {
+    return this.#ask<Findings>({ kind: 'selfcheck' });
+  }
+
+  /** What is wrong with the configuration on disk. */
+  inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
+    return this.#ask<Inspection>({ kind: 'inspect', options });
+  }
+
+  /** Which of these sandboxes cannot be had, and which kinds can. */
+  trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
+    return this.#ask<TriedSandboxes>({ kind: 'try_sandboxes', asked });
+  }
+
+  async #ask<T>(message: object): Promise<T> {
+    if (this.#link === null) throw new ReadsDown('the thread for reads is starting');
+    const outcome = await this.#link.ask<Outcome<T>>('reads', message);
+    if ('fault' in outcome) throw new Error(outcome.fault);
+    return outcome.value;
+  }
+
+  #begin(link: Link): UnderWay {
+    const id = ++this.#lastId;
+    let isOver = false;
+    this.#underWay++;
+    const end = (): void => {
+      if (!isOver) this.#underWay--;
+      isOver = true;
+    };
+    const drop = (): void => {
+      if (!isOver) link.tell('reads', { kind: 'drop', id });
+      end();
+    };
+    return { id, more: () => link.ask<Chunk | null>('reads', { kind: 'more', id }), end, drop };
+  }
+
+  async #tellIdle(
+    link: Link,
+    { ids, replyTo }: { readonly ids: Uint8Array; readonly replyTo: ReplyTo },
+  ): Promise<void> {
+    link.reply(replyTo, await this.#askIdle(ids).catch(() => null));
+  }
+}
+
+type Refused = Extract<ReadAnswer, { readonly kind: 'refused' }>;
+
+/** One read that takes a place among those at once until it ends. */
+type UnderWay = {
+  readonly id: number;
+  more(): Promise<Chunk | null>;
+  /** The thread has no more of it. */
+  end(): void;
+  /** Nobody wants more of it. */
+  drop(): void;
+};
+
+function refused(refusal: Refused['refusal'], detail: string): ReadAnswer {
+  return { kind: 'refused', refusal, detail };
+}
+
+function gone(): ReadAnswer {
+  return refused('unavailable', readsDownDetail);
+}
+
+function streamed(first: string, underWay: UnderWay): ReadAnswer {
+  let isOpen = false;
+  // What is answered is written at once, or never: HEAD wants no body, and a caller may have gone.
+  setImmediate(() => {
+    if (!isOpen) underWay.drop();
+  });
+  return {
+    kind: 'pieces',
+    open(sink) {
+      isOpen = true;
+      sink.write(first);
+      sink.onReady(() => void writeNext(sink, underWay));
+    },
+  };
+}
+
+/** A piece is asked for when there is room for it. */
+async function writeNext(sink: Sink, underWay: UnderWay): Promise<void> {
+  try {
+    const chunk = await underWay.more();
+    // The caller has gone.
+    if (chunk === null) return underWay.end();
+    if (chunk.kind !== 'text') throw new Error(chunk.kind === 'failed' ? chunk.reason : 'half an answer is missing');
+    sink.write(chunk.text);
+    if (!chunk.isLast) return sink.onReady(() => void writeNext(sink, underWay));
+    underWay.end();
+    sink.end();
+  } catch (error) {
+    underWay.end();
+    // Thrown there, it ends the half answer with its connection.
+    sink.onReady(() => {
+      throw error;
+    });
+  }
+}

@@ -1,0 +1,158 @@
+// Jobs and runs on their way to the ledger: what one poll of the sockets brought for one command, from one caller, is one message,
+// with one answer. Whoever leaves before the message is sent leaves nothing behind.
+import type { EntryEvent, IdempotencyKey, SubmitJobs, SubmitJobsReply, SubmitReply } from '../actors/job/protocol.ts';
+import { jobIdBytes } from '../runtime/ids.ts';
+import type { Asker, Link } from '../runtime/link.ts';
+
+export type Submission = {
+  readonly plugin: string;
+  readonly command: string;
+  /** Packed payload. */
+  readonly payload: Uint8Array;
+  readonly submittedBy: string;
+  readonly event: EntryEvent | null;
+  readonly idempotency?: IdempotencyKey;
+  readonly asker?: Asker;
+};
+
+export type RunSubmission = {
+  readonly pipeline: string;
+  readonly payload: Uint8Array;
+  readonly submittedBy: string;
+  /** Of a delivery; absent: a call. */
+  readonly event?: EntryEvent;
+  readonly idempotency?: IdempotencyKey;
+  readonly asker?: Asker;
+};
+
+type Gathering = {
+  readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'> & { payloads: Uint8Array[] };
+  /** Who waits for each payload. */
+  readonly askers: (Asker | undefined)[];
+  readonly reply: Promise<SubmitJobsReply>;
+  readonly settle: (reply: SubmitJobsReply | Promise<SubmitJobsReply>) => void;
+  bytes: number;
+  /** Where each payload stands in the message, -1: it was taken back; null: where it was put. */
+  places: number[] | null;
+};
+
+/** Messages that are looked at for one to join: what many callers sent in turns is not searched for each. */
+export const lookBackMax = 16;
+/** Payloads that the ledger has not answered yet may have so many bytes together; with more, the next is refused. One may be larger. */
+export const waitingBytesMax = 256 * 2 ** 20;
+
+const overloaded: SubmitReply = { kind: 'refused', refusal: 'overloaded' };
+/** Nobody reads it. */
+const takenBack: SubmitReply = { kind: 'refused', refusal: 'unavailable' };
+
+export class Submissions {
+  readonly #link: Link;
+  #gathered: Gathering[] = [];
+  #waitingBytes = 0;
+
+  constructor(link: Link) {
+    this.#link = link;
+  }
+
+  /** Resolves when the job is on disk, or is refused. */
+  submit(submission: Submission): Promise<SubmitReply> {
+    const { payload, asker } = submission;
+    if (!this.#takes(payload)) return Promise.resolve(overloaded);
+    const gathering = this.#alike(submission) ?? this.#gather(submission);
+    gathering.bytes += payload.length;
+    gathering.askers.push(asker);
+    const place = gathering.message.payloads.push(payload) - 1;
+    return gathering.reply.then(all => replyAt(all, gathering.places === null ? place : gathering.places[place]!));
+  }
+
+  /** As submit, for a run. */
+  startRun({ asker, ...submission }: RunSubmission, watch: boolean): Promise<SubmitReply> {
+    const { payload } = submission;
+    if (!this.#takes(payload)) return Promise.resolve(overloaded);
+    const message = { kind: 'start_run', ...submission, watch };
+    const recall = asker && { asker, answer: takenBack };
+    const reply = this.#link.ask<SubmitReply>('pipeline', message, recall);
+    this.#freeAfter(reply, payload.length);
+    return reply;
+  }
+
+  #takes({ length }: Uint8Array): boolean {
+    if (this.#waitingBytes > 0 && this.#waitingBytes + length > waitingBytesMax) return false;
+    this.#waitingBytes += length;
+    return true;
+  }
+
+  #freeAfter(reply: Promise<unknown>, bytes: number): void {
+    const free = () => {
+      this.#waitingBytes -= bytes;
+    };
+    reply.then(free, free);
+  }
+
+  #alike(submission: Submission): Gathering | undefined {
+    if (submission.idempotency) return undefined;
+    const from = Math.max(0, this.#gathered.length - lookBackMax);
+    for (let i = this.#gathered.length - 1; i >= from; i--) {
+      if (isAlike(this.#gathered[i]!.message, submission)) return this.#gathered[i];
+    }
+    return undefined;
+  }
+
+  #gather({ payload: _, asker: __, ...common }: Submission): Gathering {
+    if (this.#gathered.length === 0) setImmediate(() => this.#send());
+    let settle!: Gathering['settle'];
+    const reply = new Promise<SubmitJobsReply>(resolve => {
+      settle = resolve;
+    });
+    const message: Gathering['message'] = { kind: 'submit', ...common, payloads: [] };
+    const gathering: Gathering = { message, askers: [], reply, settle, bytes: 0, places: null };
+    this.#gathered.push(gathering);
+    return gathering;
+  }
+
+  #send(): void {
+    const gathered = this.#gathered;
+    this.#gathered = [];
+    for (const gathering of gathered) {
+      if (gathering.askers.some(isGone)) takeBack(gathering);
+      const { message, settle, reply, bytes } = gathering;
+      this.#freeAfter(reply, bytes);
+      settle(message.payloads.length === 0 ? noJobs : this.#link.ask('job', message));
+    }
+    this.#link.flush();
+  }
+}
+
+const noJobs: SubmitJobsReply = { kind: 'accepted', ids: new Uint8Array(0) };
+
+function isGone(asker: Asker | undefined): boolean {
+  return asker?.isGone === true;
+}
+
+function takeBack(gathering: Gathering): void {
+  const { message, askers } = gathering;
+  let kept = 0;
+  gathering.places = askers.map(asker => (isGone(asker) ? -1 : kept++));
+  message.payloads = message.payloads.filter((_, place) => !isGone(askers[place]));
+}
+
+/** Whether they can share a message: one with a key has an answer of its own. */
+function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
+  return (
+    a.plugin === b.plugin &&
+    a.command === b.command &&
+    a.submittedBy === b.submittedBy &&
+    a.event?.type === b.event?.type &&
+    a.event?.source === b.event?.source &&
+    a.event?.headers === undefined &&
+    b.event?.headers === undefined &&
+    !a.idempotency
+  );
+}
+
+function replyAt(all: SubmitJobsReply, place: number): SubmitReply {
+  if (all.kind === 'refused') return all;
+  if (place < 0) return takenBack;
+  const id = all.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
+  return id.length > 0 ? { kind: 'accepted', id } : { kind: 'refused', refusal: 'queue_full' };
+}
