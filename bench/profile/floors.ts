@@ -29,9 +29,9 @@ const ofState: { readonly [name: string]: Floor } = {
 };
 
 const ofPath: readonly (readonly [pattern: RegExp, floor: Floor])[] = [
-  [/^dist\/(http|cli)\//, 'edge'],
+  [/^dist\/(actors|service\/(ledger|indexer))\//, 'ledger'],
+  [/^dist\/(http|cli|service)\//, 'edge'],
   [/^node_modules\/uWebSockets\.js\//, 'edge'],
-  [/^dist\/actors\//, 'ledger'],
   [/^dist\/runtime\/store\//, 'storage'],
   [/^node_modules\/lmdb\//, 'storage'],
   [/^dist\/runtime\/host\//, 'host'],

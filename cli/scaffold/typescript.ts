@@ -45,7 +45,7 @@ export const handle: Handler<Payload, Config> = ({ event, config }, { log }) => 
 function declarations(): string {
   const file = createRequire(import.meta.url).resolve('headgate/package.json');
   const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
-  const types = readFileSync(join(dirname(file), 'dist/runtime/host/plugin-api.d.ts'), 'utf8');
+  const types = readFileSync(join(dirname(file), 'dist/runtime/host/api/plugin-api.d.ts'), 'utf8');
   const inside = types
     .trimEnd()
     .split('\n')

@@ -59,7 +59,7 @@ export class Marks {
     const origins = new Set<string>();
     const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
-      const [, id, part] = name.split('../host');
+      const [, id, part] = name.split('.');
       // What programs write in their sandboxes lies beside them.
       if (id === undefined || part === undefined || (id !== this.id && living.has(id))) continue;
       origins.add(id);
@@ -70,7 +70,7 @@ export class Marks {
       if (killed === 0) gone.push(path);
     }
     // Those that have left their groups are found by the marks of others, which go last.
-    if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('../host')[0]!));
+    if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
     if (left === 0) for (const path of gone) removeFile(path);
     return left;
   }

@@ -270,9 +270,9 @@ function checkClock({ nowMs, upMs, startedAtMs, committedUs }: DoctorOptions): F
 }
 
 function checkNode({ nodeVersion: version, server }: DoctorOptions): Finding {
-  const [major = 0, minor = 0] = version.split('../../cli').map(Number);
+  const [major = 0, minor = 0] = version.split('.').map(Number);
   const fits = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
   return fits
     ? passed(`${version}, HTTP server ${server}`)
-    : failed(`${version}; headgate needs ${nodeMin.join('../../cli')} or later`);
+    : failed(`${version}; headgate needs ${nodeMin.join('.')} or later`);
 }

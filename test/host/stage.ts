@@ -9,7 +9,7 @@ import type { HostedPlugin, Outcome, PluginHost, TaskFrame, TaskGroup } from '..
 import { formatId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, pack, packedEmpty, unpack } from '../../runtime/packing.ts';
 
-export const builtHost = new URL('../../dist/runtime/host/host.js', import.meta.url).href;
+export const builtHost = new URL('../../dist/runtime/host/client/host.js', import.meta.url).href;
 const { startHost } = (await import(builtHost)) as typeof import('../../runtime/host/client/host.ts');
 
 /** An outcome with its parts as values. */

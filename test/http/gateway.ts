@@ -8,6 +8,7 @@ import type { ApiToken, Command, Config, PluginInstance } from '../../config/con
 import type { PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 import { makeAuthenticate } from '../../http/auth.ts';
 import type { RequestLine } from '../../http/log.ts';
+import { inPieces } from '../../http/pieces.ts';
 import type { Route } from '../../http/route.ts';
 import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
@@ -21,9 +22,9 @@ import type { Engine } from '../../service/engine.ts';
 import { EventStreams } from '../../service/events/streams.ts';
 import { jobParts, settledParts, treeParts } from '../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../service/json/list.ts';
-import { type JsonPart, jsonPieces, pieceBytes } from '../../service/json/pieces.ts';
+import { type JsonPart, pieceBytes } from '../../service/json/pieces.ts';
 import { writeStopwatch } from '../../service/json/stopwatch.ts';
-import type { Read, Reads } from '../../service/reads/reads.ts';
+import type { Read, ReadAnswer, Reads } from '../../service/reads/reads.ts';
 import type { OnOver } from '../../service/run-waiters.ts';
 import type { RunSubmission, Submission } from '../../service/submissions.ts';
 import { Submissions } from '../../service/submissions.ts';
@@ -251,7 +252,7 @@ export class MemoryEngine implements Engine {
 
   /** All on this thread. */
   readonly reads: Reads = {
-    answer: async read => ({ kind: 'whole', text: [...jsonPieces(this.#partsOf(read))].join('') }),
+    answer: async read => readAnswer(this.#partsOf(read)),
   };
 
   #partsOf(read: Read): Iterable<JsonPart> {
@@ -351,4 +352,12 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
     idPrefix: 'test',
   });
   return { url: `http://127.0.0.1:${server.port}`, server, engine, lines, faults };
+}
+
+/** Written on this thread: whole, or in pieces as its reader takes them. */
+function readAnswer(parts: Iterable<JsonPart>): ReadAnswer {
+  const answer = inPieces(parts);
+  if (answer.kind === 'stream') return { kind: 'pieces', open: sink => answer.open(sink) };
+  if (answer.kind === 'json') return { kind: 'whole', text: String(answer.body) };
+  throw new Error(`not the answer of a read: ${answer.kind}`);
 }

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { withSourceNames } from '../../runtime/source-names.ts';
 
-const bundle = new URL('../../dist/runtime/host/sealed-loader.js', import.meta.url).href;
+const bundle = new URL('../../dist/runtime/host/thread/sealed-loader.js', import.meta.url).href;
 
 test('each place of a stack in a bundle gets its source; all else stays', () => {
   const code = `
@@ -13,8 +13,10 @@ test('each place of a stack in a bundle gets its source; all else stays', () => 
   const stack = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
   const named = withSourceNames(stack);
   expect(named).toMatch(/^Error: no such module\n/);
-  expect(named).toMatch(/runtime\/host\/sealed-loader\.ts in file:.*\/dist\/runtime\/host\/sealed-loader\.js:\d+:\d+/);
-  expect(named.replaceAll(/runtime\/host\/[\w-]+\.ts in /g, '')).toBe(stack);
+  expect(named).toMatch(
+    /runtime\/host\/thread\/sealed-loader\.ts in file:.*\/dist\/runtime\/host\/thread\/sealed-loader\.js:\d+:\d+/,
+  );
+  expect(named.replaceAll(/runtime\/host\/thread\/[\w-]+\.ts in /g, '')).toBe(stack);
 });
 
 test('places in files that are no bundles, or are gone, stay as they are', () => {

@@ -1,7 +1,7 @@
 // The jobs of a delivery as the audit trail names them: an id, or the first and the last of neighbours in a block.
 import { blockKeyBytes, formatId, jobIdBytes } from '../../../runtime/ids.ts';
 
-const separator = '../..';
+const separator = '..';
 
 /** `ids`: 16 bytes each. Neighbours that follow one another become one range. */
 export function rangesOf(ids: Uint8Array): string[] {

@@ -29,7 +29,7 @@ function mismatch(check: SchemaCheck, payload: Json): string | null {
     if (!first) return null;
     const extra = first.params['additionalProperty'];
     const named = typeof extra === 'string' ? ` ("${extra}")` : '';
-    return `payload${first.pointer.replaceAll('/', '..')} ${first.message}${named}`;
+    return `payload${first.pointer.replaceAll('/', '.')} ${first.message}${named}`;
   } catch (error) {
     return `payload cannot be checked: ${describe(error)}`;
   }

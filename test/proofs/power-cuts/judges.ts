@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Image } from './judge.ts';
 
-const loader = new URL('../../../dist/runtime/host/typescript-loader.js', import.meta.url);
+const loader = new URL('../../../dist/runtime/host/thread/typescript-loader.js', import.meta.url);
 const registration = `data:text/javascript,import { register } from 'node:module'; register('${loader}');`;
 
 export class Judge {
