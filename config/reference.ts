@@ -1,7 +1,7 @@
 // docs/config-keys.md and docs/manifest-keys.md: every key of config.yaml and manifest.yaml, written from their schemas.
 import type { JsonObject } from '../runtime/packing.ts';
+import { pipelineDefinitions } from './pipeline/schema.ts';
 import { manifestSchema } from './plugin/manifest-schema.ts';
-import { pipelineDefinitions } from './section/pipeline-schema.ts';
 import { settingsSchema } from './section/settings.ts';
 
 type Schemas = { readonly [key: string]: JsonObject };
@@ -40,16 +40,12 @@ export function configKeysPage(): string {
 }
 
 export function configSections(): Section[] {
-  const { pipeline, step, condition } = pipelineDefinitions as Schemas;
+  const { pipeline, step, condition } = pipelineDefinitions;
   return [
     ...sectionsOf(settingsSchema, ''),
-    sectionOf('pipelines[]', 'A pipeline; [pipelines.md](pipelines.md) says how it runs.', pipeline!),
-    sectionOf('pipelines[].steps[]', 'A step: exactly one of `uses`, `call`, `split` and `steps`.', step!),
-    sectionOf(
-      'pipelines[].if',
-      'A condition, of a pipeline or a step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which have conditions in them.',
-      (condition!['anyOf'] as unknown as readonly JsonObject[])[0]!,
-    ),
+    sectionOf('pipelines[]', 'A pipeline; [pipelines.md](pipelines.md) says how it runs.', pipeline),
+    sectionOf('pipelines[].steps[]', String(step['description']), step),
+    sectionOf('pipelines[].if', String(condition['description']), condition),
   ];
 }
 

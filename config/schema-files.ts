@@ -1,7 +1,6 @@
 // The JSON Schemas that are shipped in config/schema/, for editors: what the checks at load use, made fit for files.
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import { manifestSchema, openManifestSchema } from './plugin/manifest-schema.ts';
-import { pipelineDefinitions, pipelinesSchema } from './section/pipeline-schema.ts';
 import { settingsSchema } from './section/settings.ts';
 
 const draft = 'http://json-schema.org/draft-07/schema#';
@@ -11,11 +10,7 @@ const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 /** Of configuration files, with pipelines, and with `${NAME}` wherever a value can stand. */
 export function configSchema(): JsonObject {
   const settings = forFiles(withReload(settingsSchema), true) as JsonObject;
-  const properties = {
-    ...(settings['properties'] as JsonObject),
-    pipelines: { ...pipelinesSchema, 'x-reload': 'live' },
-  };
-  return { $schema: draft, title: 'headgate configuration', ...settings, properties, definitions: pipelineDefinitions };
+  return { $schema: draft, title: 'headgate configuration', ...settings };
 }
 
 /** Of a plugin's manifest.yaml: manifests of the other dialect have keys of their own. */

@@ -1,5 +1,5 @@
-// Where a value breaks a schema of this project. Such a check runs once or twice in the life of a process: walking the schema
-// takes a millisecond, compiling it would take a fifth of a second at every start.
+// Walks a value and a schema of this project and yields every mismatch. A schema is checked once or twice in the life of a process:
+// walking it takes a millisecond, compiling it would take a fifth of a second at every start.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { NodePath } from '../source/tree.ts';
 
@@ -9,11 +9,14 @@ export type Mismatch = {
   readonly keyword: string;
   /** The schema that holds the keyword. */
   readonly schema: JsonObject;
-  /** The key that is unknown, missing or not a name; null where the value is wrong. */
+  /** The key that is unknown, missing, badly named or lacks another key; null where the value itself is wrong. */
   readonly key: string | null;
 };
 
-type Break = (value: Json, wanted: never) => boolean;
+/** The schemas that `$ref` names, by name. */
+export type Definitions = { readonly [name: string]: JsonObject };
+
+type Break = (value: Json, wanted: never, definitions: Definitions) => boolean;
 
 const isText = (value: Json): value is string => typeof value === 'string';
 const isNumber = (value: Json): value is number => typeof value === 'number';
@@ -29,7 +32,7 @@ const types: { readonly [type: string]: (value: Json) => boolean } = {
   object: isMap,
 };
 
-/** Keywords that say something of the value itself: whether it breaks them. */
+/** Keywords about the value itself: each function returns whether the value breaks the keyword. */
 const breaks: { readonly [keyword: string]: Break } = {
   type: (value, type: string) => !types[type]!(value),
   minimum: (value, least: number) => isNumber(value) && value < least,
@@ -38,43 +41,90 @@ const breaks: { readonly [keyword: string]: Break } = {
   pattern: (value, pattern: string) => isText(value) && !new RegExp(pattern, 'u').test(value),
   minItems: (value, least: number) => Array.isArray(value) && value.length < least,
   maxItems: (value, most: number) => Array.isArray(value) && value.length > most,
+  minProperties: (value, least: number) => isMap(value) && Object.keys(value).length < least,
   const: (value, only: Json) => value !== only,
   enum: (value, choice: readonly Json[]) => !choice.includes(value),
-  not: (value, unwanted: JsonObject) => mismatchesOf(value, unwanted).length === 0,
-  anyOf: (value, choice: readonly JsonObject[]) => choice.every(schema => mismatchesOf(value, schema).length > 0),
+  not: (value, unwanted: JsonObject, definitions) => isValid(value, unwanted, definitions),
+  anyOf: (value, choice: readonly JsonObject[], definitions) => countValid(value, choice, definitions) === 0,
+  oneOf: (value, choice: readonly JsonObject[], definitions) => countValid(value, choice, definitions) !== 1,
 };
 
-/** Keywords that say something of what the value holds. */
-const inner = ['required', 'additionalProperties', 'properties', 'propertyNames', 'items'];
-const annotations = ['description', 'expected', 'restart', 'restartToSwitch', 'writeOnly'];
+/** Keywords about what the value contains. */
+const inner = ['required', 'dependencies', 'additionalProperties', 'properties', 'propertyNames', 'items'];
+const annotations = ['definitions', 'description', 'expected', 'restart', 'restartToSwitch', 'writeOnly'];
 const silent = new Set([...inner, ...annotations]);
 
-/** Every mismatch; of a union it tells none of the branches. */
-export function mismatchesOf(value: Json, schema: JsonObject, path: NodePath = []): Mismatch[] {
-  const found: Mismatch[] = [];
+export function definitionsOf(schema: JsonObject): Definitions {
+  return (schema['definitions'] ?? {}) as Definitions;
+}
+
+/** The schema, or the definition that it refers to. */
+export function resolved(schema: JsonObject, definitions: Definitions): JsonObject {
+  const { $ref: reference } = schema;
+  return typeof reference === 'string' ? definitions[reference.slice('#/definitions/'.length)]! : schema;
+}
+
+export function isValid(value: Json, schema: JsonObject, definitions: Definitions): boolean {
+  return walk(value, schema, definitions, []).next().done === true;
+}
+
+function countValid(value: Json, schemas: readonly JsonObject[], definitions: Definitions): number {
+  return schemas.filter(schema => isValid(value, schema, definitions)).length;
+}
+
+/** Every mismatch. A union that no alternative matches is one mismatch: those of its alternatives are left out. */
+export function mismatchesOf(
+  value: Json,
+  schema: JsonObject,
+  path: NodePath = [],
+  definitions = definitionsOf(schema),
+): Mismatch[] {
+  return [...walk(value, schema, definitions, path)];
+}
+
+/** Yields what is wrong with a map's keys before it looks at their values, so that `isValid` rejects an alternative by its keys. */
+function* walk(value: Json, written: JsonObject, definitions: Definitions, path: NodePath): Generator<Mismatch> {
+  const schema = resolved(written, definitions);
   for (const [keyword, wanted] of Object.entries(schema)) {
     if (silent.has(keyword)) continue;
     const isBroken = breaks[keyword];
-    if (isBroken === undefined) throw new Error(`the keyword ${keyword} is not known in schemas of this project`);
-    if (isBroken(value, wanted as never)) found.push({ path, keyword, schema, key: null });
+    if (isBroken === undefined) throw new Error(`unknown keyword ${keyword} in a schema of this project`);
+    if (isBroken(value, wanted as never, definitions)) yield { path, keyword, schema, key: null };
   }
-  if (isMap(value)) found.push(...insideMap(value, schema, path));
+  if (isMap(value)) {
+    yield* walkKeys(value, schema, definitions, path);
+    for (const [key, item] of Object.entries(value)) {
+      const known = schemaOf(key, schema);
+      if (typeof known === 'object') yield* walk(item, known, definitions, [...path, key]);
+    }
+  }
   const { items } = schema;
-  if (Array.isArray(value) && items !== undefined)
-    found.push(...value.flatMap((item: Json, index) => mismatchesOf(item, items as JsonObject, [...path, index])));
-  return found;
+  if (!Array.isArray(value) || items === undefined) return;
+  for (const [index, item] of value.entries()) yield* walk(item, items as JsonObject, definitions, [...path, index]);
 }
 
-function insideMap(value: JsonObject, schema: JsonObject, path: NodePath): Mismatch[] {
-  const { required = [], properties = {}, additionalProperties: others = true, propertyNames: names } = schema;
-  const missing = (required as string[]).filter(key => !Object.hasOwn(value, key));
-  const found: Mismatch[] = missing.map(key => ({ path, keyword: 'required', schema, key }));
-  for (const [key, item] of Object.entries(value)) {
-    if (names !== undefined && mismatchesOf(key, names as JsonObject).length > 0)
-      found.push({ path, keyword: 'propertyNames', schema, key });
-    const known = Object.hasOwn(properties as JsonObject, key) ? (properties as JsonObject)[key] : others;
-    if (known === false) found.push({ path, keyword: 'additionalProperties', schema, key });
-    else if (known !== true) found.push(...mismatchesOf(item, known as JsonObject, [...path, key]));
+function* walkKeys(
+  value: JsonObject,
+  schema: JsonObject,
+  definitions: Definitions,
+  path: NodePath,
+): Generator<Mismatch> {
+  const { required = [], dependencies = {}, propertyNames: names } = schema;
+  const lacks = (key: string): boolean => !Object.hasOwn(value, key);
+  for (const key of (required as string[]).filter(lacks)) yield { path, keyword: 'required', schema, key };
+  for (const [key, needed] of Object.entries(dependencies as { readonly [key: string]: readonly string[] })) {
+    if (!lacks(key) && needed.some(lacks)) yield { path, keyword: 'dependencies', schema, key };
   }
-  return found;
+  for (const key of Object.keys(value)) {
+    if (names !== undefined && !isValid(key, names as JsonObject, definitions))
+      yield { path, keyword: 'propertyNames', schema, key };
+    if (schemaOf(key, schema) === false) yield { path, keyword: 'additionalProperties', schema, key };
+  }
+}
+
+/** The schema of a key's value; true: any value; false: the key is unknown. */
+function schemaOf(key: string, { properties = {}, additionalProperties: others = true }: JsonObject) {
+  return (Object.hasOwn(properties as JsonObject, key) ? (properties as JsonObject)[key] : others) as
+    | JsonObject
+    | boolean;
 }

@@ -1,5 +1,5 @@
 // What is wrong with a configuration, where, and how it is told.
-import type { NodePath, Place } from '../source/tree.ts';
+import { type NodePath, type Place, placesAt, type SourceNode } from '../source/tree.ts';
 
 /** No place: the trouble is not in a file (none was found). */
 export type Problem = {
@@ -10,6 +10,12 @@ export type Problem = {
   readonly isCause?: true;
 };
 export type Report = (problem: Problem) => void;
+/** Reports what is wrong with the value at a path of a tree, or with its key. */
+export type ReportAt = (path: NodePath, message: string, at?: 'key' | 'value') => void;
+
+export function reportIn(root: SourceNode, report: Report): ReportAt {
+  return (path, message, at = 'value') => report({ place: placesAt(root, path)[at], path, message });
+}
 
 const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 

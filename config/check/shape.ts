@@ -5,63 +5,96 @@ import {
   emptyMap,
   isEmptyNode,
   type MapEntry,
+  type MapNode,
+  type NodePath,
   nodeAt,
   placesAt,
   plainValue,
   type SourceNode,
 } from '../source/tree.ts';
-import { type Mismatch, mismatchesOf } from './mismatch.ts';
+import { type Definitions, definitionsOf, isValid, type Mismatch, mismatchesOf, resolved } from './mismatch.ts';
 import type { Problem, Report } from './problem.ts';
-import { closest, hint } from './suggestion.ts';
+import { closest, didYouMean, hint } from './suggestion.ts';
 
-/** A tree whose known keys with nothing behind them are unset; what is wrong with it is reported. */
+/** Reports what breaks the schema. Returns the tree without unset keys, and with misspelt keys under the names that they mean. */
 export function checkShape(root: SourceNode, schema: JsonObject, report: Report): SourceNode {
-  const tree = withoutUnset(root, schema);
-  const told = new Set<string>();
-  for (const mismatch of mismatchesOf(plainValue(tree), schema).flatMap(found => withinMap(tree, found))) {
+  const definitions = definitionsOf(schema);
+  const tree = normalised(root, schema, [], { definitions, report });
+  const reported = new Set<string>();
+  for (const mismatch of mismatchesOf(plainValue(tree), schema).flatMap(found => closeUp(tree, found, definitions))) {
     const problem = keyProblem(tree, mismatch) ?? valueProblem(tree, mismatch);
     const key = JSON.stringify(problem?.path);
-    if (problem === null || told.has(key)) continue;
-    told.add(key);
+    if (problem === null || reported.has(key)) continue;
+    reported.add(key);
     report(problem);
   }
   return tree;
 }
 
-/** A map that breaks a union was meant for the branch of maps, where there is one: what is wrong in there says more. */
-function withinMap(tree: SourceNode, mismatch: Mismatch): Mismatch[] {
+/** What breaks a union breaks, more exactly, the alternative that a map or list was meant for. */
+function closeUp(tree: SourceNode, mismatch: Mismatch, definitions: Definitions): Mismatch[] {
   const { keyword, path, schema } = mismatch;
   const node = keyword === 'anyOf' ? nodeAt(tree, ...path) : undefined;
-  const maps = (schema['anyOf'] as JsonObject[] | undefined)?.filter(({ type }) => type === 'object') ?? [];
-  return node?.kind === 'map' && maps.length === 1 ? mismatchesOf(plainValue(node), maps[0]!, path) : [mismatch];
+  const meant = node && alternativeFor(node, schema, definitions);
+  if (meant === undefined) return [mismatch];
+  const found = mismatchesOf(plainValue(node!), meant, path, definitions);
+  return found.flatMap(one => closeUp(tree, one, definitions));
 }
 
-/** `plugins:` with nothing behind it means no setting; a named entry of a map (`echo:`) means one without settings. */
-function withoutUnset(node: SourceNode, schema: JsonObject): SourceNode {
-  const properties = (schema['properties'] ?? {}) as { readonly [key: string]: JsonObject };
-  const others = schema['additionalProperties'];
-  const itemSchema = schema['items'];
-  if (node.kind === 'list' && isSchema(itemSchema)) {
-    return { ...node, items: node.items.map(item => withoutUnset(item, itemSchema)) };
+/** The alternative of a union that a map or list was meant for: the first of its kind whose first required key it has. */
+function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
+  const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];
+  const choice = ((schema['anyOf'] ?? []) as readonly JsonObject[]).map(one => resolved(one, definitions));
+  const ofKind = choice.filter(one => one['type'] === type);
+  const isMeant = ({ required: [key] = [] }: { readonly required?: readonly string[] }): boolean =>
+    key === undefined || nodeAt(node, key) !== undefined;
+  return ofKind.find(isMeant) ?? ofKind[0];
+}
+
+type Check = { readonly definitions: Definitions; readonly report: Report };
+
+/** `plugins:` with nothing behind it is unset; a named entry of a map (`echo:`) is one without settings. */
+function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: Check): SourceNode {
+  if (node.kind === 'scalar') return node;
+  const found = resolved(written, check.definitions);
+  const schema = found['anyOf'] === undefined ? found : alternativeFor(node, found, check.definitions);
+  if (schema === undefined) return node;
+  const { items, additionalProperties: others } = schema;
+  if (node.kind === 'list') {
+    if (!isSchema(items)) return node;
+    return { ...node, items: node.items.map((item, index) => normalised(item, items, [...path, index], check)) };
   }
-  if (node.kind !== 'map') return node;
+  const properties = (schema['properties'] ?? {}) as { readonly [key: string]: JsonObject };
   const entries = new Map<string, MapEntry>();
   for (const [key, entry] of node.entries) {
-    const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const meant = others === false ? misspelt(key, node, Object.keys(properties)) : undefined;
+    if (meant !== undefined) {
+      const message = `is not a known key; did you mean ${JSON.stringify(meant)}?`;
+      check.report({ place: entry.keyPlace, path: [...path, key], message });
+    }
+    const name = meant ?? key;
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const isUnset = isEmptyNode(entry.value);
-    if (known !== undefined && isUnset) continue;
+    if (known !== undefined && isUnset && !isValid(null, known, check.definitions)) continue;
     const inner = known ?? (isSchema(others) ? others : undefined);
     const value = isUnset && inner?.['type'] === 'object' ? emptyMap(entry.value.place) : entry.value;
-    entries.set(key, inner === undefined ? entry : { ...entry, value: withoutUnset(value, inner) });
+    entries.set(name, inner ? { ...entry, value: normalised(value, inner, [...path, name], check) } : entry);
   }
   return { ...node, entries };
+}
+
+/** The known key that an unknown one means, unless the map has that too. */
+function misspelt(key: string, { entries }: MapNode, known: readonly string[]): string | undefined {
+  if (known.includes(key)) return undefined;
+  const meant = closest(key, known);
+  return meant === undefined || entries.has(meant) ? undefined : meant;
 }
 
 function isSchema(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null;
 }
 
-/** Trouble with a key: unknown, missing, or not a name. */
+/** What is wrong with a key: unknown, missing, badly named or without one that it needs. */
 function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mismatch): Problem | null {
   if (key === null) return null;
   const path = [...parent, key];
@@ -72,15 +105,27 @@ function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mi
   }
   const message =
     keyword === 'additionalProperties'
-      ? `is not a known key; ${hint(key, Object.keys(properties), 'keys')}`
-      : `cannot be a key here; it must be ${expectedOf((schema['propertyNames'] ?? {}) as JsonObject)}`;
+      ? `is not a known key${hint(key, Object.keys(properties), 'keys')}`
+      : keyword === 'dependencies'
+        ? `needs ${quoted(needsOf(schema)[key]!).join(' and ')} beside it`
+        : `cannot be a key here; it must be ${expectedOf((schema['propertyNames'] ?? {}) as JsonObject)}`;
   return { place: placesAt(root, path).key, path, message };
 }
 
-/** Trouble with a value: one problem for each, whatever number of keywords it breaks. */
-function valueProblem(root: SourceNode, { path, schema }: Mismatch): Problem | null {
+/** What is wrong with a value: one problem for each, whatever number of keywords it breaks. */
+function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): Problem | null {
   const node = nodeAt(root, ...path);
   if (node === undefined) return null;
+  if (keyword === 'oneOf' && node.kind === 'map') {
+    const keys = choiceOf(schema);
+    const found = keys.filter(key => node.entries.has(key));
+    const all = quoted(keys).join(', ');
+    const message =
+      found.length === 0
+        ? `has none of ${all}; it must have exactly one`
+        : `has ${quoted(found).join(' and ')}; it must have exactly one of ${all}`;
+    return { place: node.place, path, message };
+  }
   const message = `${wrongness(node, schema)}; it must be ${expectedOf(schema)}${advice(node, schema)}`;
   return { place: node.place, path, message };
 }
@@ -104,12 +149,35 @@ function expectedOf(schema: JsonObject): string {
   return others === false ? `${shown} (${keysOf(schema)})` : shown;
 }
 
-/** `event; optional: values`. */
-function keysOf({ properties = {}, required = [] }: JsonObject): string {
-  const needed = required as readonly string[];
-  const others = Object.keys(properties as JsonObject).filter(key => !needed.includes(key));
-  const optional = others.length === 0 ? [] : [`optional: ${others.join(', ')}`];
-  return [...(needed.length === 0 ? [] : [needed.join(', ')]), ...optional].join('; ');
+/** The keys of a map, as `event; one of path with op, all, any; optional: values`. */
+function keysOf(schema: JsonObject): string {
+  const { properties = {}, required = [] } = schema;
+  const needs = needsOf(schema);
+  const choice = choiceOf(schema);
+  const listed = [...(required as readonly string[]), ...choice, ...choice.flatMap(key => needs[key] ?? [])];
+  const others = Object.keys(properties as JsonObject).filter(key => !listed.includes(key));
+  const forms = choice.map(key => [key, ...(needs[key] ?? [])].join(' with '));
+  return [
+    (required as readonly string[]).join(', '),
+    forms.length === 0 ? '' : `one of ${forms.join(', ')}`,
+    others.length === 0 ? '' : `optional: ${others.join(', ')}`,
+  ]
+    .filter(part => part !== '')
+    .join('; ');
+}
+
+/** Key -> the keys that it needs beside it. */
+function needsOf({ dependencies = {} }: JsonObject): { readonly [key: string]: readonly string[] } {
+  return dependencies as { readonly [key: string]: readonly string[] };
+}
+
+/** The keys that a map has exactly one of. */
+function choiceOf({ oneOf = [] }: JsonObject): string[] {
+  return (oneOf as readonly { readonly required: readonly string[] }[]).flatMap(({ required }) => required);
+}
+
+function quoted(keys: readonly string[]): string[] {
+  return keys.map(key => JSON.stringify(key));
 }
 
 function advice(node: SourceNode, schema: JsonObject): string {
@@ -124,6 +192,5 @@ function advice(node: SourceNode, schema: JsonObject): string {
     return '; take the quotes away';
   }
   const values = schema['enum'];
-  const close = Array.isArray(values) ? closest(node.value, values as string[]) : undefined;
-  return close === undefined ? '' : `; did you mean ${JSON.stringify(close)}?`;
+  return Array.isArray(values) ? didYouMean(node.value, values as string[]) : '';
 }

@@ -1,17 +1,29 @@
-// "Did you mean", or else what there is.
-import { nearest } from '../pipeline/suggestion.ts';
+// "Did you mean": the known word nearest to a misspelt one.
+import { distance } from 'fastest-levenshtein';
 
-/** The known word that is meant, if one is near: also when only the order of its letters is wrong. */
+/** The known word that is meant, if one is near enough: by its letters, or by their order. */
 export function closest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let least = Math.max(1, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const far = distance(word.toLowerCase(), candidate.toLowerCase());
+    if (far < least) [least, best] = [far, candidate];
+  }
   const letters = (text: string): string => [...text.toLowerCase()].sort().join('');
-  return nearest(word, known) ?? known.find(candidate => letters(candidate) === letters(word));
+  return best ?? known.find(candidate => letters(candidate) === letters(word));
 }
 
-/** `did you mean "echo"?`, or else what there is: `known plugins: a, b`. */
-export function hint(word: string, known: readonly string[], what: string): string {
+/** `; did you mean "x"?`, or nothing. */
+export function didYouMean(word: string, known: readonly string[]): string {
   const found = closest(word, known);
-  if (found !== undefined) return `did you mean ${JSON.stringify(found)}?`;
-  if (known.length === 0) return `there are no ${what}`;
+  return found === undefined ? '' : `; did you mean ${JSON.stringify(found)}?`;
+}
+
+/** `; did you mean "echo"?`, or else what there is: `; known plugins: a, b`. */
+export function hint(word: string, known: readonly string[], what: string): string {
+  const meant = didYouMean(word, known);
+  if (meant !== '') return meant;
+  if (known.length === 0) return `; there are no ${what}`;
   const listed = known.slice(0, 20).join(', ');
-  return `known ${what}: ${listed}${known.length > 20 ? `, and ${known.length - 20} more` : ''}`;
+  return `; known ${what}: ${listed}${known.length > 20 ? `, and ${known.length - 20} more` : ''}`;
 }

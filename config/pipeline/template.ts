@@ -1,56 +1,43 @@
-// The values of `with`: text with `{payload.a}` in it, taken apart once at load.
+// The values of `with`: text with `{payload.a}` in it, parsed once at load.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json } from '../../runtime/packing.ts';
+import type { ReportAt } from '../check/problem.ts';
+import type { NodePath } from '../source/tree.ts';
 import type { Path, Template } from './definition.ts';
-import { type PathRoot, parsePath } from './path.ts';
-import { describe, inside, type Place, report } from './problems.ts';
+import { type PathRoot, parsePath, quote } from './path.ts';
 
 const templateRoots: readonly PathRoot[] = ['payload', 'context'];
-const depthMax = 32;
 
-/** One entry after another of a `with` map. */
-export function checkTemplates(value: unknown, place: Place): (readonly [string, Template])[] | null {
-  if (!isObject(value)) {
-    report(place, `must be a map of names to values, not ${describe(value)}`);
-    return null;
-  }
-  return checkEntries(value, place, 0);
+/** The entries of a `with` map. */
+export function readTemplates(
+  map: { readonly [key: string]: unknown },
+  at: NodePath,
+  reportAt: ReportAt,
+): [string, Template][] {
+  return Object.entries(map).map(([key, value]) => [key, readTemplate(value, [...at, key], reportAt)]);
 }
 
-function checkEntries(map: { readonly [key: string]: unknown }, place: Place, depth: number): [string, Template][] {
-  return Object.entries(map).map(([key, value]) => {
-    if (key === '__proto__') report(inside(place, key), 'a key cannot be called "__proto__"', 'key');
-    return [key, checkTemplate(value, inside(place, key), depth + 1)];
-  });
-}
-
-function checkTemplate(value: unknown, place: Place, depth: number): Template {
-  if (depth > depthMax) {
-    report(place, `nested deeper than ${depthMax}`);
-    return { kind: 'literal', value: null };
-  }
-  if (typeof value === 'string') return checkText(value, place);
+function readTemplate(value: unknown, at: NodePath, reportAt: ReportAt): Template {
+  if (typeof value === 'string') return readText(value, at, reportAt);
   if (Array.isArray(value)) {
-    const items = value.map((item, i) => checkTemplate(item, inside(place, i), depth + 1));
+    const items = value.map((item, i) => readTemplate(item, [...at, i], reportAt));
     if (items.every(item => item.kind === 'literal')) return { kind: 'literal', value: items.map(item => item.value) };
     return { kind: 'list', items };
   }
-  if (isObject(value)) {
-    const entries = checkEntries(value, place, depth);
-    const literal: { [key: string]: Json } = {};
-    for (const [key, entry] of entries) {
-      if (entry.kind !== 'literal') return { kind: 'map', entries };
-      if (key !== '__proto__') literal[key] = entry.value;
-    }
-    return { kind: 'literal', value: literal };
+  if (!isObject(value)) return { kind: 'literal', value: value as Json };
+  const entries = readTemplates(value, at, reportAt);
+  const literal: [string, Json][] = [];
+  for (const [key, entry] of entries) {
+    if (entry.kind !== 'literal') return { kind: 'map', entries };
+    literal.push([key, entry.value]);
   }
-  return { kind: 'literal', value: (value ?? null) as Json };
+  return { kind: 'literal', value: Object.fromEntries(literal) };
 }
 
-function checkText(text: string, place: Place): Template {
+function readText(text: string, at: NodePath, reportAt: ReportAt): Template {
   const parts = parseText(text, templateRoots);
   if ('wrong' in parts) {
-    report(place, parts.wrong);
+    reportAt(at, parts.wrong);
     return { kind: 'literal', value: text };
   }
   const [only] = parts;
@@ -59,7 +46,7 @@ function checkText(text: string, place: Place): Template {
   return typeof only === 'string' ? { kind: 'literal', value: only } : { kind: 'reference', path: only };
 }
 
-/** Text and paths in turn; `{{` and `}}` are braces. */
+/** Text and paths in turn; `{{` and `}}` are literal braces. */
 export function parseText(text: string, roots: readonly PathRoot[]): (string | Path)[] | { readonly wrong: string } {
   const parts: (string | Path)[] = [];
   let literal = '';
@@ -71,10 +58,10 @@ export function parseText(text: string, roots: readonly PathRoot[]): (string | P
       literal += char;
       i++;
     } else if (char === '}') {
-      return { wrong: `${describe(text)}: a "}" without its "{"; write "}}" for the brace itself` };
+      return { wrong: `${quote(text)}: a "}" without its "{"; write "}}" for a literal brace` };
     } else {
       const end = text.indexOf('}', i);
-      if (end < 0) return { wrong: `${describe(text)}: a "{" without its "}"; write "{{" for the brace itself` };
+      if (end < 0) return { wrong: `${quote(text)}: a "{" without its "}"; write "{{" for a literal brace` };
       const path = parsePath(text.slice(i + 1, end).trim(), roots);
       if ('wrong' in path) return { wrong: path.wrong };
       if (literal !== '') parts.push(literal);

@@ -59,7 +59,7 @@ export function concurrencyProblems(name: string, manifest: Manifest, node: Sour
     const known = manifest.commands.find(each => each.name === command);
     const wanted = numberOf(value) ?? 1;
     if (known === undefined) {
-      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}; ${hint(command, commands, 'commands')}`;
+      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}${hint(command, commands, 'commands')}`;
       refuse(keyPlace, [...path, command], message);
       continue;
     }

@@ -35,7 +35,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
       // Runs unmodified: what we do not know restricts nothing.
       properties[key] = { description: type };
     } else {
-      const message = `is ${JSON.stringify(type)}, which is not a type; ${hint(type, typeNames, 'types')}`;
+      const message = `is ${JSON.stringify(type)}, which is not a type${hint(type, typeNames, 'types')}`;
       return { ok: false, key, message };
     }
   }

@@ -188,7 +188,7 @@ function entryPlace(configured: SourceNode | undefined, name: string): Place {
 
 function unknownPlugin(work: Work, name: string, place: Place, path: readonly string[]): Problem {
   const known = [...work.discovery.manifests.keys()].sort();
-  const message = `there is no plugin ${JSON.stringify(name)} in the plugin roots; ${hint(name, known, 'plugins')}`;
+  const message = `there is no plugin ${JSON.stringify(name)} in the plugin roots${hint(name, known, 'plugins')}`;
   return { place, path, message };
 }
 
@@ -208,7 +208,7 @@ function checkTimeouts(work: Work, name: string, manifest: Manifest, node: Sourc
   for (const [command, entry] of entriesOf(nodeAt(node, 'timeouts'))) {
     const path = ['plugins', name, 'timeouts', command];
     if (!commands.includes(command)) {
-      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}; ${hint(command, commands, 'commands')}`;
+      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}${hint(command, commands, 'commands')}`;
       work.report({ place: entry.keyPlace, path, message });
       continue;
     }

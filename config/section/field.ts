@@ -67,18 +67,13 @@ export function listen(description: string) {
   return Type.String({ pattern: listenPattern, expected, description });
 }
 
-/** Any value at all. */
-export function anything(description: string) {
-  return Type.Unknown({ description });
-}
-
-export function freeMap(description: string) {
-  return Type.Object({}, { additionalProperties: true, expected: 'a map', description });
+export function freeMap(description: string, expected = 'a map') {
+  return Type.Object({}, { additionalProperties: true, expected, description });
 }
 
 /** A map with known keys only; those not wrapped in `optional` are required. */
-export function closedMap(properties: Properties, description: string): Schema {
-  return Type.Object(properties, { additionalProperties: false, expected: 'a map of settings', description });
+export function closedMap(properties: Properties, description: string, more: Schema = {}): Schema {
+  return Type.Object(properties, { additionalProperties: false, expected: 'a map of settings', description, ...more });
 }
 
 /** A map from names to values of one kind. */

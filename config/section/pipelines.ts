@@ -1,13 +1,18 @@
-// The `pipelines` section: its check, with every problem brought to its place in the files.
+// The `pipelines` section: definitions from the checked tree, and what is wrong with their meaning.
+
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
-import type { JsonObject } from '../../runtime/packing.ts';
+import { isObject } from '../../runtime/json-value.ts';
 import { reportDuplicates } from '../check/duplicate.ts';
-import type { Report } from '../check/problem.ts';
-import { checkPipelines } from '../pipeline/check.ts';
-import type { PipelineDefinition } from '../pipeline/definition.ts';
+import { type Report, reportIn } from '../check/problem.ts';
+import { readCondition } from '../pipeline/condition.ts';
+import { findCycles } from '../pipeline/cycles.ts';
+import { hooks, type PipelineDefinition } from '../pipeline/definition.ts';
+import { readSteps, type Surroundings } from '../pipeline/step.ts';
 import { readSchema } from '../plugin/command.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
-import { itemsOf, nodeAt, placesAt, plainValue, type SourceNode, textOf } from '../source/tree.ts';
+import { type NodePath, nodeAt, plainValue, type SourceNode } from '../source/tree.ts';
+
+const timeoutSecsDefault = 30;
 
 export function readPipelines(
   root: SourceNode,
@@ -18,35 +23,46 @@ export function readPipelines(
   const list = nodeAt(root, 'pipelines');
   if (list?.kind !== 'list') return [];
   reportDuplicates(list, ['pipelines'], 'name', 'the name of a pipeline', report);
-  const known = Object.entries(instances.plugins).map(
-    ([name, instance]) => [name, { commands: instance.manifest.commands.map(command => command.name) }] as const,
-  );
-  const { pipelines, problems } = checkPipelines(plainValue(list), Object.fromEntries(known));
-  for (const { path, message, at } of problems) {
-    const full = ['pipelines', ...path];
-    const name = path.at(-1) === 'uses' ? textOf(nodeAt(root, ...full))?.split('.')[0] : undefined;
-    const isAbsent = name !== undefined && !Object.hasOwn(instances.plugins, name);
-    // To the check a plugin that is broken or disabled is an unknown one.
-    const reason = isAbsent ? reportUnusable(instances, name, report) : null;
-    report({ place: placesAt(root, full)[at ?? 'value'], path: full, message: reason ?? message });
+  const reportAt = reportIn(root, report);
+  const items = plainValue(list) as readonly unknown[];
+  const commandsOf = ({ manifest }: Instances['plugins'][string]) => manifest.commands.map(command => command.name);
+  const around = {
+    plugins: new Map(Object.entries(instances.plugins).map(([name, instance]) => [name, commandsOf(instance)])),
+    pipelines: items.flatMap(item => (isObject(item) && typeof item['name'] === 'string' ? [item['name']] : [])),
+    whyUnusable: (plugin: string) => reportUnusable(instances, plugin, report),
+    reportAt,
+  };
+  const read = items.map((item, index) => {
+    const inputSchema = readSchema(root, ['pipelines', index, 'input_schema'], 'headgate', compiler, report);
+    const pipeline = isObject(item) ? readPipeline(item, { ...around, ids: new Map() }, ['pipelines', index]) : null;
+    return pipeline && { ...pipeline, ...(inputSchema && { inputSchema }) };
+  });
+  const pipelines = read.filter(pipeline => pipeline !== null);
+  for (const cycle of findCycles(pipelines)) {
+    const index = read.findIndex(pipeline => pipeline?.name === cycle[0]);
+    reportAt(['pipelines', index, 'steps'], `pipelines call each other in a circle: ${cycle.join(' → ')}`);
   }
-  return withInputSchemas(pipelines, root, compiler, report);
+  return pipelines;
 }
 
-/** Whoever calls is held to them; the engine has no use for them. */
-function withInputSchemas(
-  pipelines: readonly PipelineDefinition[],
-  root: SourceNode,
-  compiler: SchemaCompiler,
-  report: Report,
-): readonly PipelineDefinition[] {
-  const schemas = new Map<string, JsonObject>();
-  for (const [index, item] of itemsOf(nodeAt(root, 'pipelines')).entries()) {
-    const schema = readSchema(root, ['pipelines', index, 'input_schema'], 'headgate', compiler, report);
-    if (schema !== null) schemas.set(textOf(nodeAt(item, 'name')) ?? '', schema);
-  }
-  return pipelines.map(pipeline => {
-    const inputSchema = schemas.get(pipeline.name);
-    return inputSchema === undefined ? pipeline : { ...pipeline, inputSchema };
-  });
+/** Null without a name. Where the shape is wrong, which is reported, the definition is not used. */
+function readPipeline(
+  value: { readonly [key: string]: unknown },
+  around: Surroundings,
+  at: NodePath,
+): PipelineDefinition | null {
+  const { name, description, on, on_hook: onHook, execution_mode: mode, timeout_secs: timeoutSecs } = value;
+  if (typeof name !== 'string') return null;
+  if (on !== undefined && onHook !== undefined)
+    around.reportAt([...at, 'on_hook'], 'a pipeline has "on" or "on_hook", not both');
+  return {
+    name,
+    ...(typeof description === 'string' && { description: description.trim() }),
+    on: typeof on === 'string' ? on : null,
+    onHook: hooks.find(hook => hook === onHook) ?? null,
+    executionMode: mode === 'synchronous' || mode === 'sync' ? 'synchronous' : 'asynchronous',
+    timeoutMs: (typeof timeoutSecs === 'number' ? timeoutSecs : timeoutSecsDefault) * 1000,
+    if: readCondition(value['if'], ['payload', 'context'], [...at, 'if'], around.reportAt),
+    steps: readSteps(value['steps'], around, [...at, 'steps'], '', 'fail'),
+  };
 }

@@ -2,8 +2,8 @@
 //
 // A reload puts a changed key into force at once, unless the key is wrapped in `field.restart`: then it waits for the next start.
 import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
-import { Type } from '../../runtime/schema-type.ts';
 import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';
+import { pipelineDefinitions, pipelinesField } from '../pipeline/schema.ts';
 import { concurrencySetting } from '../plugin/concurrency.ts';
 import * as field from './field.ts';
 import { scopes } from './scope.ts';
@@ -343,9 +343,7 @@ export const settingsSchema = field.closedMap(
         field.nameRule,
       ),
     ),
-    pipelines: optional(
-      Type.Array(Type.Unknown(), { expected: 'a list of pipelines', description: 'The pipelines. Default: `[]`.' }),
-    ),
+    pipelines: optional(pipelinesField),
     vault: optional(
       field.closedMap(
         {
@@ -372,4 +370,5 @@ export const settingsSchema = field.closedMap(
     ),
   },
   'The configuration of headgate.',
+  { definitions: pipelineDefinitions },
 );

@@ -34,7 +34,7 @@ export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: st
     const [name = ''] = part.keys;
     if (part.root === 'headers' && (part.keys.length !== 1 || !names.includes(name))) {
       refuse(
-        `${JSON.stringify(part.keys.join('.'))} is not among the "headers" of the endpoint; ${hint(name, names, 'headers')}`,
+        `${JSON.stringify(part.keys.join('.'))} is not among the "headers" of the endpoint${hint(name, names, 'headers')}`,
       );
     } else if (part.keys.length === 0)
       refuse('{payload} is the whole body; name a text in it, such as {payload.action}');

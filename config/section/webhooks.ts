@@ -78,7 +78,7 @@ function checkPipeline(item: SourceNode, path: NodePath, names: readonly string[
   const node = nodeAt(item, 'pipeline');
   const name = textOf(node);
   if (node === undefined || name === undefined || name === '' || names.includes(name)) return;
-  const message = `there is no pipeline ${JSON.stringify(name)}; ${hint(name, names, 'pipelines')}`;
+  const message = `there is no pipeline ${JSON.stringify(name)}${hint(name, names, 'pipelines')}`;
   report({ place: node.place, path: [...path, 'pipeline'], message });
 }
 
@@ -95,7 +95,7 @@ function checkPlugin(item: SourceNode, path: NodePath, instances: Instances, rep
     return;
   }
   const known = hint(name, Object.keys(instances.plugins), 'plugins');
-  refuse(reportUnusable(instances, name, report) ?? `there is no plugin ${shown}; ${known}`);
+  refuse(reportUnusable(instances, name, report) ?? `there is no plugin ${shown}${known}`);
 }
 
 function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'], report: Report): void {
@@ -104,7 +104,7 @@ function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'],
   if (node === undefined || name === undefined || name === '') return;
   const refuse = (message: string) => report({ place: node.place, path: [...path, 'secret_ref'], message });
   if (!Object.hasOwn(tokens, name)) {
-    refuse(`there is no ${JSON.stringify(name)} in tokens; ${hint(name, Object.keys(tokens), 'tokens')}`);
+    refuse(`there is no ${JSON.stringify(name)} in tokens${hint(name, Object.keys(tokens), 'tokens')}`);
   } else if (isStandard(item) && !isStandardKey(tokens[name]!)) {
     const wanted = `${standardKeyPrefix} and base64 for the scheme standard-webhooks`;
     refuse(`the key of ${JSON.stringify(name)} must be ${wanted}`);

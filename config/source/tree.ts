@@ -28,11 +28,11 @@ export function isEmptyNode(node: SourceNode): boolean {
   return node.kind === 'scalar' && node.value === null;
 }
 
-/** `a map`, `an empty list`, `a single value`. */
+/** `a map`, `an empty list`, `a single value`, for messages. */
 export function describeKind(node: SourceNode): string {
   if (node.kind === 'scalar') return 'a single value';
   if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
-  return 'a map';
+  return node.entries.size === 0 ? 'an empty map' : 'a map';
 }
 
 /** The node at a path, or undefined where there is none. */

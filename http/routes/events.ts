@@ -2,7 +2,7 @@
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
 import { type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
-import { didYouMean } from '../../config/pipeline/suggestion.ts';
+import { didYouMean } from '../../config/check/suggestion.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { StreamRights } from '../../service/events/streams.ts';

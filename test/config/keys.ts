@@ -8,8 +8,11 @@ export type Key = {
   readonly kind: 'required' | 'map' | 'optional';
 };
 
-/** One of these is required in each step. */
-const choices = ['uses', 'call', 'split', 'steps'].map(key => `pipelines[].steps[].${key}`);
+/** One of these is required in each step, and in each condition; `op` beside `path`. */
+const choices = [
+  ...['uses', 'call', 'split', 'steps'].map(key => `pipelines[].steps[].${key}`),
+  ...['path', 'op', 'all', 'any', 'not'].map(key => `pipelines[].if.${key}`),
+];
 
 function keysIn(sections: readonly Section[]): Key[] {
   return sections.flatMap(({ title, keys, required }) =>

@@ -1,7 +1,8 @@
 // The walk over this project's schemas finds what ajv finds, for whatever value.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { mismatchesOf } from '../../config/check/mismatch.ts';
+import { type Definitions, definitionsOf, mismatchesOf, resolved } from '../../config/check/mismatch.ts';
+import { pipelineDefinitions, pipelinesField } from '../../config/pipeline/schema.ts';
 import { manifestSchema, openManifestSchema } from '../../config/plugin/manifest-schema.ts';
 import { settingsSchema } from '../../config/section/settings.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
@@ -13,16 +14,20 @@ const scalar = fc.oneof(
   fc.string({ maxLength: 5 }),
 );
 
-/** Values that are right in most places, and anything at all in the others. */
-function valueFor(schema: JsonObject): fc.Arbitrary<Json> {
+/** Values that are right in most places, and anything at all in the others. Definitions that contain themselves end at `depth`. */
+function valueFor(written: JsonObject, definitions: Definitions, depth = 0): fc.Arbitrary<Json> {
+  if (written['$ref'] !== undefined && depth > 2) return scalar;
+  const schema = resolved(written, definitions);
+  const inside = (inner: JsonObject) => valueFor(inner, definitions, depth + (written['$ref'] === undefined ? 0 : 1));
   const { properties = {}, additionalProperties: others, items } = schema;
   const known = Object.entries(properties as { [key: string]: JsonObject });
   let right: fc.Arbitrary<Json> = scalar;
   if (Array.isArray(schema['enum'])) right = fc.constantFrom(...(schema['enum'] as Json[]));
-  if (items !== undefined) right = fc.array(valueFor(items as JsonObject), { maxLength: 3 });
+  if (Array.isArray(schema['anyOf'])) right = fc.oneof(...(schema['anyOf'] as JsonObject[]).map(inside));
+  if (items !== undefined) right = fc.array(inside(items as JsonObject), { maxLength: 3 });
   if (schema['type'] === 'object') {
-    const named = Object.fromEntries(known.map(([key, inner]) => [key, valueFor(inner)]));
-    const free = typeof others === 'object' ? valueFor(others as JsonObject) : scalar;
+    const named = Object.fromEntries(known.map(([key, inner]) => [key, inside(inner)]));
+    const free = typeof others === 'object' ? inside(others as JsonObject) : scalar;
     right = fc
       .tuple(fc.record(named, { requiredKeys: [] }), fc.dictionary(fc.constantFrom('echo', 'b c', ''), free))
       .map(([one, more]) => ({ ...more, ...one }) as Json);
@@ -30,24 +35,37 @@ function valueFor(schema: JsonObject): fc.Arbitrary<Json> {
   return fc.oneof({ weight: 9, arbitrary: right }, { weight: 1, arbitrary: fc.jsonValue() as fc.Arbitrary<Json> });
 }
 
-const schemas = { settingsSchema, manifestSchema, openManifestSchema };
+const common = ['type', 'enum', 'pattern', 'minimum', 'required'];
+const pipelinesSchema = { ...pipelinesField, definitions: pipelineDefinitions };
+/** With keywords that the drawn values must break. */
+const schemas: readonly (readonly [string, JsonObject, readonly string[]])[] = [
+  ['settingsSchema', settingsSchema, common],
+  ['pipelinesSchema', pipelinesSchema, ['type', 'required', 'anyOf', 'oneOf', 'dependencies', 'minItems']],
+  ['manifestSchema', manifestSchema, common],
+  ['openManifestSchema', openManifestSchema, common],
+];
 
-describe.each(Object.entries(schemas))('%s', (_, schema) => {
+describe.each(schemas)('%s', (_, schema, expected) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true, ownProperties: true });
   const validate = ajv.compile(schema);
   const pointer = (path: readonly (string | number)[]) =>
     path.map(part => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
-  /** Without what ajv tells of the branches of a union, and of the rule for a key that it names besides. */
+  /** Without what ajv tells of the alternatives of a union, and of the rule for a key that it names besides. */
   function byAjv(value: Json): string[] {
     validate(value);
     const errors = (validate.errors ?? []).filter(error => error.propertyName === undefined);
-    const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ schemaPath }) => schemaPath));
-    const isBranch = (path: string) => [...unions].some(union => path.startsWith(`${union}/`));
+    const unions = errors.filter(({ keyword }) => keyword === 'anyOf');
+    const choices = errors.filter(({ keyword }) => keyword === 'oneOf');
+    const isOfAlternative = (error: (typeof errors)[number]): boolean =>
+      unions.some(union => union !== error && `${error.instancePath}/`.startsWith(`${union.instancePath}/`)) ||
+      choices.some(choice => error.schemaPath.startsWith(`${choice.schemaPath}/`));
     return errors
-      .filter(({ schemaPath }) => !isBranch(schemaPath))
+      .filter(error => !isOfAlternative(error))
       .map(({ instancePath, keyword, params }) => {
-        const key = params['missingProperty'] ?? params['additionalProperty'] ?? params['propertyName'] ?? null;
+        const needy = keyword === 'dependencies' ? params['property'] : undefined;
+        const key =
+          needy ?? params['missingProperty'] ?? params['additionalProperty'] ?? params['propertyName'] ?? null;
         return `${instancePath} ${keyword} ${key}`;
       });
   }
@@ -55,7 +73,7 @@ describe.each(Object.entries(schemas))('%s', (_, schema) => {
   test('has the mismatches that ajv tells', () => {
     const keywords = new Set<string>();
     fc.assert(
-      fc.property(valueFor(schema), value => {
+      fc.property(valueFor(schema, definitionsOf(schema)), value => {
         const found = mismatchesOf(value, schema);
         for (const { keyword } of found) keywords.add(keyword);
         expect(found.map(({ path, keyword, key }) => `${pointer(path)} ${keyword} ${key}`).sort()).toEqual(
@@ -64,7 +82,7 @@ describe.each(Object.entries(schemas))('%s', (_, schema) => {
       }),
       { numRuns: 300 },
     );
-    expect([...keywords]).toEqual(expect.arrayContaining(['type', 'enum', 'pattern', 'minimum', 'required']));
+    expect([...keywords]).toEqual(expect.arrayContaining([...expected]));
   });
 });
 

@@ -10,7 +10,6 @@ import { invariantsOf } from '../../actors/job/views/invariants.ts';
 import { findJob } from '../../actors/job/views/jobs.ts';
 import { startPipelineActor } from '../../actors/pipeline/actor.ts';
 import type { Config } from '../../config/config.ts';
-import { checkPipelines } from '../../config/pipeline/check.ts';
 import { type Body, bodyPart, encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { PluginHost, TaskFrame } from '../../runtime/host/wire/port.ts';
 import { formatId, makeBlockKeys, parseId } from '../../runtime/ids.ts';
@@ -20,6 +19,7 @@ import { SetAside, type SetAsideRecord } from '../../runtime/store/set-aside.ts'
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { Lives } from '../../service/ledger/lives.ts';
 import { config, plugin } from '../job/simulator.ts';
+import { checkPipelines } from '../pipeline/checked.ts';
 
 export type Task = {
   readonly id: string;
@@ -51,9 +51,9 @@ export class Ledger {
   #lifeOfProcess = 0;
 
   constructor(pipelines: unknown = [], plugins: readonly string[] = ['echo']) {
-    const known = Object.fromEntries(plugins.map(name => [name, { commands: ['handle'] }]));
+    const known = Object.fromEntries(plugins.map(name => [name, ['handle']]));
     const checked = checkPipelines(pipelines, known);
-    if (checked.problems.length > 0) throw new Error(JSON.stringify(checked.problems));
+    if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
     const base = config(plugins.map(name => plugin(name)));
     const service = { ...base.service, jobsPerRootMax: 1e7, workersMax: 8 };
     this.#config = { ...base, service, pipelines: checked.pipelines } as Config;

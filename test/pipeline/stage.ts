@@ -5,13 +5,13 @@ import type { JobGroup, Status, TerminalStatus } from '../../actors/job/records/
 import { type PipelineActor, startPipelineActor } from '../../actors/pipeline/actor.ts';
 import type { PipelineMessage, RunSettled } from '../../actors/pipeline/protocol.ts';
 import type { Config } from '../../config/config.ts';
-import { checkPipelines } from '../../config/pipeline/check.ts';
 import { type Body, bodyPart, encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../runtime/packing.ts';
 import { openMemoryStore } from '../../runtime/store/memory.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { checkPipelines } from './checked.ts';
 
 export type Outcome = {
   readonly result?: Json;
@@ -53,10 +53,9 @@ export type StageOptions = {
 };
 
 function configOf({ pipelines, plugins, configs, jobsPerRootMax = 10_000_000 }: StageOptions): Config {
-  const commands = ['handle', 'poll'];
-  const known = Object.fromEntries(Object.keys(plugins).map(name => [name, { commands }]));
+  const known = Object.fromEntries(Object.keys(plugins).map(name => [name, ['handle', 'poll']]));
   const checked = checkPipelines(pipelines, known);
-  if (checked.problems.length > 0) throw new Error(JSON.stringify(checked.problems));
+  if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
   const instances = Object.keys(plugins).map(name => [name, { config: configs?.[name] ?? {} }]);
   const service = { queueDepthMax: 1_000_000, jobsPerRootMax };
   return { service, pipelines: checked.pipelines, plugins: Object.fromEntries(instances) } as unknown as Config;

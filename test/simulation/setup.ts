@@ -1,7 +1,7 @@
 // What the service of a world is configured with: a fixed cast of plugins, and pipelines that the seed draws, anew for some reloads.
 import type { Config, Manifest, PluginInstance } from '../../config/config.ts';
-import { checkPipelines } from '../../config/pipeline/check.ts';
 import { command, plugin as instance } from '../job/instances.ts';
+import { checkPipelines } from '../pipeline/checked.ts';
 import type { Pipeline, Step } from '../pipeline/naive.ts';
 import { Dice } from './dice.ts';
 
@@ -69,11 +69,9 @@ export function setupOf(seed: number, generation: number): Generation {
     new Dice(seed, 'listeners'),
     new Dice(seed, 'telling'),
   );
-  const known = Object.fromEntries(
-    cast.map(({ name, manifest }) => [name, { commands: manifest.commands.map(({ name }) => name) }]),
-  );
-  const checked = checkPipelines(structuredClone(pipelines), known);
-  if (checked.problems.length > 0) throw new Error(JSON.stringify(checked.problems));
+  const known = Object.fromEntries(cast.map(({ name, manifest }) => [name, manifest.commands.map(({ name }) => name)]));
+  const checked = checkPipelines(pipelines, known);
+  if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
   const config = {
     service: settings,
     state: { path: '/state', retention },

@@ -1,0 +1,197 @@
+// The JSON Schema of pipelines. It has their shape; what their references, paths, templates and conditions mean is checked by hand.
+import { Type } from '../../runtime/schema-type.ts';
+import * as field from '../section/field.ts';
+import { hooks, operators } from './definition.ts';
+
+const { optional } = field;
+
+const reference = (name: string, description?: string) => ({
+  $ref: `#/definitions/${name}`,
+  ...(description && { description }),
+});
+const eitherOf = (keys: readonly string[]) => keys.map(key => ({ required: [key] }));
+const path = (description: string) => field.text({ expected: 'a path such as payload.items', description });
+
+const steps = (description: string) =>
+  Type.Array(reference('step'), { minItems: 1, expected: 'a list of at least one step', description });
+
+const namedBranch = field.closedMap(
+  {
+    name: field.text({ expected: 'the name of the branch', description: 'The name of the branch.' }),
+    steps: steps('The steps of the branch, at least one.'),
+  },
+  'A branch with a name.',
+);
+const branchForms = [steps('A branch of several steps.'), reference('step')];
+const split = field.either(
+  [
+    Type.Array(
+      field.either([namedBranch, ...branchForms], {
+        expected: 'a step, a list of at least one step, or a map of "name" and "steps"',
+      }),
+      { minItems: 1, expected: 'a list of at least one branch' },
+    ),
+    Type.Object(
+      {},
+      {
+        additionalProperties: field.either(branchForms, { expected: 'a step, or a list of at least one step' }),
+        minProperties: 1,
+        expected: 'a map of at least one branch',
+      },
+    ),
+  ],
+  {
+    expected: 'a map or a list of branches',
+    description: 'Branches that run side by side, in a map by name or in a list.',
+  },
+);
+
+const step = field.closedMap(
+  {
+    id: optional(
+      Type.String({
+        pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$',
+        expected:
+          'an id of letters, digits, "_", "-" and ".", which begins with a letter or "_" and has at most 128 characters',
+        description: 'The name of the step in trees and measurements. Default: its place, such as `2.1.1`.',
+      }),
+    ),
+    if: optional(
+      reference(
+        'condition',
+        'The condition of the step: where it is false, the step is passed over. Default: always true.',
+      ),
+    ),
+    on_error: optional(
+      field.oneOf(
+        ['continue', 'fail'],
+        'What a failed job of the step does: `fail` fails the run, `continue` ends its chain alone. Default: `fail`.',
+      ),
+    ),
+    join: optional(
+      field.oneOf(
+        ['all'],
+        '`all` starts the step once, when everything before it has settled. Default: the step starts for each chain that reaches it.',
+      ),
+    ),
+    collect: optional(
+      field.oneOf(['results', 'counts'], 'What a join is given: all `results`, or `counts` alone. Default: `results`.'),
+    ),
+    uses: optional(
+      field.text({
+        expected: 'a plugin, or plugin.command',
+        description: 'The plugin that the step runs, or `plugin.command`; the command is `handle` where none is named.',
+      }),
+    ),
+    call: optional(
+      field.text({
+        expected: 'the name of a pipeline',
+        description: 'Another pipeline, which runs whole; the step goes on with its result.',
+      }),
+    ),
+    split: optional(split),
+    steps: optional(steps('A sequence of steps.')),
+    foreach: optional(
+      path(
+        'The path of a list; the step starts once for each element. Default: the step starts once. Example: `payload.packages`.',
+      ),
+    ),
+    with: optional(
+      field.freeMap(
+        'Values that are laid over the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
+        'a map of names to values',
+      ),
+    ),
+    baggage: optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: path('The path.'),
+          expected: 'a map of names to paths',
+          description:
+            'Data that the chain carries on: the name, and the path it is read from. Default: `{}`. Example: `{ report.root: payload.root }`.',
+        },
+      ),
+    ),
+  },
+  'A step: exactly one of `uses`, `call`, `split` and `steps`.',
+  { expected: 'a step', oneOf: eitherOf(['uses', 'call', 'split', 'steps']), dependencies: { collect: ['join'] } },
+);
+
+const conditions = (description: string) =>
+  Type.Array(reference('condition'), { minItems: 1, expected: 'a list of at least one condition', description });
+
+const condition = field.closedMap(
+  {
+    path: optional(path('The path of the value that is tested, in `payload`, `context` or `config`.')),
+    op: optional(field.oneOf(operators, 'How the value is tested.')),
+    value: optional(
+      Type.Unknown({
+        description: 'What the value is compared with; required but for `exists`. Default: `true`.',
+      }),
+    ),
+    all: optional(conditions('Conditions that must all be true.')),
+    any: optional(conditions('Conditions of which one must be true.')),
+    not: optional(reference('condition', 'A condition that must be false.')),
+  },
+  'A condition, of a pipeline or a step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which have conditions in them.',
+  {
+    expected: 'a condition',
+    oneOf: eitherOf(['path', 'all', 'any', 'not']),
+    dependencies: { path: ['op'], op: ['path'], value: ['path'] },
+  },
+);
+
+const pipeline = field.closedMap(
+  {
+    name: field.text({
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$',
+      expected:
+        'a name of letters, digits, "_", "-" and ".", which begins with a letter or digit and has at most 128 characters',
+      description: 'The name of the pipeline, which callers say.',
+    }),
+    description: optional(
+      field.text({
+        pattern: '\\S',
+        expected: 'a text that is not empty',
+        description: 'What the pipeline does, in a sentence for those who choose one. Default: none.',
+      }),
+    ),
+    input_schema: optional(
+      field.freeMap(
+        'What the payload of a call or delivery must be: a JSON Schema, or a map from field to type. A payload that breaks it gets 400. Default: none, so a payload may be anything. Example: `{ people: array }`.',
+        'a map: a JSON Schema, or fields with their types',
+      ),
+    ),
+    on: optional(
+      field.text({
+        expected: 'the type of an event',
+        description: 'The type of the events that start it. Default: none, so calls alone start it.',
+      }),
+    ),
+    on_hook: optional(field.oneOf(hooks, 'The end of a job or of a run that starts it. Default: none.')),
+    execution_mode: optional(
+      field.oneOf(
+        ['synchronous', 'asynchronous', 'sync', 'async'],
+        'Whether a call waits for the result. Default: `asynchronous`.',
+      ),
+    ),
+    timeout_secs: optional(field.count(1, 'How long a synchronous call waits, in seconds. Default: `30`.', 86_400)),
+    if: optional(
+      reference(
+        'condition',
+        'The condition of the pipeline: where it is false, an event starts no run, and a call gets one that has succeeded without a job. Default: always true.',
+      ),
+    ),
+    steps: steps('The steps, at least one.'),
+  },
+  'A pipeline.',
+  { expected: 'a pipeline' },
+);
+
+export const pipelinesField = Type.Array(reference('pipeline'), {
+  expected: 'a list of pipelines',
+  description: 'The pipelines. Default: `[]`.',
+});
+/** What the references in these schemas name. */
+export const pipelineDefinitions = { pipeline, step, condition };
