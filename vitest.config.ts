@@ -2,39 +2,41 @@
 // both HTTP servers.
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { isDeep } from './test/deep.ts';
+import { isDeep } from './test/support/deep.ts';
 
 /** Files that take long start first, so that no worker is left alone with one at the end. */
 const long = [
-  'crash/kill',
-  'simulation/simulation',
-  'gateway/stop',
-  'containment/matrix',
-  'host/containment',
-  'gateway/containment',
-  'reads/reads',
-  'bench/smoke',
-  'gateway/isolation',
-  'admin/selfcheck',
-  'events/stream',
-  'kit/page',
+  'service/crash/kill',
+  'service/simulation/simulation',
+  'service/gateway/stop',
+  'service/containment/matrix',
+  'unit/runtime/host/containment',
+  'service/gateway/containment',
+  'feature/reads/reads',
+  'service/bench/smoke',
+  'service/gateway/isolation',
+  'feature/admin/selfcheck',
+  'feature/events/stream',
+  'feature/kit/page',
 ];
 
 /** These files change their own process, and a failure can end it: each runs in a process of its own. All others share. */
-const alone = ['host/!(outcome)'].map(name => `test/${name}.test.ts`);
+const alone = ['unit/runtime/host/!(outcome)'].map(name => `test/${name}.test.ts`);
 
 /** Files that run a second time, on node:http instead of uWebSockets.js. */
 const onNode = [
-  isDeep ? 'conformance/!(sentences)' : 'conformance/{authentication,errors,events,execution,limits,webhooks}',
-  'events/streams',
-  'fuzz/fuzz',
-  'gateway/listen',
-  'http/{execution,framing,refusals,server,timeouts}',
-  'webhooks/{door,listener}',
+  isDeep
+    ? 'service/conformance/!(sentences)'
+    : 'service/conformance/{authentication,errors,events,execution,limits,webhooks}',
+  'feature/events/streams',
+  'service/fuzz/fuzz',
+  'service/gateway/listen',
+  'unit/http/{execution,framing,refusals,server,timeouts}',
+  'feature/webhooks/{door,listener}',
 ].map(name => `test/${name}.test.ts`);
 
 /** Needs the package registry: `npm run test:install`. */
-const elsewhere = ['test/install/**'];
+const elsewhere = ['test/service/install/**'];
 
 const projects = ['alone', 'node', 'uws'];
 
@@ -52,8 +54,8 @@ class LongFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/build.ts'],
-    setupFiles: ['test/canary/fresh.ts'],
+    globalSetup: ['test/support/build.ts'],
+    setupFiles: ['test/service/canary/fresh.ts'],
     // Generous: a machine that is busy with other things must pass too.
     testTimeout: 120_000,
     hookTimeout: 120_000,

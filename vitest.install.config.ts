@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/install/**/*.test.ts'],
+    include: ['test/service/install/**/*.test.ts'],
     testTimeout: 600_000,
     hookTimeout: 600_000,
     maxWorkers: 1,

@@ -75,7 +75,7 @@ export interface Batch<T extends string = Table> {
   readonly size: number;
 }
 
-/** What one thread alone may do, with the same answers from every implementation (test/runtime/store.test.ts): of the ledger the ledger thread, of the index the indexer. */
+/** What one thread alone may do, with the same answers from every implementation (test/unit/runtime/store.test.ts): of the ledger the ledger thread, of the index the indexer. */
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
   /** Durable when it returns, and then the next read of this store shows it. All of a batch is written, or nothing. Throws StoreFull when there is no room, StoreFault when the disk fails. */

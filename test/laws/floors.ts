@@ -66,7 +66,11 @@ const machinePath = /(?<![\w.~])\/(work|root|home|Users)\/[\w.-]+/;
 /** Where printing is the purpose, or is taken over from plugins. */
 const mayPrint = [/^(cli|bench|test)\//, /^runtime\/host\/process\/console\.ts$/];
 /** Loaded by tools that want a default export. */
-const mayDefault = [/^vitest(\.install)?\.config\.ts$/, /^test\/build\.ts$/, /^runtime\/host\/thread\/thread\.ts$/];
+const mayDefault = [
+  /^vitest(\.install)?\.config\.ts$/,
+  /^test\/support\/build\.ts$/,
+  /^runtime\/host\/thread\/thread\.ts$/,
+];
 
 /** `dependencies`: the packages that are installed wherever the house is, or part of it. */
 export function checkHouse(files: readonly SourceFile[], dependencies: readonly string[]): Problem[] {

@@ -1,0 +1,305 @@
+// GET /system/doctor: each check passes on a sound service, and is seen to fail.
+
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Gauges } from '../../../actors/job/gauges.ts';
+import { isLoopback } from '../../../config/address.ts';
+import type { Certificate } from '../../../config/certificate.ts';
+import type { Config } from '../../../config/config.ts';
+import { unsealed } from '../../../config/seal/seal.ts';
+import type { Link } from '../../../runtime/link.ts';
+import { limitsDefault } from '../../../runtime/processes/sandbox.ts';
+import { openMemoryStore } from '../../../runtime/store/memory.ts';
+import { type AdministrationParts, openAdministration } from '../../../service/administration.ts';
+import type { Served } from '../../../service/doctor/certificates.ts';
+import { type DoctorOptions, examine } from '../../../service/doctor/doctor.ts';
+import { trySandboxes } from '../../../service/doctor/sandboxes.ts';
+import { writeConfiguration } from '../../service/gateway/configuration.ts';
+import { type Gateway, startGateway } from '../../service/gateway/gateway.ts';
+import { echo } from '../../service/gateway/sources.ts';
+import { makeConfig } from '../../unit/http/gateway.ts';
+
+const names = [
+  'config',
+  'seal',
+  'state_writable',
+  'disk_space',
+  'search_index',
+  'plugins',
+  'held_jobs',
+  'records',
+  'pipelines',
+  'webhooks',
+];
+const allNames = [...names, 'vault', 'listen_exposure', 'certificates', 'clock', 'node_version'];
+type Checks = readonly { readonly name: string; readonly passed: boolean; readonly detail: string }[];
+
+async function failedOf(gateway: Gateway): Promise<readonly string[]> {
+  const { body } = await gateway.call('GET', '/system/doctor');
+  const failed = (body['checks'] as Checks).filter(({ passed }) => !passed).map(({ name }) => name);
+  expect(body['status']).toBe(failed.length === 0 ? 'ok' : 'degraded');
+  return failed;
+}
+
+test('a sound service passes every check', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  const { status, body } = await gateway.call('GET', '/system/doctor');
+  expect(status).toBe(200);
+  expect(body['status']).toBe('ok');
+  expect((body['checks'] as Checks).map(({ name }) => name)).toEqual(allNames);
+  expect(body['checks']).toContainEqual({ name: 'seal', passed: true, detail: 'not sealed' });
+  expect(body['checks']).toContainEqual({ name: 'vault', passed: true, detail: 'not initialised' });
+});
+
+test('what has become wrong on disk shows, while the service goes on', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  const pipelines = [{ name: 'p', on: 'e', steps: [{ uses: 'ghost' }] }];
+  writeConfiguration(gateway.directory, { plugins: { echo }, pipelines });
+  expect(await failedOf(gateway)).toEqual(['config', 'pipelines']);
+  writeConfiguration(gateway.directory, { plugins: { echo, broken: { code: '', runtime: 'unheard-of' } } });
+  expect(await failedOf(gateway)).toEqual(['plugins']);
+  const needy = [1, 2, 3, 4, 5, 6, 7].map(number => `need${number}`);
+  const source = { code: 'export const handle = () => ({});', config_keys: { required: ['root_dir'] } };
+  const sources = Object.fromEntries(needy.map(name => [name, source]));
+  writeConfiguration(gateway.directory, { plugins: { echo, ...sources }, instances: { ghost: { enabled: true } } });
+  const { body } = await gateway.call('GET', '/system/doctor');
+  const checks = body['checks'] as readonly { readonly name: string; readonly detail: string }[];
+  const { detail } = checks.find(({ name }) => name === 'plugins')!;
+  for (const name of [...needy, 'ghost']) expect(detail).toContain(`"${name}"`);
+  writeConfiguration(gateway.directory, { plugins: { echo } });
+  expect(await failedOf(gateway)).toEqual([]);
+  rmSync(join(gateway.directory, 'plugins/echo/index.mjs'));
+  expect(await failedOf(gateway)).toContain('plugins');
+});
+
+test('a key file without a vault, and one that others may read', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  const found = async () => {
+    const checks = (await gateway.call('GET', '/system/doctor')).body['checks'] as Checks;
+    return checks.find(({ name }) => name === 'vault');
+  };
+  const file = join(gateway.directory, 'data/vault.key');
+  writeFileSync(file, Buffer.alloc(32), { mode: 0o600 });
+  const missing = `vault: the keyring is missing, and its unlock key is still there: ${file}`;
+  expect(await found()).toMatchObject({ passed: false, detail: expect.stringContaining(missing) });
+  expect((await found())!.detail).not.toContain('mode');
+  chmodSync(file, 0o640);
+  expect(await found()).toMatchObject({ passed: false, detail: expect.stringContaining('(mode 0640)') });
+});
+
+test('files that others may read fail the check of the state, and are named', async () => {
+  const gateway = await startGateway({ plugins: { echo } });
+  const state = join(gateway.directory, 'data');
+  const file = join(state, 'api-token');
+  writeFileSync(file, 'made by hand');
+  chmodSync(file, 0o644);
+  expect(await failedOf(gateway)).toEqual([]);
+  chmodSync(state, 0o755);
+  expect(await failedOf(gateway)).toEqual(['state_writable']);
+  const { body } = await gateway.call('GET', '/system/doctor');
+  const detail = `others than its owner may use ${file}: chmod -R go-rwx ${state}`;
+  expect(body['checks']).toContainEqual({ name: 'state_writable', passed: false, detail });
+  chmodSync(file, 0o600);
+  expect(await failedOf(gateway)).toEqual([]);
+});
+
+const noVault = {
+  condition: { kind: 'absent' },
+  keys: { file: '/nowhere/vault.key', variable: undefined },
+  looseMode: null,
+} as const;
+const openVault = { kind: 'open', principals: 1, secrets: 1, problems: [] } as const;
+
+test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOptions>]>([
+  ['state_writable', ({ config }) => ({ config: { ...config, state: { ...config.state, path: '/nowhere/at/all' } } })],
+  ['disk_space', ({ config }) => ({ config: { ...config, state: { ...config.state, path: '/nowhere/at/all' } } })],
+  ['listen_exposure', ({ config }) => listening(config, '0.0.0.0')],
+  [
+    'listen_exposure',
+    ({ config }) => ({ config: { ...config, webhooks: { endpoints: [], listen: { host: '::', port: 1 } } } }),
+  ],
+  ['clock', ({ nowMs }) => ({ nowMs: nowMs + 60_000 })],
+  ['clock', ({ nowMs }) => ({ committedUs: (nowMs + 60_000) * 1000 })],
+  ['node_version', () => ({ nodeVersion: '18.19.1' })],
+  ['search_index', () => ({ index: { kind: 'closed', reason: 'EMFILE: too many open files' } })],
+  ['search_index', () => ({ index: { kind: 'failing', reason: 'the disk is full' } })],
+  ['vault', () => ({ vault: () => ({ ...noVault, condition: { kind: 'sealed', problems: ['no key'] } }) })],
+  [
+    'vault',
+    () => ({ vault: () => ({ ...noVault, condition: { ...openVault, problems: ['vault_secrets: s is missing'] } }) }),
+  ],
+  ['vault', () => ({ vault: () => ({ ...noVault, condition: openVault, looseMode: '0644' }) })],
+  [
+    'webhooks',
+    () => ({
+      inspect: async () => ({
+        problems: ['/c.yaml:1:2: webhooks.endpoints[0].path: x'],
+        warnings: [],
+        seal: unsealed,
+      }),
+    }),
+  ],
+])('%s fails when it should', async (check, change) => {
+  const options = soundOptions();
+  const failed = (await examine({ ...options, ...change(options) })).filter(({ passed }) => !passed);
+  expect(failed.map(({ name }) => name)).toContain(check);
+});
+
+test.each([
+  ...['127.0.0.1', '127.8.9.1', '::1', 'localhost', '::ffff:127.0.0.1'].map(host => [host, true] as const),
+  ...['0.0.0.0', '::', '10.0.0.1', '128.0.0.1', 'example.org', '127.0.0.1.example.org'].map(h => [h, false] as const),
+])('%s is loopback: %s', (host, expected) => expect(isLoopback(host)).toBe(expected));
+
+const everywhere = { host: '0.0.0.0', port: 1 };
+const here = { host: '127.0.0.1', port: 1 };
+const tls = { cert: '/c', key: '/k' };
+type Listening = Partial<Config['webhooks']>;
+
+test.each<[passed: boolean, api: Listening, webhooks: Listening, detail: string]>([
+  [true, { listen: here }, { listen: here, behindProxy: true }, 'loopback only'],
+  [true, { listen: everywhere, tls }, { listen: here }, 'api.listen 0.0.0.0: TLS'],
+  [
+    true,
+    { listen: everywhere, behindProxy: true },
+    { listen: everywhere, tls, behindProxy: true },
+    'api.listen 0.0.0.0: behind a proxy with TLS, as api.behind_proxy declares; webhooks.listen 0.0.0.0: TLS',
+  ],
+  [
+    false,
+    { listen: everywhere, tls },
+    { listen: everywhere },
+    'webhooks.listen 0.0.0.0: reachable from other machines without TLS; set webhooks.tls, or webhooks.behind_proxy: true where a proxy with TLS stands in front; api.listen 0.0.0.0: TLS',
+  ],
+])('listen_exposure passes: %s, %j %j', async (passed, api, webhooks, detail) => {
+  const options = soundOptions();
+  const { config } = options;
+  const changed = { ...config, api: { ...config.api, ...api }, webhooks: { ...config.webhooks, ...webhooks } };
+  const checks = await examine({ ...options, config: changed });
+  expect(checks).toContainEqual({ name: 'listen_exposure', passed, detail });
+});
+
+const day = 86_400_000;
+
+test.each<[passed: boolean, days: number, more: Partial<Served>, detail: string]>([
+  [true, 15, {}, 'api: localhost, a.example until 2027-01-30T08:00:00Z'],
+  [false, 13.5, {}, 'api: localhost, a.example ends in 13 days, on 2027-01-28T20:00:00Z'],
+  [false, -1, {}, 'api: localhost, a.example expired on 2027-01-14T08:00:00Z'],
+  [
+    false,
+    90,
+    { byAddress: certificateUntil(0), namesBehind: ['localhost'] },
+    'api: localhost, a.example until 2027-04-15T08:00:00Z; certificate by address is still the old one, and so is that of localhost until the next start',
+  ],
+])('certificates passes: %s, with %s days to go and %j', async (passed, days, more, detail) => {
+  const options = soundOptions();
+  const newest = certificateUntil(options.nowMs + days * day);
+  const served = { newest, byAddress: newest, namesBehind: [], ...more };
+  const checks = await examine({ ...options, certificates: [{ name: 'api', served }] });
+  expect(checks).toContainEqual({ name: 'certificates', passed, detail });
+});
+
+function certificateUntil(endsAtMs: number): Certificate {
+  return { chain: Buffer.from(String(endsAtMs)), key: Buffer.from('k'), names: ['localhost', 'a.example'], endsAtMs };
+}
+
+test('a warning about a certificate is none about a plugin', async () => {
+  const warnings = ['/c.yaml:1:2: api.tls.cert: /c.pem expired on 2020-01-01T00:00:00Z'];
+  const checks = await examine({
+    ...soundOptions(),
+    inspect: async () => ({ problems: [], warnings, seal: unsealed }),
+  });
+  expect(checks.filter(({ passed }) => !passed)).toEqual([]);
+});
+
+test('callers that ask while an examination is under way share its findings', async () => {
+  const { config, inspect, index, trySandboxes: tried } = soundOptions();
+  let examinations = 0;
+  let finish = (): void => {};
+  const finished = new Promise<void>(resolve => {
+    finish = resolve;
+  });
+  const unused = (): never => {
+    throw new Error('the doctor has no use for it');
+  };
+  const parts: AdministrationParts = {
+    link: { ask: async () => ({ kind: 'held', held: [] }) } as Partial<Link> as Link,
+    gauges: {} as Gauges,
+    selfcheck: unused,
+    reload: unused,
+    tryReload: unused,
+    index: () => index,
+    reader: openMemoryStore(),
+    config: () => config,
+    async inspect() {
+      examinations++;
+      await finished;
+      return inspect();
+    },
+    trySandboxes: tried,
+    certificates: () => [],
+    server: () => 'uws',
+    startedAtMs: 0,
+    vaultKey: undefined,
+  };
+  const { doctor } = openAdministration(parts);
+  const asked = Array.from({ length: 200 }, () => doctor());
+  finish();
+  const found = await Promise.all(asked);
+  expect([examinations, new Set(found).size, found[0]!.length]).toEqual([1, 1, allNames.length]);
+  await doctor();
+  expect(examinations).toBe(2);
+});
+
+test('a sandbox is tried once a minute, however often the doctor is asked', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-doctor-'));
+  const path = process.env['PATH'];
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+    process.env['PATH'] = path;
+    rmSync(directory, { recursive: true });
+  });
+  const tries = join(directory, 'tries');
+  writeFileSync(join(directory, 'prlimit'), `#!/bin/sh\necho "$@" >> '${tries}'\n`, { mode: 0o755 });
+  process.env['PATH'] = `${directory}:${path}`;
+  const sandbox = { kind: 'limits', limits: { ...limitsDefault, openFilesMax: 1023 } } as const;
+  const triesAfterAsking = async () => {
+    const asked = ['a', 'b'].map(name => ({ name, sandbox }));
+    for (let round = 0; round < 3; round++) expect((await trySandboxes(asked)).refused).toEqual([]);
+    const lines = readFileSync(tries, 'utf8').split('\n');
+    return lines.filter(line => line.includes('--nofile=1023')).length;
+  };
+  expect(await triesAfterAsking()).toBe(1);
+  vi.advanceTimersByTime(60_000);
+  expect(await triesAfterAsking()).toBe(2);
+});
+
+function listening(config: Config, host: string) {
+  return { config: { ...config, api: { ...config.api, listen: { host, port: 1 } } } };
+}
+
+function soundOptions(): DoctorOptions {
+  const path = mkdtempSync(join(tmpdir(), 'headgate-doctor-'));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  const base = makeConfig();
+  const config: Config = { ...base, plugins: {}, state: { ...base.state, path } };
+  const nowMs = 1_800_000_000_000;
+  return {
+    config,
+    inspect: async () => ({ problems: [], warnings: [], seal: unsealed }),
+    trySandboxes,
+    nowMs,
+    upMs: 1_000,
+    startedAtMs: nowMs - 1_000,
+    committedUs: null,
+    nodeVersion: '20.11.0',
+    certificates: [],
+    held: async () => [],
+    setAside: async () => ({ kind: 'set_aside', all: 0, listed: [] }),
+    server: 'uws',
+    index: { kind: 'open', replaced: null },
+    vault: () => noVault,
+  };
+}

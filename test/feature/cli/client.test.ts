@@ -1,0 +1,171 @@
+// What the command makes of services that are broken, hostile or away.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { elements } from '../../../cli/client/elements.ts';
+import { commands } from '../../../cli/commands.ts';
+import { headgate } from './headgate.ts';
+
+test('a token that no header can carry is wrong use, and is not repeated', async () => {
+  const { status, stderr } = await headgate(['status', '--url', 'http://127.0.0.1:1'], {
+    env: { HEADGATE_TOKEN: 'a\nb' },
+  });
+  expect([status, stderr.includes('a\nb')]).toEqual([2, false]);
+});
+
+test.each<[what: string, answer: (response: ServerResponse) => void, status: number, code: string]>([
+  ['a page of HTML', r => r.writeHead(200).end('<html>'), 69, 'broken_answer'],
+  ['an answer that breaks off', r => r.writeHead(200).write('{"a"', () => r.destroy()), 69, 'broken_answer'],
+  ['a redirect', r => r.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(), 69, 'unreachable'],
+  ['a closed connection', r => r.destroy(), 69, 'unreachable'],
+  ['an error without a problem document', r => r.writeHead(500).end('{"detail":1}'), 1, 'unexpected_answer'],
+  ['a proxy in between', r => r.writeHead(502).end(), 69, 'unexpected_answer'],
+  ['503', r => problem(r, 503, 'stopping'), 69, 'stopping'],
+  ['409', r => problem(r, 409, 'reload_refused'), 78, 'reload_refused'],
+  ['422', r => problem(r, 422, 'idempotency_mismatch'), 2, 'idempotency_mismatch'],
+  ['403', r => problem(r, 403, 'forbidden'), 3, 'forbidden'],
+])('%s', async (_, answer, status, code) => {
+  const url = await serve((_request, response) => answer(response));
+  const outcome = await headgate(['reload', '--json', '--url', url]);
+  expect([outcome.status, outcome.json.code]).toEqual([status, code]);
+});
+
+test.each(
+  commands
+    // The audit asks a service only once it has read and written a trail.
+    .filter(({ usage, options }) => usage !== 'vault audit' && options.some(({ long }) => long === '--url'))
+    .map(({ usage, options }) => [usage, options.filter(({ mandatory }) => mandatory)] as const),
+)('%s of a service of another kind says so', async usage => {
+  const url = await serve((_request, response) => response.end('{"jobs":[{"id":1}],"status":"ok"}'));
+  // Of its forms, the one that asks a service.
+  const asking = usage === 'config check' ? 'config check --running' : usage;
+  const words = asking.replaceAll(/[<[]\w+[>\]]/g, 'x').split(' ');
+  const env = { SERVICE_VAULT_TOKEN: 'x' };
+  const { status, json } = await headgate([...words, '--json', '--url', url], { env, stdin: 'x' });
+  expect([status, json.code, json.detail]).toEqual([
+    69,
+    'broken_answer',
+    expect.stringMatching(/not a headgate|no headgate|broke off/),
+  ]);
+});
+
+test('job tree --json is one document where the answer breaks off: its last element says so', async () => {
+  const url = await serve((_request, response) => {
+    response.writeHead(200).write('[{"job_id":"a","status":"running"},{"job_id":"b"', () => response.destroy());
+  });
+  const { status, json, stderr } = await headgate(['job', 'tree', 'a', '--json', '--url', url]);
+  expect([status, json]).toMatchObject([69, [{ job_id: 'a' }, { code: 'broken_answer' }]]);
+  expect(stderr).toMatch(/^headgate: the tree broke off: /);
+});
+
+test('a payload that is not UTF-8 is refused: read as text, it would be another', async () => {
+  const stdin = Buffer.from('{"name":"J\xfcrgen"}', 'latin1');
+  const words = ['plugin', 'run', 'greet', 'handle', '--payload', '-', '--url', 'http://127.0.0.1:9', '--json'];
+  const { status, json } = await headgate(words, { stdin });
+  expect([status, json.detail]).toEqual([2, '--payload is not UTF-8 text']);
+});
+
+test('what a service says is not obeyed by a terminal', async () => {
+  const url = await serve((_request, response) => problem(response, 409, 'reload_refused', '\u001b]0;title\u0007'));
+  const { stdout, stderr } = await headgate(['reload', '--json', '--url', url], { isTerminal: true });
+  for (const text of [stdout, stderr]) expect(text).toContain('\\u001b]0;title\\u0007');
+});
+
+test('everything that is wrong with a new configuration is said, a line each', async () => {
+  const errors = [{ message: 'a.yaml:1:1: one' }, { message: 'b.yaml:2:2: two' }];
+  const url = await serve((_request, response) => problem(response, 409, 'reload_refused', 'two errors', { errors }));
+  const { status, stderr } = await headgate(['reload', '--url', url]);
+  expect([status, stderr]).toEqual([78, 'headgate: two errors\na.yaml:1:1: one\nb.yaml:2:2: two\n']);
+});
+
+test('an event stream that breaks off is opened again behind the last event', async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve((request, response) => {
+    const from = request.headers['last-event-id'];
+    asked.push(from as string | undefined);
+    if (asked.length === 2) return void response.destroy();
+    const id = Number(from ?? 0) + 1;
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(`: connected\n\nid: ${id}\nevent: job.started\ndata: {"at":"2026-11-21T09:00:00.000000Z"}\n\n`);
+    if (id < 2) setImmediate(() => response.destroy());
+  });
+  const { status, stdout, stderr } = await headgate(['events', '--count', '2', '--json', '--url', url]);
+  expect([status, asked]).toEqual([0, [undefined, '1', '1']]);
+  expect(
+    stdout
+      .split('\n')
+      .slice(0, 2)
+      .map(line => JSON.parse(line).id),
+  ).toEqual(['1', '2']);
+  expect(stderr.match(/connection lost/g)).toHaveLength(2);
+});
+
+test('job watch asks for the job again when nobody listened, also when the service was away meanwhile', async () => {
+  const asked: string[] = [];
+  let stream: ServerResponse | null = null;
+  const url = await serve((request, response) => {
+    asked.push(request.url!);
+    if (request.url!.startsWith('/events')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': connected\n\n');
+      stream = response;
+      return;
+    }
+    if (asked.length === 3) {
+      problem(response, 503, 'stopping');
+      stream?.destroy();
+      return;
+    }
+    const at = '2026-11-21T09:00:00.000000Z';
+    const status = asked.length === 1 ? 'running' : 'timed_out';
+    response.end(JSON.stringify({ job_id: 'j', status, plugin: 'p', command: 'c', completed_at: at }));
+  });
+  const { status, stdout, stderr } = await headgate(['job', 'watch', 'j', '--json', '--url', url]);
+  expect([status, JSON.parse(stdout)]).toEqual([5, expect.objectContaining({ type: 'job.timed_out', job_id: 'j' })]);
+  const events = '/events?types=job.*&job_id=j';
+  expect(asked).toEqual(['/job/j', events, '/job/j', events, '/job/j']);
+  expect(stderr).toContain('connection lost');
+});
+
+test('a stream that is refused when it is opened again ends the command', async () => {
+  let opens = 0;
+  const url = await serve((_request, response) => {
+    if (++opens > 1) return problem(response, 401, 'unauthorized');
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': connected\n\n');
+  });
+  const { status, stdout } = await headgate(['events', '--json', '--url', url]);
+  expect([status, JSON.parse(stdout).code]).toEqual([3, 'unauthorized']);
+});
+
+test('elements of an array come one by one, however the bytes are cut', async () => {
+  const values = [{ a: 'x,]}"\\' }, [1, [2, {}]], 'ü, "', 3, null, {}];
+  const bytes = Buffer.from(JSON.stringify(values));
+  for (const size of [1, 2, 3, 7, bytes.length]) expect(await all(elements(cut(bytes, size)))).toEqual(values);
+  expect(await all(elements(cut(Buffer.from(' [ ] '), 1)))).toEqual([]);
+  await expect(all(elements(cut(bytes.subarray(0, -1), 5)))).rejects.toThrow('broke off');
+});
+
+async function serve(answer: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function problem(response: ServerResponse, status: number, code: string, detail = 'as asked', more = {}): void {
+  const body = { type: 'about:blank', title: code, status, detail, code, ...more };
+  response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify(body));
+}
+
+async function* cut(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}

@@ -1,0 +1,23 @@
+// What a job waits for is left out where the ledger does not answer in time, or cannot be asked.
+import { expect, test } from 'vitest';
+import { startHub } from '../../../actors/hub/actor.ts';
+import { jobId } from '../../../runtime/ids.ts';
+import { type EngineParts, openEngine } from '../../../service/engine.ts';
+import { makeConfig } from '../../unit/http/gateway.ts';
+
+const id = jobId(Buffer.alloc(12, 1), 0);
+const waits = { reason: 'plugin', detail: 'it is gone', sinceUs: 1 };
+
+function engineThatAsks(ask: () => Promise<unknown>) {
+  return openEngine({ link: { ask }, hub: startHub(), reader: {}, config: makeConfig } as unknown as EngineParts);
+}
+
+test.each([
+  ['an answer', async () => ({ kind: 'waits', waits }), waits],
+  ['no reason', async () => ({ kind: 'waits', waits: null }), null],
+  ['a refusal', async () => ({ kind: 'refused', refusal: 'unavailable' }), null],
+  ['a ledger that has ended', () => Promise.reject(new Error('it ended')), null],
+  ['silence', () => new Promise(() => {}), null],
+])('%s', async (_, ask, expected) => {
+  expect(await engineThatAsks(ask).waits(id)).toEqual(expected);
+});

@@ -1,0 +1,85 @@
+// The dialect in pure functions: events that take the result over, and commands whose updates are the whole state.
+import { describe, expect, test } from 'vitest';
+import { answerOfDuctile } from '../../../runtime/host/wire/ductile.ts';
+import { settleAnswer } from '../../../runtime/host/wire/response.ts';
+import { FrameState } from '../../../runtime/host/wire/state.ts';
+import { pack } from '../../../runtime/packing.ts';
+import { loaded } from '../../unit/config/sandbox.ts';
+
+test.each<[what: string, answer: unknown, events: unknown]>([
+  [
+    'an event without a payload gets one',
+    { result: 'r', events: [{ type: 'a' }] },
+    [{ type: 'a', payload: { result: 'r' } }],
+  ],
+  [
+    'a payload without a result gets it',
+    { result: { n: 1 }, events: [{ payload: { x: 1 } }] },
+    [{ payload: { x: 1, result: { n: 1 } } }],
+  ],
+  [
+    'a result of its own stays, also null',
+    { result: 'r', events: [{ payload: { result: null } }] },
+    [{ payload: { result: null } }],
+  ],
+  [
+    'a payload that is no object stays',
+    { result: 'r', events: [{ payload: [1] }, { payload: 'x' }] },
+    [{ payload: [1] }, { payload: 'x' }],
+  ],
+  ['what is no event stays, to be refused', { result: 'r', events: [null, 3] }, [null, 3]],
+  ['no result, nothing to take over', { events: [{ type: 'a' }] }, [{ type: 'a' }]],
+  ['events that are no list stay, to be refused', { result: 'r', events: {} }, {}],
+])('%s', (_, answer, events) => {
+  expect(answerOfDuctile(answer)).toEqual({ ...(answer as object), events });
+});
+
+test('an answer that is no object stays as it is', () => {
+  for (const answer of [null, 3, 'text', [1]]) expect(answerOfDuctile(answer)).toBe(answer);
+});
+
+describe('fact_outputs', () => {
+  const manifest = (facts: string) => `manifest_spec: ductile.plugin
+name: a
+version: 1
+protocol: 2
+entrypoint: run
+commands: [{ name: poll }, { name: handle }]
+fact_outputs: ${facts}
+`;
+  const replacing = (facts: string): string[] => {
+    const config = loaded({ 'config.yaml': '', 'plugins/a/manifest.yaml': manifest(facts), 'plugins/a/run*': '' });
+    return config.plugins['a']!.manifest.commands.filter(({ replacesState }) => replacesState).map(({ name }) => name);
+  };
+
+  test.each<[what: string, facts: string, commands: string[]]>([
+    [
+      'a rule that mirrors',
+      '[{ when: { command: poll }, from: state_updates, compatibility_view: mirror_object }]',
+      ['poll'],
+    ],
+    [
+      'a rule that names no view',
+      '[{ when: { command: poll }, from: state_updates, fact_type: a.snapshot }]',
+      ['poll'],
+    ],
+    ['a rule for each command', '[{ when: { command: poll } }, { when: { command: handle } }]', ['poll', 'handle']],
+    ['a view that is not known', '[{ when: { command: poll }, compatibility_view: reduce }]', []],
+    ['another source', '[{ when: { command: poll }, from: facts }]', []],
+    ['rules in another shape', '{ poll: mirror_object }', []],
+    ['a rule without a command', '[{ from: state_updates }, text]', []],
+  ])('%s', (_, facts, commands) => {
+    expect(replacing(facts)).toEqual(commands);
+  });
+});
+
+test('the tasks of a frame see a state that was replaced, and one that was laid over', () => {
+  for (const [replaces, seen] of [
+    [true, { b: 2 }],
+    [false, { a: 1, b: 2 }],
+  ] as const) {
+    const state = new FrameState(pack({ a: 1 }), replaces);
+    state.settle(settleAnswer({ status: 'ok', state_updates: { b: 2 } }, true));
+    expect(state.fresh()).toEqual(seen);
+  }
+});

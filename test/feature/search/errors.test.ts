@@ -1,0 +1,84 @@
+// Jobs by the words of their last error, against a naive matcher: by the index, by the walk through what did not succeed, and both.
+import { expect, test } from 'vitest';
+import { Feed } from '../../../actors/index/feed.ts';
+import { SearchIndex } from '../../../actors/index/search-index.ts';
+import { Names } from '../../../actors/job/records/names.ts';
+import type { JobPage } from '../../../actors/job/views/job-page.ts';
+import { formatId, type JobId } from '../../../runtime/ids.ts';
+import { inSlices } from '../../../runtime/slices.ts';
+import { openMemoryIndex } from '../../../runtime/store/memory.ts';
+import { candidatesMax, listByError } from '../../../service/reads/error-list.ts';
+import { fc } from '../../support/seed.ts';
+import { Ledger, type NaiveJob } from './ledger.ts';
+import { naiveMatch, term } from './naive.ts';
+import { commands, history, plugins } from './stories.ts';
+
+const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
+const asked = fc.record({
+  term,
+  plugin: maybe([...plugins, 'nobody']),
+  command: maybe(commands),
+  status: maybe(['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const),
+  limit: fc.integer({ min: 1, max: 5 }),
+  namedMax: fc.constantFrom(0, 2, candidatesMax),
+});
+
+/** The error of the latest attempt, unless that succeeded. */
+function lastError(ledger: Ledger, { id }: NaiveJob): string | null {
+  const last = ledger.logs.filter(log => log.jobId === id).at(-1);
+  return last === undefined || last.status === 'succeeded' ? null : (last.error ?? null);
+}
+
+test('a search by error finds exactly the jobs whose last error has all its words, newest first, with their total', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      history,
+      fc.array(asked, { minLength: 1, maxLength: 4 }),
+      fc.nat(),
+      async (steps, queries, some) => {
+        const ledger = new Ledger();
+        const index = openMemoryIndex();
+        const shelf = { ledger: ledger.store, index };
+        const feed = new Feed(shelf, [new SearchIndex(shelf)]);
+        for (const [n, step] of steps.entries()) {
+          if ('prune' in step) ledger.prune(step.prune);
+          else ledger.add(step);
+          // What comes later is in the journal alone.
+          if (n < some % (steps.length + 1)) while (feed.take(ledger.journalUs));
+        }
+        while (feed.prune());
+        for (const { term, limit, namedMax, ...filter } of queries) {
+          const terms = term.terms.filter(({ words }) => words.length > 0);
+          const wanted = ledger.jobs
+            .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+            .filter(job => {
+              const error = lastError(ledger, job);
+              return (
+                error !== null &&
+                naiveMatch([error], terms) &&
+                (filter.plugin ?? job.plugin) === job.plugin &&
+                (filter.command ?? job.command) === job.command &&
+                (filter.status ?? job.status) === job.status
+              );
+            });
+          const seen: string[] = [];
+          for (let before: JobId | undefined; ; ) {
+            const search = { filter: { ...filter, within: [] }, error: term.query, limit };
+            const names = new Names(ledger.store);
+            const page: JobPage = await inSlices(
+              listByError(ledger.store, () => index, names, search, before, namedMax),
+              () => {},
+            );
+            expect({ query: term.query, total: page.total }).toEqual({ query: term.query, total: wanted.length });
+            expect(page.atLeast).toBe(false);
+            seen.push(...page.rows.map(({ id, status }) => `${formatId(id)} ${status}`));
+            if (!page.more) break;
+            before = page.rows.at(-1)!.id;
+          }
+          expect(seen).toEqual(wanted.map(({ id, status }) => `${id} ${status}`));
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+});

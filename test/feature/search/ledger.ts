@@ -1,0 +1,204 @@
+// A ledger in memory for lists and search: jobs are written by the books as the job actor writes them, and pruned as it prunes.
+
+import { Books } from '../../../actors/job/books.ts';
+import { Desk } from '../../../actors/job/desk.ts';
+import { Gauges } from '../../../actors/job/gauges.ts';
+import { BlockBuilder } from '../../../actors/job/records/block.ts';
+import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.ts';
+import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { encodeRetry } from '../../../actors/job/records/retry.ts';
+import { Retention } from '../../../actors/job/retention.ts';
+import type { Config } from '../../../config/config.ts';
+import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
+import { type BlockKey, formatId, type JobId, jobId, makeBlockKeys } from '../../../runtime/ids.ts';
+import { type Json, pack, packedEmpty } from '../../../runtime/packing.ts';
+import { openMemoryStore } from '../../../runtime/store/memory.ts';
+import type { Batch, Store } from '../../../runtime/store/store.ts';
+import type { Turn } from '../../../runtime/turn.ts';
+
+/** What is told of one job. `attempts`: those that ended, in order; the last one ends the job, unless it goes on. */
+export type JobStory = {
+  readonly attempts: readonly AttemptStory[];
+  readonly end: 'over' | 'queued' | 'running';
+};
+export type AttemptStory = {
+  readonly status: TerminalStatus;
+  readonly error?: string;
+  readonly stderr?: string;
+  readonly result?: Json;
+};
+export type BlockStory = {
+  readonly plugin: string;
+  readonly command: string;
+  readonly submittedBy: string;
+  readonly jobs: readonly JobStory[];
+  readonly run?: JobId;
+};
+
+export type NaiveJob = { id: string; plugin: string; command: string; status: string; attempt: number; block: number };
+export type NaiveLog = AttemptStory & {
+  readonly logId: string;
+  readonly jobId: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly submittedBy: string;
+  readonly atUs: number;
+  readonly block: number;
+};
+
+export class Ledger {
+  readonly store: Store;
+  /** What there is, told naively: jobs as they were made, logs as they ended. */
+  jobs: NaiveJob[] = [];
+  logs: NaiveLog[] = [];
+  readonly #keys = makeBlockKeys(() => 5);
+  #books: Books;
+  #nowUs = 1_750_000_000_000_000;
+  #blocks: { readonly key: BlockKey; readonly open: boolean; readonly number: number }[] = [];
+
+  constructor(store: Store = openMemoryStore()) {
+    this.store = store;
+    this.#books = new Books(store);
+  }
+
+  /** The time of the latest entry of the journal. */
+  get journalUs(): number {
+    return this.#books.journalUs;
+  }
+
+  /** Each block in a commit of its own; all attempts with the same place in their jobs end together. */
+  add(story: BlockStory): void {
+    const { plugin, command, submittedBy, jobs } = story;
+    if (jobs.length === 0) return;
+    const createdUs = this.#tick();
+    const key = this.#keys.next(Math.floor(createdUs / 1000));
+    const number = this.#blocks.length;
+    const block = new BlockBuilder(key, plugin, command, createdUs);
+    const open = new OpenBlock(keyText(key), plugin, command, jobs.length);
+    open.next = jobs.length;
+    this.#commit(batch => {
+      for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy, story.run), i > 0);
+      batch.put('blocks', key, block.encode());
+      this.#books.accepted(batch, key, plugin, command, jobs.length);
+      for (const [index, job] of jobs.entries()) this.#stand(batch, open, key, index, job);
+      if (open.unsettled > 0) batch.put('open', key, open.encode());
+    });
+    for (const [index, job] of jobs.entries()) {
+      const last = job.attempts.at(-1);
+      const status = job.end === 'over' ? last!.status : job.end;
+      const attempt = job.attempts.length + (job.end === 'running' ? 1 : 0);
+      this.jobs.push({ id: formatId(jobId(key, index)), plugin, command, status, attempt, block: number });
+    }
+    const rounds = Math.max(...jobs.map(job => job.attempts.length));
+    for (let round = 0; round < rounds; round++) this.#end(story, key, number, createdUs, round);
+    this.#blocks.push({ key, open: open.unsettled > 0, number });
+  }
+
+  #stand(batch: Batch, open: OpenBlock, key: BlockKey, index: number, { attempts, end }: JobStory): void {
+    if (end === 'over') {
+      open.settle(index);
+      return;
+    }
+    const isRetry = attempts.length > 0;
+    if (isRetry) {
+      open.retrying++;
+      const stage = end === 'queued' ? 'waiting' : 'out';
+      const record = { attempt: attempts.length + 1, dueUs: 0, stage, culprit: false } as const;
+      batch.put('retries', jobId(key, index), encodeRetry(record));
+    } else if (end === 'queued') open.back.push(index);
+    if (end === 'running') this.#books.running(open.plugin, open.command, 1);
+  }
+
+  #end(story: BlockStory, key: BlockKey, block: number, createdUs: number, round: number): void {
+    const completedUs = this.#books.commitUs(this.#tick());
+    const { plugin, command, submittedBy, jobs } = story;
+    this.#commit(batch => {
+      for (const [index, { attempts, end }] of jobs.entries()) {
+        const attempt = attempts[round];
+        if (!attempt) continue;
+        const { status, error, stderr, result } = attempt;
+        const body = encodeBody({
+          ...(result !== undefined && { result: pack(result) }),
+          ...(error !== undefined && { error: Buffer.from(error) }),
+          ...(stderr !== undefined && { stderr: Buffer.from(stderr) }),
+        });
+        const id = jobId(key, index);
+        const final = end === 'over' && round === attempts.length - 1;
+        const record = { status, final, startedUs: completedUs - 1, completedUs, body };
+        const owner = { plugin, command, submittedBy, createdUs, inStep: false };
+        this.#books.attempt(batch, owner, id, round + 1, record);
+        const jobName = formatId(id);
+        const log = { ...attempt, logId: `${jobName}-${round + 1}`, jobId: jobName, plugin, command, submittedBy };
+        this.logs.push({ ...log, atUs: completedUs, block });
+      }
+    });
+  }
+
+  /** Keeps at most so many settled jobs, where no open one stands in the way. */
+  prune(jobsMax: number): void {
+    const desk = this.#deskOf(jobsMax);
+    let settled = this.jobs.filter(isSettled).length;
+    for (const { open, number } of this.#blocks) {
+      const mine = this.jobs.filter(job => job.block === number);
+      if (settled <= jobsMax) break;
+      if (open || mine.length === 0) continue;
+      settled -= mine.length;
+      this.jobs = this.jobs.filter(job => job.block !== number);
+      this.logs = this.logs.filter(log => log.block !== number);
+    }
+    this.#sweep(desk, new Retention(desk));
+  }
+
+  /** Sweeps that go on where the one before stopped; each returns how many turns it took. */
+  sweeps(jobsMax: number, settledInRuns = 0): () => number {
+    const desk = this.#deskOf(jobsMax);
+    desk.gauges.set({ settledInRuns });
+    const retention = new Retention(desk);
+    return () => this.#sweep(desk, retention);
+  }
+
+  #deskOf(jobsMax: number): Desk {
+    return new Desk({
+      reader: this.store,
+      config: { pipelines: [], plugins: {}, state: { retention: { jobsMs: 1e12, jobsMax } } } as unknown as Config,
+      blockKeys: this.#keys,
+      random: () => 0,
+      gauges: new Gauges(),
+    });
+  }
+
+  #sweep(desk: Desk, retention: Retention): number {
+    let turns = 0;
+    for (let more = true; more; turns++) {
+      this.#commit(batch => {
+        more = retention.step({ nowUs: this.#nowUs, batch } as Turn);
+        desk.books.close(batch);
+      });
+    }
+    this.#books = new Books(this.store);
+    return turns;
+  }
+
+  #tick(): number {
+    this.#nowUs += 1_000;
+    return this.#nowUs;
+  }
+
+  #commit(write: (batch: Batch) => void): void {
+    const batch = this.store.batch();
+    write(batch);
+    this.#books.close(batch);
+    this.store.commit(batch);
+    this.store.refresh();
+  }
+}
+
+function isSettled({ status }: NaiveJob): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
+function groupOf(submittedBy: string, run?: JobId): JobGroup {
+  const none = { parent: null, root: null, event: null, pipeline: null, stepId: null } as const;
+  const position = run === undefined ? null : { run, node: 1, scope: 0, path: [], first: null };
+  return { ...none, run: position, submittedBy, depth: 1, context: packedEmpty, hooked: false };
+}

@@ -1,0 +1,31 @@
+// The stores that a random ledger can lie in: in memory, for many runs, and on disk, for some.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openIndexStore, openStore } from '../../../runtime/store/lmdb.ts';
+import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.ts';
+import type { IndexTable, Store } from '../../../runtime/store/store.ts';
+
+export type Storage = { readonly store: Store; readonly index: Store<IndexTable>; close(): void };
+
+export const storages: readonly [name: string, runs: number, open: () => Storage][] = [
+  ['memory', 300, () => ({ store: openMemoryStore(), index: openMemoryIndex(), close() {} })],
+  ['disk', 8, openDisk],
+];
+
+function openDisk(): Storage {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-lists-'));
+  const store = openStore(directory);
+  const index = openIndexStore(directory, (damage: string) => {
+    throw new Error(damage);
+  });
+  return {
+    store,
+    index,
+    close() {
+      store.close();
+      index.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,90 @@
+// Texts of a log and their words: the quick ways give what the slow ones give.
+import { expect, it, test } from 'vitest';
+import { textsOf } from '../../../actors/index/records/texts.ts';
+import { wordsOf } from '../../../actors/index/records/words.ts';
+import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
+import { type Json, pack } from '../../../runtime/packing.ts';
+import { fc } from '../../support/seed.ts';
+
+const long = 'x'.repeat(64);
+
+const words: readonly (readonly [text: string, words: readonly string[]])[] = [
+  ['', []],
+  ['n', ['n']],
+  ['0', ['0']],
+  ['az09', ['az09']],
+  ['Az', ['az']],
+  ['a`', ['a']],
+  ['a{', ['a']],
+  ['/0', ['0']],
+  ['9:', ['9']],
+  ['@', []],
+  ['a b', ['a', 'b']],
+  ['-5', ['5']],
+  ['1.5', ['1', '5']],
+  ['1e+21', ['1e', '21']],
+  [long, [long]],
+  [`${long}x`, [long]],
+  [`a${long}`, [`a${'x'.repeat(63)}`]],
+  ['é', ['e']],
+  ['Straße', ['strasse']],
+  ['二人', ['二', '人']],
+  ['½', ['1', '2']],
+];
+
+it.each(words)('the words of %j are %j', (text, expected) => {
+  expect(wordsOf(text)).toEqual(expected);
+});
+
+const numbers: readonly (readonly [number, string])[] = [
+  [0, '0'],
+  [127, '127'],
+  [128, '128'],
+  [255, '255'],
+  [256, '256'],
+  [65_535, '65535'],
+  [65_536, '65536'],
+  [2 ** 31, '2147483648'],
+  [2 ** 32 - 1, '4294967295'],
+  [2 ** 32, '4294967296'],
+  [Number.MAX_SAFE_INTEGER, '9007199254740991'],
+  [-1, '-1'],
+  [-32, '-32'],
+  [-33, '-33'],
+  [-129, '-129'],
+  [-32_769, '-32769'],
+  [-(2 ** 31) - 1, '-2147483649'],
+  [-0, '0'],
+  [0.5, '0.5'],
+  [1e21, '1e+21'],
+  [5e-324, '5e-324'],
+];
+
+it.each(numbers)('the number %d is found as %s', (number, text) => {
+  expect(textsOf(encodeBody({ result: pack({ n: number }) }))).toEqual(['n', text]);
+});
+
+/** What a log says, by the rules in words. */
+function naiveTexts(value: Json): string[] {
+  if (value === null) return [];
+  if (typeof value !== 'object') return [String(value)];
+  if (Array.isArray(value)) return value.flatMap(naiveTexts);
+  return Object.entries(value).flatMap(([name, each]) => [name, ...naiveTexts(each)]);
+}
+
+test('every text of a response is one of the log, whatever it is nested in', () => {
+  const value = fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme' }) as fc.Arbitrary<Json>;
+  fc.assert(
+    fc.property(value, value, fc.string({ unit: 'grapheme' }), (result, events, error) => {
+      const body = encodeBody({ result: pack(result), events: pack(events), error: Buffer.from(error) });
+      expect(textsOf(body)).toEqual([error, ...naiveTexts(result), ...naiveTexts(events)]);
+    }),
+  );
+  // Long forms: of a text, a list, a map.
+  for (const length of [31, 32, 255, 256, 65_536]) {
+    const list = Array.from({ length }, (_, n) => n);
+    const map = Object.fromEntries(list.map(n => [`k${n}`, 'v']));
+    const texts = ['t'.repeat(length), ...naiveTexts(list), ...naiveTexts(map)];
+    expect(textsOf(encodeBody({ logs: pack(['t'.repeat(length), list, map]) }))).toEqual(texts);
+  }
+});

@@ -1,0 +1,103 @@
+// The stopwatch's side of the journal, without threads: minutes, bounds, and what is kept of old ones.
+import { expect, it } from 'vitest';
+import type { Shelf } from '../../../actors/index/consumer.ts';
+import { minutesKept, minuteUs, otherSpans, Page, spanNamesMax } from '../../../actors/index/records/stopwatch.ts';
+import { stopwatchConsumer } from '../../../actors/index/stopwatch.ts';
+import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatch.ts';
+import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
+import { NameBook } from '../../../actors/job/records/names.ts';
+import { emptyBody } from '../../../runtime/host/wire/outcome.ts';
+import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.ts';
+
+const start = 30_000_000 * minuteUs;
+
+/** A shelf, and how to let an attempt end: at a time, after waiting and running so long. */
+function stage() {
+  const ledger = openMemoryStore();
+  const index = openMemoryIndex();
+  const shelf: Shelf = { ledger, index };
+  const book = new NameBook(ledger);
+  const number = book.command('echo', 'handle');
+  const names = ledger.batch();
+  book.close(names);
+  ledger.commit(names);
+  let consumer = stopwatchConsumer(shelf);
+  const end = (atUs: number, queuedUs: number, ranUs: number, attempt = 1, final = true) => {
+    const page = new JournalPage();
+    const startedUs = atUs - ranUs;
+    const record = { status: 'succeeded', final, startedUs, completedUs: atUs, body: emptyBody } as const;
+    page.add(Buffer.alloc(16), attempt, { createdUs: startedUs - queuedUs, inStep: false }, record, number, 0);
+    const batch = index.batch();
+    consumer.take(entriesOf(atUs, page.take()), batch);
+    index.commit(batch);
+  };
+  const again = () => {
+    consumer = stopwatchConsumer(shelf);
+  };
+  return { index, end, again };
+}
+
+function read(index: Shelf['index'], sinceUs: number, nowUs: number) {
+  const reading = new StopwatchReading(index, 'echo', windowOf(sinceUs, nowUs));
+  while (!reading.read(1)) {}
+  return reading.steps;
+}
+
+it('counts the wait once, each run, and the total of a job that ended', () => {
+  const { index, end } = stage();
+  end(start, 10, 20, 1, false);
+  end(start + 1, 5000, 30, 2);
+  const steps = read(index, start, start);
+  expect([...steps].map(([step, { all }]) => [step, all.count, all.maxUs])).toEqual([
+    ['handle.run', 2, 30],
+    ['handle.queue', 1, 10],
+    ['handle.total', 1, 5030],
+  ]);
+});
+
+it('goes on in the same minute after a restart', () => {
+  const { index, end, again } = stage();
+  for (let n = 0; n < 5; n++) {
+    end(start + n, 1, 10 + n);
+    again();
+  }
+  expect(read(index, start, start).get('handle.run')!.all.count).toBe(5);
+});
+
+it('a window has whole minutes, at most those that are kept, in 24 equal parts', () => {
+  const { index, end } = stage();
+  for (let hour = 0; hour < 24; hour++) end(start + hour * 60 * minuteUs, 0, 1000 * (hour + 1));
+  const now = start + (24 * 60 - 1) * minuteUs;
+  const { all, trend } = read(index, start, now).get('handle.run')!;
+  expect(all.count).toBe(24);
+  expect(trend.map(({ maxUs }) => maxUs)).toEqual(Array.from({ length: 24 }, (_, hour) => 1000 * (hour + 1)));
+  expect(read(index, start + 60 * minuteUs, now).get('handle.run')!.all.count).toBe(23);
+  expect(windowOf(0, now)).toEqual({ from: now / minuteUs - minutesKept, to: now / minuteUs });
+  expect(read(index, now + minuteUs, now).size).toBe(0);
+});
+
+it('drops minutes after seven days', () => {
+  const { index, end } = stage();
+  end(start, 1, 1);
+  end(start + minuteUs, 1, 1);
+  expect(index.count('stopwatch')).toBe(2);
+  end(start + (minutesKept + 1) * minuteUs, 1, 1);
+  expect(index.count('stopwatch')).toBe(2);
+});
+
+it('tells so many names of spans apart, and no more', () => {
+  const page = new Page();
+  for (let n = 0; n < spanNamesMax + 10; n++) page.addSpan('handle.run', `span ${n}`, 5);
+  const index = openMemoryIndex();
+  const batch = index.batch();
+  const minute = start / minuteUs;
+  batch.put(
+    'stopwatch',
+    Buffer.concat([Buffer.from([minute >>> 24, minute >>> 16, minute >>> 8, minute]), Buffer.from('echo')]),
+    page.encode(),
+  );
+  index.commit(batch);
+  const { spans } = read(index, start, start).get('handle.run')!;
+  expect(spans.size).toBe(spanNamesMax + 1);
+  expect(spans.get(otherSpans)!.count).toBe(10);
+});

@@ -1,0 +1,96 @@
+// The look at the files once a minute: what has changed is read once, and what is wrong with it is said once.
+import { appendFileSync, chmodSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { certificateLookMs, ServedCertificates } from '../../../cli/start/certificates.ts';
+import type { Certificate } from '../../../config/certificate.ts';
+import type { Config } from '../../../config/config.ts';
+import { CertificateFault } from '../../../http/transport/transport.ts';
+import type { Logger } from '../../../runtime/log.ts';
+import { loadSandbox, makeSandbox } from '../../unit/config/sandbox.ts';
+import { type PairName, pem, writePair } from './pairs.ts';
+
+function watching(pair: PairName) {
+  const directory = makeSandbox({ 'config.yaml': 'api: { tls: { cert: tls.crt, key: tls.key } }' });
+  writePair(directory, pair);
+  const loaded = loadSandbox(directory);
+  if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
+  const lines: string[] = [];
+  const say = (level: string) => (first: unknown, text?: string) =>
+    void lines.push(`${level} ${(text ?? String(first)).replaceAll(directory, '~')}`);
+  const log = { info: say('info'), warn: say('warn'), error: say('error') } as unknown as Logger;
+  let newest = loaded.certificates.api!;
+  let fault: CertificateFault | null = null;
+  const certificates = new ServedCertificates(log, (): Config => loaded.config);
+  certificates.add('api', {
+    served: () => ({ newest, byAddress: newest, namesBehind: [] }),
+    renew(next: Certificate) {
+      if (fault !== null) throw fault;
+      newest = next;
+    },
+  });
+  certificates.add('webhooks', { served: () => null, renew: () => {} });
+  return {
+    directory,
+    certificates,
+    lines: () => lines.splice(0),
+    chain: () => newest.chain,
+    refuse: (error: CertificateFault) => {
+      fault = error;
+    },
+  };
+}
+
+test('other files are renewed, and the same ones are not', () => {
+  const { directory, certificates, lines, chain } = watching('one');
+  certificates.look();
+  utimesSync(join(directory, 'tls.crt'), 1, 1);
+  certificates.look();
+  expect(lines()).toEqual([]);
+  writePair(directory, 'two');
+  certificates.look();
+  expect([lines(), chain()]).toEqual([['info certificate renewed'], pem('two.crt')]);
+  certificates.look();
+  expect(lines()).toEqual([]);
+});
+
+test('a pair in the midst of its renewal is told once, and changes nothing', () => {
+  const { directory, certificates, lines, chain } = watching('one');
+  writePair(directory, 'two', 'one');
+  certificates.look();
+  const wrong =
+    'error api.tls.key: ~/tls.key is not the key of the certificate in ~/tls.crt; the certificate in use stays';
+  expect([lines(), chain()]).toEqual([[wrong], pem('one.crt')]);
+  certificates.look();
+  expect(lines()).toEqual([]);
+  writePair(directory, 'two');
+  certificates.look();
+  expect([lines(), chain()]).toEqual([['info certificate renewed'], pem('two.crt')]);
+});
+
+test('what the server refuses, and what everyone can read, is said', () => {
+  const { directory, certificates, lines, chain, refuse } = watching('one');
+  refuse(new CertificateFault('no such curve'));
+  writePair(directory, 'two');
+  chmodSync(join(directory, 'tls.key'), 0o604);
+  certificates.look();
+  expect(lines()).toEqual([
+    'warn api.tls.key: ~/tls.key can be read by everyone; take that right away (chmod o-rw)',
+    'error api.tls: no such curve; the certificate in use stays',
+  ]);
+  expect(chain()).toEqual(pem('one.crt'));
+});
+
+test('the look comes by itself', () => {
+  vi.useFakeTimers();
+  try {
+    const { directory, lines } = watching('one');
+    appendFileSync(join(directory, 'tls.crt'), '\n');
+    vi.advanceTimersByTime(certificateLookMs - 1);
+    expect(lines()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(lines()).toEqual(['info certificate renewed']);
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,97 @@
+// A vault whose trail has records of other times, and its actor, turn by turn: it may be cut off behind any of them.
+import { randomBytes } from 'node:crypto';
+import { startVaultActor } from '../../../actors/vault/actor.ts';
+import type { VaultReply } from '../../../actors/vault/protocol.ts';
+import { readUnlock } from '../../../actors/vault/unlock-key.ts';
+import { heldVault, type VaultPlace, withHeldStore, withStore } from '../../../cli/vault/offline.ts';
+import { startLoop } from '../../../runtime/loop.ts';
+
+/** Writes so many deliveries of that time, in µs. */
+export function note(place: VaultPlace, count: number, at: number): void {
+  withStore(place, store => {
+    const { vault } = heldVault(store, place.keys);
+    const batch = store.batch();
+    const about = { actor: 'dispatcher', op: 'deliver', principal: 'p', secret: null } as const;
+    for (let i = 0; i < count; i++) vault.audit(batch, { ...about, at, outcome: 'ok', code: null });
+    vault.close(batch);
+    store.commit(batch);
+  });
+}
+
+export type Swept = {
+  readonly reply: VaultReply | null;
+  /** What was said of the trail, and of its export. */
+  readonly problems: readonly string[];
+  readonly turns: number;
+};
+
+type Sweep = {
+  readonly nowUs: number;
+  readonly directory?: string | null;
+  /** The process is gone behind this turn. */
+  readonly turnsMax?: number;
+} & ({ readonly retainUs: number } | { readonly beforeUs: number; readonly through?: number });
+
+/** Retention sweeps, or the admin has it swept. */
+export function sweep(place: VaultPlace, wanted: Sweep): Promise<Swept> {
+  const { nowUs, directory = null, turnsMax = Number.POSITIVE_INFINITY } = wanted;
+  return withHeldStore(place, async store => {
+    const problems: string[] = [];
+    let reply: VaultReply | null = null;
+    let isScheduled = false;
+    let wake = (): void => {};
+    const loop = startLoop({
+      store,
+      clock: { nowUs: () => nowUs },
+      schedule: () => {
+        isScheduled = true;
+      },
+      send: () => {},
+      reply: (_, value) => {
+        reply = value as VaultReply;
+      },
+      onFailure: error => {
+        throw error;
+      },
+    });
+    const actor = startVaultActor({
+      reader: store,
+      readUnlock: () => readUnlock(place.keys),
+      random: randomBytes,
+      tell(event) {
+        loop.deliver('vault', event);
+        wake();
+      },
+      exportDirectory: () => directory,
+      onOpened: () => {},
+      onBrokenTrail: problem => void problems.push(problem),
+      onExportFailed: problem => void problems.push(problem),
+    });
+    loop.setActors({ vault: actor });
+    if ('retainUs' in wanted) loop.deliver('vault', { kind: 'prune_audit', beforeUs: wanted.retainUs });
+    else {
+      const { beforeUs, through } = wanted;
+      const request = { op: 'audit.prune', beforeUs, ...(through !== undefined && { through }) };
+      const presented = actor.state.adminDigest;
+      loop.deliver('vault', { kind: 'call', replyTo: { thread: 'edge', ask: 1 }, presented, request });
+    }
+    let turns = 0;
+    while (turns < turnsMax) {
+      if (isScheduled) {
+        isScheduled = false;
+        loop.turn();
+        turns++;
+      } else if (reply !== null || directory === null) break;
+      else
+        await new Promise<void>(resolve => {
+          wake = resolve;
+        });
+    }
+    // What is being written is on disk when the process goes, or not.
+    if (!isScheduled && reply === null && directory !== null)
+      await new Promise<void>(resolve => {
+        wake = resolve;
+      });
+    return { reply, problems, turns };
+  });
+}

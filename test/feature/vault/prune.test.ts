@@ -1,0 +1,263 @@
+// The audit trail is bounded: what is pruned was verified, and exported where that is wanted; the rest still verifies, and so do the files.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { prunedMax, sweptMax } from '../../../actors/vault/sweep.ts';
+import { readUnlock } from '../../../actors/vault/unlock-key.ts';
+import { checkTrail } from '../../../actors/vault/vault-check.ts';
+import { entryPages, keyringReader, readAudit } from '../../../cli/vault/audit.ts';
+import { initVault } from '../../../cli/vault/init.ts';
+import { type VaultPlace, withStore } from '../../../cli/vault/offline.ts';
+import { rotateKey } from '../../../cli/vault/rotate-key.ts';
+import { readTrailFiles } from '../../../cli/vault/trail-files.ts';
+import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import type { Store } from '../../../runtime/store/store.ts';
+import { note, type Swept, sweep } from './aged.ts';
+import { placeIn, wholeTrail } from './service.ts';
+
+const hourUs = 3_600_000_000;
+const madeUs = Date.now() * 1000;
+const nowUs = madeUs + 10 * hourUs;
+/** More than one turn prunes. */
+const old = prunedMax + 200;
+const young = 5;
+const afterOldUs = madeUs + 2 * hourUs;
+
+/** A vault whose trail has its first record, `old` ones of then, and `young` ones of ten hours later. */
+function agedVault(): VaultPlace {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-prune-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const place = placeIn(directory);
+  initVault(place);
+  note(place, old, madeUs);
+  note(place, young, nowUs);
+  return place;
+}
+
+const retain = (place: VaultPlace, retainUs: number) => sweep(place, { nowUs, retainUs });
+
+/** What the selfcheck says about the trail. */
+function checked(place: VaultPlace): string | null {
+  return withStore(place, store => {
+    const work = checkTrail(store, readUnlock(place.keys), 1_000);
+    for (;;) {
+      const step = work.next();
+      if (step.done) return step.value;
+    }
+  });
+}
+
+function change(place: VaultPlace, act: (store: Store) => void): void {
+  withStore(place, act);
+}
+
+const trail = (place: VaultPlace) => wholeTrail(readAudit(place, {}));
+
+test('nothing goes before it is an hour past its time', async () => {
+  const place = agedVault();
+  expect((await retain(place, madeUs + hourUs / 2)).problems).toEqual([]);
+  expect(trail(place).records).toHaveLength(1 + old + young);
+});
+
+test('what is past its time goes, the rest verifies, and each commit that removes leaves a record', async () => {
+  const place = agedVault();
+  expect((await retain(place, afterOldUs)).problems).toEqual([]);
+  const { records, broken } = trail(place);
+  expect(broken).toBe(null);
+  expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: young + 2 }, (_, i) => 2 + old + i));
+  const op = { actor: 'retention', op: 'audit.prune' };
+  expect(records.slice(-2)).toMatchObject([
+    { ...op, count: prunedMax, through: prunedMax },
+    { ...op, count: 1 + old - prunedMax, through: 1 + old },
+  ]);
+  expect(checked(place)).toBe(null);
+  // A new key seals the checkpoint too, and the trail goes on.
+  rotateKey(place, randomBytes(32));
+  expect((await retain(place, afterOldUs)).problems).toEqual([]);
+  expect(trail(place)).toMatchObject({ broken: null, records: { length: young + 3 } });
+});
+
+test('a reader of the trail goes on behind what is pruned while it reads', async () => {
+  const place = agedVault();
+  const reader = openReaderBeside(place.statePath);
+  onTestFinished(() => reader.close());
+  const pages = entryPages(reader, keyringReader(reader, place.keys));
+  expect(pages.next().done).toBe(false);
+  await retain(place, afterOldUs);
+  for (;;) {
+    const step = pages.next();
+    if (!step.done) continue;
+    expect(step.value).toBe(null);
+    break;
+  }
+});
+
+test.each<[string, (store: Store, kept: Buffer, pruned: { key: Buffer; value: Buffer }) => void, RegExp]>([
+  ['the oldest that was kept is removed', (store, kept) => edit(store, kept, null), /records \d+ to \d+ are missing/],
+  [
+    'the oldest that was kept is changed',
+    (store, kept) => edit(store, kept, flipped(store.get('vault_audit', kept)!)),
+    /record \d+ was changed/,
+  ],
+  [
+    'one that was pruned is put back',
+    (store, _, { key, value }) => edit(store, key, value),
+    /was pruned, and is there/,
+  ],
+])('after a sweep it shows when %s', async (_, tamper, problem) => {
+  const place = agedVault();
+  let pruned = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
+  change(place, store => {
+    for (const { key, value } of store.scan('vault_audit', { limit: 1 }))
+      pruned = { key: Buffer.from(key), value: Buffer.from(value) };
+  });
+  await retain(place, afterOldUs);
+  change(place, store => {
+    for (const kept of Array.from(store.keys('vault_audit', { limit: 1 }))) tamper(store, Buffer.from(kept), pruned);
+  });
+  expect(trail(place).broken).toMatch(problem);
+  expect(checked(place)).toMatch(problem);
+});
+
+test('a trail that is broken where it is to be pruned is kept from there on', async () => {
+  const place = agedVault();
+  change(place, store => {
+    const third = Array.from(store.keys('vault_audit', { limit: 3 }))[2]!;
+    edit(store, Buffer.from(third), flipped(store.get('vault_audit', third)!));
+  });
+  expect((await retain(place, afterOldUs)).problems).toEqual(['vault_audit: record 3 is missing or was changed']);
+  expect(withStore(place, store => store.count('vault_audit'))).toBe(1 + old + young - 2 + 1);
+});
+
+/** Where the vault's records are exported to. */
+const exportsOf = (place: VaultPlace) => join(place.statePath, 'exported', 'trail');
+const call = { nowUs, beforeUs: afterOldUs };
+const exporting = (place: VaultPlace) => sweep(place, { ...call, directory: exportsOf(place) });
+const wholeFiles = (place: VaultPlace) => {
+  const directory = exportsOf(place);
+  mkdirSync(directory, { recursive: true });
+  return readdirSync(directory)
+    .filter(name => /^audit-\d+-\d+\.ndjson$/.test(name))
+    .map(name => join(directory, name));
+};
+const inFiles = (place: VaultPlace, files: readonly string[]) => wholeTrail(readTrailFiles(place, files, {}));
+
+test('what is pruned is written to a file first, which verifies under the keyring, in later years too', async () => {
+  const place = agedVault();
+  const before = trail(place).records;
+  const done = { kind: 'done', status: 'pruned', records: 1 + old, more: false };
+  expect((await exporting(place)).reply).toEqual(done);
+  const [file = ''] = wholeFiles(place);
+  expect([file.endsWith(`/audit-1-${1 + old}.ndjson`), statSync(file).mode & 0o777]).toEqual([true, 0o600]);
+  expect(inFiles(place, [file])).toEqual({ records: before.slice(0, 1 + old), broken: null });
+  // The next stretch has another key, and the two files are one chain.
+  rotateKey(place, randomBytes(32));
+  note(place, 1, nowUs);
+  await sweep(place, { nowUs, beforeUs: nowUs + hourUs, directory: exportsOf(place) });
+  const files = [file, ...wholeFiles(place).filter(one => one !== file)];
+  expect(files).toHaveLength(2);
+  const { records, broken } = inFiles(place, files);
+  const seqs = [...records, ...trail(place).records].map(({ seq }) => seq);
+  expect([broken, seqs]).toEqual([null, seqs.map((_, i) => i + 1)]);
+  expect(inFiles(place, [files[1]!, file]).broken).toMatch(/does not go on where the file before it ends/);
+});
+
+test.each<[string, (lines: string[]) => string[], RegExp]>([
+  ['a record is changed', lines => lines.with(3, lines[3]!.replace('"p"', '"q"')), /record 3 was changed/],
+  ['a record is missing', lines => lines.toSpliced(3, 1), /record 3 is missing/],
+  ['the end is cut off', lines => lines.slice(0, 10), /ends behind record 9, before its last line/],
+  ['it is cut, and closed with its last line', lines => [...lines.slice(0, 10), lines.at(-1)!], /its last line is not/],
+  ['the beginning is cut off', lines => lines.toSpliced(1, 1), /record 1 is missing/],
+  ['it goes on behind its end', lines => [...lines, lines[1]!], /goes on behind its last line/],
+  ['a line is none', lines => lines.with(2, '[]'), /no JSON object/],
+  ['it is empty', () => [], /ends behind record none/],
+])('an exported file shows when %s', async (_, change, problem) => {
+  const place = agedVault();
+  await exporting(place);
+  const [file = ''] = wholeFiles(place);
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  writeFileSync(
+    file,
+    change(lines)
+      .map(line => `${line}\n`)
+      .join(''),
+  );
+  expect(inFiles(place, [file]).broken).toMatch(problem);
+});
+
+test('wherever a sweep is cut off, no record is lost, and the next one goes on', async () => {
+  const turns = (await exporting(agedVault())).turns;
+  expect(turns).toBeGreaterThan(5);
+  for (let turnsMax = 1; turnsMax < turns; turnsMax++) {
+    const place = agedVault();
+    const all = trail(place).records;
+    await sweep(place, { ...call, directory: exportsOf(place), turnsMax });
+    const kept = () => {
+      const { records, broken } = trail(place);
+      expect([broken, checked(place)], `after ${turnsMax} turns`).toEqual([null, null]);
+      const files = wholeFiles(place).map(file => inFiles(place, [file]));
+      expect(files.map(one => one.broken)).toEqual(files.map(() => null));
+      const found = new Map([...files.flatMap(one => one.records), ...records].map(one => [one.seq, one]));
+      expect(all.filter(({ seq }) => !found.has(seq))).toEqual([]);
+      return records;
+    };
+    kept();
+    await exporting(place);
+    expect(kept()[0]!.seq).toBe(2 + old);
+    expect(readdirSync(exportsOf(place)).filter(name => name.endsWith('.partial'))).toEqual([]);
+  }
+});
+
+test('what cannot be written is not removed', async () => {
+  const place = agedVault();
+  writeFileSync(join(place.statePath, 'exported'), 'a file where a directory should be');
+  const refusal = (swept: Swept) => swept.reply && 'refusal' in swept.reply && swept.reply.refusal;
+  const swept = await exporting(place);
+  expect([refusal(swept), swept.problems]).toEqual(['export_failed', [expect.stringContaining('ENOTDIR')]]);
+  const { records, broken } = trail(place);
+  expect([broken, records.length, records.at(-1)]).toMatchObject([
+    null,
+    1 + old + young + 1,
+    { op: 'audit.prune', outcome: 'refused', code: 'export_failed' },
+  ]);
+});
+
+test('a call prunes through the record that it names, keeps the newest, and says where the trail is broken', async () => {
+  const place = agedVault();
+  const beforeUs = nowUs + hourUs;
+  expect((await sweep(place, { nowUs, beforeUs, through: 9 })).reply).toMatchObject({ records: 9, more: false });
+  expect(trail(place).records[0]!.seq).toBe(10);
+  change(place, store => {
+    const third = Array.from(store.keys('vault_audit', { limit: 3 }))[2]!;
+    edit(store, Buffer.from(third), flipped(store.get('vault_audit', third)!));
+  });
+  expect((await sweep(place, { nowUs, beforeUs })).reply).toMatchObject({
+    refusal: 'broken_trail',
+    detail: expect.stringContaining('record 12'),
+  });
+  expect(trail(place).records).toEqual([]);
+});
+
+test(`one sweep takes at most ${sweptMax} records, and says that there are more`, async () => {
+  const place = agedVault();
+  note(place, sweptMax, madeUs);
+  const beforeUs = nowUs + hourUs;
+  expect((await sweep(place, { nowUs, beforeUs })).reply).toMatchObject({ records: sweptMax, more: true });
+  expect((await sweep(place, { nowUs, beforeUs })).reply).toMatchObject({ more: false });
+  expect(checked(place)).toBe(null);
+});
+
+function edit(store: Store, key: Uint8Array, value: Uint8Array | null): void {
+  const batch = store.batch();
+  if (value === null) batch.remove('vault_audit', key);
+  else batch.put('vault_audit', key, value);
+  store.commit(batch);
+}
+
+function flipped(value: Uint8Array): Buffer {
+  const changed = Buffer.from(value);
+  changed[changed.length - 3]! ^= 1;
+  return changed;
+}

@@ -1,0 +1,141 @@
+// The listener over an engine in memory: what the ledger refuses, who leaves in the middle, and who sends too much at once.
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import type { Observations } from '../../../actors/hub/protocol.ts';
+import { refusals } from '../../../actors/job/protocol.ts';
+import type { Config } from '../../../config/config.ts';
+import { bodiesBytesMax } from '../../../http/body.ts';
+import type { RequestLine } from '../../../http/log.ts';
+import type { Server } from '../../../http/server.ts';
+import { serveWebhooks } from '../../../http/webhooks/listener.ts';
+import { DeliveryNews } from '../../../http/webhooks/news.ts';
+import { bindHere } from '../../unit/http/differences.ts';
+import { MemoryEngine, makeConfig } from '../../unit/http/gateway.ts';
+import { exchange, statuses } from '../../unit/http/raw.ts';
+import { keys, sign } from './sender.ts';
+
+const key = keys.plain;
+const endpoint = { name: 'e', path: '/webhook/e', plugin: 'echo', secretRef: 'k', signatureHeader: 'X-Signature' };
+const config: Config = {
+  ...makeConfig(),
+  webhooks: { listen: { host: '127.0.0.1', port: 0 }, endpoints: [{ ...endpoint, bodyBytesMax: bodiesBytesMax }] },
+  tokens: { k: key },
+};
+
+class Engine extends MemoryEngine {
+  override config(): Config {
+    return config;
+  }
+}
+
+const engine = new Engine();
+const told: Observations[] = [];
+const lines: RequestLine[] = [];
+const faults: unknown[] = [];
+let server: Server;
+
+beforeAll(async () => {
+  const log = {
+    debug: true,
+    request: (line: RequestLine) => lines.push(line),
+    refused: () => {},
+    fault: (error: unknown) => faults.push(error),
+  };
+  const news = new DeliveryNews({
+    publish: groups => told.push(...groups),
+    nowMs: Date.now,
+    later: act => act(),
+    onRejected() {},
+  });
+  const listener = await bindHere(config.webhooks.listen);
+  server = serveWebhooks(listener, { engine, log, nowMs: Date.now, idPrefix: 'w', news });
+});
+afterAll(() => {
+  server.close();
+  expect(faults).toEqual([]);
+});
+beforeEach(() => {
+  engine.refusal = null;
+  engine.isStopping = false;
+  engine.submissions.length = 0;
+  told.length = 0;
+  lines.length = 0;
+});
+
+const body = '{"a":"é"}';
+const head = (length: number, signature = sign(key, body)) =>
+  ['POST /webhook/e HTTP/1.1', 'Host: x', `X-Signature: ${signature}`, `Content-Length: ${length}`, '', ''].join(
+    '\r\n',
+  );
+const whole = head(Buffer.byteLength(body)) + Buffer.from(body).toString('latin1');
+const isAnswered = (text: string) => text.endsWith('}');
+const send = async () => (await exchange(server.port, [whole], isAnswered)).text;
+
+/** A sender that stops in the middle, and what it is answered. */
+function begin(length: number, bytes: number): { readonly socket: Socket; answer: string } {
+  const socket = connect(server.port, '127.0.0.1').on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  const sender = { socket, answer: '' };
+  socket.on('data', data => {
+    sender.answer += data;
+  });
+  socket.write(head(length));
+  socket.write(Buffer.alloc(bytes, 0x20));
+  return sender;
+}
+
+test.each(refusals)('work that is refused as %s is 503 with Retry-After: the sender may come back', async refusal => {
+  engine.refusal = refusal;
+  const text = await send();
+  expect(statuses(text)).toEqual([503]);
+  expect(text).toMatch(/Retry-After: \d+\r\n/);
+  expect(text).not.toContain('echo');
+  expect(told).toMatchObject([{ type: 'webhook.rejected', fields: { endpoint: 'e', status: 503 } }]);
+});
+
+test('while the service stops every delivery is 503, whatever its path, and health goes on', async () => {
+  engine.isStopping = true;
+  expect(await send()).toContain('"code":"stopping"');
+  expect(await (await fetch(`http://127.0.0.1:${server.port}/healthz`)).json()).toMatchObject({ status: 'stopping' });
+  expect((await fetch(`http://127.0.0.1:${server.port}/webhook/none`, { method: 'POST' })).status).toBe(503);
+});
+
+test('a body that comes byte by byte is the body that was signed', async () => {
+  const encoded = Buffer.from(body).toString('latin1');
+  const { text } = await exchange(server.port, [head(encoded.length), ...encoded], isAnswered);
+  expect(statuses(text)).toEqual([202]);
+  expect(told).toMatchObject([{ type: 'webhook.accepted', fields: { endpoint: 'e' } }]);
+});
+
+test('a refused delivery ends neither its connection nor the one behind it', async () => {
+  const forged = whole.replace(/X-Signature: ./, 'X-Signature: ').replace('é', 'e');
+  const { text } = await exchange(
+    server.port,
+    [forged + whole],
+    said => statuses(said).length === 2 && isAnswered(said),
+  );
+  expect(statuses(text)).toEqual([403, 202]);
+});
+
+test('a sender that leaves in the middle leaves nothing behind', async () => {
+  const { socket } = begin(100, 10);
+  await new Promise<void>(sent => socket.write(' ', () => sent()));
+  socket.destroy();
+  await expect.poll(() => lines.map(({ status }) => status)).toEqual([null]);
+  expect([engine.submissions, told]).toEqual([[], []]);
+});
+
+test('senders of many slow bodies keep nobody out: the oldest of theirs gives way', async () => {
+  const share = bodiesBytesMax / 4;
+  const slow = Array.from({ length: 4 }, () => begin(bodiesBytesMax, share));
+  const waiting = { timeout: 20_000, interval: 5 };
+  const taken = () => faults.length === 0 && slow.every(({ socket }) => socket.writableLength === 0);
+  await expect.poll(taken, waiting).toBe(true);
+  const parts = [whole.slice(0, -2), whole.slice(-2)];
+  expect(statuses((await exchange(server.port, parts, isAnswered)).text)).toEqual([202]);
+  const refused = () => slow.filter(({ answer }) => statuses(answer).includes(503));
+  await expect.poll(() => refused().length, waiting).toBeGreaterThan(0);
+  expect(refused()[0]!.answer).toMatch(/Retry-After: \d+\r\n/);
+  for (const { socket } of slow) socket.destroy();
+  await expect.poll(() => lines.filter(({ status }) => status === null || status === 503).length, waiting).toBe(4);
+});

@@ -1,0 +1,93 @@
+// A full disk: new work is refused, reads are answered, and it goes on by itself when there is room.
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { cyclesOf } from '../../support/deep.ts';
+import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { echo } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
+
+const disk = mountSmallDisk('32m');
+if (disk === null) console.log('SKIPPED: a full disk, because a small one cannot be mounted here');
+
+/** A file system of its own in memory, where that is permitted. */
+function mountSmallDisk(size: string): string | null {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory], { stdio: 'ignore' });
+    return directory;
+  } catch {
+    rmSync(directory, { recursive: true });
+    return null;
+  }
+}
+
+/** Takes all room that is left. */
+function fill(path: string): void {
+  const file = openSync(path, 'a');
+  try {
+    for (let bytes = 2 ** 16; bytes >= 1; bytes = Math.floor(bytes / 2)) writeUntilFull(file, Buffer.alloc(bytes));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function writeUntilFull(file: number, bytes: Buffer): void {
+  for (;;) {
+    try {
+      if (writeSync(file, bytes) === 0) return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return;
+      throw error;
+    }
+  }
+}
+
+test.skipIf(disk === null)(
+  'nothing that was answered 202 is missing after a full disk',
+  { timeout: 240_000 },
+  async () => {
+    onTestFinished(() => {
+      execFileSync('umount', ['-l', disk!]);
+      rmSync(disk!, { recursive: true });
+    });
+    const gateway = await startGateway({
+      plugins: { echo },
+      state: { path: join(disk!, 'data') },
+      instances: { echo: { retry: { max_attempts: 10, backoff_base: '5ms', backoff_max: '50ms' } } },
+    });
+    const accepted: string[] = [];
+    const callUntilRefused = () => Promise.all([1, 2, 3, 4].map(() => callOneByOne(gateway, accepted)));
+    const filler = join(disk!, 'filler');
+
+    for (let round = 1; round <= cyclesOf({ deep: 2, quick: 1 }); round++) {
+      const refused = callUntilRefused();
+      await until('there is load', () => accepted.length >= round * 100);
+      fill(filler);
+      for (const { status, headers, body } of await refused) {
+        expect([status, body['code']], gateway.stderr.slice(-4000)).toEqual([503, 'disk_full']);
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+      }
+      expect(await gateway.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+      for (const id of accepted) expect((await gateway.call('GET', `/job/${id}`)).status).toBe(200);
+      rmSync(filler);
+      const id = await until('it takes work again', () => gateway.submit('echo/handle').catch(() => null));
+      accepted.push(id);
+      for (const id of accepted) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
+    }
+
+    await gateway.restart();
+    for (const id of accepted) expect(await gateway.job(id)).toMatchObject({ status: 'succeeded' });
+  },
+);
+
+/** Calls until a call is refused; what the refusal was. */
+async function callOneByOne(gateway: Gateway, accepted: string[]) {
+  for (;;) {
+    const answer = await gateway.call('POST', '/plugin/echo/handle', { payload: { text: 'x'.repeat(500) } });
+    if (answer.status !== 202) return answer;
+    accepted.push(String(answer.body['job_id']));
+  }
+}

@@ -1,0 +1,217 @@
+// The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lives.
+import { startJobActor } from '../../../actors/job/actor.ts';
+import { Gauges } from '../../../actors/job/gauges.ts';
+import { HostedFrames } from '../../../actors/job/hosted-frames.ts';
+import { Idempotency } from '../../../actors/job/idempotency.ts';
+import { newestBlock } from '../../../actors/job/records/block.ts';
+import { Names } from '../../../actors/job/records/names.ts';
+import type { SlotName } from '../../../actors/job/slot.ts';
+import { invariantsOf } from '../../../actors/job/views/invariants.ts';
+import { findJob } from '../../../actors/job/views/jobs.ts';
+import { startPipelineActor } from '../../../actors/pipeline/actor.ts';
+import type { Config } from '../../../config/config.ts';
+import { type Body, bodyPart, encodeBody } from '../../../runtime/host/wire/outcome.ts';
+import type { PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
+import { formatId, makeBlockKeys, parseId } from '../../../runtime/ids.ts';
+import { type Json, pack } from '../../../runtime/packing.ts';
+import { openMemoryStore } from '../../../runtime/store/memory.ts';
+import { SetAside, type SetAsideRecord } from '../../../runtime/store/set-aside.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { Lives } from '../../../service/ledger/lives.ts';
+import { config, plugin } from '../../unit/actors/job/simulator.ts';
+import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';
+
+export type Task = {
+  readonly id: string;
+  readonly attempt: number;
+  readonly frame: TaskFrame;
+  readonly slot: SlotName;
+};
+
+export class Ledger {
+  readonly store = openMemoryStore(batch => this.beforeCommit(batch));
+  /** May throw. */
+  beforeCommit: (batch: Batch) => void = () => {};
+  commits = 0;
+  readonly replies: { readonly ask: number; readonly value: { readonly kind: string; readonly refusal?: string } }[] =
+    [];
+  /** Every task that a host was given. */
+  readonly tasks: Task[] = [];
+  readonly fatal: number[] = [];
+  readonly logged: string[] = [];
+  readonly setAsideRecords: SetAsideRecord[] = [];
+  hostsStarted = 0;
+  hostsStopped = 0;
+  hasRoom = true;
+  nowUs = 1_700_000_000_000_000;
+  lives!: Lives;
+  #config: Config;
+  #due: (() => void)[] = [];
+  #asks = 0;
+  #lifeOfProcess = 0;
+
+  constructor(pipelines: unknown = [], plugins: readonly string[] = ['echo']) {
+    const known = Object.fromEntries(plugins.map(name => [name, ['handle']]));
+    const checked = checkPipelines(pipelines, known);
+    if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
+    const base = config(plugins.map(name => plugin(name)));
+    const service = { ...base.service, jobsPerRootMax: 1e7, workersMax: 8 };
+    this.#config = { ...base, service, pipelines: checked.pipelines } as Config;
+    this.start();
+  }
+
+  /** A start of the service; the process before is no more. */
+  start(): void {
+    const process = ++this.#lifeOfProcess;
+    this.store.close();
+    this.#due = [];
+    const hosted = new HostedFrames();
+    const blockKeys = makeBlockKeys(() => 7, newestBlock(this.store));
+    const setAside = new SetAside(record => this.setAsideRecords.push(record));
+    const lives = new Lives({
+      store: {
+        ...this.store,
+        commit: batch => {
+          this.store.commit(batch);
+          this.commits++;
+        },
+      },
+      clock: { nowUs: () => ++this.nowUs },
+      schedule: turn => this.#due.push(() => process === this.#lifeOfProcess && turn()),
+      send() {},
+      reply: ({ ask }, value) => this.replies.push({ ask, value: value as never }),
+      flush() {},
+      nowMs: () => this.nowUs / 1000,
+      setAside,
+      begin: ({ tell }) => {
+        const idempotency = new Idempotency(this.store);
+        const job = startJobActor({
+          idempotency,
+          reader: this.store,
+          config: this.#config,
+          blockKeys,
+          random: () => 0.5,
+          gauges: new Gauges(),
+          setAside,
+          hosted,
+          nowMs: Math.floor(this.nowUs / 1000),
+          self: message => tell('job', message),
+          alarm() {},
+          startHost: ({ name }) => this.#host(name),
+        });
+        const pipeline = startPipelineActor({
+          store: this.store,
+          config: this.#config,
+          setAside,
+          runIds: job.runIds,
+          wake: () => tell('pipeline', { kind: 'expand' }),
+          admit: job.refusal,
+          remembrance: idempotency,
+        });
+        return { job, pipeline, vault: { receive() {} } };
+      },
+      stopHosts: async () => {
+        this.hostsStopped++;
+        hosted.clear();
+      },
+      hasRoom: () => this.hasRoom,
+      log: (_, message) => this.logged.push(message),
+      onFatal: status => this.fatal.push(status),
+    });
+    this.lives = lives;
+    lives.begin();
+    this.run();
+  }
+
+  /** Turns until nothing asks for one. */
+  run(): void {
+    for (let turn = this.#due.shift(); turn; turn = this.#due.shift()) turn();
+  }
+
+  /** The same, with what comes of hosts that have ended. */
+  async rest(): Promise<void> {
+    for (let round = 0; round < 20; round++) {
+      this.run();
+      await Promise.resolve();
+    }
+  }
+
+  submit(name: string, { key, payload = {} }: { readonly key?: string; readonly payload?: Json } = {}): number {
+    const ask = ++this.#asks;
+    const hash = key === undefined ? null : Buffer.alloc(16, key);
+    this.lives.loop.deliver('job', {
+      kind: 'submit',
+      replyTo: { thread: 'test', ask },
+      plugin: name,
+      command: 'handle',
+      payloads: [pack(payload)],
+      submittedBy: 'test',
+      event: null,
+      ...(hash && { idempotency: { key: hash, request: hash } }),
+    });
+    return ask;
+  }
+
+  startRun(pipeline: string, payload: Json): number {
+    const ask = ++this.#asks;
+    const replyTo = { thread: 'test', ask };
+    const message = { pipeline, payload: pack(payload), submittedBy: 'test', watch: false };
+    this.lives.loop.deliver('pipeline', { kind: 'start_run', replyTo, ...message });
+    return ask;
+  }
+
+  replyTo(ask: number): unknown {
+    return this.replies.find(reply => reply.ask === ask)?.value;
+  }
+
+  /** How the last attempt of these ended, all in one message. */
+  answer(task: Task, body: (id: string) => Body = () => encodeBody({ result: pack(1) })): void {
+    const { frame, slot } = task;
+    const outcomes = frame.payloads.map((_, place) => {
+      const id = formatId(frame.ids.subarray(place * 16, place * 16 + 16));
+      return { task: place, verdict: 'ok' as const, permanent: false, startedUs: this.nowUs, runUs: 1, body: body(id) };
+    });
+    this.lives.loop.deliver('job', { kind: 'outcomes', slot, frameId: frame.frameId, outcomes });
+  }
+
+  /** Tasks of this plugin, in the order in which hosts were given them. */
+  of(name: string): Task[] {
+    return this.tasks.filter(({ frame }) => frame.instance === name);
+  }
+
+  job(id: string): { readonly status: string; readonly error: string | null } {
+    const job = findJob(this.store, parseId(id)!)!;
+    const error = job.body && bodyPart(job.body, 'error');
+    return { status: job.status, error: error ? Buffer.from(error).toString() : null };
+  }
+
+  change(edit: (batch: Batch, reader: Reader) => void): void {
+    const batch = this.store.batch();
+    edit(batch, this.store);
+    this.store.commit(batch);
+  }
+
+  /** What is wrong with the store, but for the calls' keys, which tests damage. */
+  faults(): string[] {
+    const asked = invariantsOf(this.store, new Names(this.store)).filter(({ name }) => !name.startsWith('idempotency'));
+    return asked.flatMap(({ table, wrong }) =>
+      Array.from(this.store.scan(table, {}), ({ key, value }) => wrong(Buffer.from(key), value)).filter(
+        fault => fault !== null,
+      ),
+    );
+  }
+
+  #host(slot: SlotName): PluginHost {
+    this.hostsStarted++;
+    return {
+      configure() {},
+      submit: frame => {
+        frame.attempts.forEach((attempt, place) => {
+          const id = formatId(frame.ids.subarray(place * 16, place * 16 + 16));
+          this.tasks.push({ id, attempt, frame, slot });
+        });
+      },
+      stop: async () => {},
+    };
+  }
+}

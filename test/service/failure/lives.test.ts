@@ -1,0 +1,195 @@
+// A turn that fails: what was to blame is dealt with alone, hosts keep what they run, and after a fault of the disk nothing is committed.
+import { expect, it } from 'vitest';
+import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
+import { formatId } from '../../../runtime/ids.ts';
+import { pack } from '../../../runtime/packing.ts';
+import { StoreFault, StoreFull } from '../../../runtime/store/store.ts';
+import { Ledger } from './ledger.ts';
+
+const refused = { kind: 'refused', refusal: 'unavailable' };
+const gathering = [{ name: 'gather', on: 'gather', steps: [{ uses: 'step', foreach: 'payload.list' }] }];
+
+/** The key of a call, whose record cannot be decoded. */
+function damageKeys(ledger: Ledger): void {
+  ledger.change((batch, reader) => {
+    for (const { key } of reader.scan('idempotency', {})) batch.put('idempotency', Buffer.from(key), Buffer.of(0));
+  });
+}
+
+it('commits nothing after a fault of the disk, though the disk would take it, and refuses who asks', () => {
+  const ledger = new Ledger([], ['echo', 'other']);
+  ledger.submit('echo');
+  ledger.submit('other');
+  ledger.run();
+  const [first, second] = ledger.tasks;
+  ledger.beforeCommit = () => {
+    ledger.beforeCommit = () => {};
+    throw new StoreFault('EIO');
+  };
+  const { commits } = ledger;
+  ledger.answer(first!);
+  const asked = ledger.submit('echo');
+  ledger.run();
+  ledger.answer(second!);
+  const late = ledger.submit('echo');
+  ledger.run();
+  expect(ledger.fatal).toEqual([74]);
+  expect(ledger.commits).toBe(commits);
+  expect([ledger.replyTo(asked), ledger.replyTo(late)]).toEqual([refused, refused]);
+  expect(() => ledger.store.commit(ledger.store.batch())).toThrow('EIO');
+  ledger.start();
+  expect(ledger.faults()).toEqual([]);
+  ledger.run();
+  expect([ledger.job(first!.id).status, ledger.job(second!.id).status]).not.toContain('succeeded');
+});
+
+it('ends with 70 after the fourth failure that nobody is to blame for, and commits nothing more', async () => {
+  const ledger = new Ledger();
+  ledger.submit('echo');
+  ledger.run();
+  const { commits } = ledger;
+  ledger.beforeCommit = () => {
+    throw new Error('a bug');
+  };
+  // It is to charge the job that was running.
+  ledger.start();
+  const asked = ledger.submit('echo');
+  await ledger.rest();
+  expect(ledger.fatal).toEqual([70]);
+  expect(ledger.hostsStopped).toBe(3);
+  ledger.beforeCommit = () => {};
+  const late = ledger.submit('echo');
+  await ledger.rest();
+  expect([ledger.replyTo(asked), ledger.replyTo(late)]).toEqual([refused, refused]);
+  expect(ledger.commits).toBe(commits);
+});
+
+it('refuses the call that fails alone, however often it is made; others are taken, and hosts keep what they run', async () => {
+  const ledger = new Ledger();
+  ledger.submit('echo', { key: 'k' });
+  ledger.run();
+  damageKeys(ledger);
+  for (let time = 0; time < 6; time++) {
+    const [before, bad, behind] = [ledger.submit('echo'), ledger.submit('echo', { key: 'k' }), ledger.submit('echo')];
+    await ledger.rest();
+    expect(ledger.replyTo(bad)).toEqual(refused);
+    expect([ledger.replyTo(before), ledger.replyTo(behind)]).toMatchObject([
+      { kind: 'accepted' },
+      { kind: 'accepted' },
+    ]);
+  }
+  for (let at = 0; at < ledger.tasks.length; at++) {
+    ledger.answer(ledger.tasks[at]!);
+    ledger.run();
+  }
+  expect(ledger.tasks.map(({ attempt }) => attempt)).toEqual(Array(13).fill(1));
+  expect(new Set(ledger.tasks.map(({ id }) => id)).size).toBe(13);
+  for (const { id } of ledger.tasks) expect(ledger.job(id).status).toBe('succeeded');
+  expect([ledger.fatal, ledger.hostsStopped, ledger.hostsStarted]).toEqual([[], 0, 1]);
+  expect(ledger.faults()).toEqual([]);
+});
+
+it('takes frames over that a host has, with what it says of them in the turn that fails', async () => {
+  const ledger = new Ledger();
+  for (let n = 0; n < 3; n++) {
+    ledger.submit('echo', n === 0 ? { key: 'k' } : {});
+    ledger.run();
+  }
+  damageKeys(ledger);
+  const [first, second, third] = ledger.tasks;
+  ledger.answer(first!);
+  ledger.submit('echo', { key: 'k' });
+  ledger.lives.loop.deliver('job', { kind: 'returned', slot: 'main', frameId: second!.frame.frameId, tasks: [0] });
+  await ledger.rest();
+  expect(ledger.job(first!.id).status).toBe('succeeded');
+  // It came back, and was handed out again; the third was with its host all the time.
+  expect(ledger.tasks.map(({ id }) => id)).toEqual([first!.id, second!.id, third!.id, second!.id]);
+  ledger.answer(third!);
+  ledger.answer(ledger.tasks[3]!);
+  ledger.run();
+  for (const { id } of ledger.tasks) expect(ledger.job(id).status).toBe('succeeded');
+  expect(ledger.faults()).toEqual([]);
+});
+
+it('takes over a host that is lost while its frames are: the jobs are charged as ever', async () => {
+  const ledger = new Ledger();
+  ledger.submit('echo', { key: 'k' });
+  ledger.run();
+  damageKeys(ledger);
+  ledger.lives.loop.deliver('job', { kind: 'host_lost', slot: 'main', reason: 'killed', sentUpTo: 1_000 });
+  ledger.submit('echo', { key: 'k' });
+  await ledger.rest();
+  expect(ledger.logged).toContain('a turn failed');
+  ledger.lives.loop.deliver('job', { kind: 'alarm' });
+  await ledger.rest();
+  expect(ledger.tasks.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  expect(ledger.faults()).toEqual([]);
+});
+
+it('fails the job whose outcome cannot be taken, with a log that says so, and takes the others of the frame', async () => {
+  const ledger = new Ledger();
+  for (let n = 0; n < 5; n++) ledger.submit('echo');
+  ledger.run();
+  const [first, bad] = ledger.tasks;
+  const broken = encodeBody({ state_updates: Buffer.of(0x81, 0xa1) });
+  for (const task of new Map(ledger.tasks.map(task => [task.frame, task])).values()) {
+    ledger.answer(task, id => (id === bad!.id ? broken : encodeBody({ result: pack(1) })));
+  }
+  await ledger.rest();
+  expect(ledger.job(bad!.id)).toMatchObject({ status: 'failed', error: expect.stringContaining('could not be taken') });
+  expect(ledger.job(first!.id).status).toBe('succeeded');
+  for (const { id } of ledger.tasks) expect(['succeeded', 'failed']).toContain(ledger.job(id).status);
+  expect([ledger.fatal, ledger.hostsStopped]).toEqual([[], 0]);
+  expect(ledger.faults()).toEqual([]);
+});
+
+it('fails the run whose arrivals do not add up, and no other', async () => {
+  const ledger = new Ledger(gathering, ['step', 'echo']);
+  const asked = [
+    [1, 2],
+    [3, 4],
+  ].map(list => ledger.startRun('gather', { list }));
+  await ledger.rest();
+  const [bad, good] = asked.map(ask => Buffer.from((ledger.replyTo(ask) as { id: Uint8Array }).id));
+  const tasks = ledger.of('step');
+  expect(tasks).toHaveLength(4);
+  const large = encodeBody({ result: pack('x'.repeat(5000)) });
+  // The first two are of the first run.
+  const [last] = tasks.splice(1, 1);
+  for (const task of tasks) {
+    ledger.answer(task, () => large);
+    ledger.run();
+  }
+  ledger.change((batch, reader) => {
+    for (const { key } of reader.scan('arrivals', {})) {
+      const own = Buffer.from(key);
+      if (own.subarray(0, 16).equals(bad!)) batch.remove('arrivals', own);
+    }
+  });
+  ledger.answer(last!, () => large);
+  await ledger.rest();
+  expect(ledger.job(formatId(good!))).toMatchObject({ status: 'succeeded' });
+  const error = expect.stringContaining('the run cannot go on');
+  expect(ledger.job(formatId(bad!))).toMatchObject({ status: 'failed', error });
+  expect([ledger.fatal, ledger.hostsStopped]).toEqual([[], 0]);
+  expect(ledger.faults()).toEqual([]);
+});
+
+it('goes on by itself when the full disk has room again', async () => {
+  const ledger = new Ledger();
+  ledger.submit('echo');
+  ledger.run();
+  ledger.beforeCommit = () => {
+    throw new StoreFull('ENOSPC');
+  };
+  ledger.hasRoom = false;
+  const asked = ledger.submit('echo');
+  await ledger.rest();
+  expect(ledger.replyTo(asked)).toEqual({ kind: 'refused', refusal: 'disk_full' });
+  expect(ledger.lives.condition).toBe('resting');
+  ledger.beforeCommit = () => {};
+  ledger.lives.begin();
+  ledger.run();
+  expect(ledger.fatal).toEqual([]);
+  expect(ledger.faults()).toEqual([]);
+});

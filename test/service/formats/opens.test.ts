@@ -1,0 +1,72 @@
+// A state of each format that is read, with what it has gained since: it opens, its work goes on to its end, its vault and trail are whole.
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readAudit } from '../../../cli/vault/audit.ts';
+import { formatsRead, formatVersion, openReaderBeside } from '../../../runtime/store/lmdb.ts';
+import { placeIn, wholeTrail } from '../../feature/vault/service.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { fixtures, placeFixture, readFixture } from './fixture.ts';
+
+const backoff = { backoff_base: '1ms', backoff_max: '5ms' };
+
+test('each format that is read has a fixture', () => {
+  expect([...new Set(fixtures.map(name => Number.parseInt(name, 10)))]).toEqual(formatsRead);
+});
+
+test.each(fixtures)('a state of format %s', async name => {
+  const fixture = readFixture(name);
+  const { settings, ids, vault } = fixture;
+  const { failing, ...others } = settings.instances!;
+  const retry = { ...(failing!['retry'] as object), ...backoff };
+  const gateway = new Gateway({ ...settings, instances: { ...others, failing: { ...failing, retry } } });
+  onTestFinished(() => gateway.discard());
+  placeFixture(gateway, name, fixture);
+  const place = placeIn(join(gateway.directory, 'data'));
+  const before = wholeTrail(readAudit(place, {}));
+  expect([before.broken, before.records.length > 0]).toEqual([null, true]);
+
+  await gateway.start();
+  const ends = async (id: string) => gateway.settled(ids[id]!);
+  // What had settled is as it was, without having run again.
+  expect(await ends('settled')).toMatchObject({
+    status: 'succeeded',
+    attempt: 1,
+    result: { result: { secret: true } },
+  });
+  expect(await ends('failed')).toMatchObject({ status: 'failed', attempt: 1 });
+  expect(await ends('large')).toMatchObject({ result: { result: { text: 'large '.repeat(2_000) } } });
+  expect((await ends('fanned')).result?.result).toEqual({ succeeded: 3 });
+  expect((await gateway.tree(ids['emitted']!)).map(({ plugin }) => plugin)).toEqual(['emitter', 'pipeline', 'echo']);
+
+  // What was queued, running or to be retried ends.
+  gateway.open('later');
+  expect(await ends('retried')).toMatchObject({ status: 'succeeded', attempt: 2 });
+  for (const id of ['running', 'queued-0', 'queued-4']) expect((await ends(id)).status).toBe('succeeded');
+  // What was held goes on: the configuration has its plugin.
+  if (name !== '9') expect(await ends('held')).toMatchObject({ status: 'succeeded', attempt: 1 });
+  expect((await ends('fan')).result?.result).toEqual({ succeeded: 6 });
+  expect((await ends('outer')).status).toBe('succeeded');
+
+  if ('named' in ids) {
+    const event = { type: 'kind.kept', source: 'webhook:named', headers: { 'X-Kind': 'kept' } };
+    expect(await ends('named')).toMatchObject({ status: 'succeeded', event });
+    // The run began before the kill, with a definition that has a description; its end is told.
+    const told = (await gateway.tree(ids['outer']!)).find(({ command }) => command === 'told');
+    expect(await gateway.settled(told!.job_id)).toMatchObject({ status: 'succeeded' });
+  }
+
+  // The state of plugins goes on, and the vault delivers.
+  expect((await gateway.finished('keeper/handle')).result?.result).toEqual({ jobs: 2, secret: true });
+  const { body } = await gateway.call('POST', '/vault/secret/revoke', { name: 'door' }, { token: vault.adminToken });
+  expect(body).toMatchObject({ status: 'revoked' });
+
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
+  const after = wholeTrail(readAudit(place, {}));
+  expect(after.broken).toBeNull();
+  expect(after.records.slice(0, before.records.length)).toEqual(before.records);
+  expect(after.records.map(({ op }) => op).slice(before.records.length)).toContain('secret.revoke');
+  await gateway.kill9();
+  const reader = openReaderBeside(place.statePath);
+  expect(reader.get('meta', Buffer.from('format'))![0]).toBe(formatVersion);
+  reader.close();
+});

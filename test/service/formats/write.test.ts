@@ -1,0 +1,152 @@
+// Makes the fixture of the format that this version writes, when HEADGATE_WRITE_FIXTURE=1 is set.
+//
+// Run it when the format has gained something, before the next one is opened: name what is new in `shows` and in the list of
+// fixtures, and commit the two files it writes.
+import { expect, test } from 'vitest';
+import { VaultGateway } from '../../feature/vault/service.ts';
+import { send, signed } from '../../feature/webhooks/sender.ts';
+import type { Settings } from '../gateway/configuration.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { echo, failing, worker } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
+import { keepFixture } from './fixture.ts';
+
+const day = '24h';
+const shows = 'headers';
+
+const settings: Settings = {
+  plugins: {
+    echo,
+    worker,
+    failing,
+    // Its state grows by one a job, and its result says that it was given the secret, which it does not show.
+    keeper:
+      'export const handle = ({ state, secrets }) => ({ state_updates: { jobs: (state.jobs ?? 0) + 1 }, result: { jobs: (state.jobs ?? 0) + 1, secret: secrets?.door !== undefined } });',
+    leaving: worker,
+    emitter: "export const handle = (_, { emit }) => emit({ type: 'seen', payload: { a: 1 }, dedupe_key: 'once' });",
+    adding: 'export const handle = ({ event }) => ({ result: { succeeded: event.payload.succeeded } });',
+  },
+  instances: {
+    single: { uses: 'worker', parallelism: 1 },
+    failing: { retry: { max_attempts: 3, backoff_base: day, backoff_max: day } },
+    hopeless: { uses: 'failing', retry: { max_attempts: 1 } },
+  },
+  pipelines: [
+    { name: 'on-seen', on: 'seen', steps: [{ id: 'see', uses: 'echo' }] },
+    {
+      name: 'fan',
+      on: 'fan',
+      steps: [
+        { id: 'each', uses: 'worker', foreach: 'payload.list', with: { gate: '{payload.gate}' } },
+        { id: 'sum', uses: 'adding', join: 'all' },
+      ],
+    },
+    {
+      name: 'outer',
+      description: 'Fans out, and echoes the sum.',
+      input_schema: { list: 'array', gate: 'string' },
+      on: 'outer',
+      steps: [
+        { id: 'inner', call: 'fan' },
+        { id: 'last', uses: 'echo' },
+      ],
+    },
+    {
+      name: 'told',
+      on_hook: 'pipeline.completed',
+      if: { path: 'payload.pipeline', op: 'eq', value: 'outer' },
+      steps: [{ uses: 'echo' }],
+    },
+  ],
+  // The fixture is to be opened years later.
+  state: { retention: { jobs: '36500d' } },
+  webhooks: {
+    endpoints: [
+      {
+        name: 'once',
+        path: '/webhook/once',
+        plugin: 'echo',
+        secret_ref: 'plain',
+        signature_header: 'X-Signature',
+        id_header: 'X-Delivery',
+      },
+      {
+        name: 'named',
+        path: '/webhook/named',
+        plugin: 'single',
+        secret_ref: 'plain',
+        signature_header: 'X-Signature',
+        headers: ['X-Kind'],
+        event: 'kind.{headers.X-Kind}',
+      },
+    ],
+  },
+  tokens: [{ name: 'plain', key: 'a-key-of-the-plain-endpoint' }],
+};
+
+test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of everything', async () => {
+  const gateway = new Gateway(settings);
+  const vault = new VaultGateway(gateway);
+  const ids: Record<string, string> = {};
+  await gateway.start();
+
+  await vault.do('principal', { name: 'keeper', kind: 'plugin' });
+  await vault.do('secret', {
+    name: 'door',
+    value: 'a-value-that-only-the-keeper-gets',
+    authorized_principals: ['keeper'],
+  });
+  await vault.do('secret', { name: 'old', value: 'a-value-that-nobody-gets-any-more', authorized_principals: [] });
+  await vault.do('secret/revoke', { name: 'old' });
+  ids['settled'] = (await gateway.finished('keeper/handle')).job_id;
+  ids['failed'] = (await gateway.finished('hopeless/handle', { retry: false })).job_id;
+  ids['emitted'] = (await gateway.finished('emitter/handle')).job_id;
+  ids['fanned'] = (await gateway.ran('fan', { list: [1, 2, 3], gate: '' })).job_id;
+  ids['large'] = (await gateway.finished('echo/handle', { text: 'large '.repeat(2_000) })).job_id;
+
+  const body = '{"a":1}';
+  const delivered = await send(gateway, '/webhook/once', body, { 'X-Delivery': 'kept', ...signed(body) });
+  ids['delivered'] = String(delivered.body['job_id']);
+  const headers = { 'Idempotency-Key': 'kept' };
+  const { body: known } = await gateway.call('POST', '/plugin/echo/handle', { payload: {} }, { headers });
+  ids['idempotent'] = String(known['job_id']);
+  for (const name of ['delivered', 'idempotent']) await gateway.settled(ids[name]!);
+
+  ids['retried'] = await gateway.submit('failing/handle', { times: 1 });
+  await until('its first attempt has failed', async () => (await gateway.job(ids['retried']!)).last_error);
+  ids['running'] = await gateway.submit('single/handle', { gate: 'later' });
+  await gateway.noted('start', ids['running']);
+  for (let n = 0; n < 5; n++) ids[`queued-${n}`] = await gateway.submit('single/handle', { gate: 'later', n });
+  const waiting = '{"gate":"later"}';
+  const named = await send(gateway, '/webhook/named', waiting, { 'X-Kind': 'kept', ...signed(waiting) });
+  ids['named'] = String(named.body['job_id']);
+  ids['fan'] = await gateway.run('fan', { list: [1, 2, 3, 4, 5, 6], gate: 'later' });
+  ids['outer'] = await gateway.run('outer', { list: [1, 2, 3], gate: 'later' });
+  const children = async (id: string) => (await gateway.tree(id)).filter(({ plugin }) => plugin === 'worker');
+  await until(
+    'both fan out',
+    async () => (await children(ids['fan']!)).length + (await children(ids['outer']!)).length === 9,
+  );
+  const statuses = async () => (await children(ids['fan']!)).map(({ status }) => status);
+  await until('one of them runs', async () => (await statuses()).includes('running'));
+
+  // Both threads are taken.
+  ids['held'] = await gateway.submit('leaving/handle', {});
+  const { leaving: _, ...staying } = settings.plugins!;
+  await gateway.reload({ ...settings, plugins: staying });
+  await until('a job is held', async () => {
+    const { body } = await gateway.call('GET', `/job/${ids['held']}`);
+    return (body['waits_for'] as { reason: string } | undefined)?.reason === 'plugin';
+  });
+  const now = { before: new Date().toISOString() };
+  expect(await vault.do('audit/prune', now)).toMatchObject({ status: 'pruned', more: false });
+  await gateway.kill9();
+  const format = await keepFixture(gateway, shows, {
+    settings,
+    ids,
+    adminToken: vault.adminToken,
+    secret: 'a-value-that-only-the-keeper-gets',
+  });
+  expect(format).toBeGreaterThan(0);
+  await gateway.discard();
+});

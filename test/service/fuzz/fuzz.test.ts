@@ -1,0 +1,192 @@
+// Whatever is sent to a running gateway, it answers as its documents say, stays alive and never stands still.
+
+import { expect, test } from 'vitest';
+import { apiRoutes } from '../../../http/routes/api.ts';
+import type { JsonObject } from '../../../runtime/packing.ts';
+import { cyclesOf } from '../../support/deep.ts';
+import { fc, testSeed } from '../../support/seed.ts';
+import { everythingToken } from '../gateway/configuration.ts';
+import { type Gateway, shareGateway } from '../gateway/gateway.ts';
+import { echo, failing } from '../gateway/sources.ts';
+import { bodyBytesMax } from './bodies.ts';
+import { hostile } from './hostile.ts';
+import { makeJudge } from './judge.ts';
+import { mutated, transported, withHostileBody } from './mutation.ts';
+import { noting, pausesSince } from './pauses.ts';
+import { asksToClose, packetsOf, plain, type Request, told } from './request.ts';
+import { type Known, operationRequests, validRequests } from './valid.ts';
+import { type Reply, Wire } from './wire.ts';
+
+/** On each HTTP server. */
+const requestsCount = cyclesOf({ deep: 10_240, quick: 1_280 });
+const inFlight = 16;
+const findingsMax = 10;
+/** Of the event loop, by the time that its thread used a processor: the clock counts what others do on the machine, too. */
+const pauseMsMax = 100;
+
+const everything = 'fuzz-token-for-everything';
+const scopeTokens = ['plugin:ro', 'plugin:rw', 'jobs:status:ro', 'jobs:logs:ro', 'events:ro', 'system:ro'].map(
+  scope => {
+    return { name: scope, token: `fuzz-token-for-${scope}`, scopes: [scope] };
+  },
+);
+const expired = 'fuzz-token-that-has-expired';
+
+const shapeSchema = {
+  type: 'object',
+  $defs: { point: { type: 'object', properties: { x: { type: 'number', minimum: -1, maximum: 1 } }, required: ['x'] } },
+  properties: {
+    width: { type: 'integer', minimum: 1, maximum: 10_000 },
+    name: { type: 'string', pattern: '^[a-z]{1,8}$' },
+    kind: { enum: ['round', 'square', 3, null] },
+    points: { type: 'array', maxItems: 3, items: { $ref: '#/$defs/point' } },
+    open: { type: 'boolean' },
+    title: { type: 'string', maxLength: 40 },
+  },
+  required: ['width'],
+  additionalProperties: false,
+};
+
+const steps = [{ id: 'only', uses: 'echo.say' }];
+const branch = [{ uses: 'echo.say' }];
+const gateway = shareGateway(
+  {
+    plugins: {
+      echo: { code: echo, commands: { say: { type: 'read' } } },
+      failing,
+      shape: {
+        code: echo,
+        commands: { handle: { input_schema: shapeSchema }, say: { input_schema: { size: 'integer' } } },
+      },
+    },
+    instances: { echo_again: { uses: 'echo' } },
+    pipelines: [
+      { name: 'now', on: 'now', execution_mode: 'synchronous', timeout_secs: 1, steps },
+      { name: 'later', on: 'later', steps },
+      { name: 'forked', on: 'forked', execution_mode: 'synchronous', steps: [{ split: [branch, branch] }] },
+    ],
+    service: { log_level: 'info' },
+    api: {
+      max_body_size: bodyBytesMax,
+      auth: {
+        tokens: [
+          { name: 'test', token: everythingToken, scopes: ['*'] },
+          { name: 'fuzz', token: everything, scopes: ['*'] },
+          { name: 'expired', token: expired, scopes: ['*'], expires_at: '2020-01-01T00:00:00Z' },
+          ...scopeTokens,
+        ],
+      },
+    },
+  },
+  { environment: noting },
+);
+
+/** Jobs that were there before, and what the gateway says of itself. */
+async function look(at: Gateway): Promise<Known> {
+  const jobs = [
+    await at.finished('echo/handle', { hello: 'world' }),
+    await at.finished('failing/handle', { retry: false }),
+    await at.ran('later', { n: 1 }),
+  ];
+  const text = async (path: string, key: string) => String((await at.call('GET', path)).body[key]);
+  const { plugins } = (await at.call('GET', '/plugins')).body as { readonly plugins: readonly { name: string }[] };
+  return {
+    document: (await at.call('GET', '/openapi.json')).body as JsonObject,
+    plugins: plugins.map(({ name }) => name),
+    pipelines: ['now', 'later'],
+    jobs: jobs.map(job => job.job_id),
+    cursors: {
+      '/jobs': await text('/jobs?limit=1', 'next_cursor'),
+      '/job-logs': await text('/job-logs?limit=1', 'next_cursor'),
+    },
+    token: everything,
+  };
+}
+
+function send(wire: Wire, request: Request): Promise<Reply> {
+  return wire.exchange({
+    parts: packetsOf(request),
+    isHead: request.method.toLowerCase() === 'head',
+    isLast: asksToClose(request),
+    endsAtOnce: request.isLoose,
+  });
+}
+
+/** How long /healthz takes while the rest goes on, measured here: the longest, in ms. */
+async function watchHealth(port: number, request: Request, isOver: () => boolean): Promise<number> {
+  const wire = new Wire(port);
+  let longest = 0;
+  while (!isOver()) {
+    const started = performance.now();
+    const reply = await send(wire, request);
+    expect(reply).toMatchObject({ kind: 'answer', status: 200 });
+    longest = Math.max(longest, performance.now() - started);
+    // The pace of the probe: nothing is waited for here.
+    await new Promise(resume => setTimeout(resume, 10));
+  }
+  wire.close();
+  return longest;
+}
+
+test(`${requestsCount} requests, valid, mutated and hostile`, { timeout: 300_000 }, async () => {
+  console.log(`seed of the requests: TEST_SEED=${testSeed}`);
+  const known = await look(gateway);
+  const valid = validRequests(apiRoutes, known);
+  const tokens = { known: scopeTokens.map(({ token }) => token), expired };
+  const requests = fc.sample(
+    fc.oneof(
+      { weight: 35, arbitrary: transported(valid) },
+      { weight: 42, arbitrary: transported(mutated(valid, tokens)) },
+      { weight: 8, arbitrary: transported(withHostileBody(operationRequests(known))) },
+      { weight: 15, arbitrary: hostile(valid, everything) },
+    ),
+    { seed: testSeed, numRuns: requestsCount },
+  );
+
+  const judge = makeJudge(apiRoutes);
+  const port = Number(new URL(gateway.url).port);
+  const findings: string[] = [];
+  const counts = new Map<string, number>();
+  const startedMs = Date.now();
+  let next = 0;
+  let isOver = false;
+  const ask = async () => {
+    const wire = new Wire(port);
+    while (next < requests.length && findings.length < findingsMax) {
+      const request = requests[next++]!;
+      const reply = await send(wire, request);
+      const kind = reply.kind === 'answer' ? String(reply.status) : reply.kind;
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      const wrong = judge(request, reply);
+      if (wrong !== null) findings.push(`${wrong}: ${told(request)}`);
+    }
+    wire.close();
+  };
+  const health = watchHealth(port, { ...plain, target: '/healthz' }, () => isOver);
+  await Promise.all(Array.from({ length: inFlight }, ask));
+  isOver = true;
+  const healthMs = await health;
+  const tookMs = Date.now() - startedMs;
+
+  expect(findings).toEqual([]);
+  expect(next).toBe(requestsCount);
+  // It looks at all that was done, and is no pause either.
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ status: 'ok', failures: [] });
+  expect(pausesSince(gateway.directory, 0), 'pauses are noted').not.toEqual([]);
+  const pauses = pausesSince(gateway.directory, startedMs);
+  const words = [...counts].sort().map(([kind, count]) => `${kind}: ${count}`);
+  const longest = pauses
+    .slice(0, 3)
+    .map(({ wallMs, workMs }) => `${workMs.toFixed()} ms of work (${wallMs.toFixed()} ms by the clock)`);
+  console.log(
+    `${tookMs} ms for ${words.join(', ')}; the event loop's longest pauses: ${longest.join(', ') || 'none'}; ` +
+      `/healthz within ${healthMs.toFixed()} ms`,
+  );
+  // What the fuzzer is for came about.
+  for (const status of [200, 202, 304, 400, 401, 403, 404, 405, 413, 415, 422]) {
+    expect(counts.get(String(status)) ?? 0, `answers with ${status}`).toBeGreaterThan(0);
+  }
+  expect(gateway.log.filter(({ level = 0 }) => level >= 50)).toEqual([]);
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok' });
+  expect(pauses[0]?.workMs ?? 0).toBeLessThan(pauseMsMax);
+});

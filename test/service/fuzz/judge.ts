@@ -1,0 +1,118 @@
+// Whether an answer is one that the route table declares: its status, its code, and a body that fits its schema.
+import { problemDetails } from '../../../http/openapi/schemas.ts';
+import { type ProblemCode, problems } from '../../../http/problem.ts';
+import { everywhere, problemsOf } from '../../../http/reference/route-problems.ts';
+import type { Route } from '../../../http/route.ts';
+import { makeRouter } from '../../../http/router.ts';
+import { makeSchemaCompiler, type SchemaCheck } from '../../../runtime/json-schema.ts';
+import type { JsonObject } from '../../../runtime/packing.ts';
+import { can } from '../../unit/http/differences.ts';
+import type { Request } from './request.ts';
+import type { Answer, Reply } from './wire.ts';
+
+/** Says what is wrong with the reply; null when nothing is. */
+export type Judge = (request: Request, reply: Reply) => string | null;
+
+/** What an HTTP parser answers in words of its own. */
+const parserStatuses = can('refusals of the parser as problem documents') ? [] : [400, 404, 431, 505];
+
+export function makeJudge(routes: readonly Route[]): Judge {
+  const router = makeRouter(routes);
+  const compile = makeSchemaCompiler();
+  const compiled = (schema: JsonObject): SchemaCheck => {
+    const result = compile(schema);
+    if (!result.ok) throw new Error(result.message);
+    return result.check;
+  };
+  const fitsProblem = compiled(problemDetails);
+  const always = everywhere.filter(code => code !== 'internal_error');
+  const declared = new Map(
+    routes.map(route => {
+      const refusals = problemsOf(route).filter(code => code !== 'stopping');
+      const answers = Object.entries(route.answers).map(([status, { schema }]) => {
+        const check = schema === null ? null : compiled(schema);
+        return [Number(status), { check, isStream: schema?.['type'] === 'string' }] as const;
+      });
+      return [route, { codes: new Set([...refusals, ...always]), answers: new Map(answers) }] as const;
+    }),
+  );
+
+  function routeOf({ method, target }: Request): Route | undefined {
+    const match = router.match(target.split('?')[0]!);
+    if (typeof match === 'string') return undefined;
+    const lower = method.toLowerCase();
+    if (lower === 'get' || lower === 'head') return match.place.routes.GET;
+    return lower === 'post' ? match.place.routes.POST : undefined;
+  }
+
+  /** A wrong method is told to those only who may know of the path, and where there is something at it. */
+  function codesAt({ target }: Request): Set<ProblemCode> {
+    const match = router.match(target.split('?')[0]!);
+    const routes = typeof match === 'string' ? [] : Object.values(match.place.routes);
+    const codes = routes.flatMap(route => [...declared.get(route)!.codes]);
+    return new Set([...always, ...codes.filter(code => [403, 404].includes(problems[code].status))]);
+  }
+
+  function judgeAnswer(request: Request, answer: Answer): string | null {
+    const { status, headers, body } = answer;
+    const requestId = headers.get('x-request-id');
+    if (requestId === undefined) {
+      if (request.isLoose && parserStatuses.includes(status)) return null;
+      return `${status} without X-Request-Id`;
+    }
+    if (headers.get('x-content-type-options') !== 'nosniff') return 'without nosniff';
+    const type = headers.get('content-type');
+    const isHead = request.method.toLowerCase() === 'head';
+    const isProblem = type === 'application/problem+json';
+    const hasBody = !isHead && status !== 304 && type !== 'text/event-stream';
+    const value = hasBody ? parsed(body) : undefined;
+    if (hasBody && value === undefined) return `${status} with a body that is no JSON`;
+    if (isProblem && hasBody) {
+      const wrong = fitsProblem(value)[0];
+      if (wrong) return `a problem whose ${wrong.pointer} ${wrong.message}`;
+      const { code, status: told, request_id: id } = value as { code: ProblemCode; status: number; request_id: string };
+      if (problems[code]?.status !== status || told !== status) return `${status} with the code ${code}`;
+      if (id !== requestId) return 'a problem with another request id';
+    }
+    if (request.isLoose) return status >= 500 && status !== 505 ? `${status}` : null;
+
+    const route = routeOf(request);
+    const table = route && declared.get(route);
+    const codes = table?.codes ?? codesAt(request);
+    const code = isProblem && hasBody ? (value as { code: ProblemCode }).code : null;
+    if (isProblem || status >= 400) {
+      const known = code === null ? [...codes].some(one => problems[one].status === status) : codes.has(code);
+      if (!known) return `${status} ${code ?? ''}, which ${name(route)} does not declare`;
+    } else {
+      const kind = table?.answers.get(status);
+      if (!kind) return `${status}, which ${name(route)} does not declare`;
+      if (status !== 304 && type !== (kind.isStream ? 'text/event-stream' : 'application/json')) return `type ${type}`;
+      const wrong = hasBody && kind.check ? kind.check(value)[0] : undefined;
+      if (wrong) return `${status} of ${name(route)} whose ${wrong.pointer} ${wrong.message}`;
+    }
+    if (table && route.access.kind !== 'open' && !headers.has('cache-control')) return 'without Cache-Control';
+    if (request.isValid && status >= 400) return `${status} ${code} for a valid request`;
+    return null;
+  }
+
+  return (request, reply) => {
+    if (reply.kind === 'silent') return 'no answer';
+    if (reply.kind === 'closed') return request.isLoose ? null : 'closed without an answer';
+    if (reply.surplus > 0 && !request.isLoose) return `${reply.surplus} bytes behind the answer`;
+    return judgeAnswer(request, reply);
+  };
+}
+
+function name(route: Route | undefined): string {
+  return route ? `${route.method} ${route.path}` : 'nothing';
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(body)) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,186 @@
+// Requests that must be taken: the operations of the gateway's OpenAPI document, and the routes of the table.
+
+import type { Route } from '../../../http/route.ts';
+import type { Json, JsonObject } from '../../../runtime/packing.ts';
+import { fc } from '../../support/seed.ts';
+import { plain, type Request } from './request.ts';
+
+/** What the running gateway has. */
+export type Known = {
+  readonly document: JsonObject;
+  readonly plugins: readonly string[];
+  readonly pipelines: readonly string[];
+  readonly jobs: readonly string[];
+  /** Where the list at this path goes on. */
+  readonly cursors: { readonly [path: string]: string };
+  /** Of somebody who may do everything. */
+  readonly token: string;
+};
+
+/** Routes that do much work for one request. */
+const heavy = ['/system/reload', '/system/doctor', '/system/selfcheck'];
+/** The route of the document's operations. */
+const operationsPath = '/plugin/{plugin}/{command}';
+
+export function validRequests(routes: readonly Route[], known: Known): fc.Arbitrary<Request> {
+  // There is no vault here: its routes have attacks of their own.
+  const others = routes.filter(({ path, access }) => path !== operationsPath && access.kind !== 'vault');
+  return fc.oneof(
+    { weight: 60, arbitrary: operationRequests(known) },
+    ...others.map(route => ({ weight: heavy.includes(route.path) ? 1 : 12, arbitrary: ofRoute(route, known) })),
+  );
+}
+
+function headersOf({ token }: Known): fc.Arbitrary<Request['headers']> {
+  const scheme = fc.constantFrom('Bearer', 'Bearer', 'bearer', 'BEARER');
+  const more = fc.constantFrom<readonly (readonly [string, string])[]>(
+    [],
+    [],
+    [['Accept', 'application/json']],
+    [['X-Request-Id', 'abc.DEF-1:2+3/4=5~6@7_8']],
+    [['If-None-Match', '*']],
+    [['If-None-Match', 'W/"a", "b"']],
+    [['Last-Event-ID', '7']],
+    [['Last-Event-ID', 'nonsense']],
+    [['Accept-Encoding', 'gzip, br']],
+    [['Cookie', 'a=b']],
+  );
+  return fc.tuple(scheme, more).map(([word, rest]) => [['Authorization', `${word} ${token}`], ...rest]);
+}
+
+/** Calls of the document's operations. */
+export function operationRequests(known: Known): fc.Arbitrary<Request> {
+  return fc.oneof(...operations(known));
+}
+
+function operations(known: Known): fc.Arbitrary<Request>[] {
+  const paths = known.document['paths'] as { readonly [path: string]: { readonly post: JsonObject } };
+  return Object.entries(paths).map(([target, { post }]) => {
+    const schema = bodySchema(post);
+    const body = schema
+      ? fc.record({ payload: values(partOf(schema, ['properties', 'payload']), known.document) })
+      : fc.oneof(fc.constant(undefined), fc.record({ payload: payloads }, { requiredKeys: [] }));
+    return fc
+      .tuple(headersOf(known), body, types)
+      .map(([headers, value, type]) => posted(target, headers, value, type));
+  });
+}
+
+function bodySchema(operation: JsonObject): JsonObject | undefined {
+  if (!('requestBody' in operation)) return undefined;
+  return partOf(operation, ['requestBody', 'content', 'application/json', 'schema']);
+}
+
+function partOf(value: Json, path: readonly string[]): JsonObject {
+  return path.reduce((part, key) => (part as JsonObject)[key]!, value) as JsonObject;
+}
+
+const types = fc.constantFrom(null, 'application/json', 'application/json; charset=utf-8', 'application/vnd.x+json');
+
+/** Objects that are no attack. */
+const payloads: fc.Arbitrary<unknown> = fc
+  .dictionary(fc.string({ maxLength: 8 }), fc.jsonValue({ maxDepth: 2 }).filter(isExact), { maxKeys: 4 })
+  .filter(value => !JSON.stringify(value).includes('__proto__'));
+
+function posted(target: string, headers: Request['headers'], value: unknown, type: string | null): Request {
+  const body = value === undefined ? null : Buffer.from(JSON.stringify(value));
+  const typed = type === null || body === null ? headers : [...headers, ['Content-Type', type] as const];
+  return { ...plain, method: 'POST', target, headers: typed, body, isValid: true };
+}
+
+function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
+  const names: { readonly [name: string]: readonly string[] } = {
+    name: route.path.startsWith('/pipeline/') ? known.pipelines : known.plugins,
+    plugin: known.plugins,
+    pipeline: known.pipelines,
+    job_id: known.jobs,
+  };
+  const pieces = route.path.split(/[{}]/);
+  const path = fc
+    .tuple(...pieces.map((piece, n) => (n % 2 === 0 ? fc.constant(piece) : fc.constantFrom(...names[piece]!))))
+    .map(filled => filled.join(''));
+  const query = queries(route, known);
+  const body =
+    route.body === null ? fc.constant(undefined) : fc.option(fc.record({ payload: payloads }), { nil: undefined });
+  return fc.tuple(path, query, headersOf(known), body, types).map(([at, asked, headers, value, type]) => {
+    const target = asked === '' ? at : `${at}?${asked}`;
+    if (route.method === 'POST') return posted(target, headers, value, type);
+    return { ...plain, target, headers, isValid: true };
+  });
+}
+
+function queries({ path, query }: Route, known: Known): fc.Arbitrary<string> {
+  const parameters = Object.entries(query).map(([name, { schema }]) => {
+    const value = name === 'cursor' ? fc.constant(known.cursors[path]!) : parameter(schema as JsonObject, known);
+    return value.map(given => `${name}=${encodeURIComponent(String(given))}`);
+  });
+  if (parameters.length === 0) return fc.constant('');
+  return fc
+    .tuple(...parameters.map(one => fc.oneof(fc.constant(''), fc.constant(''), one)), fc.nat(parameters.length))
+    .map(given => {
+      const turn = given.pop() as number;
+      const pairs = given.filter(pair => pair !== '');
+      return [...pairs.slice(turn), ...pairs.slice(0, turn)].join('&');
+    });
+}
+
+const moments = [
+  '2020-02-29T23:59:60Z',
+  '2026-01-31T12:00:00Z',
+  '2099-12-31T00:00:00.123456+01:30',
+  '1970-01-01t00:00:00z',
+];
+
+function parameter(schema: JsonObject, known: Known): fc.Arbitrary<Json> {
+  if (Array.isArray(schema['examples'])) return fc.constantFrom(...schema['examples']);
+  if (schema['format'] === 'date-time') return fc.constantFrom(...moments);
+  if (schema['format'] === 'uuid') return fc.constantFrom(...known.jobs);
+  if (schema['type'] !== 'string' || schema['enum']) return values(schema, known.document);
+  const words = fc.constantFrom(...known.plugins, ...known.jobs, 'handle', '"as asked"', 'ask* -x', '"', '*', 'OR (');
+  return fc.oneof(words, fc.string({ maxLength: 40 }), fc.string({ unit: 'grapheme', maxLength: 6 }).map(wellFormed));
+}
+
+/** Any value that fits the schema, of the keywords that the fixture's schemas use. */
+function values(schema: JsonObject, document: JsonObject): fc.Arbitrary<Json> {
+  const { type, minimum = -(2 ** 31), maximum = 2 ** 31 } = schema;
+  const [min, max] = [Number(minimum), Number(maximum)];
+  if (typeof schema['$ref'] === 'string') {
+    return values(partOf(document, schema['$ref'].split('/').slice(1)), document);
+  }
+  if (Array.isArray(schema['enum'])) return fc.constantFrom(...schema['enum']);
+  switch (type) {
+    case 'boolean':
+      return fc.boolean();
+    case 'integer':
+      return fc.integer({ min: Math.max(min, -(2 ** 31)), max: Math.min(max, 2 ** 31 - 1) });
+    case 'number':
+      return fc.double({ min, max, noNaN: true });
+    case 'string':
+      if (typeof schema['pattern'] === 'string') return fc.stringMatching(new RegExp(schema['pattern']));
+      return fc.string({ unit: 'binary', maxLength: Number(schema['maxLength'] ?? 20) }).map(wellFormed);
+    case 'array':
+      return fc.array(values(schema['items'] as JsonObject, document), { maxLength: Number(schema['maxItems'] ?? 4) });
+    case 'object': {
+      const properties = Object.entries((schema['properties'] ?? {}) as { readonly [name: string]: JsonObject });
+      const record = Object.fromEntries(properties.map(([name, one]) => [name, values(one, document)]));
+      return fc.record(record, { requiredKeys: (schema['required'] ?? []) as string[] }) as fc.Arbitrary<JsonObject>;
+    }
+    default:
+      throw new Error(`no values for ${JSON.stringify(schema)}`);
+  }
+}
+
+/** Without halves of surrogate pairs. */
+function wellFormed(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** No integer in it is written with digits that a double cannot hold: those are refused. */
+function isExact(value: unknown): boolean {
+  let isHeld = true;
+  JSON.stringify(value, (_, part: unknown) => {
+    if (Number.isInteger(part) && !Number.isSafeInteger(part) && !String(part).includes('e')) isHeld = false;
+    return part;
+  });
+  return isHeld;
+}

@@ -1,0 +1,85 @@
+// A start with damaged files of the state: a ledger ends it with 74 and a line that says what to do, an index is built again.
+import { readdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { headgate } from '../../feature/cli/headgate.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+
+const plugins = { echo: 'export const say = async () => ({ status: "ok", result: "heard" });' };
+
+test('a damaged ledger ends the start and every command on the store with 74', async () => {
+  const gateway = await startGateway({ plugins });
+  await gateway.finished('echo/say');
+  await gateway.term();
+  const file = join(gateway.directory, 'data/data.mdb');
+  writeFileSync(file, 'hello\n');
+
+  await expect(gateway.start()).rejects.toThrow('instead of getting ready');
+  const line = `${file} is damaged: it does not begin as a database of LMDB does; put back a backup of`;
+  expect(await gateway.ended).toEqual({ status: 74, signal: null });
+  expect(gateway.stderr).toContain(line);
+  for (const words of ['audit', 'init', 'rotate-key', 'reset-admin-token']) {
+    const { status, json, stderr } = await headgate(['vault', words, '--config', gateway.directory, '--json']);
+    expect([words, status, json.code]).toEqual([words, 74, 'store_fault']);
+    expect(stderr).toContain(line);
+  }
+});
+
+async function checked(gateway: Gateway): Promise<unknown> {
+  const { body } = await gateway.call('GET', '/system/doctor');
+  return (body['checks'] as readonly { readonly name: string }[]).find(({ name }) => name === 'search_index');
+}
+
+test('a damaged index is built again from the ledger, with a warning', async () => {
+  const gateway = await startGateway({ plugins });
+  const id = await gateway.finished('echo/say');
+  await gateway.term();
+  const index = join(gateway.directory, 'data/search');
+  truncateSync(join(index, 'data.mdb'), 16_384);
+
+  await gateway.start();
+  const line = gateway.log.find(({ msg }) => msg === 'the search index is built again from the ledger')!;
+  expect(line).toMatchObject({
+    level: 40,
+    reason: expect.stringContaining('it was cut off'),
+    setAside: expect.any(String),
+  });
+  expect(statSync(join(String(line['setAside']), 'data.mdb')).size).toBe(16_384);
+  expect(await checked(gateway)).toEqual({
+    name: 'search_index',
+    passed: true,
+    detail: `open, built again from the ledger: ${line['reason']}; the one before lies in ${line['setAside']}`,
+  });
+  const { body } = await gateway.call('GET', '/job-logs?query=heard');
+  expect(body).toMatchObject({ total: 1, logs: [{ job_id: id.job_id }] });
+});
+
+test('an index that cannot be opened is left as it is: the service starts without it, and opens it once it can', async () => {
+  const gateway = await startGateway({ plugins });
+  const { job_id } = await gateway.finished('echo/say');
+  await gateway.term();
+  const index = join(gateway.directory, 'data/search');
+  const { ino } = statSync(join(index, 'data.mdb'));
+  renameSync(index, `${index}-kept`);
+  symlinkSync(join(gateway.directory, 'nowhere/search'), index);
+
+  await gateway.start();
+  expect(await checked(gateway)).toMatchObject({
+    passed: false,
+    detail: expect.stringMatching(/cannot be opened, and/),
+  });
+  const refused = await gateway.call('GET', '/job-logs?query=heard');
+  expect(refused).toMatchObject({
+    status: 503,
+    body: { code: 'unavailable', detail: 'the search index cannot be opened now' },
+  });
+  expect((await gateway.call('GET', '/stopwatch/echo')).status).toBe(503);
+  await gateway.finished('echo/say');
+  rmSync(index);
+  renameSync(`${index}-kept`, index);
+  await expect.poll(() => checked(gateway)).toMatchObject({ passed: true, detail: 'open' });
+  const { body } = await gateway.call('GET', '/job-logs?query=heard');
+  expect(body).toMatchObject({ total: 2, logs: [{}, { job_id }] });
+  expect(statSync(join(index, 'data.mdb')).ino).toBe(ino);
+  expect(readdirSync(join(gateway.directory, 'data')).filter(name => name.startsWith('search-'))).toEqual([]);
+});

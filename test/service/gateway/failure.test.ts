@@ -1,0 +1,147 @@
+// What fails inside the service: nothing that was accepted is lost, and nobody else notices.
+import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseId } from '../../../runtime/ids.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+import { failing, journal, worker } from './sources.ts';
+import { tamper } from './tamper.ts';
+import { until } from './until.ts';
+
+/** Answers with so many random bytes, so many ms after its gate was opened. */
+const talker = `${journal}
+import { randomBytes } from 'node:crypto';
+export async function handle(request) {
+  const { item } = request.event.payload;
+  note(request, 'start');
+  await gate('all');
+  await pause(item.ms);
+  return { result: randomBytes(item.bytes).toString('latin1') };
+}
+`;
+
+/** No file of the service may grow beyond this; null: as before. */
+function limitFiles(gateway: Gateway, bytes: number | null): void {
+  execFileSync('prlimit', ['--pid', String(gateway.pid), `--fsize=${bytes ?? 'unlimited'}:`]);
+}
+
+async function findings(gateway: Gateway): Promise<unknown> {
+  const { body } = await gateway.call('GET', '/system/selfcheck');
+  return body['failures'];
+}
+
+test('after a write that failed nothing more is committed, the service ends with 74, and the next start has all jobs', async () => {
+  const list = Array.from({ length: 6 }, (_, k) => ({ ms: 4 * k, bytes: k === 0 ? 3_000_000 : 10 }));
+  const gateway = await startGateway({
+    plugins: { talker },
+    service: { max_workers: 6 },
+    pipelines: [{ name: 'talk', on: 'talk', steps: [{ uses: 'talker', foreach: 'payload.list' }] }],
+  });
+  const run = await gateway.run('talk', { list });
+  await gateway.noted('start', list.length);
+  limitFiles(gateway, statSync(join(gateway.directory, 'data', 'data.mdb')).size);
+  gateway.open('all');
+  expect(await gateway.ended).toEqual({ status: 74, signal: null });
+  expect(gateway.stderr).toContain('the ledger cannot be written');
+  await gateway.start();
+  expect(await gateway.settled(run)).toMatchObject({ status: 'succeeded' });
+  expect(await findings(gateway)).toEqual([]);
+});
+
+/** Spoils its state updates where its thread copies them. */
+const forger = `
+const TypedArray = Object.getPrototypeOf(Uint8Array.prototype);
+const { set } = TypedArray;
+TypedArray.set = function (source, at = 0) {
+  set.call(this, source, at);
+  if (source[0] === 0x81 && source[1] === 0xa6 && source[2] === 0x66) this[at] = 0xc1;
+};
+export const handle = () => ({ result: null, state_updates: { forged: 'x'.repeat(5000) } });
+`;
+
+test('an outcome that cannot be read is the death of its host, charged to its job, and no failed turn', async () => {
+  const gateway = await startGateway({
+    plugins: { forger, worker },
+    instances: { forger: { retry: { max_attempts: 2, backoff_base: '1ms' } } },
+  });
+  const forged = await gateway.submit('forger/handle');
+  const other = await gateway.submit('worker/handle', { name: 'other' });
+  expect(await gateway.settled(forged)).toMatchObject({
+    status: 'dead',
+    attempt: 2,
+    last_error: expect.stringMatching(
+      /wrote to the service what cannot be read: RangeError: state_updates is not one packed value/,
+    ),
+  });
+  expect(await gateway.settled(other)).toMatchObject({ status: 'succeeded' });
+  expect(gateway.log.filter(({ msg }) => msg === 'a turn failed')).toEqual([]);
+});
+
+test('records that cannot be decoded are set aside at a start: the service starts, says which, and all else goes on', async () => {
+  const steps = [{ uses: 'worker', foreach: 'payload.list', with: { gate: '{payload.item.gate}' } }];
+  const gateway = await startGateway({
+    plugins: { worker, failing },
+    instances: { failing: { retry: { max_attempts: 5, backoff_base: '1h' } } },
+    pipelines: [{ name: 'held', on: 'held', steps }],
+    service: { max_workers: 4 },
+  });
+  await gateway.run('held', { list: [{ gate: 'all' }] });
+  await gateway.noted('start', 1);
+  const good = await gateway.submit('worker/handle', { gate: 'all' });
+  await gateway.noted('start', 2);
+  const bad = await gateway.submit('worker/handle', { gate: 'all' });
+  await gateway.noted('start', 3);
+  const retried = await gateway.submit('failing/handle', { times: 1 });
+  await until('it has failed once', async () => (await gateway.job(retried)).last_error);
+  await gateway.kill9();
+  const keys = { open: parseId(bad)!.subarray(0, 12), retries: parseId(retried)! };
+  const broken = Buffer.of(0x91);
+  tamper(gateway, (batch, reader) => {
+    batch.put('open', keys.open, broken);
+    batch.put('retries', keys.retries, broken);
+    for (const table of ['runs', 'definitions', 'counters'] as const)
+      for (const { key } of reader.scan(table, { limit: 1 })) batch.put(table, Buffer.from(key), broken);
+  });
+  await gateway.start();
+  gateway.open('all');
+  expect(await gateway.settled(good)).toMatchObject({ status: 'succeeded' });
+  expect(await gateway.settled(retried)).toMatchObject({ status: 'succeeded', attempt: 2 });
+  expect(await gateway.finished('worker/handle')).toMatchObject({ status: 'succeeded' });
+  const said = gateway.log.filter(({ msg }) => msg === 'a record cannot be used: it is set aside');
+  const tables = ['counters', 'definitions', 'open', 'retries', 'runs'];
+  expect([...new Set(said.map(line => String(line['table'])))].sort()).toEqual(tables);
+  const { body } = await gateway.call('GET', '/system/doctor');
+  const checks = body['checks'] as readonly {
+    readonly name: string;
+    readonly passed: boolean;
+    readonly detail: string;
+  }[];
+  const found = checks.find(({ name }) => name === 'records')!;
+  expect(found).toMatchObject({
+    passed: false,
+    detail: expect.stringContaining(Buffer.from(keys.open).toString('hex')),
+  });
+  const faults = (await findings(gateway)) as { readonly invariant: string; readonly detail: string }[];
+  const unread = faults.filter(({ invariant }) => invariant === 'records_can_be_read').map(({ detail }) => detail);
+  expect(unread).toContainEqual(
+    expect.stringContaining(`open ${Buffer.from(keys.open).toString('hex')} cannot be read`),
+  );
+  expect(unread).toContainEqual(expect.stringContaining('definitions'));
+});
+
+test('a defect of the main thread ends the service in good order', async () => {
+  const thrower = 'process.on("SIGUSR2", () => { throw new Error("a bug"); });';
+  const gateway = await startGateway(
+    { plugins: { worker } },
+    { environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(thrower)}` }, grace: '60s' },
+  );
+  const held = await gateway.submit('worker/handle', { gate: 'all' });
+  await gateway.noted('start', held);
+  gateway.signal('SIGUSR2');
+  await until('the part that died is named', () => gateway.log.find(({ part }) => part === 'edge'));
+  gateway.open('all');
+  expect(await gateway.ended).toEqual({ status: 70, signal: null });
+  await gateway.start();
+  expect(await gateway.job(held)).toMatchObject({ status: 'succeeded', attempt: 1 });
+});

@@ -1,0 +1,171 @@
+// The log of a running service: what it says of the work, how much of it, in which format, and that nothing else stands between its lines.
+import { spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { canary } from '../canary/canary.ts';
+import { everythingToken, type Settings } from './configuration.ts';
+import { type LogLine, shareGateway } from './gateway.ts';
+import { echo, step, worker } from './sources.ts';
+import { until } from './until.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const narrowToken = canary('token for events');
+const key = canary('webhook key');
+
+const instances = { step: { retry: { max_attempts: 1 } }, worker: { parallelism: 1 } };
+
+const settings = (log: { readonly [key: string]: unknown } = {}, more: Partial<Settings> = {}): Settings => ({
+  plugins: { step, echo, worker },
+  instances,
+  pipelines: [{ name: 'fan', on: 'fan', steps: [{ uses: 'step', foreach: 'payload.list', on_error: 'continue' }] }],
+  service: { log_level: 'info' },
+  log,
+  api: {
+    auth: {
+      tokens: [
+        { name: 'test', token: everythingToken, scopes: ['*'] },
+        { name: 'narrow', token: narrowToken, scopes: ['events:ro'] },
+      ],
+    },
+  },
+  tokens: [{ name: 'hook', key }],
+  webhooks: {
+    endpoints: [
+      { name: 'news', path: '/webhook/news', plugin: 'echo', secret_ref: 'hook', signature_header: 'X-Signature' },
+    ],
+  },
+  ...more,
+});
+const gateway = shareGateway(settings());
+
+/** What the log says from now on. */
+function listen(): () => LogLine[] {
+  const before = gateway.log.length;
+  return () => gateway.log.slice(before);
+}
+const about = (id: string) => (line: LogLine) => line['job_id'] === id;
+const said = (text: string) => (line: LogLine) => line.msg === text;
+
+test('a job that failed leaves a line with its id, plugin, command and error; one that succeeded leaves none', async () => {
+  const log = listen();
+  const ok = await gateway.finished('step/handle', {});
+  const failed = await gateway.finished('step/handle', { fail: 'as asked' });
+  const line = await until('the line', () => log().find(about(failed.job_id)));
+  expect(line).toMatchObject({ level: 40, msg: 'job failed', plugin: 'step', command: 'handle', error: 'as asked' });
+  expect(log().filter(about(ok.job_id))).toEqual([]);
+});
+
+test('log.jobs changes with a reload: none, all, failed', async () => {
+  await gateway.reload(settings({ jobs: 'none' }));
+  const none = listen();
+  const quiet = await gateway.finished('step/handle', { fail: 'unheard' });
+  await gateway.reload(settings({ jobs: 'all' }));
+  expect(none().filter(about(quiet.job_id))).toEqual([]);
+  const all = listen();
+  const ok = await gateway.finished('step/handle', {});
+  expect(await until('the line', () => all().find(about(ok.job_id)))).toMatchObject({
+    level: 30,
+    msg: 'job succeeded',
+  });
+  await gateway.reload(settings());
+});
+
+test('a refused call is told with its route, status and the name of its token, a refused delivery with its endpoint', async () => {
+  const log = listen();
+  await gateway.call('GET', '/jobs', undefined, { token: 'no-token-of-ours' });
+  await gateway.call('GET', '/jobs', undefined, { token: narrowToken });
+  const line = await until('the lines', () => log().find(said('a call beyond its scopes')));
+  expect(line).toMatchObject({ level: 40, method: 'GET', route: '/jobs', status: 403, token: 'narrow' });
+  expect(log().find(said('a call without a valid token'))).toMatchObject({ route: '/jobs', status: 401, token: null });
+  const body = '{"private":"content"}';
+  const deliver = (signature: string) =>
+    fetch(`${gateway.webhooks}/webhook/news`, {
+      method: 'POST',
+      body,
+      headers: { 'X-Signature': signature, 'Content-Type': 'application/json' },
+    });
+  expect((await deliver('sha256=00')).status).toBe(403);
+  expect((await deliver(createHmac('sha256', key).update(body).digest('hex'))).status).toBe(202);
+  const refused = await until('the line', () => log().find(said('a webhook delivery was refused')));
+  expect(refused).toMatchObject({ level: 40, endpoint: 'news', status: 403, code: 'forbidden' });
+  expect(log().filter(({ status }) => status === 403)).toHaveLength(2);
+  for (const secret of ['no-token-of-ours', narrowToken, 'content']) expect(gateway.stderr).not.toContain(secret);
+});
+
+test('a reload is told, and so are jobs that are held, at a start too', async () => {
+  const log = listen();
+  await gateway.reload({ ...settings(), pipelines: [{ name: 'wrong' }] });
+  await until('the refusal', () => log().some(said('the configuration was not reloaded; the old one stays in force')));
+  expect(log().filter(({ level }) => level === 50)[0]!['msg']).toMatch(/config\.yaml:\d+:\d+: pipelines\[0\]/);
+  await gateway.reload(settings());
+  expect(log().some(said('configuration reloaded'))).toBe(true);
+  // The second waits for the first.
+  const [, held] = [await gateway.submit('worker/handle', { gate: 'held' }), await gateway.submit('worker/handle')];
+  await gateway.kill9();
+  gateway.write(settings({}, { instances: { ...instances, worker: { enabled: false } } }));
+  await gateway.start();
+  const line = await until('the line', () => gateway.log.find(({ msg }) => msg?.startsWith('jobs are held')));
+  expect(line).toMatchObject({ level: 40, msg: expect.stringMatching(/^jobs are held: \d jobs? of worker\.handle$/) });
+  expect(await gateway.job(held!)).toMatchObject({ status: 'queued', waits_for: { reason: 'plugin' } });
+  await gateway.reload(settings());
+  gateway.open('held');
+  await gateway.settled(held!);
+});
+
+test('of each kind there are so many lines a minute', async () => {
+  await gateway.reload(settings({ per_minute: 3 }));
+  const log = listen();
+  await gateway.ran('fan', { list: Array.from({ length: 50 }, () => ({ fail: 'many' })) });
+  for (let call = 0; call < 5; call++) await gateway.call('GET', '/jobs', undefined, { token: 'wrong' });
+  expect(log().filter(({ error }) => error === 'many').length).toBeLessThanOrEqual(3);
+  expect(log().filter(said('a call without a valid token'))).toHaveLength(3);
+  await gateway.reload(settings());
+});
+
+test('nothing on stderr is no line of JSON, from the first start to the end', async () => {
+  const lines = gateway.stderr.split('\n').filter(line => line !== '');
+  expect(lines.length).toBeGreaterThan(1);
+  for (const line of lines)
+    expect(JSON.parse(line)).toMatchObject({ level: expect.any(Number), time: expect.any(String) });
+});
+
+test('log.format: text is for people, and changes with a reload', async () => {
+  gateway.write(settings({ format: 'text' }));
+  gateway.signal('SIGHUP');
+  await until('the reload is told', () => /^\S+Z INFO {2}configuration reloaded kept=\[\]$/m.test(gateway.stderr));
+  const failed = await gateway.finished('step/handle', { fail: 'line one\nline two' });
+  const line = await until('the line', () => gateway.stderr.split('\n').find(each => each.includes(failed.job_id)));
+  expect(line).toMatch(/^\S+Z WARN {2}job failed job_id=\S+ plugin=step command=handle error="line one\\nline two"$/);
+  gateway.write(settings());
+  gateway.signal('SIGHUP');
+  await until('it is told as JSON', () => gateway.stderr.trimEnd().endsWith('"msg":"configuration reloaded"}'));
+});
+
+test.each([
+  [
+    'a wrong configuration',
+    'log: { jobs: some, per_minute: -1 }',
+    78,
+    /log\.jobs: is "some"; it must be one of none, failed, all/,
+  ],
+  ['an address that cannot be had', 'api: { listen: 192.0.2.1:1 }', 75, /cannot listen on 192\.0\.2\.1:1/],
+])('a start that is refused by %s says so in lines of JSON alone', (_, text, status, expected) => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-log-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  writeFileSync(join(directory, 'config.yaml'), `${text}\nwebhooks: { listen: 127.0.0.1:0 }\n`);
+  const words = ['dist/cli/main.js', 'start', '--config', directory];
+  const plain = spawnSync(process.execPath, words, { cwd: root, encoding: 'utf8' });
+  const lines = plain.stderr
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as LogLine);
+  expect([plain.status, plain.stdout]).toEqual([status, '']);
+  expect(lines.find(line => line.level === 60 && expected.test(line.msg!))).toBeDefined();
+  const json = spawnSync(process.execPath, [...words, '--json'], { cwd: root, encoding: 'utf8' });
+  expect(JSON.parse(json.stdout)).toMatchObject({ code: expect.any(String) });
+  for (const line of json.stderr.trimEnd().split('\n')) JSON.parse(line);
+});

@@ -1,0 +1,78 @@
+// Disks that take long for each sync, and that take nothing any more: what callers are told, and what is there afterwards.
+// A full disk is filled in test/service/crash/disk.test.ts.
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Gateway } from '../gateway/gateway.ts';
+import { until } from '../gateway/until.ts';
+import { hasStrace } from './strace.ts';
+import { callOnce, workload } from './workload.ts';
+
+const syncMs = 200;
+const writes = 'pwrite64,writev,fdatasync';
+const gateway = new Gateway(workload);
+
+/** The next start has the ledger on a disk like this. */
+function diskThat(does: string, calls: string): void {
+  const ledger = ['-P', join(gateway.directory, 'data/data.mdb')];
+  const words = ['-D', '-f', '-qq', '--seccomp-bpf', '-o', '/dev/null', ...ledger];
+  gateway.launch({ through: ['strace', ...words, '-e', `trace=${writes}`, '-e', `inject=${calls}:${does}`] });
+}
+
+describe.skipIf(!hasStrace)('a disk', () => {
+  afterAll(() => gateway.discard());
+  const accepted: string[] = [];
+
+  test('that takes 200 ms for each sync makes commits late, and nothing else: work goes on, and /healthz answers at once', async () => {
+    diskThat(`delay_exit=${syncMs * 1000}`, 'fdatasync');
+    await gateway.start();
+    const calls = [1, 2, 3].map(round => callOnce(gateway, round, false));
+    const startMs = performance.now();
+    let looks = 0;
+    let isOver = false;
+    const all = Promise.all(calls).then(ids => {
+      isOver = true;
+      return ids;
+    });
+    while (!isOver) {
+      expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ status: 'ok' });
+      looks++;
+    }
+    accepted.push(...(await all).flat());
+    expect(performance.now() - startMs).toBeGreaterThan(syncMs);
+    // Answers between commits: the main thread waits for none.
+    expect(looks).toBeGreaterThan(5);
+    for (const id of accepted) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
+    await gateway.kill9();
+  });
+
+  test('that turns read-only ends the service with 74: until then who asks gets 503; it starts once the disk takes writes', async () => {
+    diskThat('error=EROFS:when=5+', writes);
+    await gateway.start();
+    const statuses = new Set<number>();
+    const gone = async (): Promise<boolean> => {
+      try {
+        const { status, headers, body } = await gateway.call('POST', '/plugin/echo/handle', { payload: {} });
+        statuses.add(status);
+        if (status === 202) accepted.push(String(body['job_id']));
+        else expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    await until('the service is gone', gone, 10_000);
+    expect([...statuses].filter(status => status !== 202 && status !== 503)).toEqual([]);
+    const { status, signal } = await gateway.ended;
+    // SIGABRT: lmdb-js 3.5.6 overruns the buffer of its message.
+    expect(status === 74 || signal === 'SIGABRT', `${status} ${signal}`).toBe(true);
+
+    diskThat('error=EROFS', writes);
+    await expect(gateway.start()).rejects.toThrow('instead of getting ready');
+    expect((await gateway.ended).status).not.toBe(0);
+
+    gateway.launch({});
+    await gateway.start();
+    for (const id of accepted) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded' });
+    expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+  });
+});

@@ -1,0 +1,79 @@
+// The clock of the machine is set by hours, back and forth, while jobs wait, run, fail, wait for their next attempt and are joined:
+// nothing stands still, nothing is pruned, and each schedule holds.
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { cyclesOf } from '../../support/deep.ts';
+import { seededRandom } from '../crash/random.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { worker } from '../gateway/sources.ts';
+import { until } from '../gateway/until.ts';
+import { workload } from './workload.ts';
+
+const steps = cyclesOf({ deep: 60, quick: 6 });
+const hourMs = 3_600_000;
+/** All steps together stay below the age at which jobs are pruned. */
+const hoursMax = 20;
+/** Of jobs that wait for their next attempt at most 20 ms. */
+const endMsMax = 20_000;
+const preload = fileURLToPath(new URL('./clock.cjs', import.meta.url));
+
+test(`${steps} steps of the clock hold nothing up, and lose nothing`, { timeout: 600_000 }, async () => {
+  const random = seededRandom();
+  const gateway = new Gateway({
+    ...workload,
+    plugins: { ...workload.plugins, worker },
+    state: { retention: { jobs: '1d' } },
+  });
+  onTestFinished(() => gateway.discard());
+  const file = join(gateway.directory, 'clock');
+  const set = (hours: number): void => {
+    writeFileSync(`${file}.new`, String(hours * hourMs));
+    renameSync(`${file}.new`, file);
+  };
+  set(0);
+  gateway.launch({ environment: { NODE_OPTIONS: `--require ${preload}`, CLOCK_FILE: file } });
+  await gateway.start();
+
+  const ids: string[] = [];
+  let isOver = false;
+  const load = Array.from({ length: 3 }, async () => {
+    while (!isOver) {
+      const id = await gateway.submit('flaky/handle');
+      ids.push(id, await gateway.run('wide', { list: [1, 2, 3] }));
+      await gateway.settled(id, endMsMax);
+    }
+  });
+  let created = 0;
+  for (let step = 0; step < steps; step++) {
+    const name = `step ${step}`;
+    // One job runs when the clock is set, one waits behind it.
+    ids.push(await gateway.submit('worker/handle', { gate: step, name }), await gateway.submit('echo/handle'));
+    await until(`${name} has begun`, () => gateway.journal().some(note => note.name === name));
+    const hours = random.between(-hoursMax / 2, hoursMax / 2);
+    set(hours);
+    gateway.open(String(step));
+    const ended = await gateway.settled(ids.at(-2)!, endMsMax);
+    expect(ended.completed_at! >= ended.created_at, JSON.stringify(ended)).toBe(true);
+    // Times of the ledger never go back.
+    const createdMs = Date.parse((await gateway.job(await gateway.submit('echo/handle'))).created_at);
+    expect(createdMs).toBeGreaterThanOrEqual(created);
+    created = createdMs;
+    // The service has seen the step.
+    expect(createdMs - Date.now()).toBeGreaterThan((hours - 0.1) * hourMs);
+    if (step % 3 === 2) await gateway.call('POST', '/system/reload');
+  }
+  isOver = true;
+  await Promise.all(load);
+  for (const id of ids) expect(await gateway.settled(id, endMsMax)).toMatchObject({ status: 'succeeded' });
+  expect((await gateway.call('GET', '/system/selfcheck')).body).toMatchObject({ failures: [] });
+
+  // A start finds the clock far behind what is in the state.
+  const held = await gateway.submit('flaky/handle');
+  await gateway.kill9();
+  set(-hoursMax);
+  await gateway.start();
+  ids.push(held, await gateway.submit('flaky/handle'), await gateway.run('wide', { list: [1] }));
+  for (const id of ids) expect(await gateway.settled(id, endMsMax)).toMatchObject({ status: 'succeeded' });
+});

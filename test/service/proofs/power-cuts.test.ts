@@ -1,0 +1,144 @@
+// Cuts of the power: the disk as a cut at any write may leave it opens, has all that was answered, and keeps what was read.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { countOf, cyclesOf } from '../../support/deep.ts';
+import { seededRandom } from '../crash/random.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { Judge } from './power-cuts/judges.ts';
+import { Replay, tracedCalls, vaultIsMade, writableMaps } from './power-cuts/replay.ts';
+import { type Call, hasStrace, readCalls } from './strace.ts';
+import { callOnce, workload } from './workload.ts';
+
+const images = countOf({ deep: 2000, quick: 20 });
+/** Of them, the last of so many is started as a service, and runs to its end. */
+const startedEvery = cyclesOf({ deep: 50, quick: 20 });
+const rounds = cyclesOf({ deep: 25, quick: 4 });
+/** How likely a cut keeps a sector that was not synced. */
+const chances = [0, 0.1, 0.5, 0.9, 1];
+
+const gateway = new Gateway(workload);
+const judge = new Judge();
+const random = seededRandom();
+const scratch = mkdtempSync(join(tmpdir(), 'headgate-cuts-'));
+let calls: readonly Call[] = [];
+
+describe.skipIf(!hasStrace)('a cut of the power', { timeout: 3_600_000 }, () => {
+  beforeAll(async () => {
+    calls = await record();
+  });
+  afterAll(async () => {
+    judge.close();
+    rmSync(scratch, { recursive: true });
+    await gateway.discard();
+  });
+
+  test('nothing but the lock of the store is written through memory', () => {
+    const written = writableMaps(calls).filter(path => path.startsWith(gateway.directory));
+    expect(written.filter(path => !path.endsWith('/lock.mdb'))).toEqual([]);
+  });
+
+  test(`at ${images} moments loses nothing that was answered, and changes no end that was read`, async () => {
+    const wrong: string[] = [];
+    let accepted = 0;
+    await cut({ images, ignoresSyncs: false }, async ({ state, told, moment, number }) => {
+      accepted = told.accepted.size;
+      const found = await judge.judge({
+        state,
+        accepted: [...told.accepted],
+        ended: [...told.ended],
+        hasVault: told.hasVault,
+      });
+      wrong.push(...found.map(what => `${moment}: ${what}`));
+      if (number % startedEvery === 0)
+        wrong.push(...(await startedFrom(state, told)).map(what => `${moment}: ${what}`));
+    });
+    expect(wrong.slice(0, 20)).toEqual([]);
+    expect(accepted).toBeGreaterThan(rounds);
+  });
+
+  test('loses what was answered where the disk ignores syncs: the proof sees it', async () => {
+    let lost = 0;
+    await cut({ images: Math.min(images, 50), ignoresSyncs: true }, async ({ state, told }) => {
+      if (told.accepted.size === 0) return;
+      const found = await judge.judge({
+        state,
+        accepted: [...told.accepted],
+        ended: [...told.ended],
+        hasVault: told.hasVault,
+      });
+      if (found.length > 0) lost++;
+    });
+    expect(lost).toBeGreaterThan(Math.min(images, 50) / 4);
+  });
+});
+
+/** A vault is made, a service runs from its first start to its end, with callers, and the keys of the vault are changed. */
+async function record(): Promise<readonly Call[]> {
+  const file = join(scratch, 'calls');
+  const words = ['-f', '-qq', '--seccomp-bpf', '-y', '-xx', '-s', String(2 ** 24), '-o', file];
+  const traced = ['strace', ...words, '-e', `trace=${tracedCalls}`];
+  const calls = (): Call[] => readCalls(readFileSync(file, 'latin1'));
+  const vault = (command: string): Call[] => {
+    const headgate = [process.execPath, 'dist/cli/main.js', 'vault', command, '--config', gateway.directory];
+    execFileSync(traced[0]!, [...traced.slice(1), ...headgate], { stdio: 'ignore' });
+    return calls();
+  };
+  const made = vault('init');
+  gateway.launch({ through: [...traced, '-D'] });
+  await gateway.start();
+  for (let round = 0; round < rounds; round++) await callOnce(gateway, round);
+  await callOnce(gateway, rounds, false);
+  await gateway.kill9();
+  return [...made, vaultIsMade, ...calls(), ...vault('rotate-key')];
+}
+
+type Cut = {
+  readonly state: string;
+  readonly told: Replay['told'];
+  readonly moment: string;
+  readonly number: number;
+};
+
+/** Cuts the power so many times, at moments that are spread over all changes of the disk. */
+async function cut(
+  { images, ignoresSyncs }: { readonly images: number; readonly ignoresSyncs: boolean },
+  look: (cut: Cut) => Promise<void>,
+): Promise<void> {
+  const measured = new Replay(gateway.directory, ignoresSyncs);
+  const changes = calls.filter(call => measured.play(call)).length;
+  const replay = new Replay(gateway.directory, ignoresSyncs);
+  let change = 0;
+  let number = 0;
+  for (const [place, call] of calls.entries()) {
+    if (!replay.play(call)) continue;
+    change++;
+    for (; number < images && (number + 1) * changes <= change * images; number++) {
+      const directory = join(scratch, `image-${number}`);
+      const keeps = chances[random.between(0, chances.length - 1)]!;
+      replay.disk.writeImage(directory, random, keeps);
+      const moment = `cut ${number + 1} behind call ${place} (${call.name}), keeping ${keeps} of what was not synced`;
+      await look({ state: join(directory, 'data'), told: replay.told, moment, number: number + 1 });
+      rmSync(directory, { recursive: true });
+    }
+  }
+  expect(number).toBe(images);
+}
+
+/** A service on this state ends all jobs that were accepted; what is wrong with them. */
+async function startedFrom(state: string, { accepted, ended }: Replay['told']): Promise<string[]> {
+  const started = new Gateway({ ...workload, state: { path: state } });
+  onTestFinished(() => started.discard());
+  await started.start();
+  const wrong: string[] = [];
+  for (const id of accepted) {
+    const { status } = await started.settled(id);
+    if (status !== (ended.get(id) ?? 'succeeded')) wrong.push(`job ${id} ended as ${status}`);
+  }
+  const { body } = await started.call('GET', '/system/selfcheck');
+  wrong.push(...(body['failures'] as object[]).map(failure => JSON.stringify(failure)));
+  await started.kill9();
+  return wrong;
+}

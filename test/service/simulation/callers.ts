@@ -1,0 +1,278 @@
+// The callers of a world: what they ask, what they are answered, and what therefore must be so, whatever fails.
+import type { Observed } from '../../../actors/hub/protocol.ts';
+import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
+import { findBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { findJob } from '../../../actors/job/views/jobs.ts';
+import type { VaultReply, VaultRequest } from '../../../actors/vault/protocol.ts';
+import { formatId, indexOf, type JobId, jobIdBytes, parseId } from '../../../runtime/ids.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import type { ReplyTo } from '../../../runtime/turn.ts';
+import { holds } from './broken.ts';
+import type { Dice } from './dice.ts';
+import { called } from './setup.ts';
+import type { VaultModel } from './vault-model.ts';
+
+/** `maybe`: nobody was answered, since the process ended. */
+export type Fate = { readonly kind: 'maybe' | 'refused' } | { readonly kind: 'accepted'; readonly id: string };
+type Ask =
+  | { readonly kind: 'submit'; readonly plugin: string; readonly numbers: readonly number[] }
+  | { readonly kind: 'run'; readonly pipeline: string; readonly number: number; readonly watch: boolean }
+  | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
+  | { readonly kind: 'look' | 'stop' };
+type Message = { readonly actor: 'job' | 'pipeline' | 'vault'; readonly message: object };
+/** A request with a key, that may be repeated. */
+type Keyed = { readonly message: Message; readonly ask: Ask; readonly untilUs: number };
+
+/** For so long a request with a key may be repeated: less than the service remembers it, and its clock is set back. */
+const repeatableUs = 20 * 3_600_000_000;
+
+/** Jobs that there were at any time. */
+type KnownJobs = {
+  readonly has: (id: string) => boolean;
+  /** Whether its tree has lost a record. */
+  readonly isDamaged: (id: string) => boolean;
+};
+
+export class Callers {
+  /** What became of each payload, by its number. */
+  readonly fates = new Map<number, Fate>();
+  /** Runs that somebody waits for. */
+  readonly waiting = new Set<string>();
+  readonly #asks = new Map<number, Ask>();
+  readonly #reader: Reader;
+  readonly #dice: Dice;
+  readonly #vault: VaultModel;
+  readonly #known: KnownJobs;
+  readonly #keyed: Keyed[] = [];
+  #asked = 0;
+  #numbers = 0;
+
+  constructor(reader: Reader, dice: Dice, vault: VaultModel, known: KnownJobs) {
+    this.#reader = reader;
+    this.#dice = dice;
+    this.#vault = vault;
+    this.#known = known;
+  }
+
+  /** Asks that have no answer yet. */
+  get unanswered(): number {
+    return this.#asks.size;
+  }
+
+  /** The process has ended: nobody is answered any more, and nobody waits. */
+  drop(): void {
+    this.#asks.clear();
+    this.waiting.clear();
+  }
+
+  next(nowUs: number): Message {
+    const dice = this.#dice;
+    const kind = dice.below(20);
+    if (kind < 9) return this.#submit(nowUs);
+    if (kind < 13) return this.#run(nowUs);
+    if (kind < 15 && this.#keyed.length > 0) return this.#repeat(nowUs);
+    if (kind < 17) return this.#callVault();
+    if (kind < 18 && this.waiting.size > 0) this.#leave();
+    return this.#look();
+  }
+
+  #submit(nowUs: number): Message {
+    const dice = this.#dice;
+    const plugin = dice.chance(0.02) ? 'nobody' : dice.pick([...called, 'echo']);
+    const key = dice.chance(0.15) ? this.#newKey() : null;
+    const count = key || dice.chance(0.6) ? 1 : 1 + dice.below(12);
+    const numbers = Array.from({ length: count }, () => ++this.#numbers);
+    const payloads = numbers.map(n =>
+      pack(plugin === 'echo' ? { n, left: dice.below(4), width: 1 + dice.below(2) } : { n, k: n % 7 }),
+    );
+    for (const n of numbers) this.fates.set(n, { kind: 'maybe' });
+    const command = (plugin === 'keeper' || plugin === 'throng') && dice.chance(0.3) ? 'poll' : 'handle';
+    const event = command === 'handle' ? { type: 'api.trigger', source: 'api' } : null;
+    const message = {
+      kind: 'submit',
+      plugin,
+      command,
+      payloads,
+      submittedBy: dice.pick(['x', 'y']),
+      event,
+      ...(key && { idempotency: key }),
+    };
+    return this.#send({ kind: 'submit', plugin, numbers }, 'job', message, key, nowUs);
+  }
+
+  #run(nowUs: number): Message {
+    const dice = this.#dice;
+    const number = ++this.#numbers;
+    const pipeline = dice.chance(0.03) ? 'nothing' : dice.pick(['p', 'p', 'p', 'q', 'r', 's']);
+    const key = dice.chance(0.15) ? this.#newKey() : null;
+    const list = Array.from({ length: dice.below(4) }, () => dice.below(9));
+    const watch = dice.chance(0.5);
+    this.fates.set(number, { kind: 'maybe' });
+    const payload = pack({ n: number, k: dice.below(8), list });
+    const message = {
+      kind: 'start_run',
+      pipeline,
+      payload,
+      submittedBy: dice.pick(['x', 'y']),
+      watch,
+      ...(key && { idempotency: key }),
+    };
+    return this.#send({ kind: 'run', pipeline, number, watch }, 'pipeline', message, key, nowUs);
+  }
+
+  #newKey(): IdempotencyKey {
+    return { key: this.#dice.bytes(16), request: this.#dice.bytes(16) };
+  }
+
+  /** The same request with its key, or another one with the same key. */
+  #repeat(nowUs: number): Message {
+    const { message, ask, untilUs } = this.#dice.pick(this.#keyed);
+    if (untilUs < nowUs) return this.#look();
+    return this.#send(ask, message.actor, message.message, null, nowUs);
+  }
+
+  #callVault(): Message {
+    const dice = this.#dice;
+    const name = dice.pick(['keeper', 'a', 'program', 'other']);
+    const secret = dice.pick(['one', 'two', 'three']);
+    const value = `value ${++this.#numbers}`;
+    const request = dice.pick<VaultRequest>([
+      { op: 'principal.register', name, principalKind: dice.pick(['plugin', 'plugin', 'consumer']) },
+      { op: 'secret.set', name: secret, value, grants: [dice.pick(['keeper', 'a'])] },
+      { op: 'secret.set', name: secret, pattern: 'auto', grants: ['keeper', 'program'] },
+      { op: 'secret.roll', name: secret, value },
+      { op: 'secret.revoke', name: secret },
+      ...(dice.chance(0.2) ? [{ op: 'principal.revoke', name: 'program' } as const] : []),
+      { op: 'principal.purge', name: dice.pick(['program', 'other']) },
+      { op: 'list' },
+    ]);
+    const isAdmin = dice.chance(0.9);
+    const presented = isAdmin ? this.#vault.adminDigest : 'somebody';
+    return this.#send({ kind: 'vault', request, isAdmin }, 'vault', { kind: 'call', presented, request }, null, 0);
+  }
+
+  /** The ledger hears nothing of it. */
+  #leave(): void {
+    this.waiting.delete(this.#dice.pick([...this.waiting]));
+  }
+
+  #look(): Message {
+    const { id } = [...this.fates.values()].findLast(fate => fate.kind === 'accepted') ?? {};
+    const message =
+      id && this.#dice.chance(0.5)
+        ? { kind: 'ask_waits', id: parseId(id)! }
+        : { kind: this.#dice.pick(['ask_queue', 'ask_held']) };
+    return this.#send({ kind: 'look' }, 'job', message, null, 0);
+  }
+
+  #send(ask: Ask, actor: Message['actor'], message: object, key: IdempotencyKey | null, nowUs: number): Message {
+    const replyTo = { thread: 'edge', ask: ++this.#asked };
+    this.#asks.set(replyTo.ask, ask);
+    if (key) this.#keyed.push({ message: { actor, message }, ask, untilUs: nowUs + repeatableUs });
+    return { actor, message: { ...message, replyTo } };
+  }
+
+  /** Somebody ends the service, in good order. */
+  stop(): ReplyTo {
+    const replyTo = { thread: 'edge', ask: ++this.#asked };
+    this.#asks.set(replyTo.ask, { kind: 'stop' });
+    return replyTo;
+  }
+
+  /** A message whose handling throws: where it asks, it must be answered all the same. */
+  poison(): Message {
+    const { actor, message } = this.#submit(0);
+    const thrower = {
+      get payloads(): never {
+        throw new Error('poisoned');
+      },
+    };
+    return { actor, message: Object.defineProperties({ ...message }, Object.getOwnPropertyDescriptors(thrower)) };
+  }
+
+  /** `isOver`: the disk has failed, and nobody knows what it has written; who is refused may have a job all the same. */
+  answered(to: ReplyTo, value: unknown, isOver: boolean): void {
+    const ask = this.#asks.get(to.ask);
+    holds(ask !== undefined, () => `ask ${to.ask} is answered twice, or was never asked: ${JSON.stringify(value)}`);
+    this.#asks.delete(to.ask);
+    if (isOver) return;
+    if (ask!.kind === 'submit') this.#submitted(ask!, value as SubmitJobsReply);
+    else if (ask!.kind === 'run') this.#began(ask!, value as SubmitReply);
+    else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
+  }
+
+  #submitted({ plugin, numbers }: Extract<Ask, { kind: 'submit' }>, reply: SubmitJobsReply): void {
+    const ids = reply.kind === 'accepted' ? reply.ids : new Uint8Array(0);
+    for (const [place, number] of numbers.entries()) {
+      const id = ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
+      this.#settleFate(number, id.length > 0 ? id : null, plugin);
+    }
+  }
+
+  #began({ pipeline, number, watch }: Extract<Ask, { kind: 'run' }>, reply: SubmitReply): void {
+    const id = reply.kind === 'accepted' ? reply.id : null;
+    this.#settleFate(number, id, 'pipeline', pipeline);
+    if (id && watch && findJob(this.#reader, id)?.status === 'running') this.waiting.add(formatId(id));
+  }
+
+  /** Law 1: who is told of a job finds it on disk. */
+  #settleFate(number: number, id: JobId | null, plugin: string, command?: string): void {
+    const known = this.fates.get(number)!;
+    if (id === null) {
+      // A repeated request may be refused while the first one was taken, or may have been.
+      if (known.kind === 'maybe' && !this.#isKeyed(number)) this.fates.set(number, { kind: 'refused' });
+      return;
+    }
+    const text = formatId(id);
+    holds(
+      known.kind !== 'accepted' || known.id === text,
+      () => `request ${number} made ${text} beside ${JSON.stringify(known)}`,
+    );
+    this.fates.set(number, { kind: 'accepted', id: text });
+    const block = findBlock(this.#reader, id);
+    // Of a request with a key, retention may have taken the job.
+    if (!block && this.#known.has(text)) return;
+    holds(block !== undefined, () => `the job ${text} was acknowledged, and is not on disk`);
+    const { n } = unpack<{ n: number }>(block!.payload(indexOf(id)));
+    const isSame = n === number && block!.plugin === plugin && (command === undefined || block!.command === command);
+    holds(isSame, () => `the job ${text} is not the one that was asked for`);
+    holds(groupOf(block!, indexOf(id)).group.parent === null, () => `the job ${text} has a parent`);
+  }
+
+  #isKeyed(number: number): boolean {
+    return this.#keyed.some(({ ask }) =>
+      ask.kind === 'submit' ? ask.numbers.includes(number) : ask.kind === 'run' && ask.number === number,
+    );
+  }
+
+  /** To actors of other threads. */
+  told(actor: string, message: unknown): void {
+    if (actor === 'hub') this.#observed(message as Observed);
+    else if ((message as { kind: string }).kind === 'run_settled') this.#over(formatId((message as { id: JobId }).id));
+  }
+
+  #over(id: string): void {
+    const status = findJob(this.#reader, parseId(id)!)?.status;
+    const isOver = status !== 'running' && status !== 'queued';
+    // Of a run whose record cannot be decoded nothing more is told.
+    holds(isOver || this.#known.isDamaged(id), () => `the run ${id} is said to be over, and is ${status}`);
+    this.waiting.delete(id);
+  }
+
+  #observed({ groups }: Observed): void {
+    for (const group of groups) {
+      if (group.kind !== 'jobs') continue;
+      const wanted = /^job\.(?:completed|failed|timed_out|dead)$/.test(group.type)
+        ? group.type.slice(4).replace('completed', 'succeeded')
+        : null;
+      for (let at = 0; at < group.ids.length; at += jobIdBytes) {
+        const job = findJob(this.#reader, group.ids.subarray(at, at + jobIdBytes));
+        holds(job !== undefined, () => `${group.type} is told of a job that is not on disk`);
+        const isRun = group.plugin === 'pipeline' && wanted === 'failed';
+        const isSo = wanted === null || job!.status === wanted || (isRun && job!.status === 'dead');
+        holds(isSo, () => `${group.type} is told of ${job!.jobId}, which is ${job!.status}`);
+      }
+    }
+  }
+}

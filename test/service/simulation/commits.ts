@@ -1,0 +1,391 @@
+// What must hold of every commit: the invariants of the records that it touches, and what no commit may do to those before it.
+
+import type { Gauges } from '../../../actors/job/gauges.ts';
+import { attemptsOf } from '../../../actors/job/records/attempts.ts';
+import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { type Counts, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
+import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.ts';
+import { pipelinePlugin } from '../../../actors/job/records/job.ts';
+import { Names } from '../../../actors/job/records/names.ts';
+import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { type Invariant, invariantsOf } from '../../../actors/job/views/invariants.ts';
+import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
+import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { type Json, unpack } from '../../../runtime/packing.ts';
+import type { WriteBatch } from '../../../runtime/store/batch.ts';
+import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
+import { holds } from './broken.ts';
+
+export type KnownAttempt = {
+  readonly number: number;
+  readonly status: TerminalStatus;
+  readonly final: boolean;
+  readonly body: Body;
+};
+/** A job as it is known from the commits, kept when retention has taken it. */
+export type KnownJob = {
+  readonly id: string;
+  readonly plugin: string;
+  readonly command: string;
+  /** The commit that brought it. */
+  readonly commit: number;
+  readonly createdUs: number;
+  readonly group: JobGroup;
+  readonly payload: Json;
+  readonly attempts: readonly KnownAttempt[];
+};
+type KnownBlock = { jobs: KnownJob[]; next: number; isPruned: boolean };
+
+/** Where the key of a block lies in the keys of these tables. */
+const blockAt: { readonly [T in Table]?: number } = {
+  blocks: 0,
+  open: 0,
+  retries: 0,
+  attempts: 0,
+  bodies: 0,
+  runs: 0,
+  tree: 16,
+};
+
+/** Questions about a block whose answers follow from these tables alone. Any other is asked whenever something of the block changes. */
+const followsFrom: { readonly [name: string]: readonly Table[] } = {
+  open_jobs_have_blocks: ['blocks', 'open'],
+  open_runs_go_on: ['open', 'runs'],
+  retries_are_counted: ['open', 'retries'],
+  settled_jobs_have_logs: ['blocks', 'open', 'attempts'],
+  final_states_are_last: ['blocks', 'attempts'],
+  children_have_parents: ['blocks'],
+  blocks_are_in_trees: ['blocks', 'tree'],
+  blocks_are_listed: ['blocks'],
+  unsuccessful_jobs_are_listed: ['blocks', 'attempts'],
+  attempts_are_in_journal: ['blocks', 'attempts'],
+};
+
+/** Records that no process can decode: nothing that they tell is so. */
+type PoisonedRecords = {
+  readonly has: (table: Table, key: Uint8Array) => boolean;
+  /** Whether the tree with this root has one: what is counted of it may be wrong. */
+  readonly isDamaged: (root: string) => boolean;
+};
+
+export class Commits {
+  readonly #reader: Reader;
+  readonly #blocks = new Map<string, KnownBlock>();
+  readonly #counts = new Map<string, Counts>();
+  /** Keys of those that changed in the commit under way. */
+  readonly #counted = new Set<string>();
+  /** Unsettled jobs of each open block; of runs by themselves. */
+  readonly #open = new Map<string, { readonly jobs: number; readonly isOfRuns: boolean }>();
+  /** Jobs of each block that hosts hold. */
+  readonly #running = new Map<
+    string,
+    { readonly plugin: string; readonly command: string; readonly running: number }
+  >();
+  #invariants: ReadonlyMap<Table, readonly Invariant[]>;
+  /** Commits so far. */
+  count = 0;
+  readonly #poison: PoisonedRecords;
+
+  constructor(reader: Reader, poison: PoisonedRecords) {
+    this.#reader = reader;
+    this.#poison = poison;
+    this.#invariants = byTable(reader);
+  }
+
+  /** Every job that there ever was, by its id. */
+  *jobs(): Iterable<KnownJob> {
+    for (const { jobs } of this.#blocks.values()) yield* jobs;
+  }
+
+  find(id: string): KnownJob | undefined {
+    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
+    return this.#blocks.get(bytes.toString('hex', 0, 12))?.jobs[bytes.readUInt32BE(12)];
+  }
+
+  /** Before the batch is in the store. */
+  before(batch: Batch): void {
+    const { tables, keys, values } = batch as WriteBatch;
+    for (const [place, table] of tables.entries()) {
+      const key = keys[place]!;
+      if (table !== 'blocks') continue;
+      const name = hex(key);
+      holds(values[place] === undefined || !this.#blocks.has(name), () => `the block ${name} is written a second time`);
+      if (values[place] !== undefined) continue;
+      holds(!this.#reader.get('open', key), () => `the block ${name} is pruned while jobs of it are open`);
+      const known = this.#blocks.get(name);
+      holds(known !== undefined && !known.isPruned, () => `the block ${name} is pruned and does not exist`);
+      known!.isPruned = true;
+      for (const job of known!.jobs) this.#count(job, -1);
+    }
+  }
+
+  /** When the batch is in the store. */
+  after(batch: Batch): void {
+    this.count++;
+    const { tables, keys } = batch as WriteBatch;
+    /** Of each block, the tables in which something of it changed. */
+    const touched = new Map<string, Set<Table>>();
+    if (tables.includes('names')) this.#invariants = byTable(this.#reader);
+    for (const [place, table] of tables.entries()) {
+      const at = blockAt[table];
+      const key = keys[place]!;
+      if (table === 'counters') this.#counted.add(Buffer.from(key).toString());
+      if (at !== undefined) {
+        const name = hex(key.subarray(at, at + 12));
+        const changed = touched.get(name);
+        if (changed) changed.add(table);
+        else touched.set(name, new Set([table]));
+      }
+      if (table !== 'blocks' && table !== 'open') this.#ask(table, key);
+    }
+    for (const [name, changed] of touched) {
+      const key = Buffer.from(name, 'hex');
+      this.#ask('open', key, changed);
+      this.#ask('blocks', key, changed);
+      this.#follow(name, key, changed);
+    }
+    this.#compareCounters();
+  }
+
+  /** Every invariant of every record. */
+  all(): void {
+    for (const table of this.#invariants.keys()) {
+      for (const { key } of [...this.#reader.scan(table, {})]) this.#ask(table, key);
+    }
+  }
+
+  /** The roots of what is open by this record. */
+  *rootsOf(table: Table, key: Buffer): Iterable<string> {
+    if (table !== 'open') yield this.rootOf(key);
+    else for (const id of this.#unsettledOf(key)) yield this.rootOf(id);
+  }
+
+  /** Of the job whose id the key begins with. */
+  rootOf(key: Uint8Array): string {
+    const id = formatId(key.subarray(0, jobIdBytes));
+    const root = this.find(id)?.group.root;
+    return root ? formatId(root) : id;
+  }
+
+  *#unsettledOf(key: Buffer): Iterable<JobId> {
+    const open = OpenBlock.decode(keyText(key), this.#reader.get('open', key)!);
+    for (let index = 0; index < open.count; index++) if (!open.isSettled(index)) yield jobId(key, index);
+  }
+
+  /** From now on no process can read the record: none takes a job of it to be running. */
+  poisoned(key: Buffer): void {
+    const block = key.subarray(0, blockKeyBytes);
+    const value = this.#reader.get('open', block);
+    this.#countRunning(hex(block), Buffer.from(block), value && OpenBlock.decode(keyText(block), value));
+  }
+
+  /** What memory counts is what is on disk. */
+  compareGauges(gauges: Gauges): void {
+    this.#compareRunning();
+    let jobs = 0;
+    for (const [name, open] of this.#open) {
+      if (!open.isOfRuns && !this.#poison.has('open', Buffer.from(name, 'hex'))) jobs += open.jobs;
+    }
+    const counted = gauges.get('queued') + gauges.get('running') + gauges.get('delayed');
+    holds(counted === jobs, () => `the ledger counts ${counted} unsettled jobs, and ${jobs} are on disk`);
+    let runs = 0;
+    for (const { key } of this.#reader.scan('runs', {})) if (key.length === 16) runs++;
+    holds(gauges.get('runs') === runs, () => `the ledger has ${gauges.get('runs')} open runs, and ${runs} are on disk`);
+  }
+
+  /** Jobs that hosts hold, as far as the records tell. */
+  *out(): Iterable<string> {
+    for (const { key, value } of this.#reader.scan('open', {})) {
+      const open = OpenBlock.decode(keyText(key), value);
+      if (open.plugin === pipelinePlugin) continue;
+      for (let index = 0; index < open.next; index++) {
+        const id = jobId(Buffer.from(key), index);
+        if (this.#isOutOf(open, id)) yield formatId(id);
+      }
+    }
+  }
+
+  isOut(id: JobId): boolean {
+    const value = this.#reader.get('open', blockOf(id));
+    return value !== undefined && this.#isOutOf(OpenBlock.decode(keyText(blockOf(id)), value), id);
+  }
+
+  #isOutOf(open: OpenBlock, id: JobId): boolean {
+    if (this.#poison.has('open', blockOf(id)) || this.#poison.has('retries', id)) return false;
+    const retry = open.retrying > 0 ? this.#reader.get('retries', id) : undefined;
+    const stage = retry && unpack<[number, number, string]>(retry)[2];
+    return stage === undefined ? open.isOut(indexOf(id)) : stage === 'out' || stage === 'alone';
+  }
+
+  /** Attempts that ran alone, as far as the records tell: when all hosts end, these may be charged. */
+  *alone(): Iterable<{ readonly id: string; readonly attempt: number }> {
+    for (const { key, value } of this.#reader.scan('open', {})) {
+      const { solo } = OpenBlock.decode(keyText(key), value);
+      for (const index of solo) yield { id: formatId(jobId(Buffer.from(key), index)), attempt: 1 };
+    }
+    for (const { key, value } of this.#reader.scan('retries', {})) {
+      const [attempt, , stage] = unpack<[number, number, string]>(value);
+      if (stage === 'alone' || stage === 'lost') yield { id: formatId(Buffer.from(key)), attempt };
+    }
+  }
+
+  /** `changed`: in these tables; absent: in any. */
+  #ask(table: Table, key: Uint8Array, changed?: ReadonlySet<Table>): void {
+    const invariants = this.#invariants.get(table);
+    const value = invariants && this.#reader.get(table, key);
+    if (!value) return;
+    if ((table === 'open_trees' || table === 'descendants') && this.#poison.isDamaged(formatId(key))) return;
+    // What is known of a record is kept for all questions about it while its key is the same object.
+    const own = Buffer.from(key);
+    for (const { name, wrong } of invariants) {
+      if (changed && followsFrom[name]?.some(each => changed.has(each)) === false) continue;
+      const detail = wrong(own, value);
+      holds(detail === null, () => `${name}: ${detail}`);
+    }
+  }
+
+  /** What ended before has still ended so, and what follows has the next number. */
+  #follow(name: string, key: Buffer, changed: ReadonlySet<Table>): void {
+    const bytes = this.#reader.get('blocks', key);
+    const openBytes = this.#reader.get('open', key);
+    const open = openBytes && OpenBlock.decode(keyText(key), openBytes);
+    if (open) this.#open.set(name, { jobs: open.unsettled, isOfRuns: open.plugin === pipelinePlugin });
+    else this.#open.delete(name);
+    if (!bytes) return;
+    this.#countRunning(name, key, open);
+    let known = this.#blocks.get(name);
+    if (!known) {
+      const block = decodeBlock(bytes);
+      known = { jobs: [], next: 0, isPruned: false };
+      for (let index = 0; index < block.count; index++) {
+        known.jobs.push({
+          id: formatId(jobId(key, index)),
+          plugin: block.plugin,
+          command: block.command,
+          commit: this.count,
+          createdUs: block.createdUs,
+          group: groupOf(block, index).group,
+          payload: unpack<Json>(block.payload(index)),
+          attempts: [],
+        });
+      }
+      this.#blocks.set(name, known);
+      this.#countsOf(block).accepted += block.count;
+    }
+    if (open) {
+      holds(
+        open.next >= known.next,
+        () => `the block ${name} was handed out up to ${known!.next}, and says ${open.next}`,
+      );
+      known.next = open.next;
+    }
+    if (!changed.has('attempts')) return;
+    const { jobs } = known;
+    const found: KnownAttempt[][] = jobs.map(() => []);
+    for (const { index, number, attempt } of attemptsOf(this.#reader, key, 0, jobs.length)) {
+      const { status, final, body } = attempt;
+      found[index]!.push({ number, status, final, body });
+    }
+    for (const [index, attempts] of found.entries()) this.#grow(jobs, index, attempts);
+  }
+
+  #countRunning(name: string, key: Buffer, open: OpenBlock | undefined): void {
+    const before = this.#running.get(name);
+    let running = 0;
+    if (open && open.plugin !== pipelinePlugin) {
+      for (let index = 0; index < open.next; index++) if (this.#isOutOf(open, jobId(key, index))) running++;
+    }
+    if (running === (before?.running ?? 0)) return;
+    const { plugin, command } = open ?? before!;
+    this.#running.set(name, { plugin, command, running });
+    this.#countsOf({ plugin, command }).running += running - (before?.running ?? 0);
+  }
+
+  #grow(jobs: KnownJob[], index: number, attempts: readonly KnownAttempt[]): void {
+    const job = jobs[index]!;
+    const before = job.attempts;
+    for (const [place, known] of before.entries()) {
+      const now = attempts[place];
+      const isSame = now?.number === known.number && now.status === known.status && now.final === known.final;
+      holds(isSame, () => `attempt ${known.number} of ${job.id} had ended, and is another now`);
+    }
+    if (attempts.length === before.length) return;
+    const fresh = attempts.slice(before.length);
+    // One that is lost may be tried again at once, and be refused before it runs.
+    const isRefused = ({ body }: KnownAttempt) => /^the principal \S+ is revoked/.test(errorOf(body));
+    const isOne = fresh.slice(1).every(isRefused);
+    holds(isOne, () => `${fresh.length} attempts of ${job.id} end in one commit`);
+    let last = before.at(-1)?.number ?? 0;
+    for (const { number } of fresh) {
+      holds(
+        number === last + 1 || (number === 0 && last === 0),
+        () => `attempt ${number} of ${job.id} ends after attempt ${last}`,
+      );
+      last = number;
+    }
+    const next = { ...job, attempts };
+    jobs[index] = next;
+    this.#count({ ...next, attempts: fresh }, 1, false);
+  }
+
+  #count({ plugin, command, attempts }: KnownJob, sign: 1 | -1, isWhole = true): void {
+    const counts = this.#countsOf({ plugin, command });
+    if (isWhole) counts.accepted += sign;
+    for (const { status, final } of attempts) counts[final ? status : retriedCount(status)] += sign;
+  }
+
+  #countsOf({ plugin, command }: { readonly plugin: string; readonly command: string }): Counts {
+    const key = countsKey(plugin, command);
+    const counts = this.#counts.get(key) ?? emptyCounts();
+    this.#counts.set(key, counts);
+    this.#counted.add(key);
+    return counts;
+  }
+
+  /** Of what changed in this commit. */
+  #compareCounters(): void {
+    for (const key of this.#counted) {
+      const own = this.#counts.get(key) ?? emptyCounts();
+      const bytes = this.#reader.get('counters', Buffer.from(key));
+      const counts = bytes ? unpack<Counts>(bytes) : emptyCounts();
+      for (const name of Object.keys(own) as (keyof Counts)[]) {
+        if (name === 'running') continue;
+        holds(
+          own[name] === counts[name],
+          () => `${key.replace('\0', '/')}: ${name} is ${counts[name]}, there are ${own[name]}`,
+        );
+      }
+    }
+    this.#counted.clear();
+  }
+
+  /** When all that is open has been read back: until then nothing is counted as running. */
+  #compareRunning(): void {
+    for (const [key, { running }] of this.#counts) {
+      const bytes = this.#reader.get('counters', Buffer.from(key));
+      const counted = bytes ? unpack<Counts>(bytes).running : 0;
+      holds(running === counted, () => `${key.replace('\0', '/')}: running is ${counted}, there are ${running}`);
+    }
+  }
+}
+
+function byTable(reader: Reader): ReadonlyMap<Table, readonly Invariant[]> {
+  const found = new Map<Table, Invariant[]>();
+  for (const invariant of invariantsOf(reader, new Names(reader))) {
+    found.set(invariant.table, [...(found.get(invariant.table) ?? []), invariant]);
+  }
+  return found;
+}
+
+/** What an attempt left behind, as values. */
+export function partOf(body: Body, part: 'result' | 'events' | 'counts'): Json | undefined {
+  return hasPart(body, part) ? unpack<Json>(bodyPart(body, part)!) : undefined;
+}
+
+export function errorOf(body: Body): string {
+  return hasPart(body, 'error') ? Buffer.from(bodyPart(body, 'error')!).toString() : '';
+}
+
+function hex(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex');
+}

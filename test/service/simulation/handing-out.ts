@@ -1,0 +1,81 @@
+// What must hold of each frame that leaves for a host, and of all that hosts have.
+import type { Config, PluginInstance } from '../../../config/config.ts';
+import { parseId } from '../../../runtime/ids.ts';
+import type { Store } from '../../../runtime/store/store.ts';
+import { holds } from './broken.ts';
+import type { Commits } from './commits.ts';
+import type { HeldFrame, Hosts } from './hosts.ts';
+import type { VaultModel } from './vault-model.ts';
+
+type Surroundings = {
+  readonly store: Store;
+  readonly commits: Commits;
+  readonly hosts: Hosts;
+  readonly vault: VaultModel;
+  /** In force, or about to be: one that was handed over takes effect in its own turn. */
+  readonly configs: readonly Config[];
+};
+
+/** A frame gets to a host: what it brings must be on disk, and must not have been there before. */
+export function frameHolds({ frame, tasks }: HeldFrame, { store, commits, hosts, vault, configs }: Surroundings): void {
+  const { instance, command } = frame;
+  const hasCommand = (each?: PluginInstance) => each?.manifest.commands.some(({ name }) => name === command);
+  const plugin = configs.map(({ plugins }) => plugins[instance]).find(hasCommand);
+  holds(plugin !== undefined, () => `a frame of ${instance}/${command} leaves, which is not configured`);
+  vault.delivered(instance, frame.secrets);
+  for (const { id, attempt, call } of tasks) {
+    const job = commits.find(id);
+    const name = `attempt ${attempt} of ${id} (${instance})`;
+    holds(job !== undefined, () => `${name} is handed out, and the job is not on disk`);
+    holds(commits.isOut(parseId(id)!), () => `${name} is handed out, and the disk does not say so`);
+    const last = job!.attempts.at(-1);
+    holds(
+      last?.final !== true && (last?.number ?? 0) === attempt - 1,
+      () => `${name} is handed out after attempt ${last?.number}`,
+    );
+    const isSame = JSON.stringify(job!.payload) === JSON.stringify(call.payload) && job!.group.stepId === call.stepId;
+    holds(isSame, () => `${name} is handed out with another payload than was accepted`);
+    holds(job!.plugin !== 'careful' || !hosts.begun.has(id), () => `${name} has begun before, and must not run twice`);
+    holds(
+      !hosts.held.some(held => held.tasks.some((task, k) => task.id === id && !held.over.has(k))),
+      () => `${name} is handed out while a host holds the job`,
+    );
+  }
+  const beside = hosts.held.filter(held => held.frame.instance === instance);
+  const underWay = beside.reduce((sum, held) => sum + underWayIn(held), 0) + (isTogether(frame) ? tasks.length : 1);
+  holds(
+    underWay <= (plugin!.parallelism ?? Number.POSITIVE_INFINITY),
+    () => `${instance} has ${underWay} jobs under way`,
+  );
+  if (isTogether(frame)) {
+    const { runner, concurrency } = frame;
+    const same = beside.filter(held => held.frame.command === command && held.frame.runner === runner);
+    const inRunner = same.reduce((sum, held) => sum + underWayIn(held), tasks.length);
+    holds(inRunner <= concurrency!, () => `runner ${runner} of ${instance} has ${inRunner} jobs under way`);
+  }
+  const stored = store.get('states', Buffer.from(instance)) ?? Buffer.of(0x80);
+  holds(
+    Buffer.compare(stored, frame.state) === 0,
+    () => `a frame of ${instance} leaves with another state than is on disk`,
+  );
+}
+
+function isTogether({ runner = -1 }: HeldFrame['frame']): boolean {
+  return runner >= 0;
+}
+
+/** Of what has no runner one at a time. */
+function underWayIn({ frame, tasks, over }: HeldFrame): number {
+  return isTogether(frame) ? tasks.length - over.size : 1;
+}
+
+/** What the disk says is running is held by a host, and nothing else is. */
+export function hostsHold({ commits, hosts }: Pick<Surroundings, 'commits' | 'hosts'>): void {
+  const held = new Set(
+    hosts.held.flatMap(({ tasks, over }) => tasks.filter((_, k) => !over.has(k)).map(({ id }) => id)),
+  );
+  for (const id of commits.out()) {
+    holds(held.delete(id), () => `the job ${id} is running, but no host has it`);
+  }
+  holds(held.size === 0, () => `hosts hold ${[...held].join(', ')}, which the disk does not say`);
+}

@@ -1,0 +1,202 @@
+// The plugin hosts of a world: they hold frames, and report how tasks ended, in any order, partly, twice, late or not at all.
+import type { InnerMessage } from '../../../actors/job/actor.ts';
+import type { Slot, SlotName } from '../../../actors/job/slot.ts';
+import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
+import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
+import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
+import { formatId } from '../../../runtime/ids.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import { holds } from './broken.ts';
+import type { Dice } from './dice.ts';
+import type { Faults } from './faults.ts';
+import type { Act, Call, PluginCode } from './plugin-code.ts';
+
+/** A task that a host holds. */
+export type Task = { readonly id: string; readonly attempt: number; readonly call: Call };
+export type HeldFrame = {
+  readonly slot: SlotName;
+  readonly frame: TaskFrame;
+  readonly tasks: readonly Task[];
+  /** Tasks that have ended, or were returned. */
+  readonly over: Set<number>;
+};
+
+export class Hosts {
+  readonly held: HeldFrame[] = [];
+  /** Jobs that plugin code has begun to run, by how often. */
+  readonly begun = new Map<string, number>();
+  /** Attempts whose outcome cannot be handled. */
+  readonly untakeable = new Set<string>();
+  /** Attempts whose loss may be charged. */
+  readonly chargeable = new Set<string>();
+  /** Tasks that hosts have run to their end. */
+  ran = 0;
+  /** The frame that was handed to any of them last. */
+  #newest = 0;
+  readonly #said: InnerMessage[] = [];
+  readonly #dice: Dice;
+  readonly #faults: Faults;
+  readonly #code: PluginCode;
+  readonly #onSubmit: (held: HeldFrame) => void;
+
+  constructor(dice: Dice, faults: Faults, code: PluginCode, onSubmit: (held: HeldFrame) => void) {
+    this.#dice = dice;
+    this.#faults = faults;
+    this.#code = code;
+    this.#onSubmit = onSubmit;
+  }
+
+  start({ name }: Slot): PluginHost {
+    return {
+      configure() {},
+      submit: frame => {
+        const held = { slot: name, frame, tasks: tasksOf(frame), over: new Set<number>() };
+        this.#newest = frame.frameId;
+        this.#onSubmit(held);
+        this.held.push(held);
+      },
+      stop: async () => {},
+    };
+  }
+
+  /** All of them end. What was said before is not heard by another life. */
+  end(): void {
+    for (const held of this.held) this.#begin(held);
+    this.held.length = 0;
+    this.#said.length = 0;
+  }
+
+  /** Something that a host says next; null: none holds anything. */
+  report(nowUs: number): InnerMessage | null {
+    if (this.#said.length > 0 && this.#faults.strikes('outcomesLate')) return this.#dice.pick(this.#said);
+    if (this.held.length === 0) return null;
+    const held = this.#dice.pick(this.held);
+    const next = left(held);
+    const isKilled = next.some(task => this.#code.kills(held.tasks[task]!.call, held.tasks[task]!.attempt));
+    if (isKilled) this.#faults.note('taskKillsItsHost');
+    if (isKilled || this.#faults.strikes('hostLost')) return this.#lose(held.slot);
+    if (this.#faults.strikes('outcomesGarbled')) return this.#garble(held, next[0]!, nowUs);
+    if (this.#faults.strikes('tasksReturned')) return this.#give(held, next.slice(this.#dice.below(next.length)));
+    return this.#finish(held, next.slice(0, 1 + this.#dice.below(next.length)), nowUs);
+  }
+
+  #finish(held: HeldFrame, tasks: readonly number[], nowUs: number): InnerMessage {
+    const outcomes = tasks.map(task => {
+      held.over.add(task);
+      this.#note(held.tasks[task]!);
+      this.ran++;
+      const outcome = this.#outcome(held.tasks[task]!, task, nowUs);
+      return this.#faults.strikes('outcomeThrows') ? this.#untakeable(held.tasks[task]!, outcome) : outcome;
+    });
+    if (outcomes.length > 1 && this.#faults.strikes('outcomesTwice')) outcomes.push(outcomes[0]!);
+    return this.#say(held, { kind: 'outcomes', slot: held.slot, frameId: held.frame.frameId, outcomes });
+  }
+
+  /** What the host says is no outcome: whoever reads it ends the host. */
+  #garble(held: HeldFrame, task: number, nowUs: number): InnerMessage {
+    const { body, ...head } = this.#outcome(held.tasks[task]!, task, nowUs);
+    const whole = Buffer.concat([Buffer.alloc(8), encodeOutcome(head, body)]);
+    const bodyAt = 8 + outcomeHeadBytes;
+    // Of an empty body nothing is said.
+    const kind = whole.length === bodyAt ? 2 : this.#dice.below(3);
+    let said = whole;
+    if (kind === 0) said = whole.subarray(0, bodyAt + this.#dice.below(body.length));
+    else if (kind === 1) whole[bodyAt] = 0x80;
+    else whole[8 + 4] = 9;
+    let isRefused = false;
+    try {
+      readOutcomes(said, us => us);
+    } catch {
+      isRefused = true;
+    }
+    holds(isRefused, () => `an outcome is taken that cannot be decoded: ${said.toString('hex')}`);
+    return this.#lose(held.slot);
+  }
+
+  #untakeable(task: Task, { body: _, ...outcome }: Outcome): Outcome {
+    this.untakeable.add(nameOf(task));
+    const get = (): never => {
+      throw new Error('poisoned');
+    };
+    return Object.defineProperty(outcome, 'body', { get, enumerable: false }) as Outcome;
+  }
+
+  #give(held: HeldFrame, tasks: readonly number[]): InnerMessage {
+    for (const task of tasks) held.over.add(task);
+    // What was under way beside a task that cost its thread runs alone the next time.
+    const alone = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5);
+    return this.#say(held, { kind: 'returned', slot: held.slot, frameId: held.frame.frameId, tasks, alone });
+  }
+
+  #say(held: HeldFrame, message: InnerMessage): InnerMessage {
+    if (held.over.size === held.tasks.length) this.held.splice(this.held.indexOf(held), 1);
+    this.#said.push(message);
+    if (this.#said.length > 20) this.#said.shift();
+    return message;
+  }
+
+  #lose(slot: SlotName): InnerMessage {
+    const lost = this.held.filter(held => held.slot === slot);
+    const tasks = lost.flatMap(held => left(held).map(task => held.tasks[task]!));
+    for (const held of lost) this.#begin(held);
+    if (tasks.length === 1) this.chargeable.add(nameOf(tasks[0]!));
+    // What must not run twice ends there, alone or not: nobody knows whether it has begun.
+    for (const { frame, tasks } of lost) if (frame.instance === 'careful') this.chargeable.add(nameOf(tasks[0]!));
+    for (const held of lost) this.held.splice(this.held.indexOf(held), 1);
+    return { kind: 'host_lost', slot, reason: 'killed', sentUpTo: this.#newest };
+  }
+
+  /** The first task of the frame that has not ended may have begun. */
+  #begin(held: HeldFrame): void {
+    const [first] = left(held);
+    if (first !== undefined && this.#dice.chance(0.7)) this.#note(held.tasks[first]!);
+  }
+
+  #note({ id }: Task): void {
+    this.begun.set(id, (this.begun.get(id) ?? 0) + 1);
+  }
+
+  #outcome({ call, attempt }: Task, task: number, nowUs: number): Outcome {
+    const act = this.#code.act(call, attempt);
+    const { verdict, permanent } = act;
+    if (verdict !== 'ok')
+      this.#faults.note(permanent ? 'taskFailsForGood' : verdict === 'error' ? 'taskFails' : 'taskTimesOut');
+    const runUs = this.#dice.pick([10, 10, 500, 5_000_000]);
+    return { task, verdict, permanent, startedUs: nowUs, runUs, body: bodyOf(act) };
+  }
+}
+
+export function bodyOf({ result, events, error, state }: Act): Uint8Array {
+  return encodeBody({
+    ...(result !== undefined && { result: pack(result) }),
+    ...(events && { events: pack(events) }),
+    ...(error !== undefined && { error: Buffer.from(error) }),
+    ...(state !== undefined && { state_updates: pack(state) }),
+  });
+}
+
+export function nameOf({ id, attempt }: Pick<Task, 'id' | 'attempt'>): string {
+  return `${id} ${attempt}`;
+}
+
+function left({ tasks, over }: HeldFrame): number[] {
+  return [...tasks.keys()].filter(task => !over.has(task));
+}
+
+function tasksOf(frame: TaskFrame): Task[] {
+  const tasks: Task[] = [];
+  for (const { count, context, stepId } of frame.groups) {
+    for (let k = 0; k < count; k++) {
+      const task = tasks.length;
+      const call = {
+        instance: frame.instance,
+        stepId,
+        payload: unpack(frame.payloads[task]!),
+        context: unpack(context),
+      };
+      const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));
+      tasks.push({ id, attempt: frame.attempts[task]!, call });
+    }
+  }
+  return tasks;
+}

@@ -1,0 +1,199 @@
+// One process of the service as far as its ledger goes: the real actors and their real lives over a store. Whoever kills it makes
+// another over the same store.
+import { startJobActor } from '../../../actors/job/actor.ts';
+import { Gauges } from '../../../actors/job/gauges.ts';
+import { HostedFrames } from '../../../actors/job/hosted-frames.ts';
+import { Idempotency } from '../../../actors/job/idempotency.ts';
+import { newestBlock } from '../../../actors/job/records/block.ts';
+import type { Slot } from '../../../actors/job/slot.ts';
+import { startPipelineActor } from '../../../actors/pipeline/actor.ts';
+import { startVaultActor } from '../../../actors/vault/actor.ts';
+import type { Unlock } from '../../../actors/vault/unlock-key.ts';
+import type { Config } from '../../../config/config.ts';
+import type { PluginHost } from '../../../runtime/host/wire/port.ts';
+import { makeBlockKeys } from '../../../runtime/ids.ts';
+import { turnMsMax } from '../../../runtime/loop.ts';
+import { SetAside } from '../../../runtime/store/set-aside.ts';
+import type { Store } from '../../../runtime/store/store.ts';
+import type { Actor, ReplyTo } from '../../../runtime/turn.ts';
+import { type Condition, type Life, Lives } from '../../../service/ledger/lives.ts';
+import type { Dice } from './dice.ts';
+
+/** `loadedBytesMax` 0: each run is read again in each turn that needs it. */
+export type RunLimits = { readonly openRunsMax: number; readonly loadedBytesMax: number };
+
+export type Outside = {
+  readonly store: Store;
+  readonly nowUs: () => number;
+  readonly dice: Dice;
+  /** Of how long turns take. */
+  readonly time: Dice;
+  readonly config: Config;
+  readonly runs: RunLimits;
+  readonly readUnlock: () => Unlock;
+  readonly send: (actor: string, message: unknown) => void;
+  readonly reply: (to: ReplyTo, value: unknown) => void;
+  readonly startHost: (slot: Slot) => PluginHost;
+  /** Every host of this process ends. */
+  readonly endHosts: () => void;
+  readonly hasRoom: () => boolean;
+  readonly log: (message: string, fields: object) => void;
+};
+
+export class Ledger {
+  readonly gauges = new Gauges();
+  /** A turn is to come. */
+  isDue = false;
+  alarmUs: number | null = null;
+  /** Set: the process is gone, and nothing that it still does gets out. */
+  isGone = false;
+  /** The newest is last; those before it may be in force as long as messages wait. */
+  readonly configs: Config[];
+  readonly #outside: Outside;
+  readonly #hosted = new HostedFrames();
+  readonly #blockKeys;
+  readonly #lives: Lives;
+  /** The hosts of a life that failed have not ended yet. */
+  #onStopped: (() => void) | null = null;
+  #ring = (): void => {};
+
+  constructor(outside: Outside) {
+    this.#outside = outside;
+    this.configs = [outside.config];
+    const { store, dice, time, nowUs } = outside;
+    let workedMs = 0;
+    this.#blockKeys = makeBlockKeys(() => Math.floor(dice.next() * 2 ** 32), newestBlock(store));
+    const setAside = new SetAside(record => outside.log('a record is set aside', record));
+    this.#lives = new Lives({
+      store,
+      clock: { nowUs },
+      stopwatch: () => {
+        workedMs += time.chance(0.1) ? turnMsMax : 0;
+        return workedMs;
+      },
+      schedule: () => {
+        this.isDue = true;
+      },
+      send: (actor, message) => this.#out(() => outside.send(actor, message)),
+      reply: (to, value) => this.#out(() => outside.reply(to, value)),
+      flush() {},
+      nowMs: () => nowUs() / 1000,
+      setAside,
+      begin: life => this.#begin(life, setAside),
+      stopHosts: () => this.#stopHosts(),
+      hasRoom: outside.hasRoom,
+      log: (_, message, fields) => this.#out(() => outside.log(message, fields)),
+      onFatal() {},
+    });
+    this.#lives.begin();
+  }
+
+  get condition(): Condition {
+    return this.#lives.condition;
+  }
+
+  turn(): void {
+    this.isDue = false;
+    this.#lives.loop.turn();
+    if (!this.isDue) this.configs.splice(0, this.configs.length - 1);
+  }
+
+  deliver(actor: string, message: object): void {
+    const { kind } = message as { readonly kind: string };
+    if (kind === 'reconfigure') this.configs.push((message as { config: Config }).config);
+    this.#lives.loop.deliver(actor, message);
+  }
+
+  /** A stop in good order begins. */
+  stop(replyTo: ReplyTo): void {
+    this.#lives.stopping(replyTo);
+    this.deliver('job', { kind: 'stop', replyTo, graceMs: 0 });
+  }
+
+  /** The alarm that was set last goes off. */
+  ring(): void {
+    this.alarmUs = null;
+    this.#ring();
+  }
+
+  /** Now and then: hosts that were told to end have, and what waited for room on the disk begins. */
+  tick(): void {
+    const onStopped = this.#onStopped;
+    this.#onStopped = null;
+    if (onStopped) onStopped();
+    else if (this.condition === 'resting' && this.#outside.hasRoom()) this.#lives.begin();
+  }
+
+  #out(effect: () => void): void {
+    if (!this.isGone) effect();
+  }
+
+  #begin({ number, tell }: Life, setAside: SetAside): Readonly<Record<string, Actor>> {
+    const { store, nowUs, dice, runs, readUnlock, startHost, send } = this.#outside;
+    this.alarmUs = null;
+    this.#ring = () => tell('job', { kind: 'alarm' });
+    const idempotency = new Idempotency(store);
+    const random = (count: number) => dice.bytes(count);
+    const sweeps = { tell: (event: object) => tell('vault', event), exportDirectory: () => null };
+    const broken = { onBrokenTrail: () => {}, onExportFailed: () => {} };
+    const vault = startVaultActor({ reader: store, readUnlock, random, onOpened: () => {}, ...sweeps, ...broken });
+    const job = startJobActor({
+      idempotency,
+      reader: store,
+      config: this.configs.at(-1)!,
+      blockKeys: this.#blockKeys,
+      random: () => dice.next(),
+      gauges: this.gauges,
+      setAside,
+      hosted: this.#hosted,
+      nowMs: Math.floor(nowUs() / 1000),
+      self: message => tell('job', message),
+      deliver: vault.deliver,
+      holdSources: [['vault', vault.waitsFor]],
+      startHost: slot => guarded(startHost(slot), effect => this.#out(effect)),
+      alarm: atUs =>
+        this.#out(() => {
+          this.alarmUs = atUs;
+        }),
+    });
+    const pipeline = startPipelineActor({
+      store,
+      config: this.configs.at(-1)!,
+      setAside,
+      runIds: job.runIds,
+      wake: () => tell('pipeline', { kind: 'expand' }),
+      onRuns: (runs, settledInRuns) => this.gauges.set({ runs, settledInRuns }),
+      admit: job.refusal,
+      remembrance: idempotency,
+      ...runs,
+    });
+    send('edge', vault.state);
+    if (number > 1) send('edge', { kind: 'begun' });
+    return { job, pipeline, vault };
+  }
+
+  /** A promise that is kept at a `tick`, not by the machine's own order of things. */
+  #stopHosts(): Promise<void> {
+    this.#outside.endHosts();
+    this.alarmUs = null;
+    const stopped = {
+      // biome-ignore lint/suspicious/noThenProperty: it stands for a promise.
+      then: (next: () => void) => {
+        this.#onStopped = () => {
+          this.#hosted.clear();
+          next();
+        };
+      },
+    };
+    return stopped as unknown as Promise<void>;
+  }
+}
+
+/** What a process that is gone sends to its hosts does not get there. */
+function guarded(host: PluginHost, out: (effect: () => void) => void): PluginHost {
+  return {
+    configure: (generation, plugins) => out(() => host.configure(generation, plugins)),
+    submit: frame => out(() => host.submit(frame)),
+    stop: async graceMs => out(() => void host.stop(graceMs)),
+  };
+}

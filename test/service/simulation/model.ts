@@ -1,0 +1,352 @@
+// What must have come of everything at the end: worked out from what was asked and what plugins do, by recursion over plain values,
+// without turns, records or faults. What the ledger has on disk must be the same.
+import { pipelinePlugin } from '../../../actors/job/records/job.ts';
+import { formatId } from '../../../runtime/ids.ts';
+import { type Json, unpack } from '../../../runtime/packing.ts';
+import { applies, type Made, masked, Naive, type Pipeline, type Step } from '../../unit/actors/pipeline/naive.ts';
+import { holds } from './broken.ts';
+import type { Fate } from './callers.ts';
+import { errorOf, type KnownJob, partOf } from './commits.ts';
+import { nameOf } from './hosts.ts';
+import type { Call, PluginCode } from './plugin-code.ts';
+
+export type Past = {
+  readonly jobs: readonly KnownJob[];
+  readonly fates: ReadonlyMap<number, Fate>;
+  readonly chargeable: ReadonlySet<string>;
+  readonly untakeable: ReadonlySet<string>;
+  /** Roots of trees that have lost a record: they may have stopped anywhere. */
+  readonly damaged: ReadonlySet<string>;
+  readonly code: PluginCode;
+  readonly jobsPerRootMax: number;
+  /** Attempts that a job of the instance may have; and whether it may be retried. */
+  readonly attemptsOf: (instance: string) => { readonly attemptsMax: number; readonly retrySafe: boolean };
+  /** The pipelines in force when this commit was made: two where they changed in it. */
+  readonly pipelinesAt: (commit: number) => readonly (readonly Pipeline[])[];
+};
+
+/** How much was compared: a comparison of nothing proves nothing. */
+export type Compared = { jobs: number; runs: number; results: number; children: number; started: number };
+
+export function compare(whole: Past): Compared {
+  const compared: Compared = { jobs: 0, runs: 0, results: 0, children: 0, started: 0 };
+  answersHold(whole);
+  const past = { ...whole, jobs: whole.jobs.filter(job => !whole.damaged.has(rootOf(job))) };
+  for (const job of past.jobs) {
+    const last = job.attempts.at(-1);
+    holds(last?.final === true, () => `the job ${job.id} of ${job.plugin} has not ended`);
+    if (job.plugin === pipelinePlugin) continue;
+    jobHolds(past, job);
+    compared.jobs++;
+  }
+  keysHold(past);
+  rootsHold(past);
+  const family = familyOf(past.jobs);
+  const full = fullRootsOf(past);
+  for (const job of past.jobs) {
+    if (job.plugin === pipelinePlugin) runHolds(past, family, job, compared);
+    startsHold(past, family, job, full, compared);
+  }
+  return compared;
+}
+
+/** Whoever was answered has one job, who was refused has none, and nobody has two. */
+function answersHold({ jobs, fates }: Past): void {
+  const made = new Map<number, string>();
+  for (const { id, payload, group } of jobs) {
+    if (group.parent !== null) continue;
+    const { n } = payload as { readonly n: number };
+    const fate = fates.get(n);
+    holds(!made.has(n), () => `request ${n} made ${made.get(n)} and ${id}`);
+    made.set(n, id);
+    holds(fate !== undefined && fate.kind !== 'refused', () => `request ${n} was refused, and made ${id}`);
+    holds(
+      fate?.kind !== 'accepted' || fate.id === id,
+      () => `request ${n} made ${id}, and was answered ${JSON.stringify(fate)}`,
+    );
+  }
+  for (const [n, fate] of fates) {
+    holds(
+      fate.kind !== 'accepted' || made.has(n),
+      () => `request ${n} was acknowledged as ${(fate as { id: string }).id}, which does not exist`,
+    );
+  }
+}
+
+/** Less than a day, which keys are remembered for: the clock may be set back meanwhile. */
+const rememberedUs = 20 * 3_600_000_000;
+
+/** A second event with the same key starts nothing. */
+function keysHold({ jobs }: Past): void {
+  const seen = new Map<string, number>();
+  for (const { id, plugin, command, createdUs, group } of jobs) {
+    const key = group.event?.dedupeKey;
+    if (plugin !== pipelinePlugin || group.run !== null || key === null || key === undefined) continue;
+    const name = `${command} ${key}`;
+    const before = seen.get(name);
+    seen.set(name, createdUs);
+    const isNew = before === undefined || Math.abs(createdUs - before) > rememberedUs;
+    holds(isNew, () => `the run ${id} of ${command} is started by an event with the key ${key}, which was seen before`);
+  }
+}
+
+/** One descendant too many is dead and says so; there is no second one. */
+function rootsHold({ jobs, jobsPerRootMax }: Past): void {
+  const counts = new Map<string, number>();
+  for (const { group } of jobs) {
+    if (group.root === null) continue;
+    const root = formatId(group.root);
+    const count = (counts.get(root) ?? 0) + 1;
+    counts.set(root, count);
+    holds(count <= jobsPerRootMax + 1, () => `${root} has ${count} descendants, and may have ${jobsPerRootMax}`);
+  }
+}
+
+export function callOf({ plugin, group, payload }: KnownJob): Call {
+  return { instance: plugin, stepId: group.stepId, payload, context: unpack(group.context) };
+}
+
+/** Losses, as the ledger words them. */
+const losses = /^(?:lost while running|the service ended while the job ran|the plugin host ended while the job ran)/;
+/** Ends of jobs that never ran. */
+const unrun = /^(?:step ".*": with: |stopped|held since |the principal )/;
+/** The end of a job whose outcome nobody could handle. */
+const untaken = /^what the plugin answered could not be taken: /;
+
+/** Each attempt ended as its plugin says, or was lost where it may be charged; and the last one is where attempts end. */
+function jobHolds({ code, chargeable, untakeable, attemptsOf }: Past, job: KnownJob): void {
+  const call = callOf(job);
+  const { attemptsMax, retrySafe } = attemptsOf(job.plugin);
+  for (const { number, status, final, body } of job.attempts) {
+    const error = errorOf(body);
+    const name = `attempt ${number} of ${job.id} (${job.plugin})`;
+    if (unrun.test(error)) {
+      holds(final, () => `${name} never ran, and another follows`);
+      continue;
+    }
+    if (untaken.test(error)) {
+      const isSo = final && untakeable.has(nameOf({ id: job.id, attempt: number }));
+      holds(isSo, () => `${name} could have been handled: ${error}`);
+      continue;
+    }
+    const isLost = losses.test(error);
+    if (isLost)
+      holds(
+        chargeable.has(nameOf({ id: job.id, attempt: number })),
+        () => `${name} is charged for a loss that may not be its own: ${error}`,
+      );
+    const act = code.act(call, number);
+    if (!isLost) {
+      const wanted =
+        act.verdict === 'ok'
+          ? 'succeeded'
+          : final && number === attemptsMax && attemptsMax > 1 && !act.permanent && retrySafe
+            ? 'dead'
+            : act.verdict === 'timed_out'
+              ? 'timed_out'
+              : 'failed';
+      holds(status === wanted, () => `${name} is ${status}, not ${wanted}`);
+      holds(error === (act.error ?? ''), () => `${name} says "${error}", not "${act.error}"`);
+      const result = partOf(body, 'result');
+      holds(
+        JSON.stringify(result) === JSON.stringify(act.result),
+        () => `${name} has another result than its plugin gave`,
+      );
+    }
+    const ends = (!isLost && (act.verdict === 'ok' || act.permanent)) || !retrySafe || number >= attemptsMax;
+    holds(
+      final === ends,
+      () => `${name} is ${final ? 'the last' : 'followed by another'}, which it must ${final ? 'not be' : 'not'}`,
+    );
+  }
+}
+
+type Family = {
+  /** By run: what stands in it, jobs and runs that its steps called. */
+  readonly inside: ReadonlyMap<string, readonly KnownJob[]>;
+  /** By job: runs that its events and its end have started. */
+  readonly started: ReadonlyMap<string, readonly KnownJob[]>;
+};
+
+function familyOf(jobs: readonly KnownJob[]): Family {
+  const inside = new Map<string, KnownJob[]>();
+  const started = new Map<string, KnownJob[]>();
+  const put = (map: Map<string, KnownJob[]>, key: string, job: KnownJob) => {
+    const list = map.get(key);
+    if (list) list.push(job);
+    else map.set(key, [job]);
+  };
+  for (const job of jobs) {
+    const { run, parent } = job.group;
+    if (run) put(inside, formatId(run.run), job);
+    else if (parent) put(started, formatId(parent), job);
+  }
+  return { inside, started };
+}
+
+/** All that stands in a run, and in the runs that it called. */
+function* membersOf({ inside }: Family, run: KnownJob): Iterable<KnownJob> {
+  for (const job of inside.get(run.id) ?? []) {
+    yield job;
+    if (job.plugin === pipelinePlugin) yield* membersOf({ inside } as Family, job);
+  }
+}
+
+function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared): void {
+  compared.runs++;
+  const last = run.attempts.at(-1)!;
+  const members = [...membersOf(family, run)];
+  if (/stopped/.test(errorOf(last.body)) || isStillborn(run) || members.some(job => isDisturbed(past, job))) return;
+  const generations = past.pipelinesAt(run.commit);
+  // What it called began by the definitions of its own time.
+  if (members.some(job => job.plugin === pipelinePlugin && !isSameTime(past, run, job))) return;
+  const problems = generations.map(pipelines => problemOf(past, pipelines, run, members, compared));
+  holds(
+    problems.some(problem => problem === null),
+    () => problems[0]!,
+  );
+}
+
+function isSameTime({ pipelinesAt }: Past, run: KnownJob, called: KnownJob): boolean {
+  const then = pipelinesAt(run.commit);
+  const now = pipelinesAt(called.commit);
+  return then.length === 1 && now.length === 1 && then[0] === now[0];
+}
+
+/** A job that did not end by its plugin alone: its attempts ran out by losses, its secrets were revoked, it was held too long. */
+function isDisturbed({ code }: Past, job: KnownJob): boolean {
+  const { status, body } = job.attempts.at(-1)!;
+  const error = errorOf(body);
+  if (job.plugin === pipelinePlugin) return /stopped/.test(error);
+  if (isStillborn(job)) return false;
+  const end = code.end(callOf(job));
+  return (
+    losses.test(error) ||
+    unrun.test(error) ||
+    untaken.test(error) ||
+    (status === 'succeeded') !== (end.verdict === 'ok') ||
+    status === 'dead'
+  );
+}
+
+function isStillborn(job: KnownJob): boolean {
+  return /^step ".*": with: /.test(errorOf(job.attempts.at(-1)!.body));
+}
+
+function problemOf(
+  past: Past,
+  pipelines: readonly Pipeline[],
+  run: KnownJob,
+  members: readonly KnownJob[],
+  compared: Compared,
+): string | null {
+  const { code } = past;
+  const uses = usesOf(pipelines);
+  // Events of its jobs start runs of their own, each of which is looked at by itself.
+  const deaf = pipelines.map(({ on, ...rest }) => rest);
+  const naive = new Naive(deaf, (stepId, payload, context) => {
+    const { verdict, ...act } = code.end({ instance: uses.get(stepId)!, stepId, payload, context });
+    return verdict === 'ok' ? act : { error: act.error ?? '' };
+  });
+  const expected = naive.run(run.command, run.payload as never, unpack(run.group.context));
+  const { status, body } = run.attempts.at(-1)!;
+  if (status !== expected.status)
+    return `the run ${run.id} of ${run.command} ${status}, and should have ${expected.status}: ${errorOf(body)}`;
+  compared.results++;
+  if (expected.status === 'failed') return null;
+  const result = JSON.stringify(masked(partOf(body, 'result') ?? null));
+  const wanted = JSON.stringify(masked(expected.result));
+  if (result !== wanted) return `the run ${run.id} of ${run.command} gives ${result}, and should give ${wanted}`;
+  // A called run that fails stops half-way, where the model does not tell how far it came.
+  if (members.some(job => job.plugin === pipelinePlugin && job.attempts.at(-1)!.status !== 'succeeded')) return null;
+  const made = members.filter(job => job.plugin !== pipelinePlugin && !isStillborn(job)).map(madeOf);
+  compared.children += made.length;
+  const there = sorted(made);
+  const should = sorted(naive.made);
+  if (there.join('\n') === should.join('\n')) return null;
+  return `the run ${run.id} of ${run.command} has ${there.length} jobs:\n${there.join('\n')}\nand should have ${should.length}:\n${should.join('\n')}`;
+}
+
+function madeOf({ group, payload }: KnownJob): Made {
+  return { step: group.stepId!, payload: masked(payload), context: masked(unpack<Json>(group.context)) };
+}
+
+function sorted(made: readonly Made[]): string[] {
+  return made.map(each => JSON.stringify(each)).sort();
+}
+
+/** The plugin of each step. */
+export function usesOf(pipelines: readonly Pipeline[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const visit = (steps: readonly Step[]): void => {
+    for (const step of steps) {
+      if (typeof step['uses'] === 'string') found.set(step.id, step['uses']);
+      if (step['steps']) visit(step['steps'] as Step[]);
+      for (const branch of (step['split'] ?? []) as Step[][]) visit(branch);
+    }
+  };
+  for (const { steps } of pipelines) visit(steps);
+  return found;
+}
+
+/** Roots that have as many descendants as they may. */
+function fullRootsOf({ jobs }: Past): ReadonlySet<string> {
+  const cut = jobs.filter(job => /stopped: /.test(errorOf(job.attempts.at(-1)!.body)));
+  return new Set(cut.map(job => rootOf(job)));
+}
+
+function rootOf({ id, group }: KnownJob): string {
+  return group.root ? formatId(group.root) : id;
+}
+
+/** Each event has started the pipelines that wait for it, once; and so has each end that a hook waits for. */
+function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet<string>, compared: Compared): void {
+  const last = job.attempts.at(-1)!;
+  const events =
+    last.status === 'succeeded'
+      ? ((partOf(last.body, 'events') ?? []) as { type: string; payload: Json; dedupe_key?: string }[])
+      : [];
+  const started = family.started.get(job.id) ?? [];
+  const context = unpack<Json>(job.group.context);
+  // These are the same in every generation.
+  for (const wanted of past.pipelinesAt(job.commit)[0]!.slice(-4)) {
+    const { name } = wanted;
+    const fitting = events.filter(
+      ({ type, payload }) => type === wanted.on && applies(wanted['if'], { payload, context } as never),
+    );
+    const runs = started.filter(run => run.command === name);
+    const count = runs.length;
+    const isHooked = 'on_hook' in wanted && hookOf(job) === wanted.on_hook;
+    const most = fitting.length + (isHooked ? 1 : 0);
+    if (isHooked && job.plugin === pipelinePlugin) for (const run of runs) tellingHolds(job, run);
+    compared.started += count;
+    holds(count <= most, () => `the job ${job.id} has started ${count} runs of ${name}, and gives reason for ${most}`);
+    const isSure = !full.has(rootOf(job)) && fitting.every(event => event.dedupe_key === undefined);
+    holds(
+      count === most || !isSure,
+      () => `the job ${job.id} has started ${count} runs of ${name}, and gives reason for ${most}`,
+    );
+  }
+}
+
+/** What a hook can wait for at its end; null: nothing of the kind. */
+function hookOf({ plugin, group, attempts }: KnownJob): string | null {
+  const { status } = attempts.at(-1)!;
+  if (group.hooked) return null;
+  const hasFailed = status === 'failed' || status === 'dead';
+  if (plugin !== pipelinePlugin) return hasFailed ? 'job.failed' : null;
+  // A run that a step called tells that step alone.
+  if (group.run !== null) return null;
+  return hasFailed ? 'pipeline.failed' : 'pipeline.completed';
+}
+
+/** A hook tells of the run what the run's own record says. */
+function tellingHolds(ended: KnownJob, { id, payload }: KnownJob): void {
+  const { status, body } = ended.attempts.at(-1)!;
+  const told = payload as { readonly [name: string]: Json };
+  const counts = JSON.stringify(Object.values(told['counts'] ?? {}));
+  const said = [told['job_id'], told['pipeline'], told['status'], told['error'] ?? '', counts, told['submitted_by']];
+  const wanted = [ended.id, ended.command, status, errorOf(body), JSON.stringify(partOf(body, 'counts'))];
+  wanted.push(ended.group.submittedBy);
+  holds(JSON.stringify(said) === JSON.stringify(wanted), () => `the run ${id} was told ${said} of ${wanted}`);
+}

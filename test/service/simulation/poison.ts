@@ -1,0 +1,78 @@
+// Records that a process finds undecodable: its reads of them give bytes that are none. What the disk should have had stays beside,
+// for the questions about it. A tree with such a record is damaged, and may stop where it is; everything else goes on.
+import type { Store, Table } from '../../../runtime/store/store.ts';
+import { holds } from './broken.ts';
+import type { Commits } from './commits.ts';
+import type { Dice } from './dice.ts';
+import type { RunLimits } from './ledger.ts';
+
+/** Tables whose records are poisoned. */
+const poisonable = ['open', 'retries', 'runs', 'emissions'] as const satisfies readonly Table[];
+/** In one life of a world. What is set aside counts as open for good: with room for fewer runs than this, others would wait for good. */
+const poisonedMax = 2;
+const openRunsMin = 30;
+/** Packed, it would be a list of three: it has none. */
+const garbage = Buffer.of(0x93);
+const runKeyBytes = 16;
+
+export class Poison {
+  /** Roots of trees that may not settle. */
+  readonly roots = new Set<string>();
+  readonly #records = new Map<string, { readonly table: Table; readonly key: Buffer }>();
+  readonly #truth: Store;
+  readonly #commits: Commits;
+  readonly #isPossible: boolean;
+  #count = 0;
+
+  constructor(truth: Store, commits: Commits, { openRunsMax }: RunLimits) {
+    this.#isPossible = openRunsMax >= openRunsMin;
+    this.#truth = truth;
+    this.#commits = commits;
+  }
+
+  get isWanted(): boolean {
+    return this.#isPossible && this.#count < poisonedMax;
+  }
+
+  /** One of the records that work goes by; false: there are none. */
+  strike(dice: Dice): boolean {
+    const table = dice.pick(poisonable);
+    const keys = Array.from(this.#truth.keys(table, {})).filter(key => table !== 'runs' || key.length === runKeyBytes);
+    if (keys.length === 0) return false;
+    const key = Buffer.from(dice.pick(keys));
+    this.#count++;
+    for (const root of this.#commits.rootsOf(table, key)) this.roots.add(root);
+    this.#records.set(nameOf(table, key), { table, key });
+    if (table === 'open' || table === 'retries') this.#commits.poisoned(key);
+    return true;
+  }
+
+  has(table: Table, key: Uint8Array): boolean {
+    return this.#records.size > 0 && this.#records.has(nameOf(table, key));
+  }
+
+  /** A record is written: of a retry that was set aside there is a new one. Any other stays as it is. */
+  written(table: Table, key: Uint8Array): void {
+    if (!this.has(table, key)) return;
+    holds(table === 'retries', () => `a record of ${table} that was set aside is written`);
+    this.#records.delete(nameOf(table, key));
+  }
+
+  /** What a process reads. */
+  over(store: Store): Store {
+    const { has } = this;
+    const isHere = has.bind(this);
+    return {
+      ...store,
+      get: (table, key) => (isHere(table, key) ? garbage : store.get(table, key)),
+      *scan(table, range) {
+        for (const { key, value } of store.scan(table, range))
+          yield { key, value: isHere(table, key) ? garbage : value };
+      },
+    };
+  }
+}
+
+function nameOf(table: Table, key: Uint8Array): string {
+  return `${table} ${Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1')}`;
+}

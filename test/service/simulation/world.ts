@@ -1,0 +1,394 @@
+// One world for the whole ledger: its real actors and turns over a store in memory, with hosts, callers, clock and disk made of values.
+// Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
+
+import type { Config } from '../../../config/config.ts';
+import { blockOf, parseId } from '../../../runtime/ids.ts';
+import type { WriteBatch } from '../../../runtime/store/batch.ts';
+import { openMemoryStore } from '../../../runtime/store/memory.ts';
+import { type Batch, type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
+import type { ReplyTo } from '../../../runtime/turn.ts';
+import { Broken, holds } from './broken.ts';
+import { Callers } from './callers.ts';
+import { Commits } from './commits.ts';
+import { Dice } from './dice.ts';
+import { Faults } from './faults.ts';
+import { frameHolds, hostsHold } from './handing-out.ts';
+import { Hosts, nameOf } from './hosts.ts';
+import { InForce } from './in-force.ts';
+import { Ledger, type RunLimits } from './ledger.ts';
+import { type Compared, compare } from './model.ts';
+import { PluginCode } from './plugin-code.ts';
+import { Poison } from './poison.ts';
+import { isSettled } from './settled.ts';
+import { type Generation, setupOf, without } from './setup.ts';
+import { VaultModel } from './vault-model.ts';
+
+export type Scenario = {
+  readonly seed: number;
+  /** Turns in which faults strike. */
+  readonly turns: number;
+  /** Faults that are left out. */
+  readonly without: ReadonlySet<string>;
+};
+
+const hourUs = 3_600_000_000;
+/** Steps after which a calm world must have settled. */
+const calmStepsMax = 40_000;
+/** While so much is unsettled, callers ask for nothing more. */
+const unsettledMax = 20;
+
+function auditRetentionUsOf({ config }: Generation): number {
+  return config.vault.auditRetentionMs * 1000;
+}
+
+class Killed extends Error {}
+
+export class World {
+  turns = 0;
+  restarts = 0;
+  readonly faults: Faults;
+  readonly #scenario: Scenario;
+  readonly #dice: Dice;
+  readonly #store: Store;
+  readonly #commits: Commits;
+  readonly #poison: Poison;
+  readonly #hosts: Hosts;
+  readonly #callers: Callers;
+  readonly #vault: VaultModel;
+  readonly #code: PluginCode;
+  readonly #runs: RunLimits;
+  readonly #inForce = new InForce();
+  #ledger!: Ledger;
+  #setup: Generation;
+  /** As the seed draws them. */
+  readonly #setups: Generation[] = [];
+  #drawn = 0;
+  #nowUs = 1_700_000_000_000_000;
+  #isDiskLow = false;
+  #isDiskFull = false;
+  /** In good order: it was asked for; its hosts have ended; it was answered. */
+  #stop: 'no' | 'asked' | 'hosts ended' | 'answered' = 'no';
+  /** Who has asked for the stop. */
+  #stopper: ReplyTo | null = null;
+  /** Effects of a turn that still get out before the process is killed. */
+  #effectsLeft = Number.POSITIVE_INFINITY;
+
+  constructor(scenario: Scenario) {
+    const { seed } = scenario;
+    this.#scenario = scenario;
+    this.#dice = new Dice(seed, 'order');
+    this.faults = new Faults(seed, scenario.without);
+    const memory = openMemoryStore();
+    this.#commits = new Commits(memory, {
+      has: (table, key) => this.#poison.has(table, key),
+      isDamaged: root => this.#poison.roots.has(root),
+    });
+    const runs = new Dice(seed, 'open runs');
+    this.#runs = { openRunsMax: runs.pick([3, 30, 16_384]), loadedBytesMax: runs.pick([0, 2 ** 26]) };
+    this.#poison = new Poison(memory, this.#commits, this.#runs);
+    this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, batch) });
+    this.#vault = new VaultModel(memory, new Dice(seed, 'vault'));
+    this.#code = new PluginCode(seed, this.faults);
+    this.#hosts = new Hosts(new Dice(seed, 'hosts'), this.faults, this.#code, held => {
+      holds(this.#stop !== 'hosts ended', () => 'a frame leaves for a host that was told to stop');
+      frameHolds(held, this.#surroundings);
+    });
+    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, {
+      has: id => this.#commits.find(id) !== undefined,
+      isDamaged: id => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!)),
+    });
+    this.#setup = this.#setupOf(0);
+    this.#inForce.begin(this.#setup, 0);
+    this.#start();
+  }
+
+  get #surroundings() {
+    const { configs } = this.#ledger;
+    return { store: this.#store, commits: this.#commits, hosts: this.#hosts, vault: this.#vault, configs };
+  }
+
+  run(): Compared {
+    while (this.turns < this.#scenario.turns) this.#step();
+    this.faults.isCalm = true;
+    this.#settle();
+    isSettled({ ...this.#surroundings, callers: this.#callers, poison: this.#poison });
+    return this.#compare();
+  }
+
+  #start(): void {
+    this.#effectsLeft = Number.POSITIVE_INFINITY;
+    this.#isDiskLow = false;
+    this.#stop = 'no';
+    if (this.faults.strikes('clockBack')) this.#nowUs -= hourUs;
+    this.#inForce.settle(this.#commits.count);
+    this.#vault.isLocked = this.faults.strikes('sealed');
+    this.#ledger = new Ledger({
+      store: this.#store,
+      nowUs: () => ++this.#nowUs,
+      dice: new Dice(this.#scenario.seed, `process ${this.restarts}`),
+      time: new Dice(this.#scenario.seed, `time ${this.restarts}`),
+      config: this.#setup.config,
+      runs: this.#runs,
+      readUnlock: this.#vault.unlock,
+      send: (actor, message) => this.#effect(() => this.#sent(actor, message)),
+      reply: (to, value) => this.#effect(() => this.#answered(to, value)),
+      startHost: slot => this.#hosts.start(slot),
+      endHosts: () => this.#endHosts(),
+      hasRoom: () => !this.#isDiskFull && !this.faults.strikes('diskLow'),
+      log: (message, fields) => this.#logged(message, fields),
+    });
+  }
+
+  #answered(to: ReplyTo, value: unknown): void {
+    if ((value as { readonly kind: string }).kind === 'stopped') this.#stop = 'answered';
+    this.#callers.answered(to, value, this.#ledger.condition === 'over');
+  }
+
+  /** What fails by itself, and was made to fail by nobody. */
+  #logged(message: string, fields: object): void {
+    const { error = '', table, key = '' } = fields as { readonly error?: string; readonly table?: Table; key?: string };
+    if (table && this.#poison.has(table, Buffer.from(key, 'hex'))) {
+      this.faults.note('recordPoisoned');
+      return;
+    }
+    const [, run] = /^(?:Error: )?run ([0-9a-f-]{36}): /.exec(error) ?? [];
+    const id = run && parseId(run);
+    if (id && (this.#poison.has('runs', id) || this.#poison.has('open', blockOf(id)))) return;
+    const isOurs = /^(?:Error: )?poisoned/.test(error) || message === 'the disk is full';
+    holds(isOurs, () => `${message}: ${error}`);
+  }
+
+  /** The process ends at this moment, with its hosts; another starts from what is on disk. */
+  #restart(): void {
+    this.restarts++;
+    this.#ledger.isGone = true;
+    this.#endHosts();
+    this.#callers.drop();
+    this.#vault.reread();
+    if (this.#poison.isWanted && this.faults.tries('recordPoisoned')) this.#poison.strike(this.#dice);
+    this.#start();
+  }
+
+  #endHosts(): void {
+    for (const task of this.#commits.alone()) this.#hosts.chargeable.add(nameOf(task));
+    this.#hosts.end();
+  }
+
+  /** What a turn lets out, one thing after the other. */
+  #effect(effect: () => void): void {
+    if (this.#effectsLeft-- > 0) effect();
+    else this.#ledger.isGone = true;
+  }
+
+  #sent(actor: string, message: unknown): void {
+    this.#callers.told(actor, message);
+    if ((message as { kind: string }).kind !== 'begun') return;
+    // Whoever waits for a run says so again.
+    for (const id of this.#callers.waiting) this.#ledger.deliver('pipeline', { kind: 'watch', id: parseId(id)! });
+  }
+
+  #commit(memory: Store, batch: Batch): void {
+    const { faults } = this;
+    if (faults.strikes('killedBeforeCommit')) {
+      this.#ledger.isGone = true;
+      throw new Killed();
+    }
+    if (faults.strikes('diskStaysFull')) this.#isDiskFull = true;
+    if (this.#isDiskFull || faults.strikes('diskFull')) throw new StoreFull('no space left on the device');
+    if (faults.strikes('diskFault')) {
+      if (this.#dice.chance(0.5)) this.#write(memory, batch);
+      throw new StoreFault('input/output error');
+    }
+    this.#write(memory, batch);
+    if (faults.strikes('killedAfterCommit')) this.#ledger.isGone = true;
+    if (faults.strikes('killedAmidEffects')) this.#effectsLeft = this.#dice.below(4);
+  }
+
+  #write(memory: Store, batch: Batch): void {
+    this.#commits.before(batch);
+    if (this.#vault.prunes(batch, this.#nowUs - auditRetentionUsOf(this.#setup))) this.faults.note('auditPruned');
+    const { tables, keys } = batch as WriteBatch;
+    for (const [place, table] of tables.entries()) this.#poison.written(table, keys[place]!);
+    // What was committed must not change with the buffers that it was made of.
+    memory.commit(batch);
+    this.#commits.after(batch);
+  }
+
+  #step(): void {
+    const dice = this.#dice;
+    if (this.faults.strikes('killedBetweenTurns')) this.#restart();
+    if (this.#ledger.condition === 'up' && this.faults.strikes('stopped')) this.#end();
+    for (let inputs = dice.below(4); inputs > 0; inputs--) this.#input();
+    if (dice.chance(0.1)) this.#isDiskFull = false;
+    if (this.#stop === 'asked' && !this.#ledger.isDue && dice.chance(0.2)) this.#endStopping();
+    if (this.#ledger.isDue || dice.chance(0.1)) this.#turn();
+    else if (this.#hosts.held.length === 0 || this.#ledger.condition !== 'up') this.#wait();
+  }
+
+  /** Something comes from outside. */
+  #input(): void {
+    const [ledger, dice] = [this.#ledger, this.#dice];
+    const kind = dice.below(10);
+    if (kind < 4 && this.#unsettled < unsettledMax) {
+      const { actor, message } = this.faults.strikes('callThrows')
+        ? this.#callers.poison()
+        : this.#callers.next(this.#nowUs);
+      ledger.deliver(actor, message);
+    } else if (kind < 8) this.#report();
+    else if (kind < 9 && dice.chance(0.3)) this.#prune();
+    else if (this.faults.strikes('reloaded')) this.#reload();
+    else if (this.faults.strikes('diskLow')) this.#admit(!this.#isDiskLow);
+    else if (this.faults.strikes('clockAhead') && !ledger.isDue) this.#nowUs += dice.pick([1, 2, 48]) * hourUs;
+    if (ledger.alarmUs !== null && (ledger.alarmUs <= this.#nowUs || this.faults.strikes('clockSlow'))) ledger.ring();
+  }
+
+  #report(): void {
+    const message = this.#hosts.report(this.#nowUs);
+    if (message) this.#ledger.deliver('job', message);
+  }
+
+  #prune(): void {
+    if (this.#ledger.condition !== 'up') return;
+    for (const actor of ['job', 'pipeline']) this.#ledger.deliver(actor, { kind: 'prune' });
+    if (!this.faults.tries('auditPruned')) return;
+    // Time in which records of the trail grow too old.
+    this.#nowUs += 2 * hourUs;
+    const beforeUs = this.#nowUs - auditRetentionUsOf(this.#setup);
+    this.#ledger.deliver('vault', { kind: 'prune_audit', beforeUs });
+  }
+
+  /** A stop in good order: hosts have a while, then they are ended, and nothing is charged to what they still ran. */
+  #end(): void {
+    if (this.#stop !== 'no') return;
+    this.#stop = 'asked';
+    this.#stopper = this.#callers.stop();
+    this.#ledger.stop(this.#stopper);
+  }
+
+  /** The hosts have had their while. What must not run twice may be charged: nobody knows whether it has begun. */
+  #endStopping(): void {
+    this.#stop = 'hosts ended';
+    for (const { frame, tasks } of this.#hosts.held)
+      if (frame.instance === 'careful') for (const task of tasks) this.#hosts.chargeable.add(nameOf(task));
+    this.#hosts.end();
+    this.#ledger.deliver('job', { kind: 'hosts_stopped', replyTo: this.#stopper });
+  }
+
+  #admit(isLow: boolean): void {
+    this.#isDiskLow = isLow;
+    if (this.#ledger.condition === 'up')
+      this.#ledger.deliver('job', { kind: 'admit', refusal: isLow ? 'disk_full' : null });
+  }
+
+  #reload(): void {
+    const dice = this.#dice;
+    const whole = this.#setupOf(this.#drawn);
+    if (dice.chance(0.3)) this.#apply(this.#setupOf(++this.#drawn));
+    else this.#apply(dice.chance(0.5) ? whole : without(whole, dice));
+  }
+
+  #apply(setup: Generation): void {
+    this.#setup = setup;
+    this.#vault.isLocked = false;
+    this.#inForce.begin(setup, this.#commits.count + 1);
+    this.#reconfigure(setup.config);
+  }
+
+  #reconfigure(config: Config): void {
+    for (const actor of ['job', 'pipeline', 'vault']) this.#ledger.deliver(actor, { kind: 'reconfigure', config });
+  }
+
+  /** Time passes until something is due. */
+  #wait(): void {
+    const { alarmUs, condition } = this.#ledger;
+    if (condition === 'over') this.#restart();
+    else if (condition !== 'up') {
+      this.#ledger.tick();
+      this.#restartIfStopped();
+    } else if (this.#stop === 'asked') this.#endStopping();
+    else if (alarmUs !== null) {
+      this.#nowUs = Math.max(this.#nowUs, alarmUs);
+      this.#ledger.ring();
+    } else this.#nowUs += 1_000;
+  }
+
+  #turn(): void {
+    const ledger = this.#ledger;
+    this.turns++;
+    this.#nowUs += this.#dice.pick([10, 1_000, 500_000]);
+    ledger.turn();
+    if (!ledger.isDue) this.#inForce.settle(this.#commits.count);
+    if (Broken.first) throw Broken.first;
+    if (ledger.isGone) {
+      this.#restart();
+      return;
+    }
+    this.#effectsLeft = Number.POSITIVE_INFINITY;
+    if (this.#restartIfStopped() || ledger.condition !== 'up') return;
+    this.#vault.settle();
+    // Else what is open may not have been read back yet.
+    if (!ledger.isDue) this.#commits.compareGauges(ledger.gauges);
+    if (this.#dice.chance(0.1) && !ledger.isDue) hostsHold(this.#surroundings);
+    if (this.#dice.chance(0.002)) this.#commits.all();
+  }
+
+  #restartIfStopped(): boolean {
+    if (this.#stop !== 'answered') return false;
+    const [running] = this.#commits.out();
+    // Where its last turn failed, nothing more was written.
+    holds(
+      running === undefined || this.#ledger.condition !== 'up',
+      () => `the service has stopped in good order, and ${running} is said to be running`,
+    );
+    this.#restart();
+    return true;
+  }
+
+  get #unsettled(): number {
+    const { gauges } = this.#ledger;
+    return gauges.get('queued') + gauges.get('running') + gauges.get('delayed') + gauges.get('runs');
+  }
+
+  /** No fault strikes any more: everything goes on to its end. */
+  #settle(): void {
+    this.#isDiskFull = false;
+    if (this.#stop !== 'no') this.#restart();
+    this.#setup = this.#setupOf(this.#drawn);
+    this.#apply(this.#setup);
+    this.#admit(false);
+    for (let steps = 0; ; steps++) {
+      holds(steps < calmStepsMax, () => `nothing fails any more, and ${this.#unsettled} jobs and runs do not settle`);
+      if (this.#ledger.isDue) this.#turn();
+      else if (this.#ledger.condition !== 'up') {
+        this.#wait();
+        this.#admit(false);
+      } else if (this.#hosts.held.length > 0) this.#report();
+      else if (this.#ledger.alarmUs !== null) this.#wait();
+      else return;
+    }
+  }
+
+  #compare(): Compared {
+    const { config } = this.#setupOf(0);
+    return compare({
+      jobs: [...this.#commits.jobs()],
+      fates: this.#callers.fates,
+      chargeable: this.#hosts.chargeable,
+      untakeable: this.#hosts.untakeable,
+      damaged: this.#poison.roots,
+      code: this.#code,
+      jobsPerRootMax: config.service.jobsPerRootMax,
+      attemptsOf: instance => {
+        const { retry, manifest } = config.plugins[instance]!;
+        return { attemptsMax: retry.attemptsMax, retrySafe: manifest.commands[0]!.retrySafe };
+      },
+      pipelinesAt: commit => this.#inForce.at(commit),
+    });
+  }
+
+  /** Of the same generation they are the same objects. */
+  #setupOf(generation: number): Generation {
+    this.#setups[generation] ??= setupOf(this.#scenario.seed, generation);
+    return this.#setups[generation];
+  }
+}

@@ -1,0 +1,197 @@
+// What retention leaves alone, though it is old: what something else is still to read.
+import { expect, it } from 'vitest';
+import { BlockBuilder, decodeBlock } from '../../../../actors/job/records/block.ts';
+import { Names } from '../../../../actors/job/records/names.ts';
+import { passedPerSweepMax } from '../../../../actors/job/retention.ts';
+import { invariantsOf } from '../../../../actors/job/views/invariants.ts';
+import { blockOf, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
+import { packedEmpty } from '../../../../runtime/packing.ts';
+import { Ledger } from '../../../feature/search/ledger.ts';
+import { calm, config, dice, heldMs, plugin, Simulation } from './simulator.ts';
+
+const succeeded = { attempts: [{ status: 'succeeded' }], end: 'over' } as const;
+
+it('spares a job whose events are still taken out of its record, until none is left', () => {
+  const ledger = new Ledger();
+  const { store } = ledger;
+  const kept = () => [store.count('blocks'), store.count('attempts')];
+  for (const command of ['flood', 'poll']) {
+    ledger.add({ plugin: 'news', command, submittedBy: 'api', jobs: [succeeded, succeeded] });
+  }
+  const flood = parseId(ledger.jobs[1]!.id)!;
+  const taking = store.batch();
+  taking.put('emissions', flood, packedEmpty);
+  store.commit(taking);
+  ledger.prune(0);
+  expect(kept()).toEqual([1, 1]);
+  const taken = store.batch();
+  taken.remove('emissions', flood);
+  store.commit(taken);
+  ledger.prune(0);
+  expect(kept()).toEqual([0, 0]);
+});
+
+const anotherRun = parseId('0198c0de-0000-7000-8000-000000000000')!;
+const ended = { submittedBy: 'api', jobs: [succeeded] };
+
+/** Opens or ends a run, as far as retention looks at it. */
+function put({ store }: Ledger, run: Uint8Array, isOpen: boolean): void {
+  const batch = store.batch();
+  if (isOpen) batch.put('runs', run, packedEmpty);
+  else batch.remove('runs', run);
+  store.commit(batch);
+}
+
+it('spares the jobs of a run that is open, and those of the runs it has called, until it is over', () => {
+  const ledger = new Ledger();
+  put(ledger, anotherRun, true);
+  ledger.add({ ...ended, plugin: 'pipeline', command: 'inner', run: anotherRun });
+  const inner = parseId(ledger.jobs[0]!.id)!;
+  ledger.add({ ...ended, plugin: 'p', command: 'a', run: inner });
+  ledger.add({ ...ended, plugin: 'p', command: 'a', run: anotherRun });
+  ledger.add({ ...ended, plugin: 'p', command: 'a' });
+  const sweep = ledger.sweeps(0);
+  sweep();
+  expect(ledger.store.count('blocks')).toBe(3);
+  put(ledger, anotherRun, false);
+  sweep();
+  expect(ledger.store.count('blocks')).toBe(0);
+});
+
+it('counts no jobs of open runs against max_jobs: they take no room from others', () => {
+  const ledger = new Ledger();
+  put(ledger, anotherRun, true);
+  for (let n = 0; n < 50; n++)
+    ledger.add({ ...ended, plugin: 'p', command: 'a', ...(n % 2 === 0 && { run: anotherRun }) });
+  ledger.sweeps(10, 25)();
+  expect(ledger.store.count('blocks')).toBe(25 + 10);
+});
+
+it('looks at so many kept blocks in a sweep at most, and goes on behind them in the next', () => {
+  const ledger = new Ledger();
+  put(ledger, anotherRun, true);
+  const kept = 2 * passedPerSweepMax;
+  for (let n = 0; n < kept; n++) ledger.add({ ...ended, plugin: 'p', command: 'a', run: anotherRun });
+  for (let n = 0; n < 3; n++) ledger.add({ ...ended, plugin: 'p', command: 'a' });
+  const sweep = ledger.sweeps(0);
+  const turns = [sweep(), sweep()];
+  expect([Math.max(...turns) <= passedPerSweepMax, ledger.store.count('blocks')]).toEqual([true, kept + 3]);
+  sweep();
+  expect(ledger.store.count('blocks')).toBe(kept);
+});
+
+/** How many blocks are read from now on, by the store's own count. */
+function countBlocksRead({ store }: Simulation): () => number {
+  let read = 0;
+  const { get, scan } = store;
+  store.get = (table, key) => {
+    if (table === 'blocks') read++;
+    return get(table, key);
+  };
+  store.scan = function* (table, range) {
+    for (const entry of scan(table, range)) {
+      if (table === 'blocks') read++;
+      yield entry;
+    }
+  };
+  return () => read;
+}
+
+/** Open blocks of one job each, which nothing can run. */
+function openBlocks(world: Simulation, count: number): void {
+  world.sealed.add('held');
+  world.tell({ kind: 'holds_changed' });
+  for (let job = 0; job < count; job++) {
+    world.submit('held', 'handle', {});
+    world.turn();
+  }
+}
+
+function end(world: Simulation, jobs: number): void {
+  for (let job = 0; job < jobs; job++) {
+    world.submit('fast', 'handle', {});
+    world.run();
+  }
+}
+
+const retentionOf = (jobsMs: number, jobsMax: number) => ({
+  ...config([plugin('fast'), plugin('held')]),
+  state: { path: '/state', retention: { jobsMs, jobsMax, heldMs } },
+});
+
+it('keeps no more than max_jobs behind very many open blocks, and reads none of those', () => {
+  const world = new Simulation(retentionOf(1e12, 10), calm, dice(1));
+  const opens = 4 * passedPerSweepMax;
+  openBlocks(world, opens);
+  end(world, 30);
+  const read = countBlocksRead(world);
+  for (let sweep = 1; sweep <= 3; sweep++) {
+    world.tell({ kind: 'prune' });
+    world.run();
+    expect(world.store.count('blocks')).toBe(opens + 10);
+    end(world, 5);
+  }
+  expect(read()).toBeLessThan(200);
+});
+
+it('prunes a block that was open when a sweep passed it', () => {
+  const world = new Simulation(retentionOf(1e12, 10), calm, dice(1));
+  openBlocks(world, 50);
+  end(world, 30);
+  const sweep = () => {
+    world.tell({ kind: 'prune' });
+    world.run();
+  };
+  sweep();
+  world.sealed.delete('held');
+  world.tell({ kind: 'holds_changed' });
+  world.run();
+  sweep();
+  expect(world.store.count('blocks')).toBe(10);
+});
+
+it('prunes by age a block that was open when a sweep passed it', () => {
+  const world = new Simulation(retentionOf(1000, 1e9), calm, dice(1));
+  openBlocks(world, 50);
+  const sweep = () => {
+    world.nowUs += 2_000_000;
+    world.tell({ kind: 'prune' });
+    world.run();
+  };
+  sweep();
+  end(world, 3);
+  world.sealed.delete('held');
+  world.tell({ kind: 'holds_changed' });
+  world.run();
+  sweep();
+  sweep();
+  expect(world.store.count('blocks')).toBe(0);
+});
+
+it('a job whose parent was pruned has had one, though the clock was set back before the parent ended', () => {
+  const retention = { jobsMs: 1000, jobsMax: 1e9, heldMs };
+  const world = new Simulation({ ...config([plugin('fast')]), state: { path: '/state', retention } }, calm, dice(1));
+  world.submit('fast', 'handle', {});
+  world.turn();
+  world.nowUs -= 3_600_000_000;
+  world.start();
+  world.run();
+  const parent = parseId(world.accepted[0]!)!;
+  const child = new BlockBuilder(makeBlockKeys(() => 7, blockOf(parent)).next(0), 'fast', 'handle', world.nowUs);
+  const [block] = world.store.scan('blocks', {});
+  child.add(packedEmpty, { ...decodeBlock(block!.value).group(0), parent }, false);
+  for (let sweep = 0; sweep < 3; sweep++) {
+    world.tell({ kind: 'prune' });
+    world.run();
+    world.nowUs += 2_000_000;
+  }
+  expect(world.store.count('blocks')).toBe(0);
+  const batch = world.store.batch();
+  const encoded = child.encode();
+  batch.put('blocks', child.key, encoded);
+  world.store.commit(batch);
+  const { wrong } = invariantsOf(world.store, new Names(world.store)).find(
+    ({ name }) => name === 'children_have_parents',
+  )!;
+  expect(wrong(child.key, encoded)).toBe(null);
+});

@@ -1,0 +1,135 @@
+// The jobs that stand for runs: which of them share a block, and that each ends by itself.
+import { beforeEach, expect, test } from 'vitest';
+import { startJobActor } from '../../../../actors/job/actor.ts';
+import { Gauges } from '../../../../actors/job/gauges.ts';
+import { runsPerBlockMax } from '../../../../actors/job/run-jobs.ts';
+import { findJob } from '../../../../actors/job/views/jobs.ts';
+import { blockOf, formatId, type JobId, makeBlockKeys } from '../../../../runtime/ids.ts';
+import { type Loop, startLoop } from '../../../../runtime/loop.ts';
+import { pack } from '../../../../runtime/packing.ts';
+import { openMemoryStore } from '../../../../runtime/store/memory.ts';
+import type { Store } from '../../../../runtime/store/store.ts';
+import { config } from './simulator.ts';
+
+type Move =
+  /** `over`: it ends in the turn that it begins in. */
+  | { readonly begin: string; readonly by?: string; readonly parent?: JobId; readonly over?: boolean }
+  | { readonly end: JobId; readonly of: string };
+
+let store: Store;
+let loop: Loop;
+let ids: JobId[];
+let nowUs = 1_700_000_000_000_000;
+
+/** A life of the ledger over what the store holds, with a pipeline actor that does as it is told. */
+function start(): void {
+  loop = startLoop({
+    store,
+    clock: { nowUs: () => ++nowUs },
+    schedule: () => {},
+    send: () => {},
+    reply: () => {},
+    onFailure: error => {
+      throw error;
+    },
+  });
+  const job = startJobActor({
+    reader: store,
+    config: config([]),
+    blockKeys: makeBlockKeys(() => 7),
+    random: Math.random,
+    gauges: new Gauges(),
+    nowMs: Math.floor(nowUs / 1000),
+    self: () => {},
+    alarm: () => {},
+    startHost: () => ({ configure() {}, submit() {}, stop: async () => {} }),
+  });
+  const group = { depth: 0, event: null, context: pack({}), pipeline: null, stepId: null };
+  loop.setActors({
+    job,
+    pipeline: {
+      receive(moves, turn) {
+        for (const move of moves as Move[]) {
+          const end = (id: JobId, pipeline: string) => {
+            const ending = { status: 'succeeded', submittedBy: 'api', body: pack(null), createdUs: 0 };
+            turn.tell('job', { kind: 'settle_run', id, pipeline, ...ending });
+          };
+          if ('end' in move) {
+            end(move.end, move.of);
+            continue;
+          }
+          const parent = move.parent ?? null;
+          const id = job.runIds.next(turn, move.begin, pack({}), parent === null);
+          ids.push(id);
+          const create = { kind: 'create_run', id, pipeline: move.begin, payload: pack({}) };
+          turn.tell('job', {
+            ...create,
+            group: { ...group, parent, root: parent, submittedBy: move.by ?? 'api', run: null, hooked: false },
+          });
+          if (move.over) end(id, move.begin);
+        }
+      },
+    },
+  });
+}
+
+function turn(...moves: readonly Move[]): readonly JobId[] {
+  ids = [];
+  for (const move of moves) loop.deliver('pipeline', move);
+  loop.turn();
+  return ids;
+}
+
+const blocks = (of: readonly JobId[]) => [...new Set(of.map(id => blockOf(id).toString()))];
+const statusOf = (id: JobId) => findJob(store, id)!.status;
+
+beforeEach(() => {
+  store = openMemoryStore();
+  start();
+});
+
+test('runs of one pipeline that begin in a turn share a block', () => {
+  const begun = turn({ begin: 'a' }, { begin: 'b' }, { begin: 'a' }, { begin: 'a' });
+  expect(blocks(begun)).toHaveLength(2);
+  expect(new Set(begun.map(formatId)).size).toBe(4);
+  expect(blocks([...begun, ...turn({ begin: 'a' })])).toHaveLength(3);
+  expect(begun.map(statusOf)).toEqual(Array(4).fill('running'));
+});
+
+test('in it, each keeps who submitted it', () => {
+  const begun = turn({ begin: 'a', by: 'api:x' }, { begin: 'a', by: 'api:y' }, { begin: 'a', by: 'api:y' });
+  expect(blocks(begun)).toHaveLength(1);
+  expect(begun.map(id => findJob(store, id)!.submittedBy)).toEqual(['api:x', 'api:y', 'api:y']);
+});
+
+test('so many at most', () => {
+  const begun = turn(...Array.from({ length: runsPerBlockMax + 1 }, () => ({ begin: 'a' })));
+  expect(blocks(begun)).toHaveLength(2);
+  expect(begun.map(statusOf)).toEqual(Array(runsPerBlockMax + 1).fill('running'));
+});
+
+test('a run inside another tree has a block of its own, younger than that of its parent', () => {
+  const [parent] = turn({ begin: 'a' });
+  const begun = turn({ begin: 'a' }, { begin: 'a', parent: parent! }, { begin: 'a', parent: parent! });
+  expect(blocks(begun)).toHaveLength(3);
+  for (const child of begun.slice(1)) expect(Buffer.compare(blockOf(child), blockOf(parent!))).toBe(1);
+});
+
+test('each ends by itself, also in a later life', () => {
+  const [first, second, third] = turn({ begin: 'a' }, { begin: 'a' }, { begin: 'a' });
+  turn({ end: second!, of: 'a' });
+  expect([first!, second!, third!].map(statusOf)).toEqual(['running', 'succeeded', 'running']);
+  start();
+  turn({ end: first!, of: 'a' });
+  expect([first!, second!, third!].map(statusOf)).toEqual(['succeeded', 'succeeded', 'running']);
+  expect(store.count('open')).toBe(1);
+  turn({ end: third!, of: 'a' });
+  expect(statusOf(third!)).toBe('succeeded');
+  expect(store.count('open')).toBe(0);
+});
+
+test('one that is over in its first turn was never open', () => {
+  const begun = turn({ begin: 'a', over: true }, { begin: 'a' }, { begin: 'b', over: true });
+  expect(begun.map(statusOf)).toEqual(['succeeded', 'running', 'succeeded']);
+  expect(store.count('open')).toBe(1);
+});

@@ -1,0 +1,289 @@
+// The job actor alone, step by step: its own clock, dice, store and hosts. Random lives of the whole ledger are in test/service/simulation.
+import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.ts';
+import { Gauges } from '../../../../actors/job/gauges.ts';
+import type { HoldsChanged, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
+import { newestBlock } from '../../../../actors/job/records/block.ts';
+import type { SlotName } from '../../../../actors/job/slot.ts';
+import type { Config, PluginInstance } from '../../../../config/config.ts';
+import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
+import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wire/port.ts';
+import { formatId, jobIdBytes, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
+import { type Loop, startLoop } from '../../../../runtime/loop.ts';
+import { pack } from '../../../../runtime/packing.ts';
+import { openMemoryStore } from '../../../../runtime/store/memory.ts';
+import type { Store } from '../../../../runtime/store/store.ts';
+import { Dice } from '../../../service/simulation/dice.ts';
+
+export type Faults = {
+  /** Chances, each between 0 and 1. */
+  readonly error: number;
+  readonly timeout: number;
+  readonly returned: number;
+  readonly hostLost: number;
+  readonly serviceKilled: number;
+  /** A plugin, or a command, is taken out of the configuration, or all are put back. */
+  readonly reconfigured: number;
+  /** Of a task of a plugin whose name begins with `killer`, to end its host. */
+  readonly killing: number;
+};
+export const calm: Faults = {
+  error: 0,
+  timeout: 0,
+  returned: 0,
+  hostLost: 0,
+  serviceKilled: 0,
+  reconfigured: 0,
+  killing: 1,
+};
+
+export { command, plugin } from './instances.ts';
+
+/** How long jobs are held in these worlds. */
+export const heldMs = 30 * 24 * 3_600_000;
+
+export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000_000, waitingMax = 10_000_000): Config {
+  return {
+    service: { workersMax: 2, queueDepthMax, waitingMax },
+    state: { path: '/state', retention: { jobsMs: 1e12, jobsMax: 1e9, heldMs } },
+    plugins: Object.fromEntries(plugins.map(instance => [instance.name, instance])),
+    disabledPlugins: {},
+    pipelines: [],
+  } as unknown as Config;
+}
+
+type Held = { frame: TaskFrame; slot: SlotName };
+
+export class Simulation {
+  readonly store: Store = openMemoryStore();
+  readonly runs: { id: string; attempt: number }[] = [];
+  readonly accepted: string[] = [];
+  readonly refused: string[] = [];
+  readonly held: Held[] = [];
+  /** Hosts that died, in order. */
+  readonly killed: SlotName[] = [];
+  nowUs = 1_700_000_000_000_000;
+  alarmUs: number | null = null;
+  /** The last answer to what a job waits for. */
+  waits: Waits | null = null;
+  /** Plugins that the vault holds. */
+  readonly sealed = new Set<string>();
+  /** Frames of plugins or commands that the configuration did not have when they were handed out. */
+  readonly strays: TaskFrame[] = [];
+  readonly #whole: Config;
+  /** In force, also over a kill. */
+  #config: Config;
+  readonly #faults: Faults;
+  readonly #random: () => number;
+  #loop!: Loop;
+  #due = false;
+  #asks = 0;
+  #life = 0;
+
+  constructor(config: Config, faults: Faults, random: () => number) {
+    this.#whole = config;
+    this.#config = config;
+    this.#faults = faults;
+    this.#random = random;
+    this.start();
+  }
+
+  /** A start of the service over whatever the store holds; a kill before it when it ran. */
+  start(): void {
+    const life = ++this.#life;
+    this.held.length = 0;
+    this.alarmUs = null;
+    this.#due = false;
+    const toSelf = (message: InnerMessage | HoldsChanged) => {
+      if (life === this.#life) this.#loop.deliver('job', message);
+    };
+    this.#loop = startLoop({
+      store: this.store,
+      clock: { nowUs: () => ++this.nowUs },
+      schedule: () => {
+        this.#due = true;
+      },
+      send: () => {},
+      reply: (_, value) => this.#replied(value as SubmitJobsReply | WaitsReply),
+      onFailure: error => {
+        throw error;
+      },
+    });
+    this.#loop.setActors({ job: { receive() {} }, pipeline: { receive() {} } });
+    const job = startJobActor({
+      reader: this.store,
+      config: this.#config,
+      blockKeys: makeBlockKeys(() => Math.floor(this.#random() * 2 ** 32), newestBlock(this.store)),
+      random: this.#random,
+      gauges: new Gauges(),
+      holdSources: [['vault', name => (this.sealed.has(name) ? 'the vault does not open' : null)]],
+      nowMs: Math.floor(this.nowUs / 1000),
+      self: toSelf,
+      alarm: atUs => {
+        this.alarmUs = atUs;
+      },
+      startHost: ({ name }) => this.#host(name),
+    });
+    this.#loop.setActors({ job, pipeline: { receive() {} } });
+    toSelf({ kind: 'load' });
+  }
+
+  /** What a job that was accepted waits for. */
+  waitsOf(id: string): Waits | null {
+    this.waits = null;
+    this.#loop.deliver('job', { kind: 'ask_waits', replyTo: { thread: 'edge', ask: ++this.#asks }, id: parseId(id) });
+    this.turn();
+    return this.waits;
+  }
+
+  tell(message: InnerMessage | HoldsChanged): void {
+    this.#loop.deliver('job', message);
+  }
+
+  deliver(message: SubmitJobs): void {
+    this.#loop.deliver('job', message);
+  }
+
+  /** Jobs of one message, with these payloads. */
+  submit(pluginName: string, commandName: string, ...payloads: readonly unknown[]): void {
+    const replyTo = { thread: 'edge', ask: ++this.#asks };
+    const message = {
+      plugin: pluginName,
+      command: commandName,
+      payloads: payloads.map(pack),
+      submittedBy: 'test',
+      event: null,
+    };
+    this.#loop.deliver('job', { kind: 'submit', replyTo, ...message });
+  }
+
+  /** From now on, and after each kill, this configuration is in force. */
+  reconfigure(next: Config): void {
+    this.#config = next;
+    this.tell({ kind: 'reconfigure', config: next });
+  }
+
+  /** A turn is to come at once. */
+  get isDue(): boolean {
+    return this.#due;
+  }
+
+  turn(): void {
+    this.#due = false;
+    this.#loop.turn();
+  }
+
+  /** One thing happens: a turn, an outcome, a fault, or time passes. False when nothing is left to happen. */
+  step({ mayReturn = true } = {}): boolean {
+    if (this.#due) {
+      this.turn();
+      return true;
+    }
+    const dice = this.#random;
+    if (this.#faults.serviceKilled > dice() && this.held.length > 0) {
+      this.start();
+      return true;
+    }
+    if (this.#faults.reconfigured > dice() && this.held.length > 0) {
+      this.reconfigure(this.#config === this.#whole ? without(this.#whole, dice) : this.#whole);
+      return true;
+    }
+    const place = Math.floor(dice() * this.held.length);
+    const held = this.held[place];
+    if (held) {
+      this.#happen(held, place);
+      return true;
+    }
+    if (this.alarmUs === null) {
+      if (this.#config === this.#whole || !mayReturn) return false;
+      // What is held must not be all that keeps the world from its end.
+      this.reconfigure(this.#whole);
+      return true;
+    }
+    this.nowUs = Math.max(this.nowUs, this.alarmUs);
+    this.alarmUs = null;
+    this.tell({ kind: 'alarm' });
+    return true;
+  }
+
+  run(): void {
+    while (this.step());
+  }
+
+  /** The host dies with all it holds. */
+  kill(slot: SlotName): void {
+    for (const other of this.held.filter(held => held.slot === slot)) this.held.splice(this.held.indexOf(other), 1);
+    this.killed.push(slot);
+    this.tell({ kind: 'host_lost', slot, reason: 'killed', sentUpTo: Number.MAX_SAFE_INTEGER });
+  }
+
+  #replied(reply: SubmitJobsReply | WaitsReply): void {
+    if (reply.kind === 'accepted') {
+      for (let at = 0; at < reply.ids.length; at += jobIdBytes) {
+        this.accepted.push(formatId(reply.ids.subarray(at, at + jobIdBytes)));
+      }
+    } else if (reply.kind === 'refused') this.refused.push(reply.refusal);
+    else this.waits = reply.waits;
+  }
+
+  #host(name: SlotName): PluginHost {
+    const { held } = this;
+    return {
+      configure() {},
+      submit: frame => {
+        const { commands } = this.#config.plugins[frame.instance]?.manifest ?? { commands: [] };
+        if (!commands.some(({ name }) => name === frame.command)) this.strays.push(frame);
+        held.push({ frame, slot: name });
+      },
+      stop: async () => {},
+    };
+  }
+
+  #happen({ frame, slot }: Held, place: number): void {
+    const dice = this.#random;
+    const { frameId } = frame;
+    const tasks = frame.payloads.length;
+    const isKiller = frame.instance.startsWith('killer') && this.#faults.killing > dice();
+    if (isKiller || this.#faults.hostLost > dice()) {
+      this.kill(slot);
+      return;
+    }
+    this.held.splice(place, 1);
+    const unstarted = this.#faults.returned > dice() ? Math.floor(dice() * tasks) : 0;
+    const done = tasks - unstarted;
+    const outcomes = Array.from({ length: done }, (_, task) => this.#outcome(frame, task));
+    if (done > 0) this.tell({ kind: 'outcomes', slot, frameId, outcomes });
+    if (unstarted > 0)
+      this.tell({ kind: 'returned', slot, frameId, tasks: Array.from({ length: unstarted }, (_, k) => done + k) });
+  }
+
+  #outcome(frame: TaskFrame, task: number): Outcome {
+    const dice = this.#random;
+    const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));
+    this.runs.push({ id, attempt: frame.attempts[task]! });
+    const common = { task, startedUs: this.nowUs, runUs: 10 };
+    if (this.#faults.timeout > dice())
+      return { ...common, verdict: 'timed_out', permanent: false, body: failure('too late') };
+    if (this.#faults.error > dice()) return { ...common, verdict: 'error', permanent: false, body: failure('not now') };
+    return { ...common, verdict: 'ok', permanent: false, body: encodeBody({ result: pack(task) }) };
+  }
+}
+
+/** The configuration without one of its plugins, or of their commands. */
+export function without(whole: Config, dice: () => number): Config {
+  const names = Object.keys(whole.plugins);
+  const gone = names[Math.floor(dice() * names.length)]!;
+  const { [gone]: removed, ...plugins } = whole.plugins;
+  if (dice() < 0.5) return { ...whole, plugins };
+  const { manifest } = removed!;
+  return { ...whole, plugins: { ...plugins, [gone]: { ...removed!, manifest: { ...manifest, commands: [] } } } };
+}
+
+function failure(message: string) {
+  return encodeBody({ error: Buffer.from(message) });
+}
+
+/** Dice from a seed. */
+export function dice(seed: number): () => number {
+  const dice = new Dice(seed, 'order');
+  return () => dice.next();
+}

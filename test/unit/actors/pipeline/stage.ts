@@ -1,0 +1,338 @@
+// A stage for the pipeline actor: a store in memory, and a job actor that runs jobs as given functions, in any order.
+
+import type { CreateJobs, CreateRun, JobsSettled, SettledJob, SettleRun } from '../../../../actors/job/protocol.ts';
+import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
+import { type PipelineActor, startPipelineActor } from '../../../../actors/pipeline/actor.ts';
+import type { PipelineMessage, RunSettled } from '../../../../actors/pipeline/protocol.ts';
+import type { Config } from '../../../../config/config.ts';
+import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
+import { formatId, type JobId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
+import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
+import { openMemoryStore } from '../../../../runtime/store/memory.ts';
+import type { Store } from '../../../../runtime/store/store.ts';
+import type { Turn } from '../../../../runtime/turn.ts';
+import { checkPipelines } from './checked.ts';
+
+export type Outcome = {
+  readonly result?: Json;
+  readonly events?: readonly { readonly type: string; readonly payload?: Json; readonly dedupe_key?: string }[];
+  readonly error?: string;
+  readonly status?: TerminalStatus;
+};
+export type Job = {
+  readonly id: JobId;
+  readonly text: string;
+  readonly plugin: string;
+  readonly command: string;
+  readonly group: JobGroup;
+  readonly offset: number;
+  readonly payload: Uint8Array;
+  readonly createdAt: number;
+  status: Status;
+  body: Body | null;
+};
+/** Runs one job. */
+export type Plugin = (payload: never, job: Job) => Outcome;
+export type Plugins = { readonly [name: string]: Plugin };
+
+export type StageOptions = {
+  readonly pipelines: unknown;
+  readonly plugins: Plugins;
+  readonly configs?: { readonly [plugin: string]: Json };
+  /** In [0, 1); by default always 0: jobs run in the order of their creation, all at once. */
+  readonly random?: () => number;
+  /** While so many runs are open, events start no more. */
+  readonly openRunsMax?: number;
+  /** What the open runs in memory may take: 0 has each read again in each turn. */
+  readonly loadedBytesMax?: number;
+  readonly openRunsBytesMax?: number;
+  /** Whether a turn has had its time, each time that it is asked; by default it never has. */
+  readonly isSpent?: () => boolean;
+  /** By default 10,000,000. */
+  readonly jobsPerRootMax?: number;
+};
+
+function configOf({ pipelines, plugins, configs, jobsPerRootMax = 10_000_000 }: StageOptions): Config {
+  const known = Object.fromEntries(Object.keys(plugins).map(name => [name, ['handle', 'poll']]));
+  const checked = checkPipelines(pipelines, known);
+  if (checked.problems.length > 0) throw new Error(checked.problems.join('\n'));
+  const instances = Object.keys(plugins).map(name => [name, { config: configs?.[name] ?? {} }]);
+  const service = { queueDepthMax: 1_000_000, jobsPerRootMax };
+  return { service, pipelines: checked.pipelines, plugins: Object.fromEntries(instances) } as unknown as Config;
+}
+
+export class Stage {
+  readonly store: Store = openMemoryStore();
+  readonly jobs = new Map<string, Job>();
+  readonly told: RunSettled[] = [];
+  /** What the last turn wrote, in records. */
+  written = 0;
+  /** What jobs had left behind, read again. */
+  bodiesRead = 0;
+  readonly replies: unknown[] = [];
+  readonly messages: (CreateJobs | CreateRun | SettleRun)[] = [];
+  /** Jobs that are queued. */
+  waiting: Job[] = [];
+  nowUs = 1_700_000_000_000_000;
+  turns = 0;
+  wakes = 0;
+  #actor!: PipelineActor;
+  #toPipeline: PipelineMessage[] = [];
+  #later: PipelineMessage[] = [];
+  readonly #made = new Map<string, number>();
+  readonly #blockKeys = makeBlockKeys(() => 7);
+  #options: StageOptions;
+  readonly #random: () => number;
+
+  constructor(options: StageOptions) {
+    this.#options = options;
+    this.#random = options.random ?? (() => 0);
+    this.restart();
+  }
+
+  /** A new life of the actor, made from the store alone. */
+  restart(): void {
+    this.#later = [];
+    this.#actor = startPipelineActor({
+      store: this.store,
+      config: configOf(this.#options),
+      ...(this.#options.openRunsMax !== undefined && { openRunsMax: this.#options.openRunsMax }),
+      ...(this.#options.loadedBytesMax !== undefined && { loadedBytesMax: this.#options.loadedBytesMax }),
+      ...(this.#options.openRunsBytesMax !== undefined && { openRunsBytesMax: this.#options.openRunsBytesMax }),
+      runIds: { next: () => jobId(this.#newKey(), 0) },
+      wake: () => {
+        this.wakes++;
+        this.#later.push({ kind: 'expand' });
+      },
+      ancestor: id => {
+        const job = this.jobs.get(formatId(id));
+        if (job === undefined || job.createdAt === this.turns) return undefined;
+        return { name: `${job.plugin}.${job.command}`, parent: job.group.parent };
+      },
+      bodyOf: id => {
+        this.bodiesRead++;
+        return this.jobs.get(formatId(id))!.body!;
+      },
+    });
+  }
+
+  reconfigure(change: Partial<StageOptions>): void {
+    this.#options = { ...this.#options, ...change };
+    this.turn([{ kind: 'reconfigure', config: configOf(this.#options) }]);
+  }
+
+  /** Calls a pipeline; the run's id, or the refusal. */
+  start(pipeline: string, payload: Json = {}, watch = false): string {
+    const replyTo = { thread: 'test', ask: 0 };
+    this.turn([{ kind: 'start_run', replyTo, pipeline, payload: pack(payload), submittedBy: 'test', watch }]);
+    const reply = this.replies.at(-1) as { kind: string; id: JobId; refusal: string };
+    return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
+  }
+
+  /** A job of a direct call. */
+  submit(plugin: string, payload: Json = {}): Job {
+    const group = {
+      submittedBy: 'test',
+      parent: null,
+      root: null,
+      depth: 1,
+      event: { type: 'api.trigger', source: 'api', eventId: null, dedupeKey: null },
+      context: pack({}),
+      pipeline: null,
+      stepId: null,
+      run: null,
+      hooked: false,
+    };
+    const job = this.#add(plugin, 'handle', group, 0, pack(payload), this.#newKey());
+    this.waiting.push(job);
+    return job;
+  }
+
+  /** One turn of the ledger thread. */
+  turn(messages: readonly PipelineMessage[] = []): void {
+    this.turns++;
+    this.nowUs += 1000;
+    const batch = this.store.batch();
+    const effects: (() => void)[] = [];
+    const { isSpent = () => false } = this.#options;
+    const turn: Turn = {
+      nowUs: this.nowUs,
+      get isSpent() {
+        return isSpent();
+      },
+      batch,
+      tell: (actor, message) => {
+        if (actor === 'job') this.#heard(message as CreateJobs | CreateRun | SettleRun);
+        else effects.push(() => this.told.push(message as RunSettled));
+      },
+      reply: (_, value) => effects.push(() => this.replies.push(value)),
+      after: effect => effects.push(effect),
+    };
+    this.#toPipeline.push(...messages);
+    do {
+      const taken = this.#toPipeline;
+      this.#toPipeline = [];
+      if (taken.length > 0) this.#actor.receive(taken, turn);
+      this.#actor.quiet!(turn);
+    } while (this.#toPipeline.length > 0);
+    this.written = batch.size;
+    // As the job actor does: how many jobs each block has of a root.
+    for (const [entry, count] of this.#made) {
+      batch.put('tree', Buffer.from(entry, 'latin1'), Buffer.from(Uint32Array.of(0, count).buffer));
+    }
+    this.#made.clear();
+    this.store.commit(batch);
+    for (const effect of effects) effect();
+  }
+
+  /** Runs some of the waiting jobs, and settles them in one turn. */
+  work(count = this.waiting.length): void {
+    const messages: PipelineMessage[] = [...this.#later.splice(0)];
+    const groups = new Map<object, JobsSettled & { jobs: SettledJob[] }>();
+    for (let n = 0; n < count; n++) {
+      const [job] = this.waiting.splice(Math.floor(this.#random() * this.waiting.length), 1);
+      if (!job) break;
+      this.#run(job);
+      let message = groups.get(job.group);
+      if (!message) {
+        message = {
+          kind: 'settled',
+          plugin: job.plugin,
+          command: job.command,
+          group: job.group,
+          jobs: [],
+        };
+        groups.set(job.group, message);
+        messages.push(message);
+      }
+      message.jobs.push({ id: job.id, offset: job.offset, status: job.status as TerminalStatus, body: job.body! });
+    }
+    this.turn(messages);
+  }
+
+  /** Until nothing is left to do. */
+  finish(): void {
+    while (this.isBusy) this.work();
+  }
+
+  /** Calls a pipeline, and runs all of its jobs; the run's job. */
+  run(pipeline: string, payload: Json = {}): Job {
+    const id = this.start(pipeline, payload);
+    this.finish();
+    return this.jobs.get(id)!;
+  }
+
+  /** The jobs of a plugin, in the order of their creation. */
+  of(plugin: string): Job[] {
+    return [...this.jobs.values()].filter(job => job.plugin === plugin);
+  }
+
+  /** Whether jobs wait, or the actor has asked for another turn. */
+  get isBusy(): boolean {
+    return this.waiting.length > 0 || this.#later.length > 0;
+  }
+
+  /** Runs that have begun and are not over. */
+  get openRuns(): number {
+    return this.of('pipeline').filter(run => run.status === 'running').length;
+  }
+
+  /** What the store still holds of runs. */
+  leftovers(): number {
+    return (['runs', 'arrivals', 'lists', 'emissions', 'descendants', 'open_trees', 'run_counts'] as const).reduce(
+      (sum, table) => sum + this.store.count(table),
+      0,
+    );
+  }
+
+  #heard(message: CreateJobs | CreateRun | SettleRun): void {
+    this.messages.push(message);
+    if (message.kind === 'create') this.#create(message);
+    else if (message.kind === 'create_run') {
+      const { id, pipeline, group, payload } = message;
+      const job = this.#add('pipeline', pipeline, group, 0, payload, id.subarray(0, 12), id);
+      job.status = 'running';
+    } else {
+      const job = this.jobs.get(formatId(message.id))!;
+      if (job.status !== 'running') throw new Error(`a run that is ${job.status} settles`);
+      job.status = message.status;
+      job.body = message.body;
+    }
+  }
+
+  #create({ plugin, command, group, payloads, stillborn }: CreateJobs): void {
+    const key = this.#newKey();
+    const added = payloads.map((payload, k) => this.#add(plugin, command, group, k, payload, key));
+    if (!stillborn) {
+      this.waiting.push(...added);
+      return;
+    }
+    const body = encodeBody({ error: Buffer.from(stillborn.error) });
+    for (const job of added) Object.assign(job, { status: stillborn.status, body });
+    const jobs = added.map(({ id, offset }) => ({ id, offset, status: stillborn.status, body }));
+    this.#toPipeline.push({ kind: 'settled', plugin, command, group, jobs });
+  }
+
+  #newKey(): Uint8Array {
+    return this.#blockKeys.next(Math.floor(this.nowUs / 1000));
+  }
+
+  #add(
+    plugin: string,
+    command: string,
+    group: JobGroup,
+    offset: number,
+    payload: Uint8Array,
+    key: Uint8Array,
+    id: JobId = jobId(key, offset),
+  ): Job {
+    const text = formatId(id);
+    const job: Job = {
+      id,
+      text,
+      plugin,
+      command,
+      group,
+      offset,
+      payload: Buffer.from(payload),
+      createdAt: this.turns,
+      status: 'queued',
+      body: null,
+    };
+    this.jobs.set(text, job);
+    if (group.root) {
+      const entry = Buffer.concat([group.root, key]).toString('latin1');
+      this.#made.set(entry, (this.#made.get(entry) ?? 0) + 1);
+    }
+    return job;
+  }
+
+  #run(job: Job): void {
+    const outcome = this.#options.plugins[job.plugin]!(unpack(job.payload) as never, job);
+    const { result, events, error } = outcome;
+    job.status = outcome.status ?? (error === undefined ? 'succeeded' : 'failed');
+    job.body = encodeBody({
+      ...(result !== undefined && { result: pack(result) }),
+      ...(events && { events: pack(events) }),
+      ...(error !== undefined && { error: Buffer.from(error) }),
+    });
+  }
+}
+
+/** The value of a job's result. */
+export function resultOf(job: Job): Json | undefined {
+  const part = job.body && bodyPart(job.body, 'result');
+  return part ? unpack(part) : undefined;
+}
+
+export function errorOf(job: Job): string {
+  return Buffer.from(bodyPart(job.body!, 'error') ?? []).toString();
+}
+
+export function payloadOf(job: Job): Json {
+  return unpack(job.payload);
+}
+
+export function contextOf(job: Job): Json {
+  return unpack(job.group.context);
+}

@@ -1,0 +1,29 @@
+// The keys of config.yaml and manifest.yaml, from the schemas, with what these say of them.
+import { manifestSchema } from '../../../config/plugin/manifest-schema.ts';
+import { configSections, type Section, sectionsOf } from '../../../config/reference.ts';
+
+export type Key = {
+  readonly name: string;
+  readonly said: string;
+  readonly kind: 'required' | 'map' | 'optional';
+};
+
+/** One of these is required in each step, and in each condition; `op` beside `path`. */
+const choices = [
+  ...['uses', 'call', 'split', 'steps'].map(key => `pipelines[].steps[].${key}`),
+  ...['path', 'op', 'all', 'any', 'not'].map(key => `pipelines[].if.${key}`),
+];
+
+function keysIn(sections: readonly Section[]): Key[] {
+  return sections.flatMap(({ title, keys, required }) =>
+    Object.entries(keys).map(([key, schema]) => {
+      const name = title === '' ? key : `${title}.${key}`;
+      const isRequired = required.includes(key) || choices.includes(name);
+      const kind = isRequired ? 'required' : schema['additionalProperties'] === false ? 'map' : 'optional';
+      return { name, said: String(schema['description']), kind };
+    }),
+  );
+}
+
+export const configKeys = keysIn(configSections());
+export const manifestKeys = keysIn(sectionsOf(manifestSchema, ''));

@@ -1,0 +1,317 @@
+// Frames whose tasks are under way together in one thread: who gets which outcome, and what one task can cost the others.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import type { JsonObject } from '../../../../runtime/packing.ts';
+import { until } from '../../../service/gateway/until.ts';
+import { clearStages, concurrentStage, type Ended } from './stage.ts';
+
+afterEach(clearStages);
+
+/** Waits until so many are under way in the thread, then goes on. */
+const together = `
+  const underWay = new Set();
+  const meet = count => new Promise(go => {
+    underWay.add(go);
+    if (underWay.size === count) for (const each of [...underWay]) { underWay.delete(each); each(); }
+  });
+`;
+const byTask = (outcomes: readonly Ended[]) => [...outcomes].sort((a, b) => a.task - b.task);
+const many = (count: number, payload: JsonObject = {}) => Array.from({ length: count }, () => payload);
+
+it('has all tasks under way at once, each with its own log, events, spans and state', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `${together}
+    export const handle = async ({ payload, state }, { log, emit, span }) => {
+      const end = span('met ' + payload.n);
+      log('info', 'before ' + payload.n);
+      await meet(3);
+      log('info', 'after ' + payload.n);
+      emit({ type: 'met.' + payload.n });
+      end();
+      return { result: { n: payload.n, seen: state.seen }, state_updates: { seen: payload.n } };
+    };`,
+  );
+  const { outcomes } = await stage.frame('p', {
+    payloads: [{ n: 0 }, { n: 1 }, { n: 2 }],
+    state: { seen: 'committed' },
+  });
+  for (const { task: n, ...said } of byTask(outcomes)) {
+    expect(said).toMatchObject({
+      verdict: 'ok',
+      result: { n, seen: 'committed' },
+      state_updates: { seen: n },
+      logs: [{ message: `before ${n}` }, { message: `after ${n}` }],
+      events: [{ type: `met.${n}` }],
+      spans: [{ name: `met ${n}` }],
+    });
+  }
+  expect(outcomes).toHaveLength(3);
+});
+
+it('puts further frames of a runner into the same thread, and those of another into another', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { threadId } from 'node:worker_threads'; ${together}
+    export const handle = async ({ payload }) => { await meet(payload.count); return { result: { threadId } }; };`,
+  );
+  const ends = await Promise.all([
+    stage.frame('p', { payloads: many(2, { count: 3 }), concurrency: 8 }),
+    stage.frame('p', { payloads: many(1, { count: 3 }), concurrency: 8 }),
+    stage.frame('p', { payloads: many(2, { count: 2 }), concurrency: 8, runner: 1 }),
+  ]);
+  const [first, second, third] = ends.map(({ outcomes }) => (outcomes[0]!.result as { threadId: number }).threadId);
+  expect(second).toBe(first);
+  expect(third).not.toBe(first);
+});
+
+it('never has more under way than `concurrency` says', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `let underWay = 0;
+    export const handle = async () => {
+      const now = ++underWay;
+      await new Promise(go => setTimeout(go, 2));
+      underWay--;
+      return { result: { now } };
+    };`,
+  );
+  const { outcomes } = await stage.frame('p', { payloads: many(40), concurrency: 4 });
+  expect(Math.max(...outcomes.map(({ result }) => (result as { now: number }).now))).toBe(4);
+});
+
+it('tells the outcome of a task at its deadline, while its neighbours go on; its late answer is dropped', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }, { signal, log }) => {
+      log('info', 'begun');
+      if (payload.heeds) await new Promise(go => signal.addEventListener('abort', () => setTimeout(go, 20)));
+      return { result: 'late' };
+    };`,
+  );
+  const job = { payloads: [{ heeds: true }, {}], deadlineMs: 200 };
+  const { outcomes } = await stage.frame('p', job);
+  expect(byTask(outcomes)).toMatchObject([
+    { verdict: 'timed_out', error: 'timed out after 200 ms', logs: [{ message: 'begun' }] },
+    { verdict: 'ok', result: 'late' },
+  ]);
+  // The thread is as good as before.
+  expect((await stage.frame('p', { payloads: [{}] })).outcomes).toMatchObject([{ verdict: 'ok' }]);
+  expect(stage.told.filter(({ kind }) => kind === 'replaced')).toEqual([]);
+});
+
+it('gives each task a deadline and a signal of its own', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }, { signal, emit }) => {
+      signal.addEventListener('abort', () => emit({ type: 'aborted' }));
+      await new Promise(go => setTimeout(go, payload.waitMs));
+      return { result: { aborted: signal.aborted } };
+    };`,
+  );
+  const payloads = Array.from({ length: 255 }, (_, i) => ({ waitMs: i % 5 === 0 ? 380 : 1 }));
+  const { outcomes } = await stage.frame('p', { payloads, deadlineMs: 300 });
+  expect(outcomes).toHaveLength(255);
+  for (const { task, verdict, events, result } of outcomes) {
+    if (task % 5 === 0) expect([verdict, events]).toEqual(['timed_out', [{ type: 'aborted', payload: {} }]]);
+    else expect([verdict, events, result]).toEqual(['ok', undefined, { aborted: false }]);
+  }
+});
+
+it('replaces a thread with a task that does not settle once its neighbours have ended; new frames go to another', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { threadId } from 'node:worker_threads';
+    export const handle = async ({ payload }) => {
+      if (payload.never) await new Promise(() => {});
+      if (payload.waitMs) await new Promise(go => setTimeout(go, payload.waitMs));
+      return { result: { threadId } };
+    };`,
+  );
+  const neighbour = stage.frame('p', { payloads: [{ waitMs: 600 }], concurrency: 8 });
+  const never = await stage.frame('p', { payloads: [{ never: true }], deadlineMs: 50, concurrency: 8 });
+  expect(never.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
+  const oldThread = ((await neighbour).outcomes[0]!.result as { threadId: number }).threadId;
+  await stage.heard('replaced', /had not ended at its deadline/);
+  const next = await stage.frame('p', { payloads: [{}], concurrency: 8 });
+  expect((next.outcomes[0]!.result as { threadId: number }).threadId).not.toBe(oldThread);
+});
+
+it('charges the task that blocks the thread, and gives its neighbours back to run alone', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }) => { if (payload.blocks) for (;;); await new Promise(() => {}); };`,
+  );
+  const payloads = [...many(20), { blocks: true }, ...many(5)];
+  const { outcomes, alone } = await stage.frame('p', { payloads, deadlineMs: 150 });
+  expect(outcomes).toMatchObject([{ task: 20, verdict: 'timed_out', error: 'timed out after 150 ms' }]);
+  expect(alone).toEqual([...Array.from({ length: 20 }, (_, i) => i), 21, 22, 23, 24, 25]);
+});
+
+it('charges nobody where it is not known who blocks the thread', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }) => { await null; if (payload.blocks) for (;;); await new Promise(() => {}); };`,
+  );
+  const { outcomes, alone } = await stage.frame('p', { payloads: [{ blocks: true }, {}, {}], deadlineMs: 100 });
+  expect([outcomes, alone]).toEqual([[], [0, 1, 2]]);
+});
+
+const throws = [
+  ['in a timer', `setTimeout(() => { throw new Error('later') }, 5); await never`, 'uncaught error: later'],
+  ['in a promise', `Promise.reject(new Error('alone')); await never`, 'uncaught error: alone'],
+  ['by process.exit', `await null; process.exit(3)`, 'the plugin ended its thread: process.exit(3)'],
+] as const;
+
+it.each(throws)('charges the task that ends the thread %s, and gives its neighbours back', async (_, code, error) => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `const never = new Promise(() => {}); export const handle = async ({ payload }) => { if (payload.ends) { ${code} } await never; };`,
+  );
+  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { ends: true }, {}] });
+  expect(outcomes).toMatchObject([{ task: 1, verdict: 'error', error }]);
+  expect(alone).toEqual([0, 2]);
+});
+
+it('charges nobody for what a task throws after its answer', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }) => {
+      if (payload.ends) setTimeout(() => { throw new Error('later') }, 5); else await new Promise(() => {});
+    };`,
+  );
+  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { ends: true }, {}] });
+  expect(outcomes).toMatchObject([{ task: 1, verdict: 'ok' }]);
+  expect(alone).toEqual([0, 2]);
+});
+
+it('charges the task that takes all memory', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }) => {
+      if (payload.grows) for (const all = [];;) all.push(new Array(1e6).fill(0.5));
+      await new Promise(() => {});
+    };`,
+  );
+  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { grows: true }] });
+  expect(outcomes).toMatchObject([{ task: 1, verdict: 'error', error: expect.stringMatching(/^out of memory/) }]);
+  expect(alone).toEqual([0]);
+});
+
+it('refuses payloads that break the schema, and fails all when the code cannot be loaded', async () => {
+  const schema = { type: 'object', required: ['n'] };
+  const stage = concurrentStage()
+    .plugin('p', 'export const handle = async () => {};', { commands: { handle: { inputSchema: schema } } })
+    .plugin('broken', `throw new Error('not today');`);
+  const { outcomes } = await stage.frame('p', { payloads: [{}, { n: 1 }] });
+  expect(byTask(outcomes)).toMatchObject([{ verdict: 'error', permanent: true }, { verdict: 'ok' }]);
+  const broken = await stage.frame('broken', { payloads: [{}, {}] });
+  expect(broken.outcomes).toMatchObject(many(2, { verdict: 'error', error: 'index.mjs cannot be loaded: not today' }));
+});
+
+it('masks the secrets of each frame', async () => {
+  const stage = concurrentStage().plugin('p', 'export const handle = async ({ secrets }) => ({ result: secrets });');
+  const { outcomes } = await stage.frame('p', { payloads: [{}, {}], secrets: { key: 'open-sesame' } });
+  expect(outcomes.map(({ result }) => result)).toEqual(many(2, { key: '[SECRET:key]' }));
+});
+
+it('masks in each outcome all secrets that the thread was given: its tasks share the variables of the module', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `let newest;
+    let wake;
+    const woken = new Promise(go => { wake = go; });
+    export const handle = async ({ payload, secrets }) => {
+      if (payload.waits) { await woken; return { result: { newest } }; }
+      newest = secrets.key;
+      wake();
+    };`,
+  );
+  const [first] = await Promise.all([
+    stage.frame('p', { payloads: [{ waits: true }], secrets: { key: 'the-one-before' }, concurrency: 4 }),
+    stage.frame('p', { payloads: [{}], secrets: { key: 'the-one-after' }, concurrency: 4 }),
+  ]);
+  expect(first.outcomes).toMatchObject([{ result: { newest: '[SECRET:key]' } }]);
+});
+
+const unreadable = `new Proxy({}, { ownKeys() { throw new Error('not for you') } })`;
+const answers = [
+  ['whose then throws', `({ get then() { throw new Error('not for you') } })`],
+  ['that cannot be looked at', unreadable],
+  ['that cannot be looked at, by and by', `Promise.resolve(${unreadable})`],
+] as const;
+
+it.each(answers)('fails the task with an answer %s, and no other', async (_, answer) => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `${together} export const handle = ({ payload }) => payload.odd ? ${answer} : meet(2);`,
+  );
+  const { outcomes } = await stage.frame('p', { payloads: [{}, { odd: true }, {}] });
+  expect(byTask(outcomes)).toMatchObject([
+    { verdict: 'ok' },
+    { verdict: 'error', error: 'not for you' },
+    { verdict: 'ok' },
+  ]);
+});
+
+it('charges the task whose answer blocks the thread when it is looked at', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `export const handle = async ({ payload }) => {
+      await null;
+      if (payload.odd) return { result: { toJSON() { for (;;); } } };
+      await new Promise(() => {});
+    };`,
+  );
+  const { outcomes, alone } = await stage.frame('p', { payloads: [{}, { odd: true }, {}], deadlineMs: 150 });
+  expect(outcomes).toMatchObject([{ task: 1, verdict: 'timed_out' }]);
+  expect(alone).toEqual([0, 2]);
+});
+
+it('gives a frame back as it came where the thread blocks before it has taken it', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `import { writeFileSync } from 'node:fs';
+    const block = () => { writeFileSync(new URL('blocked', import.meta.url), ''); for (;;); };
+    export const handle = async ({ payload }, { signal }) => {
+      if (payload.blocks) signal.addEventListener('abort', () => setTimeout(block, 0));
+      await new Promise(() => {});
+    };`,
+  );
+  const late = await stage.frame('p', { payloads: [{ blocks: true }], deadlineMs: 200, concurrency: 4 });
+  expect(late.outcomes).toMatchObject([{ verdict: 'timed_out' }]);
+  await until('the thread blocks', () => existsSync(join(stage.directory, 'plugins/p/blocked')));
+  const next = await stage.frame('p', { payloads: [{}], deadlineMs: 200, concurrency: 4 });
+  expect([next.outcomes, next.returned, next.alone]).toEqual([[], [0], []]);
+});
+
+it('charges nobody for an error that the plugin handled', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `process.on('uncaughtException', () => {});
+    export const handle = async ({ payload }) => {
+      if (payload.throws) setTimeout(() => { throw new Error('handled') }, 1);
+      await new Promise(go => setTimeout(go, 200));
+      if (payload.blocks) for (;;);
+      await new Promise(() => {});
+    };`,
+  );
+  const payloads = [{ throws: true }, { blocks: true }];
+  const { outcomes, alone } = await stage.frame('p', { payloads, deadlineMs: 500 });
+  expect([outcomes, alone]).toEqual([[], [0, 1]]);
+});
+
+it('takes a thread for no blocked one whose first frame was over at once while another came', async () => {
+  const stage = concurrentStage().plugin(
+    'p',
+    `await new Promise(go => setTimeout(go, 100));
+    export const handle = ({ payload }) => { if (payload.waits) return new Promise(go => setTimeout(go, 100)); };`,
+  );
+  const job = { deadlineMs: 200, concurrency: 1 };
+  const [, after] = await Promise.all([
+    stage.frame('p', { ...job, payloads: [{}] }),
+    stage.frame('p', { ...job, payloads: many(8, { waits: true }) }),
+  ]);
+  expect(after!.outcomes).toMatchObject(many(8, { verdict: 'ok' }));
+});

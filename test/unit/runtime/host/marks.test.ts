@@ -1,0 +1,59 @@
+// Marks of programs on disk: the next start kills what they name, and nobody else.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, expect, it } from 'vitest';
+import { killGroup, Marks } from '../../../../runtime/processes/host-marks.ts';
+import { ProgramMarks } from '../../../../runtime/processes/program-marks.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'headgate-marks-'));
+const started: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const { pid } of started.splice(0)) killGroup(pid!);
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** Leads a group, and is not found by its environment, which is empty. */
+function start(): ChildProcess {
+  const child = spawn('sleep', ['66'], { detached: true, stdio: 'ignore', env: {} });
+  started.push(child);
+  return child;
+}
+
+it('a program that is marked is killed, one whose mark was removed is not', async () => {
+  const [over, left, another] = [start(), start(), start()];
+  const marks = new ProgramMarks(directory, 'programs-1', 'gone');
+  for (const { pid } of [over, left]) marks.put(pid!);
+  marks.remove(over.pid!);
+  marks.put(another.pid!);
+  const ended = Promise.all([left, another].map(child => once(child, 'exit')));
+  await new Marks(directory, 'next').killAll();
+  expect(await ended).toEqual([
+    [null, 'SIGKILL'],
+    [null, 'SIGKILL'],
+  ]);
+  expect(over.exitCode ?? over.signalCode).toBe(null);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+it.each([
+  [
+    'a process that has got the number since',
+    (bytes: Buffer) => bytes.writeDoubleLE(bytes.readDoubleLE(264) - 6000, 264),
+  ],
+  ['a process of another boot', (bytes: Buffer) => bytes.write('{"bootId":"b","namespace":"n"}'.padEnd(256))],
+  ['a process, when the mark was written half', (bytes: Buffer) => bytes.write('}', 0)],
+])('%s is left alone', async (_, change) => {
+  const child = start();
+  new ProgramMarks(directory, 'programs-1', 'gone').put(child.pid!);
+  const path = join(directory, readdirSync(directory)[0]!);
+  const bytes = readFileSync(path);
+  change(bytes);
+  writeFileSync(path, bytes);
+  await new Marks(directory, 'next').killAll();
+  expect(child.exitCode ?? child.signalCode).toBe(null);
+  expect(readdirSync(directory)).toEqual([]);
+});

@@ -1,0 +1,92 @@
+// From what a plugin answered, or threw, to an outcome, whatever its runtime.
+import { expect, test } from 'vitest';
+import { Mask } from '../../../../runtime/host/wire/mask.ts';
+import { bodyPart, decodeBody, hasDeflated, type Part } from '../../../../runtime/host/wire/outcome.ts';
+import { responseBytesMax, settleAnswer, settleThrown } from '../../../../runtime/host/wire/response.ts';
+import { type JsonObject, pack, unpack } from '../../../../runtime/packing.ts';
+
+const tooMuch = 'x'.repeat(responseBytesMax);
+/** The parts that are texts, and those that there are. */
+const shown = ({ error, stderr, ...parts }: ReturnType<typeof decodeBody>) => [
+  error && Buffer.from(error).toString(),
+  stderr && Buffer.from(stderr).toString(),
+  ...Object.keys(parts),
+];
+
+test.each([
+  ['its result', { status: 'ok', result: tooMuch }, {}],
+  ['what it emits', { status: 'ok', result: 'done' }, { events: [{ type: 'a', payload: tooMuch }] }],
+  ['the name of a span', { status: 'error', error: 'bad' }, { spans: [{ name: tooMuch, dur_ns: 1 }] }],
+])('a response that is too large by %s fails for good: another attempt would say as much', (_, answer, said) => {
+  const settled = settleAnswer(answer, true, { ...said, stderr: 'trouble' });
+  expect(settled).toMatchObject({ verdict: 'error', permanent: true, stateUpdates: null });
+  const reason = /^invalid response: it has 1048\d+ bytes; at most 10485760 are taken$/;
+  expect(shown(decodeBody(settled.body))).toEqual([expect.stringMatching(reason), 'trouble']);
+});
+
+test('of a handler that throws, the reason is kept, and what it had said besides if that is not too much', () => {
+  const event = { type: 'a', payload: {} };
+  const thrown = (payload: JsonObject) => settleThrown(new Error('no luck'), { events: [{ ...event, payload }] });
+  expect(shown(decodeBody(thrown({}).body))).toEqual(['no luck', undefined, 'events']);
+  const much = thrown({ tooMuch });
+  expect(much).toMatchObject({ verdict: 'error', permanent: false });
+  expect(shown(decodeBody(much.body))).toEqual(['no luck', undefined]);
+});
+
+test('what is large in a response, or in what failed with it, is deflated', () => {
+  const large = { text: 'again and again; '.repeat(10_000) };
+  const aside = { events: [{ type: 'a', payload: large }] };
+  for (const { body } of [
+    settleAnswer({ status: 'ok', result: large }, true),
+    settleAnswer({ status: 'ok' }, true, aside),
+    settleThrown(new Error('no luck'), aside),
+  ]) {
+    expect(hasDeflated(body)).toBe(true);
+    expect(body.length).toBeLessThan(10_000);
+  }
+});
+
+test('half of a surrogate pair, for which UTF-8 has no form, is replaced in every part; nothing else is', () => {
+  const given = 'a\ud83d | \udc00b | \ud83d\ude00 | \\ud83d | \\\ud83d | \u001f';
+  const kept = 'a\ufffd | \ufffdb | \ud83d\ude00 | \\ud83d | \\\ufffd | \u001f';
+  const said = (text: string) => ({
+    result: { [text]: [text, { text }] },
+    events: [{ type: text, payload: { text }, dedupe_key: text }],
+    state_updates: { [text]: text },
+    logs: [{ level: text, message: text }],
+    spans: [{ name: text, dur_ns: 1 }],
+  });
+  const error = { status: 'error', error: given };
+  for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
+    const { body } = settleAnswer({ status: 'ok', ...said(given) }, true, {}, mask);
+    for (const [part, value] of Object.entries(said(kept))) {
+      const packed = bodyPart(body, part as Part)!;
+      expect(packed, part).toEqual(pack(value));
+      expect(unpack(packed), part).toEqual(value);
+    }
+    expect(shown(decodeBody(settleAnswer(error, true, {}, mask).body))).toEqual([kept, undefined]);
+  }
+});
+
+test('a BigInt of a worker becomes text in every part, with one warning; its numbers stay as they are', () => {
+  const answer = {
+    result: { n: 10n, rounded: 2 ** 60, list: [1n] },
+    state_updates: { n: -3n },
+    events: [{ type: 'a', payload: { n: 2n } }],
+    logs: [{ level: 'info', message: 'said' }],
+  };
+  for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
+    const settled = settleAnswer(answer, false, {}, mask);
+    expect(settled).toMatchObject({ verdict: 'ok', stateUpdates: { n: '-3' } });
+    const [result, events, logs] = (['result', 'events', 'logs'] as const).map(part =>
+      unpack(bodyPart(settled.body, part)!),
+    );
+    expect(result).toEqual({ n: '10', rounded: 2 ** 60, list: ['1'] });
+    expect(events).toEqual([{ type: 'a', payload: { n: '2' } }]);
+    expect(logs).toEqual([
+      { level: 'warn', message: expect.stringMatching(/^\[4 integers .* became text\]$/) },
+      { level: 'info', message: 'said' },
+    ]);
+    expect(Object.keys(decodeBody(settleAnswer({ result: { n: 1 } }, false, {}, mask).body))).toEqual(['result']);
+  }
+});

@@ -1,0 +1,65 @@
+// A host that lives and says nothing is found by the pings that it leaves unanswered, and ends as any other that died.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { systemClock } from '../../../../runtime/clock.ts';
+import { until } from '../../../service/gateway/until.ts';
+import { builtHost, clearStages, Stage } from './stage.ts';
+
+const processModule = new URL('./host-process.js', builtHost).href;
+const { HostProcess, pingMs } = (await import(
+  processModule
+)) as typeof import('../../../../runtime/host/client/host-process.ts');
+const { Marks } = (await import(
+  new URL('./marks.js', builtHost).href
+)) as typeof import('../../../../runtime/processes/host-marks.ts');
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+afterEach(async () => {
+  vi.useRealTimers();
+  await clearStages();
+});
+
+const code = `import { writeFileSync } from 'node:fs';
+  export function handle({ payload }) {
+    if (!payload.waits) return { result: String(process.pid) };
+    writeFileSync(new URL('began', import.meta.url), '');
+    return new Promise(() => {});
+  }`;
+
+it('one that was stopped from outside is killed with its jobs, and another takes over', async () => {
+  const stage = new Stage(1).plugin('p', code);
+  const pid = Number((await stage.run('p')).result);
+  const waiting = stage.frame('p', { payload: { waits: true } });
+  await until('the job runs', () => existsSync(join(stage.directory, 'plugins', 'p', 'began')));
+  process.kill(pid, 'SIGSTOP');
+  vi.advanceTimersByTime(4 * pingMs);
+  expect((await waiting).lost).toBe('the plugin host died (SIGKILL), which did not answer any more');
+  expect((await stage.run('p')).result).not.toBe(String(pid));
+});
+
+it('one that answers lives on', async () => {
+  const { runDirectory, directory } = new Stage(1);
+  const said: string[] = [];
+  const host = await HostProcess.start(
+    {
+      name: 'idle',
+      threads: 1,
+      runtimes: ['worker'],
+      runDirectory,
+      envPassthrough: [],
+      clock: systemClock(),
+      listener: { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} },
+      log() {},
+    },
+    new Marks(directory, 'idle'),
+    kind => void said.push(kind),
+    text => text,
+  );
+  for (let pings = 1; pings <= 5; pings++) {
+    vi.advanceTimersByTime(pingMs);
+    await until('it has answered', () => said.filter(kind => kind === 'pong').length === pings);
+  }
+  host.kill();
+  expect(await host.gone).toBe('the plugin host died (SIGKILL)');
+});
