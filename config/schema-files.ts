@@ -1,4 +1,5 @@
-// The JSON Schemas that are shipped in config/schema/, for editors: what the checks at load use, made fit for files.
+// The JSON Schemas for editors, shipped in config/schema/ and printed by `headgate config schema`: what the checks at load use, fit for files.
+
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import { manifestSchema, openManifestSchema } from './plugin/manifest-schema.ts';
 import { settingsSchema } from './section/settings.ts';

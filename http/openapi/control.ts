@@ -2,9 +2,9 @@
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';
-import { problemsOf } from '../reference/route-problems.ts';
 import type { Access, Route } from '../route.ts';
 import { answeredWith, byToken, refusedWith, wholeDocument } from './parts.ts';
+import { problemsOf } from './route-problems.ts';
 
 /** The paths that have documents of their own. */
 const elsewhere = ['/plugin/{plugin}/{command}', '/pipeline/{pipeline}'];

@@ -4,7 +4,7 @@
 // "Example: `[a, b]`." where it helps. test/unit/config/defaults.test.ts holds the defaults between quotes against what is loaded.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { configKeysPage, manifestKeysPage } from '../../config/reference.ts';
+import { configKeysPage, manifestKeysPage } from '../../packaging/reference/keys.ts';
 import { configKeys, manifestKeys } from '../unit/config/keys.ts';
 
 test.each([

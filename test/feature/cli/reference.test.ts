@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { commands } from '../../../cli/commands.ts';
 import { exitStatus } from '../../../cli/exit-status.ts';
-import { referencePage } from '../../../cli/reference.ts';
+import { cliPage } from '../../../packaging/reference/cli.ts';
 
-const page = referencePage(commands);
+const page = cliPage(commands);
 
 test('docs/cli.md is not stale (npm run reference writes it)', () => {
   const file = new URL('../../../docs/cli.md', import.meta.url);

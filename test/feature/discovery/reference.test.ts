@@ -1,14 +1,14 @@
 // docs/reference.md: what the route table says, and nothing else.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { everywhere, problemsOf } from '../../../http/openapi/route-problems.ts';
 import { problems } from '../../../http/problem.ts';
-import { referencePage } from '../../../http/reference/page.ts';
-import { everywhere, problemsOf } from '../../../http/reference/route-problems.ts';
-import { shapeOf } from '../../../http/reference/shape.ts';
 import { apiRoutes } from '../../../http/routes/api.ts';
+import { httpPage } from '../../../packaging/reference/http.ts';
+import { shapeOf } from '../../../packaging/reference/shape.ts';
 import { controlDocumentOf } from './documents.ts';
 
-const page = referencePage(apiRoutes);
+const page = httpPage(apiRoutes);
 
 describe('docs/reference.md', () => {
   test('is not stale (npm run reference writes it)', () => {

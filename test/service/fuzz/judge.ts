@@ -1,7 +1,8 @@
 // Whether an answer is one that the route table declares: its status, its code, and a body that fits its schema.
+
+import { everywhere, problemsOf } from '../../../http/openapi/route-problems.ts';
 import { problemDetails } from '../../../http/openapi/schemas.ts';
 import { type ProblemCode, problems } from '../../../http/problem.ts';
-import { everywhere, problemsOf } from '../../../http/reference/route-problems.ts';
 import type { Route } from '../../../http/route.ts';
 import { makeRouter } from '../../../http/router.ts';
 import { makeSchemaCompiler, type SchemaCheck } from '../../../runtime/json-schema.ts';

@@ -1,6 +1,6 @@
 // The keys of config.yaml and manifest.yaml, from the schemas, with what these say of them.
 import { manifestSchema } from '../../../config/plugin/manifest-schema.ts';
-import { configSections, type Section, sectionsOf } from '../../../config/reference.ts';
+import { configSections, type Section, sectionsOf } from '../../../packaging/reference/keys.ts';
 
 export type Key = {
   readonly name: string;

@@ -1,4 +1,4 @@
-// A JSON Schema as a person reads it: the shape of the value, a field a line.
+// Prints a JSON Schema for readers of docs/reference.md: the shape of the value, one field a line.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
 /** Lines without a newline at the end; nested values are indented. */

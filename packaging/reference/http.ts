@@ -1,15 +1,16 @@
-// The reference of the HTTP interface, written from the route table, the schemas and the table of problems. Pure.
+// Generates docs/reference.md from the route table, the schemas and the table of problems.
+
+import { jsonDepthMax } from '../../http/json.ts';
+import { everywhere, problemsOf } from '../../http/openapi/route-problems.ts';
+import { problemDetails } from '../../http/openapi/schemas.ts';
+import { type ProblemCode, problems } from '../../http/problem.ts';
+import type { Access, Route } from '../../http/route.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { treeJobsMax } from '../../service/json/job.ts';
-import { jsonDepthMax } from '../json.ts';
-import { problemDetails } from '../openapi/schemas.ts';
-import { type ProblemCode, problems } from '../problem.ts';
-import type { Access, Route } from '../route.ts';
-import { everywhere, problemsOf } from './route-problems.ts';
 import { shapeOf } from './shape.ts';
 
 /** The whole page, Markdown. */
-export function referencePage(routes: readonly Route[]): string {
+export function httpPage(routes: readonly Route[]): string {
   const sections = [...new Set(routes.map(({ section }) => section))];
   const parts = [
     introduction,
@@ -26,7 +27,7 @@ export function referencePage(routes: readonly Route[]): string {
 
 const introduction = `# The HTTP interface
 
-<!-- Written from the route table; "npm run reference" writes it anew. -->
+<!-- Generated from the route table by "npm run reference". -->
 
 - The address is \`api.listen\` of the configuration, \`127.0.0.1:8080\` by default. Bodies are JSON; timestamps are RFC 3339 in UTC.
 - Every request but those that are marked *open* needs \`Authorization: Bearer <token>\`, with a token of \`api.auth.tokens\`.

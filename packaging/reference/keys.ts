@@ -1,8 +1,9 @@
-// docs/config-keys.md and docs/manifest-keys.md: every key of config.yaml and manifest.yaml, written from their schemas.
-import type { JsonObject } from '../runtime/packing.ts';
-import { pipelineDefinitions } from './pipeline/schema.ts';
-import { manifestSchema } from './plugin/manifest-schema.ts';
-import { settingsSchema } from './section/settings.ts';
+// Generates docs/config-keys.md and docs/manifest-keys.md: every key of config.yaml and manifest.yaml, from their schemas.
+
+import { pipelineDefinitions } from '../../config/pipeline/schema.ts';
+import { manifestSchema } from '../../config/plugin/manifest-schema.ts';
+import { settingsSchema } from '../../config/section/settings.ts';
+import type { JsonObject } from '../../runtime/packing.ts';
 
 type Schemas = { readonly [key: string]: JsonObject };
 

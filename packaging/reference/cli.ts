@@ -1,8 +1,7 @@
-// docs/cli.md, written from the commands' declarations.
-import type { Option } from 'commander';
-import type { CommandDeclaration } from './command.ts';
+// Generates docs/cli.md from the declarations of the commands.
+import type { CommandDeclaration } from '../../cli/command.ts';
 
-/** Options that many commands have, and that are told of once. */
+/** Options that many commands have: the preface describes them once. */
 const common = ['--url', '--config'];
 
 const preface = `# The command line
@@ -44,7 +43,7 @@ const preface = `# The command line
 | 78 | the configuration is invalid, or a reload was refused |
 `;
 
-export function referencePage(commands: readonly CommandDeclaration[]): string {
+export function cliPage(commands: readonly CommandDeclaration[]): string {
   return [preface, ...commands.map(sectionOf)].join('\n');
 }
 
@@ -72,7 +71,7 @@ function optionLine({
   mandatory,
   defaultValue,
   defaultValueDescription,
-}: Option): string {
+}: CommandDeclaration['options'][number]): string {
   const facts = [
     ...(mandatory ? ['required'] : []),
     ...(argChoices ? [`one of ${argChoices.map(choice => `\`${choice}\``).join(', ')}`] : []),
