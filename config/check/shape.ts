@@ -133,7 +133,7 @@ function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): Pr
 function wrongness(node: SourceNode, schema: JsonObject): string {
   if (node.kind !== 'scalar') return `is ${describeKind(node)}`;
   if (node.value === null) return 'is empty';
-  if (node.value === '') return 'is an empty text';
+  if (node.value === '') return 'is an empty string';
   // A secret in the wrong place is still a secret.
   if (schema['type'] === 'object' || schema['type'] === 'array') return `is ${describeKind(node)}`;
   const kind = typeof node.value === 'string' ? 'not right' : `a ${typeof node.value}`;
@@ -185,7 +185,7 @@ function advice(node: SourceNode, schema: JsonObject): string {
   const { type, pattern } = schema;
   if (typeof node.value !== 'string') {
     const fits = typeof pattern !== 'string' || new RegExp(pattern).test(node.written);
-    return type === 'string' && fits && !Array.isArray(schema['enum']) ? '; quotes make it text' : '';
+    return type === 'string' && fits && !Array.isArray(schema['enum']) ? '; put it in quotes' : '';
   }
   const isNumeric = type === 'integer' && /^[0-9]+$/.test(node.value);
   if ((isNumeric || (type === 'boolean' && /^(true|false)$/.test(node.value))) && !node.plain) {

@@ -18,7 +18,7 @@ const steps = (description: string) =>
 const namedBranch = field.closedMap(
   {
     name: field.text({ expected: 'the name of the branch', description: 'The name of the branch.' }),
-    steps: steps('The steps of the branch, at least one.'),
+    steps: steps('The steps of the branch; at least one.'),
   },
   'A branch with a name.',
 );
@@ -42,7 +42,7 @@ const split = field.either(
   ],
   {
     expected: 'a map or a list of branches',
-    description: 'Branches that run side by side, in a map by name or in a list.',
+    description: 'Parallel branches, as a map by name or as a list.',
   },
 );
 
@@ -53,52 +53,49 @@ const step = field.closedMap(
         pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$',
         expected:
           'an id of letters, digits, "_", "-" and ".", which begins with a letter or "_" and has at most 128 characters',
-        description: 'The name of the step in trees and measurements. Default: its place, such as `2.1.1`.',
+        description: 'The name of the step in trees and measurements. Default: its position, such as `2.1.1`.',
       }),
     ),
     if: optional(
-      reference(
-        'condition',
-        'The condition of the step: where it is false, the step is passed over. Default: always true.',
-      ),
+      reference('condition', 'The condition of the step; if it is false, the step is skipped. Default: always true.'),
     ),
     on_error: optional(
       field.oneOf(
         ['continue', 'fail'],
-        'What a failed job of the step does: `fail` fails the run, `continue` ends its chain alone. Default: `fail`.',
+        'The effect of a failed job of the step: `fail` fails the run, `continue` ends only its token. Default: `fail`.',
       ),
     ),
     join: optional(
       field.oneOf(
         ['all'],
-        '`all` starts the step once, when everything before it has settled. Default: the step starts for each chain that reaches it.',
+        '`all` starts the step once, when everything before it has settled. Default: the step starts once per token that reaches it.',
       ),
     ),
     collect: optional(
-      field.oneOf(['results', 'counts'], 'What a join is given: all `results`, or `counts` alone. Default: `results`.'),
+      field.oneOf(['results', 'counts'], 'The payload of a join: all `results`, or only `counts`. Default: `results`.'),
     ),
     uses: optional(
       field.text({
         expected: 'a plugin, or plugin.command',
-        description: 'The plugin that the step runs, or `plugin.command`; the command is `handle` where none is named.',
+        description: 'The plugin that the step runs, or `plugin.command`. The default command is `handle`.',
       }),
     ),
     call: optional(
       field.text({
         expected: 'the name of a pipeline',
-        description: 'Another pipeline, which runs whole; the step goes on with its result.',
+        description: 'Another pipeline to run; the token continues with its result.',
       }),
     ),
     split: optional(split),
     steps: optional(steps('A sequence of steps.')),
     foreach: optional(
       path(
-        'The path of a list; the step starts once for each element. Default: the step starts once. Example: `payload.packages`.',
+        'The path of a list; the step starts once per element. Default: the step starts once. Example: `payload.packages`.',
       ),
     ),
     with: optional(
       field.freeMap(
-        'Values that are laid over the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
+        'Values that are merged into the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
         'a map of names to values',
       ),
     ),
@@ -109,7 +106,7 @@ const step = field.closedMap(
           additionalProperties: path('The path.'),
           expected: 'a map of names to paths',
           description:
-            'Data that the chain carries on: the name, and the path it is read from. Default: `{}`. Example: `{ report.root: payload.root }`.',
+            'Data that the token carries on: a name, and the path from which it is read. Default: `{}`. Example: `{ report.root: payload.root }`.',
         },
       ),
     ),
@@ -123,18 +120,18 @@ const conditions = (description: string) =>
 
 const condition = field.closedMap(
   {
-    path: optional(path('The path of the value that is tested, in `payload`, `context` or `config`.')),
-    op: optional(field.oneOf(operators, 'How the value is tested.')),
+    path: optional(path('The path of the tested value, in `payload`, `context` or `config`.')),
+    op: optional(field.oneOf(operators, 'The operator of the test.')),
     value: optional(
       Type.Unknown({
-        description: 'What the value is compared with; required but for `exists`. Default: `true`.',
+        description: 'The value to compare with; required except for `exists`. Default: `true`.',
       }),
     ),
     all: optional(conditions('Conditions that must all be true.')),
     any: optional(conditions('Conditions of which one must be true.')),
     not: optional(reference('condition', 'A condition that must be false.')),
   },
-  'A condition, of a pipeline or a step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which have conditions in them.',
+  'A condition of a pipeline or step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which contain conditions.',
   {
     expected: 'a condition',
     oneOf: eitherOf(['path', 'all', 'any', 'not']),
@@ -148,28 +145,28 @@ const pipeline = field.closedMap(
       pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$',
       expected:
         'a name of letters, digits, "_", "-" and ".", which begins with a letter or digit and has at most 128 characters',
-      description: 'The name of the pipeline, which callers say.',
+      description: 'The name of the pipeline, which callers use.',
     }),
     description: optional(
       field.text({
         pattern: '\\S',
-        expected: 'a text that is not empty',
-        description: 'What the pipeline does, in a sentence for those who choose one. Default: none.',
+        expected: 'a string that is not empty',
+        description: 'What the pipeline does, in one sentence, for people and agents. Default: none.',
       }),
     ),
     input_schema: optional(
       field.freeMap(
-        'What the payload of a call or delivery must be: a JSON Schema, or a map from field to type. A payload that breaks it gets 400. Default: none, so a payload may be anything. Example: `{ people: array }`.',
+        'The schema of the payload of a call or delivery: a JSON Schema, or a map from field to type. A payload that violates it gets 400. Default: none, so any payload is accepted. Example: `{ people: array }`.',
         'a map: a JSON Schema, or fields with their types',
       ),
     ),
     on: optional(
       field.text({
         expected: 'the type of an event',
-        description: 'The type of the events that start it. Default: none, so calls alone start it.',
+        description: 'The type of the events that start it. Default: none, so only calls start it.',
       }),
     ),
-    on_hook: optional(field.oneOf(hooks, 'The end of a job or of a run that starts it. Default: none.')),
+    on_hook: optional(field.oneOf(hooks, 'The hook that starts it: the end of a job or run. Default: none.')),
     execution_mode: optional(
       field.oneOf(
         ['synchronous', 'asynchronous', 'sync', 'async'],
@@ -180,10 +177,10 @@ const pipeline = field.closedMap(
     if: optional(
       reference(
         'condition',
-        'The condition of the pipeline: where it is false, an event starts no run, and a call gets one that has succeeded without a job. Default: always true.',
+        'The condition of the pipeline; if it is false, an event starts no run, and a call gets a run that has succeeded without a job. Default: always true.',
       ),
     ),
-    steps: steps('The steps, at least one.'),
+    steps: steps('The steps; at least one.'),
   },
   'A pipeline.',
   { expected: 'a pipeline' },

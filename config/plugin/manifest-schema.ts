@@ -8,12 +8,12 @@ import { concurrencyField } from './concurrency.ts';
 
 const { optional } = field;
 
-const texts = (description: string) => field.listOf(Type.String({ expected: 'a text' }), description);
+const texts = (description: string) => field.listOf(Type.String({ expected: 'a string' }), description);
 
 const emission = field.closedMap(
   {
     event: field.text({ expected: 'the type of an event', description: 'The type of the event.' }),
-    values: optional(texts('The paths in its payload that have a value. Default: `[]`. Example: `[payload.path]`.')),
+    values: optional(texts('The paths in its payload that are set. Default: `[]`. Example: `[payload.path]`.')),
   },
   'An event that the command emits.',
 );
@@ -21,32 +21,35 @@ const emission = field.closedMap(
 const command = field.closedMap(
   {
     name: field.name(
-      'The name of the command: callers say it, and the file of a worker plugin exports a function of this name.',
+      'The name of the command. Callers use it, and the file of a worker plugin exports a function with this name.',
     ),
     type: optional(
       field.oneOf(
         ['read', 'write'],
-        'Whether a caller needs the scope `plugin:ro` (`read`) or `plugin:rw` (`write`). Default: `write`.',
+        'The scope that callers need: `plugin:ro` (`read`) or `plugin:rw` (`write`). Default: `write`.',
       ),
     ),
     description: optional(
-      Type.String({ expected: 'a text', description: 'What the command does, for people and agents. Default: none.' }),
+      Type.String({
+        expected: 'a string',
+        description: 'What the command does, for people and agents. Default: none.',
+      }),
     ),
     input_schema: optional(
       field.freeMap(
-        'What the payload must be: a JSON Schema, or the short form that names a type for each field. Default: any payload. Example: `{ name: string }`.',
+        'The schema of the payload: a JSON Schema, or the short form with a type for each field. Default: any payload. Example: `{ name: string }`.',
       ),
     ),
     output_schema: optional(
       field.freeMap(
-        'What the result is, for callers; it is not checked. A JSON Schema or the short form. Default: none.',
+        'The schema of the result, for callers; it is not enforced. A JSON Schema or the short form. Default: none.',
       ),
     ),
-    idempotent: optional(field.flag('Whether running it twice does no harm, for callers. Default: `false`.')),
-    retry_safe: optional(field.flag('Whether a failed job of it may run again by itself. Default: `true`.')),
+    idempotent: optional(field.flag('Tells callers whether running the command twice is harmless. Default: `false`.')),
+    retry_safe: optional(field.flag('Whether its jobs may be retried automatically. Default: `true`.')),
     concurrency: optional(
       concurrencyField(
-        'How many jobs of it may be under way at once in one thread or persistent process; commands with more than 1 have threads and processes of their own. Default: `1`. Example: `64`.',
+        'The maximum number of its jobs in flight in one thread or persistent process; commands with more than 1 have their own threads and processes. Default: `1`. Example: `64`.',
       ),
     ),
     values: optional(
@@ -57,7 +60,7 @@ const command = field.closedMap(
             field.listOf(emission, 'The events that it emits. Default: `[]`. Example: `[{ event: image.resized }]`.'),
           ),
         },
-        'What it reads and emits, for the topology.',
+        'The values that it reads and the events that it emits, for the topology.',
       ),
     ),
   },
@@ -73,7 +76,7 @@ export const manifestSchema = field.closedMap(
       expected: 'a version such as 1.2.0',
       description: 'The version of the plugin. Example: `1.2.0`.',
     }),
-    protocol: field.count(2, 'The version of the requests and responses, which is 2.', 2),
+    protocol: field.count(2, 'The version of the plugin protocol, which is 2.', 2),
     runtime: optional(
       field.oneOf(
         ['worker', 'process'],
@@ -81,37 +84,32 @@ export const manifestSchema = field.closedMap(
       ),
     ),
     mode: optional(
-      field.oneOf(
-        ['persistent'],
-        '`persistent` keeps a process of the plugin for many jobs. Default: a process for each attempt.',
-      ),
+      field.oneOf(['persistent'], '`persistent` keeps a process for many jobs. Default: one process per attempt.'),
     ),
     max_jobs: optional(
-      field.count(1, 'How many jobs a persistent process has before another takes its place. Default: no limit.'),
+      field.count(1, 'The number of jobs after which a persistent process is replaced. Default: no limit.'),
     ),
-    max_age: optional(
-      field.duration('How old a persistent process gets before another takes its place. Default: no limit.'),
-    ),
+    max_age: optional(field.duration('The age at which a persistent process is replaced. Default: no limit.')),
     sandbox: optional(
       field.oneOf(
         sandboxKinds,
-        'What its processes run in at least: nothing, limits of the kernel, or also namespaces of bubblewrap. Default: `none`.',
+        'The minimum sandbox of its processes: none, kernel limits, or also bubblewrap namespaces. Default: `none`.',
       ),
     ),
     entrypoint: field.text({
       expected: "the path of a file in the plugin's directory",
-      description: 'The file that runs, in the directory of this one. Example: `index.mjs`.',
+      description: 'The file to run, in the directory of the manifest. Example: `index.mjs`.',
     }),
     description: optional(
-      Type.String({ expected: 'a text', description: 'What the plugin does, for people and agents. Default: none.' }),
+      Type.String({ expected: 'a string', description: 'What the plugin does, for people and agents. Default: none.' }),
     ),
     concurrency_safe: optional(
-      field.flag('Whether several of its jobs may run at once, counted over all its instances. Default: `true`.'),
+      field.flag('Whether several of its jobs may run at once, over all its instances. Default: `true`.'),
     ),
     commands: Type.Array(command, {
       minItems: 1,
       expected: 'a list of at least one command',
-      description: 'The commands, at least one.',
+      description: 'The commands; at least one.',
     }),
     config_keys: optional(
       field.closedMap(

@@ -16,49 +16,46 @@ const log = field.closedMap(
     format: optional(
       field.oneOf(
         logFormats,
-        '`json`: the log is an object a line, for programs; `text`: it is lines for people. Default: `text` where stderr is a terminal, else `json`.',
+        '`json` writes one object per line, for programs; `text` writes lines for people. Default: `text` if stderr is a terminal, else `json`.',
       ),
     ),
     jobs: optional(
       field.oneOf(
         loggedJobs,
-        'Of which jobs the log tells the end: of none, of those that failed, or of all. Default: `failed`.',
+        'Which jobs are logged when they end: none, those that failed, or all. Default: `failed`.',
       ),
     ),
     per_minute: optional(
       field.count(
         0,
-        'How many lines a minute the log has about jobs, how many about refused deliveries, and how many about calls that got 401 or 403; one more line says how many were left out. Default: `600`.',
+        'The maximum number of log lines per minute, separately for jobs, refused deliveries, and calls that got 401 or 403; one more line counts the omitted ones. Default: `600`.',
         1_000_000,
       ),
     ),
   },
-  'What the log says, and how. Its level is `service.log_level`.',
+  'The contents and format of the log. `service.log_level` sets its level.',
 );
 
 const service = field.closedMap(
   {
     name: optional(
       field.text({
-        expected: 'a text that is not empty',
-        description: 'The name of the service, in each line of its log. Default: `headgate`.',
+        expected: 'a string that is not empty',
+        description: 'The name of the service, which appears in each log line. Default: `headgate`.',
       }),
     ),
     log_level: optional(
-      field.oneOf(
-        logLevels,
-        'The log has lines of this level and above it; `silent` switches it off. Default: `info`.',
-      ),
+      field.oneOf(logLevels, 'The minimum level of log lines; `silent` switches the log off. Default: `info`.'),
     ),
     strict_mode: optional(
-      field.flag('Start, and reload, only what is as `headgate config lock` sealed it. Default: `false`.'),
+      field.flag('Start and reload only what `headgate config lock` has sealed. Default: `false`.'),
     ),
     max_workers: optional(
       field.restart(
         'service.workersMax',
         field.count(
           1,
-          'How many threads run worker plugins; also how many processes of a persistent plugin there are at most, and how many processes for an attempt each. Default: the number of processors.',
+          'The number of threads for worker plugins; also the maximum number of processes of a persistent plugin, and of processes for one attempt each. Default: the number of processors.',
           1024,
         ),
       ),
@@ -66,19 +63,19 @@ const service = field.closedMap(
     max_queue_depth: optional(
       field.count(
         1,
-        'How many jobs may be unsettled, without those that `max_waiting` counts; past it new calls get 503. Default: `1000000`.',
+        'The maximum number of unsettled jobs, without those that `max_waiting` counts; beyond it new calls get 503. Default: `1000000`.',
       ),
     ),
     max_waiting: optional(
       field.count(
         1,
-        'How many jobs may be held or wait for their next attempt; past it new calls that may have to wait too get 503. Default: `10000000`.',
+        'The maximum number of jobs that are held or wait for their next attempt; beyond it new calls that may have to wait too get 503. Default: `10000000`.',
       ),
     ),
     max_jobs_per_root: optional(
       field.count(
         1,
-        'How many jobs may descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
+        'The maximum number of jobs that descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
       ),
     ),
     plugin_env_passthrough: optional(
@@ -91,7 +88,7 @@ const service = field.closedMap(
             expected: 'the name of an environment variable',
             description: 'A name.',
           }),
-          'Environment variables that plugins may see, besides PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
+          'Environment variables that plugins may see, in addition to PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
         ),
       ),
     ),
@@ -101,11 +98,13 @@ const service = field.closedMap(
 
 const retention = field.closedMap(
   {
-    jobs: optional(field.duration('How long a settled job is kept, with its log. Default: `30d`.')),
-    max_jobs: optional(field.count(1, 'How many settled jobs are kept; the oldest go first. Default: `10000000`.')),
-    held: optional(field.duration('How long jobs wait for a plugin that cannot run; then they fail. Default: `30d`.')),
+    jobs: optional(field.duration('How long a settled job and its logs are kept. Default: `30d`.')),
+    max_jobs: optional(
+      field.count(1, 'The maximum number of settled jobs; the oldest are removed first. Default: `10000000`.'),
+    ),
+    held: optional(field.duration('How long jobs wait for a plugin that cannot run before they fail. Default: `30d`.')),
   },
-  'How long settled jobs are kept, and held ones wait.',
+  'How long settled jobs are kept, and how long held jobs wait.',
 );
 
 const state = field.closedMap(
@@ -116,32 +115,33 @@ const state = field.closedMap(
         field.text({
           expected: 'the path of a directory',
           description:
-            'The directory of everything that is stored; it is created. A relative path is relative to this file. Default: `data` beside the main file.',
+            'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
         }),
       ),
     ),
     retention: optional(retention),
   },
-  'Where jobs are stored, and for how long.',
+  'Where and how long jobs are stored.',
 );
 
 const apiToken = field.closedMap(
   {
     name: optional(
       field.text({
-        expected: 'a text that is not empty',
-        description: 'The name of the token, which the log and `submitted_by` of its jobs show. Default: none.',
+        expected: 'a string that is not empty',
+        description:
+          'The name of the token, which appears in the log and in `submitted_by` of its jobs. Default: none.',
       }),
     ),
     token: field.secretText({
       // What can stand behind `Bearer`.
       pattern: '^[!-~]+$',
       expected: 'the text of the token, in visible ASCII characters',
-      description: 'What clients send after `Authorization: Bearer`. `headgate token new` makes one.',
+      description: 'The value that clients send after `Authorization: Bearer`. `headgate token new` generates one.',
     }),
     scopes: field.listOf(
       field.oneOf(scopes, 'A scope, as docs/reference.md lists them.'),
-      'What the token may do. Example: `[plugin:rw, jobs:ro]`.',
+      'The scopes of the token. Example: `[plugin:rw, jobs:ro]`.',
     ),
     expires_at: optional(
       field.text({
@@ -168,13 +168,13 @@ const protection = (section: 'api' | 'webhooks') => {
         description: 'The PEM file of the private key, without a passphrase, relative to this file.',
       }),
     },
-    'The certificate of the listener, which speaks HTTPS with it and HTTP without. Both files are read again by a reload, and once a minute.',
+    'The certificate of the listener. With it the listener speaks HTTPS, without it HTTP. Both files are read again at each reload and once a minute.',
   );
   return {
     tls: optional(field.restartToSwitch(`${section}.tls`, tls)),
     behind_proxy: optional(
       field.flag(
-        'A proxy with TLS stands in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
+        'Declares that a proxy with TLS is in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
       ),
     ),
   };
@@ -182,13 +182,13 @@ const protection = (section: 'api' | 'webhooks') => {
 
 const api = field.closedMap(
   {
-    enabled: optional(field.restart('api.enabled', field.flag('Whether the API listens at all. Default: `true`.'))),
+    enabled: optional(field.restart('api.enabled', field.flag('Whether the API is served. Default: `true`.'))),
     server: optional(
       field.restart(
         'api.server',
         field.oneOf(
           servers,
-          'The HTTP server of both listeners; `auto` takes `uws` where it can be loaded, else `node`. Default: `auto`.',
+          'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
         ),
       ),
     ),
@@ -207,7 +207,7 @@ const api = field.closedMap(
             ),
           ),
         },
-        'Who may call.',
+        'Authentication of callers.',
       ),
     ),
   },
@@ -217,100 +217,105 @@ const api = field.closedMap(
 const webhooks = field.closedMap(
   {
     listen: optional(
-      field.restart(
-        'webhooks.listen',
-        field.listen('The address at which webhooks arrive. Default: `127.0.0.1:8081`.'),
-      ),
+      field.restart('webhooks.listen', field.listen('The address of the webhook listener. Default: `127.0.0.1:8081`.')),
     ),
     ...protection('webhooks'),
     endpoints: optional(field.listOf(endpointField, 'The endpoints. Default: `[]`.')),
   },
-  'The listener for webhooks, and its endpoints.',
+  'The webhook listener and its endpoints.',
 );
 
 const token = field.closedMap(
   {
     name: field.text({
-      expected: 'a text that is not empty',
-      description: 'The name by which `secret_ref` of an endpoint finds the key.',
+      expected: 'a string that is not empty',
+      description: 'The name that `secret_ref` of an endpoint refers to.',
     }),
     key: field.secretText({
       expected: 'the text of the key',
-      description: 'The key, of at least 16 bytes; a variable of the environment keeps it out of the file.',
+      description: 'The key, at least 16 bytes. Use an environment variable to keep it out of the file.',
     }),
   },
-  'A key for the signatures of webhooks.',
+  'A key for webhook signatures.',
 );
 
 const instance = field.closedMap(
   {
     enabled: optional(
-      field.flag('Whether the plugin is there; `false` makes calls of it 404, and holds its jobs. Default: `true`.'),
+      field.flag(
+        'Whether the plugin is available; with `false`, calls of it get 404 and its jobs are held. Default: `true`.',
+      ),
     ),
     uses: optional(
       field.name(
-        'The plugin that this is a further instance of, with its own config and state. Default: the plugin of this name.',
+        'The plugin of which this is another instance, with its own config and state. Default: the plugin of this name.',
       ),
     ),
     config: optional(
-      field.freeMap('What the plugin gets as its `config`. Default: `{}`. Example: `{ greeting: hello }`.'),
+      field.freeMap("The `config` in the plugin's requests. Default: `{}`. Example: `{ greeting: hello }`."),
     ),
     parallelism: optional(
       field.count(
         1,
-        'How many jobs of it are under way at once at most. Default: no limit but `service.max_workers`, times `concurrency`.',
+        'The maximum number of its jobs in flight. Default: limited only by `service.max_workers`, times `concurrency`.',
         100_000,
       ),
     ),
     concurrency: optional(
       concurrencySetting(
-        'How many jobs of a command may be under way at once in one thread or persistent process: a number for all commands that are `retry_safe`, or a map from command to number. Default: what the manifest says. Example: `{ handle: 64 }`.',
+        'The maximum number of jobs of a command in flight in one thread or persistent process: a number for all `retry_safe` commands, or a map from command to number. Default: the value in the manifest. Example: `{ handle: 64 }`.',
       ),
     ),
     sandbox: optional(
       field.oneOf(
         sandboxKinds,
-        'What its processes run in; it may be stricter than the manifest asks for, and is for process plugins alone. Default: what the manifest asks for.',
+        'The sandbox of its processes, which may be stricter than the manifest requires; only for process plugins. Default: the value in the manifest.',
       ),
     ),
     limits: optional(
       field.closedMap(
         {
-          memory: optional(field.size('How much address space a process may take. Default: `2GB`.')),
-          cpu: optional(field.duration('How much processor time a process may take, in whole seconds. Default: `1h`.')),
-          file_size: optional(field.size('The largest file that a process may write. Default: `1GB`.')),
-          open_files: optional(field.count(16, 'How many files a process may have open. Default: `1024`.', 1_000_000)),
+          memory: optional(field.size('The maximum address space of a process. Default: `2GB`.')),
+          cpu: optional(field.duration('The maximum processor time of a process, in whole seconds. Default: `1h`.')),
+          file_size: optional(field.size('The maximum size of a file that a process writes. Default: `1GB`.')),
+          open_files: optional(
+            field.count(16, 'The maximum number of open files of a process. Default: `1024`.', 1_000_000),
+          ),
           processes: optional(
-            field.count(1, 'How many processes the user of the service may have in all. Default: no limit.', 1_000_000),
+            field.count(
+              1,
+              "The maximum number of processes of the service's user, in total. Default: no limit.",
+              1_000_000,
+            ),
           ),
         },
-        'What the sandbox limits; only with `sandbox`.',
+        'The limits of the sandbox; only with `sandbox`.',
       ),
     ),
     timeouts: optional(
       field.mapOf(
         field.duration('The deadline of an attempt.'),
-        'How long an attempt may take, by command. Default: 120s for `handle`, 10s for `health`, 60s for the others. Example: `{ handle: 30s }`.',
+        'The deadline of an attempt, by command. Default: 120s for `handle`, 10s for `health`, 60s for the others. Example: `{ handle: 30s }`.',
       ),
     ),
     retry: optional(
       field.closedMap(
         {
           max_attempts: optional(
-            field.count(1, 'How many attempts a job has in all; `1` switches retries off. Default: `4`.', 1000),
+            field.count(1, 'The maximum number of attempts of a job; `1` switches retries off. Default: `4`.', 1000),
           ),
           backoff_base: optional(
             field.duration(
-              'The longest delay before the second attempt; it doubles with each further one, and the delay is a random part of it. Default: `5s`.',
+              'The maximum delay before the second attempt, which doubles with each further attempt. The delay is random, up to that maximum. Default: `5s`.',
             ),
           ),
-          backoff_max: optional(field.duration('The longest delay before any attempt. Default: `10m`.')),
+          backoff_max: optional(field.duration('The maximum delay before any attempt. Default: `10m`.')),
         },
-        'How often, and when, a failed job runs again.',
+        'How often and when a failed job is retried.',
       ),
     ),
   },
-  'A plugin, or a further instance of one.',
+  'A plugin, or another instance of a plugin.',
 );
 
 export const settingsSchema = field.closedMap(
@@ -318,7 +323,7 @@ export const settingsSchema = field.closedMap(
     include: optional(
       field.listOf(
         field.text({ expected: 'the path of a file or directory', description: 'A path.' }),
-        'Further files, or directories whose `*.yaml` are read in the order of their names, relative to this file. Default: `[]`.',
+        'Further files, or directories whose `*.yaml` files are read in the order of their names, relative to this file. Default: `[]`.',
       ),
     ),
     service: optional(service),
@@ -326,20 +331,20 @@ export const settingsSchema = field.closedMap(
     state: optional(state),
     api: optional(api),
     webhooks: optional(webhooks),
-    tokens: optional(field.listOf(token, 'The keys of webhooks. Default: `[]`.')),
+    tokens: optional(field.listOf(token, 'The keys for webhook signatures. Default: `[]`.')),
     plugin_roots: optional(
       field.listOf(
         field.text({
           pattern: '^(?!headgate:)|^headgate:bundled$',
           expected: 'the path of a directory, or headgate:bundled',
         }),
-        'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` has the plugins that come with headgate. Default: `plugins` beside the main file, which may be missing.',
+        'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` contains the bundled plugins. Default: `plugins` beside the main file, which may be missing.',
       ),
     ),
     plugins: optional(
       field.mapOf(
         instance,
-        'The settings of plugins, by name. A plugin that is not named here has the default of each. Default: `{}`.',
+        'The settings of plugins, by name. A plugin that is not listed has the default settings. Default: `{}`.',
         field.nameRule,
       ),
     ),
@@ -351,21 +356,23 @@ export const settingsSchema = field.closedMap(
             field.text({
               expected: 'the path of a file',
               description:
-                'The file of the key that unlocks the vault, relative to this file. Default: `vault.key` in `state.path`.',
+                'The file with the unlock key of the vault, relative to this file. Default: `vault.key` in `state.path`.',
             }),
           ),
           audit_retention: optional(
-            field.durationOrZero('How long the records of the audit trail are kept; `0` keeps all. Default: `90d`.'),
+            field.durationOrZero(
+              'How long records of the audit trail are kept; `0` keeps all of them. Default: `90d`.',
+            ),
           ),
           audit_export: optional(
             field.text({
               expected: 'the path of a directory',
               description:
-                'The directory that records of the audit trail are written to before they are pruned; what cannot be written is kept. Default: none, so they are pruned without being written.',
+                'The directory to which records of the audit trail are exported before they are removed; records that cannot be exported stay. Default: none, so they are removed without an export.',
             }),
           ),
         },
-        'The store of secrets.',
+        'The vault, which stores secrets.',
       ),
     ),
   },

@@ -37,7 +37,7 @@ export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: st
         `${JSON.stringify(part.keys.join('.'))} is not among the "headers" of the endpoint${hint(name, names, 'headers')}`,
       );
     } else if (part.keys.length === 0)
-      refuse('{payload} is the whole body; name a text in it, such as {payload.action}');
+      refuse('{payload} is the whole body; name a string in it, such as {payload.action}');
   }
   const literals = parts.filter(part => typeof part === 'string').join('');
   if (literals !== '' && !eventTypeShape.test(literals))

@@ -60,7 +60,7 @@ function interpolateScalar(node: ScalarNode, env: Environment, report: Report, p
   return { ...node, value };
 }
 
-const rounded = 'has more digits than a number can keep; quotes make it text, which keeps them';
+const rounded = 'has more digits than a number can hold; put it in quotes';
 /** With a point or an exponent it is a measure, which may be rounded; these name somebody, mostly. */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 

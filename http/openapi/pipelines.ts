@@ -46,7 +46,7 @@ function operation(pipeline: PipelineDefinition, schemas: Schemas): JsonObject {
 }
 
 function waiting({ timeoutMs }: PipelineDefinition): JsonObject {
-  const description = `true: the call is answered at once; otherwise it waits for the run, at most ${timeoutMs / 1000} s.`;
+  const description = `true: the call is answered immediately; otherwise it waits for the run, at most ${timeoutMs / 1000} s.`;
   return { name: 'async', in: 'query', required: false, description, schema: { type: 'boolean' } };
 }
 

@@ -30,7 +30,7 @@ export const runUnfinished = Type.Object({
   // Another than running: the run has settled, but could not be read in that moment.
   status: Type.Union(statuses.map(name => Type.Literal(name))),
   timeout_exceeded: Type.Boolean({
-    description: 'false: the service is stopping, or the run has settled and cannot be shown right now',
+    description: 'false: the service is stopping, or the run has settled but cannot be read now',
   }),
   message: Type.String(),
 });

@@ -12,7 +12,7 @@ export const accepted = Type.Object({
 export const outputSchema = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('error')]),
-    result: Type.Unknown({ description: 'A text or an object; of a run also a list, or null.' }),
+    result: Type.Unknown({ description: 'A string or an object; for a run also a list or null.' }),
     error: Type.Optional(Type.String()),
     events: Type.Array(Type.Unknown()),
     state_updates: Type.Object({}),
@@ -27,12 +27,12 @@ export const problemDetails = Type.Object({
   title: Type.String(),
   status: Type.Integer(),
   detail: Type.String(),
-  code: Type.String({ description: 'Stable; what clients decide by.' }),
+  code: Type.String({ description: 'Stable; clients decide by it.' }),
   error: Type.String({ description: 'The same as detail.' }),
   request_id: Type.String(),
   errors: Type.Optional(
     Type.Array(Type.Object({ pointer: Type.String(), message: Type.String() }), {
-      description: 'Where more than one thing is wrong.',
+      description: 'Present if more than one thing is wrong.',
     }),
   ),
 });

@@ -13,28 +13,28 @@ const count = Type.Integer({ minimum: 0 });
 const queueSchema = Type.Object({
   queue_depth: Type.Integer({
     minimum: 0,
-    description: 'Jobs that are queued, held ones too; not those that wait for their next attempt.',
+    description: 'Queued jobs, including held ones, without those that wait for their next attempt.',
   }),
   running_count: count,
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
   held_count: Type.Integer({
     minimum: 0,
-    description: 'Of the queued jobs those whose plugin cannot run now: they are not handed out.',
+    description: 'Queued jobs that are not dispatched because their plugin cannot run now.',
   }),
-  dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still kept.' }),
+  dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still stored.' }),
   max_workers: count,
   utilization: Type.Number({
     minimum: 0,
     maximum: 1,
     description:
-      'How busy the workers were in the last minute: threads, persistent processes or programs, whichever were busiest.',
+      'The share of busy workers in the last minute, of the busiest kind: threads, persistent processes or programs.',
   }),
   active_jobs: Type.Array(
     Type.Object({
       job_id: Type.String({ format: 'uuid' }),
       plugin: Type.String(),
       command: Type.String(),
-      started_at: Type.String({ format: 'date-time', description: 'When it was given to a worker.' }),
+      started_at: Type.String({ format: 'date-time', description: 'When it was dispatched to a worker.' }),
     }),
     { maxItems: activeJobsMax },
   ),
@@ -43,7 +43,9 @@ const queueSchema = Type.Object({
       plugin: Type.String(),
       active_count: count,
       queued_count: count,
-      limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'Null: only the workers.' }),
+      limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+        description: 'Null: only the number of workers limits it.',
+      }),
     }),
   ),
 });
@@ -52,7 +54,7 @@ const getQueue = route({
   method: 'GET',
   path: '/analytics/queue',
   section,
-  summary: 'What waits and runs now, and how busy the workers are.',
+  summary: 'Reports what is waiting and running, and how busy the workers are.',
   access: anyOf('*'),
   query: {},
   body: null,
@@ -91,11 +93,11 @@ const getSummary = route({
   method: 'GET',
   path: '/analytics/summary',
   section,
-  summary: 'How many jobs settled in the last 24 hours, to the minute, and how many are open, by status.',
+  summary: 'Counts the jobs that settled in the last 24 hours (to the minute) and those that are open, by status.',
   access: anyOf('*'),
   query: {},
   body: null,
-  answers: { 200: { description: 'Counts; all statuses are always there.', schema: summarySchema } },
+  answers: { 200: { description: 'The counts. Every status is present.', schema: summarySchema } },
   find: () => null,
   handle: ({ engine }) => json(200, JSON.stringify({ window: '24h', stats: engine.administration.summary() })),
 });

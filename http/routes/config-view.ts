@@ -15,10 +15,10 @@ const viewSchema = Type.Object({
   plugins: Type.Map(
     Type.Object({
       enabled: Type.Boolean(),
-      config: Type.Object({}, { description: `Values under telling keys are "${redacted}", at any depth.` }),
+      config: Type.Object({}, { description: `Values of secret keys are "${redacted}", at any depth.` }),
       concurrency: Type.Optional(
         Type.Map(Type.Integer(), {
-          description: 'By command, where it is above 1: jobs under way at once in one thread.',
+          description: 'By command, if it is above 1: jobs in flight in one thread.',
         }),
       ),
     }),
@@ -30,14 +30,14 @@ const getConfigView = route({
   method: 'GET',
   path: '/config/view',
   section: 'Administration',
-  summary: 'The configuration in force, redacted by the words in its keys.',
+  summary: 'Returns the configuration in force, redacted by the words in its keys.',
   access: anyOf('*'),
   query: {},
   body: null,
   notes:
-    'A value is redacted when a whole word of its key, or the plural of one, is secret, token, password, passwd, key, ' +
-    'credential, auth, private, cookie or session, in any letter case, `snake_case` or `camelCase`. Only keys count: a ' +
-    'password inside an address is shown.',
+    'A value is redacted if a word of its key is secret, token, password, passwd, key, credential, auth, private, cookie ' +
+    'or session, in singular or plural, in any letter case, in `snake_case` or `camelCase`. Only keys matter: a password ' +
+    'inside an address is shown.',
   answers: { 200: { description: 'The configuration.', schema: viewSchema } },
   find: () => null,
   handle: ({ config }) => json(200, JSON.stringify(viewOf(config))),

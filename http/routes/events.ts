@@ -43,14 +43,14 @@ const getEvents = route({
   method: 'GET',
   path: '/events',
   section: 'Observation',
-  summary: 'What happens, as it happens: a stream of Server-Sent Events.',
+  summary: 'Streams events as they happen, as Server-Sent Events.',
   access: anyOf('events:ro', 'events:rw'),
   query: { types: patterns, job_id: jobIdText, root: jobIdText, run: jobIdText, last_event_id: eventId },
   body: null,
   problems: ['too_many_streams'],
   answers: {
     200: {
-      description: 'An event stream; see docs/events.md for its types.',
+      description: 'An event stream; docs/events.md lists its types.',
       schema: Type.String(),
       type: 'text/event-stream',
     },

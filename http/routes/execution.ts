@@ -22,15 +22,15 @@ import { type Answer, anyOf, json, type Route, route } from '../route.ts';
 import { runAndWait } from './synchronous-run.ts';
 
 const callBody = Type.Object(
-  { payload: Type.Optional(Type.Object({}, { description: 'Passed to the command.' })) },
+  { payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })) },
   { additionalProperties: false },
 );
 type CallBody = { readonly payload?: object } | undefined;
 
 const idempotencyNotes =
-  `With the header \`Idempotency-Key\` (1 to ${idempotencyKeyCharsMax} characters, counted per token value) the same request ` +
-  '(method, path, query, parsed body) within 24 hours gets the first answer again and enqueues nothing; another request with ' +
-  'that key is 422. Refused requests are not remembered.';
+  `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
+  'earlier one (method, path, query, parsed body) within 24 hours gets the first answer again and creates nothing. Another ' +
+  'request with the same key gets 422. Refused requests are not remembered.';
 const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
 const takingProblems = [
   ...idempotencyProblems,
@@ -100,18 +100,18 @@ const callPipeline = route({
   method: 'POST',
   path: '/pipeline/{pipeline}',
   section: 'Execution',
-  summary: 'Runs a pipeline, and waits for it where the pipeline is synchronous.',
+  summary: 'Runs a pipeline, and waits for the result if the pipeline is synchronous.',
   access: anyOf('plugin:rw'),
   query: { async: flag },
   body: callBody,
   notes:
-    `${idempotencyNotes} A synchronous call that is repeated waits for the same run, within its own time-out, and answers ` +
-    'as the run stands then; when the run is no longer kept, with 404.',
+    `${idempotencyNotes} A repeated synchronous call waits for the same run, up to its own timeout, and returns the ` +
+    'state of the run; it gets 404 if the run is no longer stored.',
   problems: ['unknown_pipeline', 'several_entry_dispatches', 'invalid_payload', ...takingProblems],
   answers: {
     200: { description: 'The run has settled.', schema: runFinished },
     202: {
-      description: 'The run is on disk, or was not finished in time.',
+      description: 'The run is on disk, or it did not finish in time.',
       schema: Type.Union([accepted, runUnfinished]),
     },
   },

@@ -29,14 +29,14 @@ const momentOrNull = Type.Union([moment, Type.Null()]);
 const statusOf = (names: readonly string[]) => Type.Union(names.map(value => Type.Literal(value)));
 const totalAtLeast = Type.Optional(
   Type.Literal(true, {
-    description: `More jobs may match: of a tree by status, and of any search by \`error\`, counting stops at ${countedMax}.`,
+    description: `More jobs may match: for a tree with a status, and for any search by \`error\`, counting stops at ${countedMax}.`,
   }),
 );
 const total = Type.Integer({ minimum: 0 });
 const searchedTo = Type.Optional(
   Type.String({
     format: 'date-time',
-    description: 'Of a search by `error`: all attempts that had ended up to this time were searched.',
+    description: 'For a search by `error`: all attempts that ended up to this time were searched.',
   }),
 );
 const nextCursor = Type.Optional(Type.String());
@@ -69,14 +69,14 @@ const logSchema = Type.Object({
 });
 
 const unsearched = Type.Optional(
-  Type.Integer({ description: 'Of a search: how many logs of the last moments it has not looked at yet.' }),
+  Type.Integer({ description: 'For a search: how many recent logs were not searched.' }),
 );
 
 const getJobs = route({
   method: 'GET',
   path: '/jobs',
   section: 'Jobs',
-  summary: 'Jobs, the newest first.',
+  summary: 'Lists jobs, newest first.',
   access: anyOf('jobs:ro', 'jobs:rw'),
   query: {
     plugin: name,
@@ -92,7 +92,7 @@ const getJobs = route({
   body: null,
   answers: {
     200: {
-      description: 'A page of the jobs, and how many match in all.',
+      description: 'One page of jobs, and the number of all matches.',
       schema: Type.Object({
         jobs: Type.Array(jobRowSchema),
         total,
@@ -147,13 +147,13 @@ const getLogs = route({
   method: 'GET',
   path: '/job-logs',
   section: 'Jobs',
-  summary: 'Logs: a record for each attempt that ended, the newest first.',
+  summary: 'Lists logs, one record per ended attempt, newest first.',
   access: anyOf('jobs:logs:ro', 'jobs:ro', 'jobs:rw'),
   query: logsQuery,
   body: null,
   answers: {
     200: {
-      description: 'A page of the logs, and how many match in all.',
+      description: 'One page of logs, and the number of all matches.',
       schema: Type.Object({ logs: Type.Array(logSchema), total, unsearched, next_cursor: nextCursor }),
     },
   },

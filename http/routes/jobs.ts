@@ -36,7 +36,7 @@ const waitsSchema = Type.Object(
     until: Type.Optional(instant),
   },
   {
-    description: 'Why an unsettled job is not with a worker; left out where the ledger does not say so within 100 ms.',
+    description: 'Why an unsettled job is not running; left out if the ledger does not answer within 100 ms.',
   },
 );
 
@@ -47,9 +47,11 @@ const envelopeSchema = Type.Object(
     timestamp: instant,
     source: Type.String(),
     dedupe_key: Type.Optional(Type.String()),
-    headers: Type.Optional(Type.Object({}, { description: 'Of a delivery: the headers that its endpoint names.' })),
+    headers: Type.Optional(
+      Type.Object({}, { description: 'For a webhook delivery: the headers that its endpoint names.' }),
+    ),
   },
-  { description: 'Of `handle`: the envelope that its plugin is given; `payload` has its payload.' },
+  { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
 
 /** Of a run. */
@@ -60,9 +62,9 @@ export const countsSchema = Type.Optional(
       failed: Type.Integer(),
       timed_out: Type.Integer(),
       dead: Type.Integer(),
-      unsettled: Type.Optional(Type.Integer({ description: 'While the run goes on: jobs that have not ended.' })),
+      unsettled: Type.Optional(Type.Integer({ description: 'While the run is open: jobs that have not ended.' })),
     },
-    { description: 'How the jobs inside a run ended, those of called pipelines included.' },
+    { description: 'How the jobs inside a run ended, including those of called pipelines.' },
   ),
 );
 
@@ -88,7 +90,7 @@ const jobSchema = Type.Object({
   context: Type.Optional(Type.Object({})),
   omitted: Type.Optional(
     Type.Array(Type.Union([Type.Literal('payload'), Type.Literal('context')]), {
-      description: `Values of more than ${shownInputBytesMax / 1024} KiB, which are shown with ?include=payload.`,
+      description: `Values of more than ${shownInputBytesMax / 1024} KiB; ?include=payload includes them.`,
     }),
   ),
   result: output,
@@ -111,7 +113,7 @@ const getJob = route({
   method: 'GET',
   path: '/job/{job_id}',
   section: 'Jobs',
-  summary: 'One job.',
+  summary: 'Returns one job.',
   access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
   query: { include: oneOf(['payload']) },
   body: null,
@@ -144,7 +146,7 @@ const getTree = route({
   method: 'GET',
   path: '/job/{job_id}/tree',
   section: 'Jobs',
-  summary: 'A job and all jobs below it, streamed, parents before children.',
+  summary: 'Streams a job and all its descendants, parents before children.',
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
   query: {},
   body: null,

@@ -16,13 +16,13 @@ const getPlugins = route({
   method: 'GET',
   path: '/plugins',
   section: 'Discovery',
-  summary: 'All plugins, by name.',
+  summary: 'Lists all plugins, by name.',
   access: open,
   query: {},
   body: null,
   answers: {
     200: { description: 'The plugins with the names of their commands.', schema: listSchema },
-    304: { description: 'If-None-Match names what would be answered.', schema: null },
+    304: { description: 'The client has the current version (If-None-Match).', schema: null },
   },
   find: () => null,
   handle: call =>
@@ -36,7 +36,7 @@ const getPlugins = route({
 const commandSchema = Type.Object({
   name: Type.String(),
   type: Type.Union([Type.Literal('read'), Type.Literal('write')]),
-  description: Type.String({ description: '`<plugin>: <command>` where the manifest says nothing.' }),
+  description: Type.String({ description: '`<plugin>: <command>` if the manifest has none.' }),
   input_schema: Type.Optional(
     Type.Object({}, { description: 'JSON Schema of the payload; the short form is expanded.' }),
   ),
@@ -48,7 +48,7 @@ const getPlugin = route({
   method: 'GET',
   path: '/plugin/{name}',
   section: 'Plugins',
-  summary: 'One plugin with its commands.',
+  summary: 'Returns one plugin with its commands.',
   access: anyOf('plugin:ro', 'plugin:rw'),
   query: {},
   body: null,

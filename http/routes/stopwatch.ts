@@ -42,7 +42,7 @@ const getStopwatch = route({
   method: 'GET',
   path: '/stopwatch/{plugin}',
   section: 'Observation',
-  summary: "How long a plugin's commands and pipeline steps waited and ran.",
+  summary: "Reports how long a plugin's commands and pipeline steps waited and ran.",
   access: anyOf('jobs:status:ro', 'jobs:rw'),
   query: { since: instant, include_subs: flag },
   body: null,

@@ -17,7 +17,7 @@ const reloadSchema = Type.Object({
   status: Type.Literal('ok'),
   reloaded_at: Type.String({ format: 'date-time' }),
   message: Type.String({
-    description: 'Names the settings that changed and need a restart, and the jobs that are held.',
+    description: 'Names changed settings that need a restart, and the number of held jobs.',
   }),
 });
 
@@ -25,7 +25,7 @@ const trialSchema = Type.Object({
   errors: Type.Array(Type.String()),
   warnings: Type.Array(Type.String()),
   held: Type.Array(Type.Object({ plugin: Type.String(), command: Type.String(), jobs: Type.Integer({ minimum: 1 }) }), {
-    description: 'Queued jobs that are not held now and would be.',
+    description: 'Queued jobs that a reload would hold and that are not held now.',
   }),
 });
 
@@ -33,20 +33,19 @@ const postReload = route({
   method: 'POST',
   path: '/system/reload',
   section,
-  summary:
-    'Reads the configuration again and swaps it in one step; what is wrong with it is answered, and changes nothing.',
+  summary: 'Reloads the configuration in one step; an invalid one is refused with all its errors.',
   access: anyOf('*'),
   query: { dry_run: flag, hold: oneOf(['refuse']) },
   body: null,
   problems: ['reload_refused', 'reload_would_hold', 'unavailable'],
   notes:
-    `Nothing that runs is stopped. ${restartKeys.slice(0, -1).join(', ')} and ${restartKeys.at(-1)} keep their values until the ` +
-    'next start; the message names those that changed. SIGHUP does the same. Queued jobs of a plugin or command that the new ' +
-    'configuration does not have are held; the message counts what is held. `hold=refuse` refuses a reload that would hold more jobs ' +
-    'than are held now. `dry_run=true` changes nothing: it answers `errors`, `warnings`, and `held`, the jobs that a reload would hold.',
+    `Running work continues. ${restartKeys.slice(0, -1).join(', ')} and ${restartKeys.at(-1)} keep their values until the ` +
+    'next start; the message names those that differ. SIGHUP has the same effect. Queued jobs of plugins and commands that the new ' +
+    'configuration lacks are held; the message has their number. `hold=refuse` refuses a reload that would hold more jobs than are ' +
+    'held now. `dry_run=true` changes nothing and returns `errors`, `warnings`, and `held`, the jobs that a reload would hold.',
   answers: {
     200: {
-      description: 'The new configuration is in force; or what was found, with `dry_run`.',
+      description: 'The new configuration is in force; with `dry_run`, the findings.',
       schema: Type.Union([reloadSchema, trialSchema]),
     },
   },
@@ -100,14 +99,13 @@ const getDoctor = route({
   method: 'GET',
   path: '/system/doctor',
   section,
-  summary: 'Whether the service could be started as things are now, and what around it is not as it should be.',
+  summary: 'Checks whether the service could start now, and its environment.',
   access: anyOf('system:ro', 'system:rw'),
   query: {},
   body: null,
   notes:
-    'One look at a time: whoever asks while one is under way gets what that one finds. Sandboxes are tried once a minute, because each ' +
-    'try starts processes.',
-  answers: { 200: { description: 'The checks; degraded when one has not passed.', schema: doctorSchema } },
+    'Concurrent calls share one examination. Sandboxes are tried at most once a minute, because each try starts processes.',
+  answers: { 200: { description: 'The checks. The status is degraded if one has not passed.', schema: doctorSchema } },
   find: () => null,
   async handle({ engine }) {
     const checks = await engine.administration.doctor().catch(unlessDown);
@@ -121,22 +119,22 @@ const selfcheckSchema = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('failed')]),
   invariants_checked: Type.Integer(),
   failures: Type.Array(Type.Object({ invariant: Type.String(), detail: Type.String() })),
-  detail: Type.String({ description: 'How much of the store was looked at.' }),
+  detail: Type.String({ description: 'How much of the store was checked.' }),
 });
 
 const getSelfcheck = route({
   method: 'GET',
   path: '/system/selfcheck',
   section,
-  summary: 'Compares what the running store holds with itself.',
+  summary: 'Compares the tables of the running store with each other.',
   access: anyOf('system:ro', 'system:rw'),
   query: {},
   body: null,
   notes:
-    `Looks at all of each table up to ${lookedMax} records (a block of jobs counts as its jobs), of a larger one at the newest; ` +
-    '`detail` says how many. Counters are compared only where all jobs are looked at. What looks wrong is asked again before ' +
-    'it is told, because work goes on meanwhile. Parents that retention has removed are no failure.',
-  answers: { 200: { description: 'What does not agree.', schema: selfcheckSchema } },
+    `Checks all records of each table with up to ${lookedMax} records (a block of jobs counts as its jobs), and the newest of a ` +
+    'larger one; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
+    'it is reported, because work continues meanwhile. A parent that retention has removed is not a failure.',
+  answers: { 200: { description: 'The invariants that do not hold.', schema: selfcheckSchema } },
   find: () => null,
   async handle({ engine }) {
     const found = await engine.administration.selfcheck().catch(unlessDown);

@@ -30,11 +30,11 @@ const getTopology = route({
   method: 'GET',
   path: '/topology',
   section: 'Observation',
-  summary: 'Plugins, the signals they emit, and what starts them.',
+  summary: 'Lists plugins, the signals that they emit, and the signals that start them.',
   access: anyOf('plugin:catalog:ro', 'plugin:rw'),
   query: {},
   body: null,
-  answers: { 200: { description: 'Everything sorted by name.', schema: topologySchema } },
+  answers: { 200: { description: 'Plugins and signals, sorted by name.', schema: topologySchema } },
   find: () => null,
   handle(call) {
     const body = { captured_at: timestamp(call.nowMs() * 1000), ...topologyIn(call.config) };

@@ -11,18 +11,20 @@ const named = { name: Type.String() };
 const nameOnly = Type.Object(named, { additionalProperties: false });
 
 const principalBody = Type.Object(
-  { ...named, kind: Type.String({ description: 'plugin, consumer or gateway; secrets are delivered to plugins.' }) },
+  { ...named, kind: Type.String({ description: 'plugin, consumer or gateway; only plugins receive secrets.' }) },
   { additionalProperties: false },
 );
 
 const secretBody = Type.Object(
   {
     ...named,
-    value: Type.Optional(Type.String({ description: 'Left out: it stays. Ignored for an auto secret.' })),
+    value: Type.Optional(Type.String({ description: 'Default: unchanged. Ignored for an auto secret.' })),
     authorized_principals: Type.Optional(
-      Type.Array(Type.String(), { description: 'Replaces the grants. Left out: they stay.' }),
+      Type.Array(Type.String(), { description: 'Replaces the grants. Default: unchanged.' }),
     ),
-    pattern: Type.Optional(Type.String({ description: 'manual (default) or auto. Left out: it stays.' })),
+    pattern: Type.Optional(
+      Type.String({ description: 'manual or auto. Default: manual for a new secret, else unchanged.' }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -30,7 +32,7 @@ const secretBody = Type.Object(
 const rollBody = Type.Object(
   {
     ...named,
-    value: Type.Optional(Type.String({ description: 'Needed by a manual secret, ignored for an auto one.' })),
+    value: Type.Optional(Type.String({ description: 'Required for a manual secret, ignored for an auto secret.' })),
   },
   { additionalProperties: false },
 );
@@ -42,7 +44,7 @@ function answered(status: string): Schema {
 const rolledPrincipal = Type.Object({
   name: Type.String(),
   rolled: Type.Array(Type.String()),
-  skipped: Type.Array(Type.String(), { description: 'Manual secrets.' }),
+  skipped: Type.Array(Type.String(), { description: 'The manual secrets, which are not rolled.' }),
 });
 
 const listBody = Type.Object({}, { additionalProperties: false });
@@ -60,18 +62,18 @@ const listing = Type.Object({
     { principals: names, secrets: names },
     {
       description:
-        'Whose records do not open: jobs of these principals, or of all of them, wait until they are written again.',
+        'Records that do not open. Jobs of these principals wait, and for a secret those of all principals, until it is set again.',
     },
   ),
 });
 
 const pruneBody = Type.Object(
   {
-    before: Type.String({ description: 'RFC 3339. Records from this time on stay.' }),
+    before: Type.String({ description: 'RFC 3339. Records from this time or later stay.' }),
     through: Type.Optional(
       Type.Integer({
         minimum: 0,
-        description: 'The `seq` of the last record that may go. Left out: the newest but one.',
+        description: 'The `seq` of the last record that may be removed. Default: the last but one.',
       }),
     ),
   },
@@ -80,8 +82,8 @@ const pruneBody = Type.Object(
 
 const pruned = Type.Object({
   status: Type.Literal('pruned'),
-  records: Type.Integer({ description: 'So many were removed.' }),
-  more: Type.Boolean({ description: 'There may be more to remove: call again.' }),
+  records: Type.Integer({ description: 'The number of removed records.' }),
+  more: Type.Boolean({ description: 'More records may be removable: call again.' }),
 });
 
 const unavailableDetails = {
@@ -127,7 +129,7 @@ function vaultRoute({ op, path, summary, notes, body, answer, problems, request 
     query: {},
     body,
     problems: ['disk_full', 'unavailable', ...(op === 'list' || op === 'audit.prune' ? [] : nameProblems), ...problems],
-    answers: { 200: { description: 'It is on disk, and in the audit trail.', schema: answer } },
+    answers: { 200: { description: 'The effect is on disk, and the call is in the audit trail.', schema: answer } },
     find: () => null,
     handle(call) {
       const { engine, caller, body: given } = call;
@@ -165,8 +167,8 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'principal.register',
     path: '/vault/principal',
-    summary: 'Registers a principal, an identity that secrets are granted to.',
-    notes: 'The principal of a plugin has the name of the plugin instance, and the kind `plugin`.',
+    summary: 'Registers a principal, an identity to which secrets are granted.',
+    notes: 'The principal of a plugin has the name of the plugin instance and the kind `plugin`.',
     body: principalBody,
     answer: answered('registered'),
     problems: ['invalid_kind', 'reserved_entity', 'revoked_principal'],
@@ -175,7 +177,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'secret.set',
     path: '/vault/secret',
-    summary: 'Makes a secret, or changes what the body names of it.',
+    summary: 'Creates a secret, or changes the members that the body contains.',
     notes:
       'With exactly `{"name": "core-admin-token", "value": "…"}` it rotates the admin token (32 to 512 visible ASCII characters).',
     body: secretBody,
@@ -199,7 +201,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'secret.roll',
     path: '/vault/secret/roll',
-    summary: 'Gives a secret a new value: that of the body, or a minted one for an auto secret.',
+    summary: 'Gives a secret a new value: the one in the body, or a generated one for an auto secret.',
     body: rollBody,
     answer: answered('rolled'),
     problems: ['missing_value', 'reserved_entity', 'revoked_secret', 'unknown_secret'],
@@ -208,7 +210,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'secret.revoke',
     path: '/vault/secret/revoke',
-    summary: 'Revokes a secret for ever, and clears its value.',
+    summary: 'Revokes a secret permanently and clears its value.',
     body: nameOnly,
     answer: answered('revoked'),
     problems: ['reserved_entity', 'unknown_secret'],
@@ -217,7 +219,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'principal.revoke',
     path: '/vault/principal/revoke',
-    summary: 'Revokes a principal: its secrets are no longer delivered, and the jobs of its plugin fail.',
+    summary: 'Revokes a principal: the jobs of its plugin fail, and no secret is delivered to it.',
     body: nameOnly,
     answer: answered('revoked'),
     problems: ['reserved_entity', 'unknown_principal'],
@@ -226,7 +228,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'principal.purge',
     path: '/vault/principal/purge',
-    summary: 'Removes a principal, and its grants from every secret.',
+    summary: 'Removes a principal and its grants from every secret.',
     body: nameOnly,
     answer: answered('purged'),
     problems: ['reserved_entity', 'unknown_principal'],
@@ -253,7 +255,7 @@ export const vaultRoutes: readonly Route[] = [
   vaultRoute({
     op: 'audit.prune',
     path: '/vault/audit/prune',
-    summary: 'Verifies and removes the oldest records of the audit trail; at most 50,000 at once.',
+    summary: 'Verifies and removes the oldest records of the audit trail, at most 50,000 per call.',
     notes:
       'With `vault.audit_export` they are written to a file first. The newest record always stays. The command `vault audit --export` is the way to keep what is pruned.',
     body: pruneBody,

@@ -44,7 +44,7 @@ function typeOf(parts: readonly (string | Path)[], headers: EventHeaders, body: 
     }
     const value: Json | undefined = follow(part.root === 'headers' ? headers : body, part.keys);
     if (typeof value !== 'string' && typeof value !== 'number') {
-      const detail = value === undefined ? 'is missing' : 'is neither a text nor a number';
+      const detail = value === undefined ? 'is missing' : 'is neither a string nor a number';
       return problem('invalid_request', `the type of the event needs ${formatPath(part)}, which ${detail}`);
     }
     type += value;

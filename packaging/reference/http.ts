@@ -30,23 +30,24 @@ const introduction = `# The HTTP interface
 <!-- Generated from the route table by "npm run reference". -->
 
 - The address is \`api.listen\` of the configuration, \`127.0.0.1:8080\` by default. Bodies are JSON; timestamps are RFC 3339 in UTC.
-- Every request but those that are marked *open* needs \`Authorization: Bearer <token>\`, with a token of \`api.auth.tokens\`.
-  The scope \`*\` grants everything but the vault, whose routes take its admin token and no other; \`plugin:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore credentials.
-- \`HEAD\` answers like \`GET\`, without a body. A path with a slash at its end is another path. Query parameters that are unknown,
-  given twice or malformed are refused.
-- \`X-Request-Id\` is taken over when it is 1 to 128 characters of \`A-Z a-z 0-9 _ . : + / = ~ @ -\`, else made, and always answered. Every
-  answer has \`X-Content-Type-Options: nosniff\`, and \`Cache-Control: no-store\` unless its route is open.
-- Discovery documents carry a strong \`ETag\`; a request whose \`If-None-Match\` names it is answered 304.
-- \`/openapi.json\` has the commands of plugins, \`/openapi-pipelines.json\` the pipelines, \`/openapi-control.json\` all other routes;
-  \`GET /\` names them.
-- An input schema stands in the OpenAPI documents as the schema of \`payload\`. Its definitions become components named
-  \`<operationId>.<definition>\`. Where two commands would have the same \`operationId\`, the later one gets \`__2\` at its end.`;
+- Every route that is not *open* requires \`Authorization: Bearer <token>\` with a token of \`api.auth.tokens\`. The scope \`*\` grants everything
+  except the vault, whose routes accept only its admin token. \`plugin:rw\`, \`events:rw\` and \`system:rw\` include their \`:ro\`. Open routes ignore
+  credentials.
+- \`HEAD\` responds like \`GET\`, without a body. A trailing slash makes a different path. Query parameters that are unknown, repeated or
+  malformed are refused.
+- Every response has an \`X-Request-Id\`: that of the request, if it is 1 to 128 characters of \`A-Z a-z 0-9 _ . : + / = ~ @ -\`, or a new one. Every
+  response has \`X-Content-Type-Options: nosniff\`, and \`Cache-Control: no-store\` unless its route is open.
+- Discovery documents have a strong \`ETag\`. A request with the same \`If-None-Match\` gets 304.
+- \`/openapi.json\` describes the commands of plugins, \`/openapi-pipelines.json\` the pipelines, and \`/openapi-control.json\` all other routes;
+  \`GET /\` lists them.
+- In the OpenAPI documents, an input schema is the schema of \`payload\`. Its definitions become components named
+  \`<operationId>.<definition>\`. If two commands would have the same \`operationId\`, \`__2\` is appended to the second.`;
 
 function overview(routes: readonly Route[]): string {
   const rows = routes.map(({ method, path, access, summary }) => {
     return `| [\`${method} ${path}\`](#${anchor(method, path)}) | ${accessWords(access)} | ${summary} |`;
   });
-  return ['| route | access | what it does |', '| --- | --- | --- |', ...rows].join('\n');
+  return ['| route | access | purpose |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 /** As the usual renderers make it of the heading. */
@@ -89,15 +90,15 @@ function writeRoute(route: Route): string {
 }
 
 function bodyWords(access: Access): string {
-  return access.kind === 'vault' ? 'Body' : 'Body, which may be left out';
+  return access.kind === 'vault' ? 'Body' : 'Optional body';
 }
 
 function needsWords(access: Access): string {
   if (access.kind === 'open') return 'Open.';
-  if (access.kind === 'token') return 'Needs any valid token.';
-  if (access.kind === 'vault') return 'Needs the admin token of the vault.';
+  if (access.kind === 'token') return 'Requires any valid token.';
+  if (access.kind === 'vault') return 'Requires the admin token of the vault.';
   const words = accessWords(access);
-  return `Needs ${words.includes(',') ? 'one of' : 'the scope'} ${words}.`;
+  return `Requires ${words.includes(',') ? 'one of' : 'the scope'} ${words}.`;
 }
 
 function queryTable({ query }: Route): string[] {
@@ -128,12 +129,12 @@ function writeProblems(): string {
   });
   return `## Refusals
 
-Every refusal is \`application/problem+json\` (RFC 9457). Clients decide by \`code\`, which is stable.
+Every refusal is \`application/problem+json\` (RFC 9457). \`code\` is stable; clients should decide by it.
 
 ${code(shapeOf(problemDetails))}
 
-Any request can be answered ${everywhere.map(problemWords).join(', ')}. Where several things are wrong, the order is 503, 401, 403, 404,
-405, 413, 415, 400. 401 carries \`WWW-Authenticate: Bearer\`, 405 \`Allow\`, 503 \`Retry-After\`.
+Any request may get ${everywhere.map(problemWords).join(', ')}. If several things are wrong, the order is 503, 401, 403, 404, 405, 413,
+415, 400. A 401 has \`WWW-Authenticate: Bearer\`, a 405 \`Allow\`, and a 503 \`Retry-After\`.
 
 | status | code | title | \`Retry-After\` |
 | --- | --- | --- | --- |
@@ -143,13 +144,13 @@ ${rows.join('\n')}`;
 function writeLimits(): string {
   return `## Limits
 
-| what | limit | past it |
+| what | limit | beyond it |
 | --- | --- | --- |
 | body of a request | \`api.max_body_size\`, 1 MB by default | 413 |
 | depth of a JSON body | ${jsonDepthMax} | 400 |
-| integers of a JSON body, written without fraction or exponent | ±9007199254740991 | 400; \`errors\` has the pointer |
-| open jobs (queued or running, neither held nor between two attempts) | \`service.max_queue_depth\`, 1,000,000 by default | 503 \`queue_full\` |
-| held jobs, and jobs between two attempts | \`service.max_waiting\`, 10,000,000 by default | 503 \`waiting_full\` for runs, and for plugins that have such jobs |
-| jobs in the tree of a synchronous call | ${treeJobsMax.toLocaleString('en-US')} | \`tree_truncated: true\`; \`GET /job/{job_id}/tree\` has them all |
+| integers in a JSON body, written without fraction or exponent | ±9007199254740991 | 400 with a pointer in \`errors\` |
+| open jobs (queued or running, neither held nor waiting for another attempt) | \`service.max_queue_depth\`, 1,000,000 by default | 503 \`queue_full\` |
+| held jobs, and jobs that wait for another attempt | \`service.max_waiting\`, 10,000,000 by default | 503 \`waiting_full\` for runs and for plugins that have such jobs |
+| jobs in the tree of a synchronous call | ${treeJobsMax.toLocaleString('en-US')} | \`tree_truncated: true\`; \`GET /job/{job_id}/tree\` returns all of them |
 | a synchronous call | \`timeout_secs\` of the pipeline, 30 by default | 202 with \`timeout_exceeded\` |`;
 }

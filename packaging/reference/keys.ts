@@ -21,19 +21,18 @@ const configPreface = `# The keys of config.yaml
 
 ${generated}
 
-[configuration.md](configuration.md) says how files are found, included and read. Durations are \`250ms\`, \`30s\`, \`5m\`, \`24h\` or \`7d\`; sizes
-are \`512KB\`, \`1MB\` or \`1GB\`, in powers of 1024, or a number of bytes. A value in \`code\` behind "Default" is what a file may say as well:
-it changes nothing. Keys take effect with a reload, unless "restart" stands beside them. \`NAME\` is a name of your own, and \`[]\` an entry
-of a list.
+[configuration.md](configuration.md) describes how files are found, included and read. Durations are \`250ms\`, \`30s\`, \`5m\`, \`24h\` or \`7d\`; sizes
+are \`512KB\`, \`1MB\` or \`1GB\`, in powers of 1024, or a number of bytes. Writing a default value that is shown as \`code\` changes nothing. A
+reload applies a changed key, unless the key is marked "restart". \`NAME\` stands for a name that you choose, and \`[]\` for an entry of a
+list.
 `;
 
 const manifestPreface = `# The keys of manifest.yaml
 
 ${generated}
 
-[plugins.md](plugins.md) has manifests that work. A value in \`code\` behind "Default" is what a file may say as well: it changes nothing.
-\`[]\` is an entry of a list. Manifests with \`manifest_spec: ductile.plugin\` may have further keys, and lack \`runtime\`, \`mode\`, \`max_jobs\`
-and \`max_age\`.
+[plugins.md](plugins.md) has working manifests. Writing a default value that is shown as \`code\` changes nothing. \`[]\` stands for an entry of a
+list. Manifests with \`manifest_spec: ductile.plugin\` may have further keys, and lack \`runtime\`, \`mode\`, \`max_jobs\` and \`max_age\`.
 `;
 
 export function configKeysPage(): string {
@@ -44,7 +43,7 @@ export function configSections(): Section[] {
   const { pipeline, step, condition } = pipelineDefinitions;
   return [
     ...sectionsOf(settingsSchema, ''),
-    sectionOf('pipelines[]', 'A pipeline; [pipelines.md](pipelines.md) says how it runs.', pipeline),
+    sectionOf('pipelines[]', 'A pipeline. [pipelines.md](pipelines.md) describes how it runs.', pipeline),
     sectionOf('pipelines[].steps[]', String(step['description']), step),
     sectionOf('pipelines[].if', String(condition['description']), condition),
   ];
@@ -89,7 +88,7 @@ function shownValue(schema: JsonObject): string {
   if (Array.isArray(values)) return values.length === 1 ? String(values[0]) : `one of ${values.join(', ')}`;
   if ($ref === '#/definitions/condition') return 'a condition';
   if (type === 'integer') return `a whole number from ${minimum} to ${maximum}`;
-  if (type === 'string') return 'a text';
+  if (type === 'string') return 'a string';
   if (type === 'array') return 'a list';
   return type === 'object' ? 'a map' : 'a value';
 }

@@ -28,7 +28,7 @@ export async function handle({ event, context, config }) {
 
 /** @param {import('../../runtime/host/api/plugin-api.ts').JsonObject} config */
 function compile({ expression, timeout_ms = timeoutMsDefault }) {
-  if (typeof expression !== 'string') throw new Error('config.expression must be a text');
+  if (typeof expression !== 'string') throw new Error('config.expression must be a string');
   if (!Number.isInteger(timeout_ms) || Number(timeout_ms) < 1 || Number(timeout_ms) > timeoutMsMax)
     throw new Error(`config.timeout_ms must be a whole number from 1 to ${timeoutMsMax}`);
   return jsonata(expression, { timeout: Number(timeout_ms), stack: stackMax, sequence: sequenceMax });

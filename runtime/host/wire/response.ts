@@ -154,11 +154,11 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
   }
   const ok = status !== 'error';
   if (!ok && (typeof error !== 'string' || error === ''))
-    throw new TypeError('error must be a text when status is "error"');
+    throw new TypeError('error must be a string when status is "error"');
   if (retry !== undefined && typeof retry !== 'boolean')
     throw new TypeError(`retry must be a boolean, not ${kindOf(retry)}`);
   const found = nothingFound();
-  const plainResult = readPlain('result', result, 'a text or an object', isResult);
+  const plainResult = readPlain('result', result, 'a string or an object', isResult);
   if (plainResult !== null) found.result = pack(plainResult);
   const stateUpdates = ok ? readPlain('state_updates', updates, 'an object', isObject) : null;
   const said =
@@ -227,24 +227,25 @@ function capLogs(logs: readonly LogLine[]): LogLine[] {
 export function readEvent(value: unknown, at: string): EmittedEvent {
   if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
   const { type, payload = {}, dedupe_key } = value;
-  if (typeof type !== 'string' || type === '') throw new TypeError(`${at}.type must be a text, not ${kindOf(type)}`);
+  if (typeof type !== 'string' || type === '') throw new TypeError(`${at}.type must be a string, not ${kindOf(type)}`);
   if (dedupe_key === undefined || dedupe_key === null) return { type, payload: payload as never };
-  if (typeof dedupe_key !== 'string') throw new TypeError(`${at}.dedupe_key must be a text, not ${kindOf(dedupe_key)}`);
+  if (typeof dedupe_key !== 'string')
+    throw new TypeError(`${at}.dedupe_key must be a string, not ${kindOf(dedupe_key)}`);
   return { type, payload: payload as never, dedupe_key };
 }
 
 export function readLog(value: unknown, at: string): LogLine {
   if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
   const { level, message } = value;
-  if (typeof level !== 'string') throw new TypeError(`${at}.level must be a text, not ${kindOf(level)}`);
-  if (typeof message !== 'string') throw new TypeError(`${at}.message must be a text, not ${kindOf(message)}`);
+  if (typeof level !== 'string') throw new TypeError(`${at}.level must be a string, not ${kindOf(level)}`);
+  if (typeof message !== 'string') throw new TypeError(`${at}.message must be a string, not ${kindOf(message)}`);
   return { level, message };
 }
 
 function readSpan(value: unknown, at: string): Span {
   if (!isObject(value)) throw new TypeError(`${at} must be an object, not ${kindOf(value)}`);
   const { name, dur_ns } = value;
-  if (typeof name !== 'string') throw new TypeError(`${at}.name must be a text, not ${kindOf(name)}`);
+  if (typeof name !== 'string') throw new TypeError(`${at}.name must be a string, not ${kindOf(name)}`);
   if (typeof dur_ns !== 'number' || !Number.isFinite(dur_ns) || dur_ns < 0) {
     throw new TypeError(`${at}.dur_ns must be a number of nanoseconds, not ${kindOf(dur_ns)}`);
   }

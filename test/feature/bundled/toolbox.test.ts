@@ -149,7 +149,7 @@ describe('transform', () => {
     ['one that gives a pattern', '{ "f": /a/ }', /gives a function/],
     ['one whose number is too large', '{ "total": $sum([1e308, 1e308]) }', /too large/],
     ['one whose value is too deep', '$reduce([1..201], function($deep, $n) { [[$deep]] })', /deeper than 200/],
-    ['none', 3, /must be a text/],
+    ['none', 3, /must be a string/],
   ])('%s fails for good', async (_, expression, error) => {
     const response = await evaluate(expression, {});
     expect(response).toEqual({ status: 'error', error: expect.stringMatching(error), retry: false });

@@ -104,7 +104,12 @@ test.each([
   ['typed', {}, { 'X-Kind': 'a b' }, 'the type of the event would be "shop.a b"; it must have 1 to 128 letters'],
   ['typed', {}, { 'X-Kind': 'x'.repeat(124) }, 'the type of the event would be'],
   ['body', { n: 1 }, {}, 'the type of the event needs payload.action, which is missing'],
-  ['body', { action: 'a', n: null }, {}, 'the type of the event needs payload.n, which is neither a text nor a number'],
+  [
+    'body',
+    { action: 'a', n: null },
+    {},
+    'the type of the event needs payload.n, which is neither a string nor a number',
+  ],
   ['body', { action: { toString: 'a' }, n: 1 }, {}, 'needs payload.action, which is neither'],
   ['body', { action: 'é', n: 1 }, {}, 'the type of the event would be "é-1"'],
 ])('no type comes of a delivery to %s with %j and %j: 400 after the signature', async (path, body, more, detail) => {

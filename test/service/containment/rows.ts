@@ -106,7 +106,7 @@ export const processRows: readonly Row[] = [
   sh(
     'fails by a wrong field',
     `echo '{"status":"ok","result":[1]}'`,
-    failed('invalid response: result must be a text or an object, not a list'),
+    failed('invalid response: result must be a string or an object, not a list'),
   ),
   sh(
     'floods 100,000 events',

@@ -77,12 +77,12 @@ export interface components {
             title: string;
             status: number;
             detail: string;
-            /** @description Stable; what clients decide by. */
+            /** @description Stable; clients decide by it. */
             code: string;
             /** @description The same as detail. */
             error: string;
             request_id: string;
-            /** @description Where more than one thing is wrong. */
+            /** @description Present if more than one thing is wrong. */
             errors?: {
                 pointer: string;
                 message: string;

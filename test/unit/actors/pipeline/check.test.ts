@@ -114,7 +114,7 @@ describe('the load', () => {
     const nest = (depth: number): unknown => (depth === 0 ? { uses: 'inspector' } : { split: { a: nest(depth - 1) } });
     expect(problemsOf(pipeline(nest(30)))).toEqual([]);
     const wrong = JSON.parse(JSON.stringify(pipeline(nest(30))).replace('inspector', ''));
-    expect(problemsOf(wrong)).toEqual([expect.stringContaining('.split.a.uses: is an empty text')]);
+    expect(problemsOf(wrong)).toEqual([expect.stringContaining('.split.a.uses: is an empty string')]);
   });
 
   it('takes no pipelines for none', () => {

@@ -61,7 +61,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a bad trigger',
     [{ name: 'p', on: 3, steps: [{ uses: 'inspector' }] }],
-    '[0].on: is 3; it must be the type of an event; quotes make it text',
+    '[0].on: is 3; it must be the type of an event; put it in quotes',
   ],
   [
     'a bad mode',
@@ -127,7 +127,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a bad uses',
     pipeline({ uses: 3 }),
-    '[0].steps[0].uses: is 3; it must be a plugin, or plugin.command; quotes make it text',
+    '[0].steps[0].uses: is 3; it must be a plugin, or plugin.command; put it in quotes',
   ],
   ['an unknown pipeline', pipeline({ call: 'q' }), '[0].steps[0].call: unknown pipeline "q"; did you mean "p"?'],
   [
@@ -356,7 +356,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a wrong value deep inside branches',
     pipeline({ split: { a: [{ split: [{ name: 'b', steps: [{ steps: [{ uses: '' }] }] }] }] } }),
-    '[0].steps[0].split.a[0].split[0].steps[0].steps[0].uses: is an empty text; it must be a plugin, or plugin.command',
+    '[0].steps[0].split.a[0].split[0].steps[0].steps[0].uses: is an empty string; it must be a plugin, or plugin.command',
   ],
   ['a call of itself', pipeline({ call: 'p' }), '[0].steps: pipelines call each other in a circle: p → p'],
   [

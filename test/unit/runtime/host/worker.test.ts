@@ -62,7 +62,7 @@ describe('A worker plugin', () => {
   const answers = [
     ['nothing', 'undefined', {}],
     ['an empty object', '{}', {}],
-    ['a text', '{ result: "done" }', { result: 'done' }],
+    ['a string', '{ result: "done" }', { result: 'done' }],
     ['a promise', 'Promise.resolve({ status: "ok", result: { a: 1 } })', { result: { a: 1 } }],
     ['a date', '{ result: { at: new Date(0), no: undefined } }', { result: { at: '1970-01-01T00:00:00.000Z' } }],
     [
@@ -105,14 +105,14 @@ describe('A worker plugin', () => {
     ['() => { throw runInNewContext("new RangeError(\'far\')") }', 'RangeError: far', false],
     ['() => ({ status: "error", error: "bad" })', 'bad', false],
     ['() => ({ status: "error", error: "bad", retry: false })', 'bad', true],
-    ['() => ({ status: "error" })', 'invalid response: error must be a text when status is "error"', false],
+    ['() => ({ status: "error" })', 'invalid response: error must be a string when status is "error"', false],
     ['() => ({ status: "fine" })', 'invalid response: status must be "ok" or "error", not "fine"', false],
     ['() => 5', 'invalid response: it must be an object, not 5', false],
     ['() => [1]', 'invalid response: it must be an object, not a list', false],
-    ['() => ({ result: 5 })', 'invalid response: result must be a text or an object, not 5', false],
+    ['() => ({ result: 5 })', 'invalid response: result must be a string or an object, not 5', false],
     [
       '() => ({ result: { toJSON: () => [1] } })',
-      'invalid response: result must be a text or an object, not a list',
+      'invalid response: result must be a string or an object, not a list',
       false,
     ],
     [
@@ -121,9 +121,9 @@ describe('A worker plugin', () => {
       false,
     ],
     ['() => ({ events: [, { type: "a" }] })', 'invalid response: events[0] must be an object, not missing', false],
-    ['() => ({ events: [{}] })', 'invalid response: events[0].type must be a text, not missing', false],
+    ['() => ({ events: [{}] })', 'invalid response: events[0].type must be a string, not missing', false],
     ['() => ({ state_updates: [] })', 'invalid response: state_updates must be an object, not a list', false],
-    ['() => ({ logs: [{ level: "info" }] })', 'invalid response: logs[0].message must be a text, not missing', false],
+    ['() => ({ logs: [{ level: "info" }] })', 'invalid response: logs[0].message must be a string, not missing', false],
     [
       '() => { const a = {}; a.a = a; return { result: a } }',
       'invalid response: result cannot be serialised: nested deeper than 200 levels, or circular',
