@@ -15,7 +15,7 @@ import type { Line } from '../terminal/text.ts';
 import { formatMs, msOf, spanMs } from '../terminal/time.ts';
 import { type Started, start } from './start.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const root = fileURLToPath(new URL('../../..', import.meta.url));
 const pipeline = 'dependency-report';
 const anyPort = { host: '127.0.0.1', port: 0 };
 /** Children of one job that are drawn; the others are counted. */

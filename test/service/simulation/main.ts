@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { faultNames } from './faults.ts';
 import { type Patch, plantIn, readPatches } from './planted.ts';
 import { commandOf, run, shrink, turnsDefault } from './scenario.ts';
 
@@ -30,7 +31,10 @@ const chunkSeeds = 20;
 /** Progress is told every so many seeds. */
 const toldSeeds = 1000;
 type Chunk = { readonly from: number; readonly to: number };
-type Told = { readonly done: Chunk } | { readonly failed: { readonly seed: number; readonly problem: string } };
+type Compared = { [what: string]: number };
+type Told =
+  | { readonly done: Chunk; readonly struck: readonly string[]; readonly compared: Compared }
+  | { readonly failed: { readonly seed: number; readonly problem: string } };
 
 function one(seed: number): void {
   const ran = run({ seed, turns, without });
@@ -45,18 +49,28 @@ function one(seed: number): void {
 /** Runs the seeds that it is handed; ends when there are no more. */
 function work(): void {
   process.on('message', ({ from, to }: Chunk) => {
+    const struck = new Set<string>();
+    const compared: Compared = {};
     for (let seed = from; seed < to; seed++) {
-      const { problem } = run({ seed, turns, without });
-      if (problem !== null) process.send!({ failed: { seed, problem } } satisfies Told);
+      const ran = run({ seed, turns, without });
+      if (ran.problem !== null) process.send!({ failed: { seed, problem: ran.problem } } satisfies Told);
+      for (const name of ran.struck.keys()) struck.add(name);
+      add(compared, ran.compared ?? {});
     }
-    process.send!({ done: { from, to } } satisfies Told);
+    process.send!({ done: { from, to }, struck: [...struck], compared } satisfies Told);
   });
+}
+
+function add(sum: Compared, more: Compared): void {
+  for (const [what, count] of Object.entries(more)) sum[what] = (sum[what] ?? 0) + count;
 }
 
 async function many(from: number, count: number): Promise<void> {
   const startMs = performance.now();
   const end = from + count;
   const failures: { readonly seed: number; readonly problem: string }[] = [];
+  const struck = new Set<string>();
+  const compared: Compared = {};
   let next = from;
   const worker = () =>
     new Promise<void>((resolve, reject) => {
@@ -76,8 +90,13 @@ async function many(from: number, count: number): Promise<void> {
         next = to;
       };
       child.on('message', (told: Told) => {
-        if ('failed' in told) failures.push(told.failed);
-        else hand();
+        if ('failed' in told) {
+          failures.push(told.failed);
+          return;
+        }
+        for (const name of told.struck) struck.add(name);
+        add(compared, told.compared);
+        hand();
       });
       child.on('error', reject);
       child.on('exit', () => resolve());
@@ -88,6 +107,8 @@ async function many(from: number, count: number): Promise<void> {
   console.log(
     `${next - from} seeds in ${seconds} s: ${failures.length === 0 ? 'nothing broke' : `${failures.length} broke`}`,
   );
+  const spared = faultNames.filter(name => !without.has(name) && !struck.has(name));
+  console.log(`compared ${JSON.stringify(compared)}; faults that never struck: ${spared.join(', ') || 'none'}`);
   for (const { seed, problem } of failures.slice(0, 10)) {
     console.log(`\nseed ${seed}: ${problem}`);
     const smallest = shrink(run({ seed, turns, without }));
@@ -98,7 +119,7 @@ async function many(from: number, count: number): Promise<void> {
 
 /** From `dist/simulated/test/service/simulation`, where this runs. */
 const built = fileURLToPath(new URL('../../..', import.meta.url));
-const root = fileURLToPath(new URL('../../../..', import.meta.url));
+const root = fileURLToPath(new URL('../../../../..', import.meta.url));
 
 /** Plants each bug in a copy of the product, and runs seeds until one finds it. */
 async function plantAll(seedsMax: number): Promise<void> {
