@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { Access } from '../../config/access.ts';
 import { isLoopback } from '../../config/address.ts';
 import { formatListen } from '../../config/quantity.ts';
+import { knownToken } from '../../service/local-token.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure, usageFailure } from '../failure.ts';
 import type { Io } from '../io.ts';
 import { runningAddress, type ServiceAddress } from '../start/running.ts';
-import { knownToken } from '../token.ts';
 
 export type AddressOptions = { readonly url?: string; readonly config?: string };
 

@@ -17,7 +17,7 @@ export const initCommand = command<{ readonly listen: string }>({
     const [{ writeFiles }, gateway, { localToken }] = await Promise.all([
       import('../scaffold/files.ts'),
       import('../scaffold/gateway.ts'),
-      import('../token.ts'),
+      import('../../service/local-token.ts'),
     ]);
     const files = gateway.newGateway(options.listen);
     writeFiles(directory, files);

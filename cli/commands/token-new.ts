@@ -16,7 +16,7 @@ export const tokenNew = command<{ readonly name: string; readonly scope: readonl
   ],
   async run({ options, args, out }) {
     const name = args[0]!;
-    const { makeToken } = await import('../token.ts');
+    const { makeToken } = await import('../../service/local-token.ts');
     const token = makeToken();
     const variable = `HEADGATE_TOKEN_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
     const entry = `{ name: ${JSON.stringify(name)}, token: "\${${variable}}", scopes: ${JSON.stringify(options.scope)} }`;

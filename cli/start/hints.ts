@@ -1,8 +1,8 @@
 // What to try, said once the service is up.
 import type { Started } from './start.ts';
 
-export function hints({ gateway, url, local }: Started): string[] {
-  const { pipelines, plugins } = gateway.engine.config();
+export function hints({ config, url, local }: Started): string[] {
+  const { pipelines, plugins } = config();
   if (url === null) return ['headgate is up; its API is disabled'];
   const lines = [`headgate is up at ${url}`];
   if (local) {

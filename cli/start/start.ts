@@ -10,13 +10,16 @@ import { ignoreDebugSignal } from '../../runtime/debug-signal.ts';
 import { takeVaultKey } from '../../runtime/host/client/environment.ts';
 import { forbidInspection } from '../../runtime/inspection.ts';
 import { supervise } from '../../runtime/supervisor.ts';
+import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
+import { Service, ServiceFault } from '../../service/service.ts';
 import { exitStatus } from '../exit-status.ts';
 import { Failure, failure } from '../failure.ts';
-import { type LocalToken, withLocalToken } from '../token.ts';
-import { Gateway, ServiceFault } from './gateway.ts';
+import { version } from '../version.ts';
+import { HttpListeners } from './listeners.ts';
 import { leaveAddress, type ServiceAddress } from './running.ts';
 import { intensity, tree } from './tree.ts';
 import { openVoice, type Voice } from './voice.ts';
+import { WorkLog } from './work-log.ts';
 
 export type StartOptions = {
   readonly path?: string | undefined;
@@ -31,7 +34,8 @@ export type StartOptions = {
 
 /** What a program that starts the service in its own process can use. */
 export type Started = {
-  readonly gateway: Gateway;
+  /** In force. */
+  readonly config: () => Config;
   /** Of the API; null: it is switched off. */
   readonly url: string | null;
   readonly local: LocalToken | null;
@@ -77,24 +81,28 @@ export async function start({
   if (gap !== null) log.warn(sealGap(gap));
   if (inspection !== null) log.warn(`other processes of this user can read this one: ${inspection}`);
 
-  // The state of the running service says which lock counts, also where a new configuration names another one.
-  const gateway = new Gateway({
+  const workLog = new WorkLog({ log, settings: () => service.config.log, later });
+  const listeners = new HttpListeners({ service: () => service, certificates, log, workLog, later });
+  const service: Service = new Service({
     config,
-    certificates,
     graceMs,
     log,
+    version,
+    onObserved: groups => workLog.observe(groups),
     applyLog,
-    umask,
-    vaultKey: key,
+    // The state directory of the running service has the accepted lock, even if the new configuration names another one.
     read: () => read(config.state.path),
+    vaultKey: key,
+    umask,
     source: { ...source, statePath: config.state.path },
+    listeners,
   });
   let end = (_: number): void => {};
   const ended = new Promise<number>(resolve => {
     end = resolve;
   });
   const supervisor = supervise({
-    tree: tree(gateway),
+    tree: tree(service, listeners, graceMs),
     intensity,
     nowMs: Date.now,
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
@@ -106,14 +114,13 @@ export async function start({
   const stop = (): void => {
     isUnwanted = true;
     if (!isUp) return;
-    gateway.refuse();
+    service.refuse();
     void supervisor.stop().then(() => end(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   process.on('SIGHUP', () => {
-    if (isUp)
-      void gateway.reload({ refuseHeld: false }).catch((error: Error) => log.error({ err: error }, 'a reload failed'));
+    if (isUp) void service.reload().catch((error: Error) => log.error({ err: error }, 'a reload failed'));
   });
   try {
     await supervisor.start();
@@ -124,7 +131,7 @@ export async function start({
     try {
       leaveAddress(config.state.path, {
         host: config.api.listen.host,
-        port: gateway.port,
+        port: listeners.port,
         ...schemeOf(certificates.api),
       });
     } catch (error) {
@@ -134,21 +141,25 @@ export async function start({
   isUp = true;
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'a defect of the main thread: the service ends');
-    gateway.fault(error);
+    listeners.fault(error);
   });
   if (isUnwanted) stop();
-  void ended.then(() => gateway.close());
-  const url = config.api.enabled ? urlOf(config.api, gateway.port) : null;
-  const webhooks = urlOf(config.webhooks, gateway.webhookPort);
+  void ended.then(() => listeners.close());
+  const url = config.api.enabled ? urlOf(config.api, listeners.port) : null;
+  const webhooks = urlOf(config.webhooks, listeners.webhookPort);
   const plugins = Object.keys(config.plugins).length;
   if (local?.made) log.info({ token_file: local.file }, 'created an API token');
-  const about = { server: gateway.serverName, workers: config.service.workersMax, plugins };
+  const about = { server: listeners.serverName, workers: config.service.workersMax, plugins };
   log.info({ url, webhooks, ...about, ...(local && { token_file: local.file }) }, 'ready');
-  void gateway.tellHeld();
-  return { gateway, url, local, ended, stop };
+  void service.logHeld();
+  return { config: () => service.config, url, local, ended, stop };
 }
 
-/** By what clients on this machine know the certificate. */
+function later(act: () => void, ms: number): void {
+  setTimeout(act, ms).unref();
+}
+
+/** The name by which clients on this machine verify the certificate. */
 function schemeOf(certificate: Certificate | undefined): Pick<ServiceAddress, 'tls'> {
   if (certificate === undefined) return {};
   const name = certificate.names.find(name => !name.startsWith('*'));

@@ -1,27 +1,27 @@
-// What the service is made of, as one table: which part, on which thread, restarted how, stopped within what time.
+// The parts of the service as one table: the thread of each, what follows when it dies, and how long it may take to stop.
 import type { Child, Intensity } from '../../runtime/supervisor.ts';
-import type { Gateway } from './gateway.ts';
+import type { Service } from '../../service/service.ts';
+import type { HttpListeners } from './listeners.ts';
+
+/** The ledger's own limits end running jobs after the grace; this is for what follows: the last commits, and closing the store. */
+const closeMsMax = 10_000;
 
 /** Started from top to bottom, stopped from bottom to top. */
-export function tree(gateway: Gateway): readonly Child[] {
+export function tree(service: Service, listeners: HttpListeners, graceMs: number): readonly Child[] {
+  const drainMsMax = graceMs + closeMsMax;
   return [
-    // What lives on the main thread dies with it, and the edge tells of that.
-    { name: 'hub', thread: 'main', start: gateway.startHub, restart: 'never', stopMsMax: 1_000 },
-    // Never terminated: a thread that ends inside a write transaction would hang the process. It holds job, pipeline, store.
-    {
-      name: 'ledger',
-      thread: 'ledger',
-      start: gateway.startLedger,
-      restart: 'never',
-      stopMsMax: gateway.graceMs + 10_000,
-    },
-    // It only reads: what it was asked when it died is refused, and all else goes on.
-    { name: 'reads', thread: 'reads', start: gateway.startReads, restart: 'patiently', stopMsMax: 1_000 },
-    // Never terminated either: it stops when its transaction is over.
-    { name: 'indexer', thread: 'indexer', start: gateway.startIndexer, restart: 'always', stopMsMax: 5_000 },
-    { name: 'edge', thread: 'main', start: gateway.startEdge, restart: 'never', stopMsMax: 5_000 },
+    // The main thread takes the hub with it: there is nothing to restart.
+    { name: 'hub', thread: 'main', start: service.startHub, restart: 'never', stopMsMax: 1_000 },
+    // Never terminated: a thread that ends inside a write transaction would hang the process. Job, pipeline and vault actor and the store live on it.
+    { name: 'ledger', thread: 'ledger', start: service.startLedger, restart: 'never', stopMsMax: drainMsMax },
+    // It only reads. If it dies, reads get 503 until it is up again, and everything else continues.
+    { name: 'reads', thread: 'reads', start: service.startReads, restart: 'patiently', stopMsMax: 1_000 },
+    // Never terminated either: it stops after its transaction.
+    { name: 'indexer', thread: 'indexer', start: service.startIndexer, restart: 'always', stopMsMax: 5_000 },
+    // Stops first: it answers reads until running jobs have finished and the ledger is closed, and only then stops listening.
+    { name: 'http', thread: 'main', start: listeners.start, restart: 'never', stopMsMax: drainMsMax },
   ];
 }
 
-/** Part deaths that are borne before the service gives up. */
+/** The supervisor gives up after more deaths than this. */
 export const intensity: Intensity = { deathsMax: 5, withinMs: 60_000 };

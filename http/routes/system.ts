@@ -52,7 +52,7 @@ const postReload = route({
   find: () => null,
   async handle({ engine, query }) {
     if (query.dry_run === true) {
-      const { held, ...found } = await engine.administration.tryReload();
+      const { held, ...found } = await engine.administration.dryRunReload();
       return held === null ? problem('unavailable', unknownHeld) : json(200, JSON.stringify({ ...found, held }));
     }
     const reply = await engine.administration.reload({ refuseHeld: query.hold === 'refuse' });

@@ -226,20 +226,21 @@ test('callers that ask while an examination is under way share its findings', as
   const parts: AdministrationParts = {
     link: { ask: async () => ({ kind: 'held', held: [] }) } as Partial<Link> as Link,
     gauges: {} as Gauges,
-    selfcheck: unused,
-    reload: unused,
-    tryReload: unused,
+    reads: {
+      selfcheck: unused,
+      async inspect() {
+        examinations++;
+        await finished;
+        return inspect();
+      },
+      trySandboxes: tried,
+    },
+    reload: { reload: unused, dryRun: unused },
+    listeners: { detail: 'uws', served: () => [] },
     index: () => index,
     reader: openMemoryStore(),
     config: () => config,
-    async inspect() {
-      examinations++;
-      await finished;
-      return inspect();
-    },
-    trySandboxes: tried,
-    certificates: () => [],
-    server: () => 'uws',
+    source: { cwd: '/', processors: 1 },
     startedAtMs: 0,
     vaultKey: undefined,
   };

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { runtimes } from '../../../cli/scaffold/plugin.ts';
-import { localToken } from '../../../cli/token.ts';
+import { localToken } from '../../../service/local-token.ts';
 import { until } from '../../service/gateway/until.ts';
 import { headgate, type Outcome } from './headgate.ts';
 

@@ -104,7 +104,7 @@ test('a configuration without tokens is refused where the token for it cannot be
   mkdirSync(file);
   const said = await gateway.reload({ plugins: { echo }, api: { auth: { tokens: [] } } });
   rmdirSync(file);
-  expect(said).toContain('cannot be kept there: EISDIR');
+  expect(said).toContain('cannot write the local token or the accepted lock: EISDIR');
   expect(await gateway.finished('echo/handle')).toMatchObject({ status: 'succeeded' });
 });
 

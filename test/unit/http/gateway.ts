@@ -175,7 +175,7 @@ export class MemoryEngine implements Engine {
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
   readonly administration: Administration = {
     reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),
-    tryReload: async () => ({ errors: [], warnings: [], held: [] }),
+    dryRunReload: async () => ({ errors: [], warnings: [], held: [] }),
     queue: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0 }),
     doctor: async () => [],

@@ -1,0 +1,146 @@
+// The two HTTP servers on the service: the API and the webhook listener. Both addresses are bound before either answers.
+import type { Config } from '../../config/config.ts';
+import type { Certificates } from '../../config/section/tls.ts';
+import { makeAuthenticate } from '../../http/auth.ts';
+import { makeRouteTable } from '../../http/route-table.ts';
+import { apiRoutes } from '../../http/routes/api.ts';
+import { bind, chooseTransport, type Server, serve } from '../../http/server.ts';
+import type { TransportName } from '../../http/transport/transport.ts';
+import { serveWebhooks } from '../../http/webhooks/listener.ts';
+import { DeliveryNews } from '../../http/webhooks/news.ts';
+import type { Logger } from '../../runtime/log.ts';
+import type { Running } from '../../runtime/supervisor.ts';
+import type { ListenerCertificate } from '../../service/doctor/certificates.ts';
+import type { Listeners } from '../../service/reload.ts';
+import type { Service } from '../../service/service.ts';
+import { ServedCertificates } from './certificates.ts';
+import type { WorkLog } from './work-log.ts';
+
+export type HttpListenersOptions = {
+  /** Asked after construction only: the service is created with these listeners. */
+  readonly service: () => Service;
+  /** At the start. */
+  readonly certificates: Certificates;
+  readonly log: Logger;
+  readonly workLog: WorkLog;
+  readonly later: (act: () => void, ms: number) => void;
+};
+
+export class HttpListeners implements Listeners {
+  readonly #options: HttpListenersOptions;
+  readonly #certificates: ServedCertificates;
+  #api: Server | null = null;
+  #webhooks: Server | null = null;
+  #serverName: TransportName | null = null;
+  #detail = 'none';
+  #onFault: (error: Error) => void = () => {};
+
+  constructor(options: HttpListenersOptions) {
+    this.#options = options;
+    this.#certificates = new ServedCertificates(options.log, () => options.service().config);
+  }
+
+  /** The port of the API; 0: it is disabled or not up yet. */
+  get port(): number {
+    return this.#api?.port ?? 0;
+  }
+
+  get webhookPort(): number {
+    return this.#webhooks?.port ?? 0;
+  }
+
+  /** The HTTP server in use; null: not chosen yet. */
+  get serverName(): TransportName | null {
+    return this.#serverName;
+  }
+
+  get detail(): string {
+    return this.#detail;
+  }
+
+  served(): ListenerCertificate[] {
+    return this.#certificates.served();
+  }
+
+  renew(certificates: Certificates): void {
+    this.#certificates.renew(certificates);
+  }
+
+  /** Ends this part with an error: code on the main thread threw, and its memory may be inconsistent. */
+  fault(error: Error): void {
+    this.#options.service().refuse();
+    this.#onFault(error);
+  }
+
+  /** The webhook listener starts without endpoints too: the next reload may add some. */
+  readonly start = async (): Promise<Running> => {
+    const { certificates, log } = this.#options;
+    const { api, webhooks, state } = this.#options.service().config;
+    const { transport, reason } = await chooseTransport(api.server, state.path);
+    this.#serverName = transport.name;
+    this.#detail = reason === null ? transport.name : `${transport.name} (${reason})`;
+    if (reason !== null) log.warn({ reason }, 'uWebSockets.js cannot be loaded; node:http serves instead');
+    const apiListener = api.enabled ? await bind(transport, api.listen, 'api', certificates.api) : null;
+    const webhookListener = await bind(transport, webhooks.listen, 'webhooks', certificates.webhooks).catch(error => {
+      apiListener?.close();
+      throw error;
+    });
+    this.#webhooks = this.#serveWebhooks(webhookListener);
+    this.#certificates.add('webhooks', this.#webhooks);
+    if (apiListener !== null) {
+      this.#api = this.#serveApi(apiListener);
+      this.#certificates.add('api', this.#api);
+    }
+    const died = new Promise<Error>(resolve => {
+      this.#onFault = resolve;
+    });
+    return { died, stop: () => this.#stop() };
+  };
+
+  #serveWebhooks(listener: Parameters<typeof serveWebhooks>[0]): Server {
+    const { service, workLog, later } = this.#options;
+    return serveWebhooks(listener, {
+      engine: service().engine,
+      nowMs: Date.now,
+      // A refused delivery is logged with its endpoint, below.
+      log: workLog.serverLog(false),
+      idPrefix: `w${Date.now().toString(36)}`,
+      news: new DeliveryNews({
+        publish: groups => service().publish(groups),
+        nowMs: Date.now,
+        later,
+        onRejected: (...refusal) => workLog.refusedDelivery(...refusal),
+      }),
+    });
+  }
+
+  #serveApi(listener: Parameters<typeof serve>[0]): Server {
+    const { service, workLog } = this.#options;
+    const table = makeRouteTable(apiRoutes);
+    return serve(listener, {
+      engine: service().engine,
+      nowMs: Date.now,
+      log: workLog.serverLog(true),
+      table: (_: Config) => table,
+      authenticate: makeAuthenticate(Date.now, () => service().adminDigest),
+      idPrefix: Date.now().toString(36),
+    });
+  }
+
+  /** While the service drains, reads are answered and new work gets 503. Then callers that still wait are answered, and nobody else. */
+  async #stop(): Promise<void> {
+    const service = this.#options.service();
+    await service.drain().catch(() => {});
+    this.#api?.stopListening();
+    this.#webhooks?.stopListening();
+    service.engine.release();
+    // Those answers leave before another part stops.
+    await new Promise(resolve => setImmediate(resolve));
+  }
+
+  /** Closes the connections that are still open, after every part has stopped. */
+  close(): void {
+    this.#api?.close();
+    this.#webhooks?.close();
+  }
+}

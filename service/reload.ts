@@ -1,0 +1,154 @@
+// Reloads: replaces the configuration in force with the one on disk, or reports what that would change.
+import { isDeepStrictEqual } from 'node:util';
+import type { Observations } from '../actors/hub/protocol.ts';
+import type { HeldJobs, QueuedJobs } from '../actors/job/protocol.ts';
+import type { Config } from '../config/config.ts';
+import { type LoadResult, sealGap, sealWarnings } from '../config/load.ts';
+import { compareForReload } from '../config/reload.ts';
+import { accept } from '../config/seal/acceptance.ts';
+import type { Certificates } from '../config/section/tls.ts';
+import type { Link } from '../runtime/link.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { ListenerCertificate } from './doctor/certificates.ts';
+import { type Commands, commandsOf, heldNow, heldText, heldUnder } from './held.ts';
+import { withLocalToken } from './local-token.ts';
+
+/** What the service asks of the HTTP servers on it. */
+export interface Listeners {
+  /** The HTTP server in use, for the doctor. */
+  readonly detail: string;
+  served(): readonly ListenerCertificate[];
+  renew(certificates: Certificates): void;
+}
+
+export type ReloadReply =
+  | {
+      readonly kind: 'reloaded';
+      readonly atUs: number;
+      /** Names of settings that have changed and need a restart. */
+      readonly kept: readonly string[];
+      /** Jobs that the new configuration cannot run. */
+      readonly held: readonly QueuedJobs[];
+    }
+  /** The caller allowed a reload only if it holds no further jobs. Null: the ledger did not answer. */
+  | { readonly kind: 'would_hold'; readonly held: readonly QueuedJobs[] | null }
+  /** The new configuration has these problems; the old one stays in force. */
+  | { readonly kind: 'refused'; readonly problems: readonly string[] };
+
+/** What a reload would find now. `held` is null if the ledger did not answer. */
+export type ReloadDryRun = {
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+  readonly held: readonly QueuedJobs[] | null;
+};
+
+export type ReloadOptions = {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly applyLog: (config: Config) => void;
+  readonly read: () => LoadResult;
+  readonly listeners: Listeners;
+  readonly link: () => Link;
+  readonly publish: (groups: readonly Observations[]) => void;
+};
+
+export class Reload {
+  readonly #options: ReloadOptions;
+  readonly #log: Logger;
+  #config: Config;
+
+  constructor(options: ReloadOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    this.#config = options.config;
+  }
+
+  /** The configuration in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** Reads and checks the configuration on disk, and reports which jobs it would hold. Changes nothing. */
+  async dryRun(): Promise<ReloadDryRun> {
+    const loaded = this.#options.read();
+    if (!loaded.ok) return { errors: loaded.problems, warnings: loaded.warnings, held: [] };
+    const { config } = compareForReload(this.#config, loaded.config);
+    const warnings = [...config.warnings, ...sealWarnings(loaded.seal)];
+    return { errors: [], warnings, held: await heldUnder(this.#options.link(), config) };
+  }
+
+  /** Reads the configuration on disk and, if it is valid, puts it in force. With `refuseHeld`: only if it holds no further jobs. */
+  async reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
+    const swapped = await (refuseHeld ? this.#swapWithoutHolding() : this.#swap());
+    if (swapped.kind !== 'reloaded') return swapped;
+    const { kept } = swapped;
+    const held = await this.logHeld();
+    const message = kept.length > 0 ? 'configuration reloaded; some settings need a restart' : 'configuration reloaded';
+    this.#log.info({ kept }, message);
+    return { ...swapped, held };
+  }
+
+  /** Logs which jobs are held. */
+  async logHeld(): Promise<readonly HeldJobs[]> {
+    const held = (await heldNow(this.#options.link())) ?? [];
+    if (held.length > 0) this.#log.warn({ held }, `jobs are held: ${heldText(held)}`);
+    return held;
+  }
+
+  /** The ledger is asked about one reading of the files, and a second reading is swapped in. If they differ, it starts over. */
+  async #swapWithoutHolding(): Promise<ReloadReply> {
+    for (;;) {
+      const loaded = this.#options.read();
+      if (!loaded.ok) return this.#swap();
+      const held = await heldUnder(this.#options.link(), loaded.config);
+      if (held === null || held.length > 0) return { kind: 'would_hold', held };
+      const swapped = this.#swap(commandsOf(loaded.config));
+      if (swapped !== null) return swapped;
+    }
+  }
+
+  #swap(): ReloadReply;
+  /** Returns null if the plugins that are read now have other commands than these. */
+  #swap(expected: Commands): ReloadReply | null;
+  /** Reads, checks and swaps synchronously: two reloads never interleave, and no caller sees half of one. */
+  #swap(expected?: Commands): ReloadReply | null {
+    const loaded = this.#options.read();
+    if (expected && loaded.ok && !isDeepStrictEqual(commandsOf(loaded.config), expected)) return null;
+    if (!loaded.ok) {
+      for (const problem of loaded.problems) this.#log.error(problem);
+      this.#log.error('the configuration was not reloaded; the old one stays in force');
+      return { kind: 'refused', problems: loaded.problems };
+    }
+    const { config: next, kept } = compareForReload(this.#config, loaded.config);
+    let config: Config;
+    let gap: string | null;
+    try {
+      ({ config } = withLocalToken(next));
+      gap = accept(config.state.path, loaded.seal);
+    } catch (error) {
+      const problem = `${next.state.path}: cannot write the local token or the accepted lock: ${(error as Error).message}`;
+      this.#log.error(problem);
+      return { kind: 'refused', problems: [problem] };
+    }
+    this.#config = config;
+    this.#options.listeners.renew(loaded.certificates);
+    this.#options.applyLog(config);
+    const link = this.#options.link();
+    for (const actor of ['job', 'pipeline', 'vault']) link.tell(actor, { kind: 'reconfigure', config });
+    for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);
+    if (gap !== null) this.#log.warn(sealGap(gap));
+    const atUs = Date.now() * 1000;
+    const fields = { plugins: Object.keys(config.plugins).length, kept: kept.join(', ') };
+    this.#options.publish([{ kind: 'plain', type: 'config.reloaded', atUs, fields }, ...pluginsLoaded(config)]);
+    return { kind: 'reloaded', atUs, kept, held: [] };
+  }
+}
+
+/** One event for each enabled plugin instance, published at the start and with each reload. */
+export function pluginsLoaded({ plugins }: Config): Observations[] {
+  const atUs = Date.now() * 1000;
+  return Object.values(plugins).map(({ name, manifest }) => {
+    const fields = { plugin: name, version: manifest.version, runtime: manifest.runtime };
+    return { kind: 'plain', type: 'plugin.loaded', atUs, fields };
+  });
+}

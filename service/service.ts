@@ -1,0 +1,210 @@
+// The service below the HTTP servers: hub, ledger, reads and indexer, each as a part that the supervisor starts and stops.
+import { firstIdAt, type Hub, startHub } from '../actors/hub/actor.ts';
+import type { Observations, Observed } from '../actors/hub/protocol.ts';
+import { Gauges } from '../actors/job/gauges.ts';
+import type { HeldJobs, IdleReply } from '../actors/job/protocol.ts';
+import { JobOrigins } from '../actors/job/views/job-origins.ts';
+import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
+import type { VaultState } from '../actors/vault/protocol.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadOptions, LoadResult } from '../config/load.ts';
+import { type Link, openLink } from '../runtime/link.ts';
+import type { Logger } from '../runtime/log.ts';
+import { openReader } from '../runtime/store/lmdb.ts';
+import type { Running } from '../runtime/supervisor.ts';
+import { openAdministration } from './administration.ts';
+import { type GatewayEngine, openEngine } from './engine.ts';
+import { startIndexer } from './indexer/indexer.ts';
+import type { IndexCondition } from './indexer/thread.ts';
+import type { LedgerData, LedgerNotice } from './ledger/thread.ts';
+import { Reader } from './reads/reader.ts';
+import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
+import { ledgerThread } from './threads.ts';
+import { VaultClient } from './vault-client.ts';
+
+/** The service cannot start or continue; `exitStatus` is that of the process. */
+export class ServiceFault extends Error {
+  readonly exitStatus: number;
+  constructor(message: string, exitStatus: number) {
+    super(message);
+    this.exitStatus = exitStatus;
+  }
+}
+
+export type ServiceOptions = {
+  readonly config: Config;
+  readonly graceMs: number;
+  readonly log: Logger;
+  /** The version of headgate. */
+  readonly version: string;
+  /** Receives every group of observations that the event stream receives. */
+  readonly onObserved: (groups: readonly Observations[]) => void;
+  /** Applies the log settings of a configuration that has come into force. */
+  readonly applyLog: (config: Config) => void;
+  /** Reads the configuration from disk. */
+  readonly read: () => LoadResult;
+  /** The value that HEADGATE_VAULT_KEY had. */
+  readonly vaultKey?: string | undefined;
+  /** The umask of plugin processes; undefined: that of the service. */
+  readonly umask?: number | undefined;
+  /** Where the configuration is, for the reads thread, which reads it for the doctor. */
+  readonly source: Omit<LoadOptions, 'env'>;
+  /** The HTTP servers on this service. */
+  readonly listeners: Listeners;
+};
+
+export class Service {
+  readonly #options: ServiceOptions;
+  readonly #log: Logger;
+  readonly #reads = new Reader(ids => this.#askIdle(ids));
+  readonly #gauges = new Gauges();
+  readonly #vault = new VaultClient(() => this.#link!);
+  readonly #origins = new JobOrigins();
+  readonly #reload: Reload;
+  #stopping = false;
+  #drained: Promise<void> | null = null;
+  #hub: Hub | null = null;
+  #link: Link | null = null;
+  #engine: GatewayEngine | null = null;
+  #index: IndexCondition = { kind: 'closed', reason: 'the indexer has not started yet' };
+
+  constructor(options: ServiceOptions) {
+    const { log } = options;
+    this.#options = options;
+    this.#log = log;
+    this.#reload = new Reload({ ...options, link: () => this.#link!, publish: groups => this.publish(groups) });
+  }
+
+  /** The configuration in force. */
+  get config(): Config {
+    return this.#reload.config;
+  }
+
+  get engine(): GatewayEngine {
+    if (!this.#engine) throw new Error('the ledger has not started');
+    return this.#engine;
+  }
+
+  /** SHA-256 of the vault's admin token; null: no vault is open. */
+  get adminDigest(): string | null {
+    return this.#vault.adminDigest;
+  }
+
+  /** Makes the HTTP servers refuse new work from now on. */
+  refuse(): void {
+    this.#stopping = true;
+  }
+
+  reload(): Promise<unknown> {
+    return this.#reload.reload({ refuseHeld: false });
+  }
+
+  /** Logs which jobs are held. */
+  logHeld(): Promise<readonly HeldJobs[]> {
+    return this.#reload.logHeld();
+  }
+
+  publish(groups: readonly Observations[]): void {
+    this.#options.onObserved(groups);
+    this.#hub?.observe(groups);
+  }
+
+  readonly startHub = async (): Promise<Running> => {
+    this.#hub = startHub(firstIdAt(Date.now() * 1000), this.#origins);
+    return { died: new Promise(() => {}), stop: async () => {} };
+  };
+
+  readonly startLedger = async (): Promise<Running> => {
+    const { umask, vaultKey } = this.#options;
+    const data: LedgerData = { config: this.config, gauges: this.#gauges.shared, umask, vaultKey };
+    const worker = ledgerThread.start(data);
+    let onReady = (): void => {};
+    let onDeath = (_: Error): void => {};
+    const ready = new Promise<void>(resolve => {
+      onReady = resolve;
+    });
+    const died = new Promise<Error>(resolve => {
+      onDeath = resolve;
+    });
+    const link = openLink({
+      thread: 'edge',
+      port: worker as never,
+      schedule: flush => setImmediate(flush),
+      onTold: (actor, message) => {
+        if (actor === 'hub') this.publish((message as Observed).groups);
+        else if (actor === 'edge') this.#told(message as EdgeMessage | VaultState);
+        else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
+      },
+    });
+    worker.on('error', onDeath);
+    worker.on('exit', code => onDeath(new Error(`the ledger thread ended with ${code}`)));
+    void died.then(error => link.fail(error));
+    await Promise.race([ready, died.then(error => Promise.reject(error))]);
+    this.#link = link;
+    this.#engine = this.#openEngine(link);
+    this.publish(pluginsLoaded(this.config));
+    return { died, stop: () => this.drain() };
+  };
+
+  #openEngine(link: Link): GatewayEngine {
+    const { vaultKey, version, source, listeners } = this.#options;
+    const reader = openReader(this.config.state.path);
+    this.#origins.open(reader);
+    const shared = {
+      link,
+      reader,
+      gauges: this.#gauges,
+      reads: this.#reads,
+      config: () => this.config,
+      startedAtMs: Date.now(),
+    };
+    const administration = openAdministration({
+      ...shared,
+      vaultKey,
+      source,
+      listeners,
+      reload: this.#reload,
+      index: () => this.#index,
+    });
+    const stopping = () => this.#stopping;
+    return openEngine({ ...shared, hub: this.#hub!, administration, vault: this.#vault, stopping, version });
+  }
+
+  readonly startReads = (): Promise<Running> => this.#reads.start({ path: this.config.state.path });
+
+  readonly startIndexer = (): Promise<Running> => {
+    this.#index = { kind: 'open', replaced: null };
+    const data = { path: this.config.state.path, gauges: this.#gauges.shared };
+    return startIndexer(data, this.#log, condition => {
+      this.#index = condition;
+    });
+  };
+
+  /** Lets running jobs finish, then closes the ledger. Resolves when that is done; repeated calls return the same promise. */
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  async #drain(): Promise<void> {
+    const { graceMs } = this.#options;
+    this.#vault.flush();
+    await this.#link?.ask('job', { kind: 'stop', graceMs });
+  }
+
+  async #askIdle(ids: Uint8Array): Promise<Uint8Array | null> {
+    const reply = await this.#link!.ask<IdleReply | { readonly kind: 'refused' }>('job', { kind: 'ask_idle', ids });
+    return reply.kind === 'idle' ? reply.ids : null;
+  }
+
+  #told(message: EdgeMessage | VaultState): void {
+    if (message.kind === 'vault_state') this.#vault.changed(message);
+    else this.#engine?.told(message);
+  }
+
+  #noticed(notice: LedgerNotice, onReady: () => void, onDeath: (error: Error) => void): void {
+    if (notice.kind === 'ready') onReady();
+    else if (notice.kind === 'log') this.#log[notice.level](notice.fields, notice.message);
+    else onDeath(new ServiceFault(notice.message, notice.exitStatus));
+  }
+}
