@@ -139,7 +139,7 @@ test('a defect of the main thread ends the service in good order', async () => {
   const held = await gateway.submit('worker/handle', { gate: 'all' });
   await gateway.noted('start', held);
   gateway.signal('SIGUSR2');
-  await until('the part that died is named', () => gateway.log.find(({ part }) => part === 'edge'));
+  await until('the part that died is named', () => gateway.log.find(({ part }) => part === 'http'));
   gateway.open('all');
   expect(await gateway.ended).toEqual({ status: 70, signal: null });
   await gateway.start();
