@@ -3,7 +3,7 @@ import type { Gauges } from '../actors/job/gauges.ts';
 import type { QueueReply, Refusal } from '../actors/job/protocol.ts';
 import type { Status } from '../actors/job/records/job.ts';
 import { newestCommitUs } from '../actors/job/records/journal.ts';
-import { settledLately } from '../actors/job/records/minutes.ts';
+import { settledRecently } from '../actors/job/records/minute-counters.ts';
 import { type Findings, lookedMax } from '../actors/job/views/selfcheck.ts';
 import { type KeySource, looseModeOf, readUnlock } from '../actors/vault/unlock-key.ts';
 import { checkTrail, examineVault } from '../actors/vault/vault-check.ts';
@@ -90,7 +90,7 @@ export function openAdministration(parts: AdministrationParts) {
       return {
         queued: gauges.get('queued') + gauges.get('delayed'),
         running: gauges.get('running') + gauges.get('runs'),
-        ...settledLately(reader, Date.now() * 1000),
+        ...settledRecently(reader, Date.now() * 1000),
       };
     },
     doctor: singleFlight(doctor),

@@ -3,7 +3,7 @@
 import type { Hub } from '../actors/hub/actor.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { SubmitReply, Waits, WaitsReply } from '../actors/job/protocol.ts';
-import { BlockShelf } from '../actors/job/views/block-cache.ts';
+import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
@@ -89,7 +89,7 @@ export function openEngine({
   startedAtMs,
   version,
 }: EngineParts): GatewayEngine {
-  const blocks = new BlockShelf(reader);
+  const blocks = new BlockCache(reader);
   const submissions = new Submissions(link);
   const waiters = new RunWaiters(link, reader);
 

@@ -1,5 +1,5 @@
 // Feeds the journal to its consumers, and keeps for each how far it has come, in the commit that holds what it made of the entries.
-import { entriesOf, type JournalEntry, readPruned, readUs, usKey } from '../job/records/journal.ts';
+import { entriesOf, type JournalEntry, readPruneMark, readUs, usKey } from '../job/records/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { type Position, positionOf, positionRecord } from './records/position.ts';
 
@@ -54,7 +54,7 @@ export class Feed {
     const { ledger, index } = this.#shelf;
     ledger.refresh();
     index.refresh();
-    const pruned = readPruned(ledger);
+    const pruned = readPruneMark(ledger);
     if (pruned.number === this.#pruned) return false;
     const batch = index.batch();
     let more = false;

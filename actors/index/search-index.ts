@@ -1,6 +1,6 @@
 // Keeps the search index: takes the words of each log that says something, and forgets logs that were pruned.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
-import { AttemptShelf, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
+import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { Postings } from './postings.ts';
 import { Facets } from './records/facets.ts';
@@ -26,7 +26,7 @@ const removedMax = 20_000;
 export class SearchIndex implements JournalConsumer {
   readonly name = searchName;
   readonly #shelf: Shelf;
-  readonly #attempts: AttemptShelf;
+  readonly #attempts: AttemptReader;
   readonly #records: Records;
   readonly #facets = new Facets();
   readonly #postings: Postings;
@@ -39,7 +39,7 @@ export class SearchIndex implements JournalConsumer {
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf;
-    this.#attempts = new AttemptShelf(shelf.ledger);
+    this.#attempts = new AttemptReader(shelf.ledger);
     this.#records = new Records(shelf.index);
     this.#next = this.#records.bounds.end;
     if (this.#next % pageLogs > 0) this.#page.set(this.#records.page(Math.floor(this.#next / pageLogs)));

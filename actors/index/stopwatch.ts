@@ -4,9 +4,9 @@ import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
-import { AttemptShelf, type JournalEntry } from '../job/records/journal.ts';
-import { type CommandName, Names } from '../job/records/names.ts';
-import { type Step, Steps } from '../job/views/jobs.ts';
+import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
+import { type CommandName, NameTable } from '../job/records/name-table.ts';
+import { type StepName, StepNameReader } from '../job/views/jobs.ts';
 import type { JournalConsumer, Shelf } from './consumer.ts';
 import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep, stopwatchName } from './records/stopwatch.ts';
 
@@ -24,23 +24,23 @@ type StepNames = { readonly run: string; readonly queue: string; readonly total:
 
 class Stopwatch {
   readonly #shelf: Shelf;
-  readonly #attempts: AttemptShelf;
-  readonly #names: Names;
-  readonly #steps: Steps;
+  readonly #attempts: AttemptReader;
+  readonly #names: NameTable;
+  readonly #steps: StepNameReader;
   /** The newest page of each plugin. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
   /** By the numbers of commands. */
   readonly #stepNames: StepNames[] = [];
   /** The last step of a pipeline that was found, and how it is called. */
-  #step: Step | null = null;
+  #step: StepName | null = null;
   #stepName = '';
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf;
-    this.#attempts = new AttemptShelf(shelf.ledger);
-    this.#names = new Names(shelf.ledger);
-    this.#steps = new Steps(shelf.ledger);
+    this.#attempts = new AttemptReader(shelf.ledger);
+    this.#names = new NameTable(shelf.ledger);
+    this.#steps = new StepNameReader(shelf.ledger);
   }
 
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {

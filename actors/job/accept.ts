@@ -3,7 +3,7 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { cachedBytesMax, type Desk } from './desk.ts';
+import { cachedBytesMax, type JobState } from './job-state.ts';
 import type { CreateJobs, Refusal, Remembrance, SubmitJobs, SubmitJobsReply } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
 import { type JobGroup, makeEvent } from './records/job.ts';
@@ -13,16 +13,16 @@ import { writeTree } from './records/tree.ts';
 type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 
 export class Acceptance {
-  readonly #desk: Desk;
+  readonly #state: JobState;
   readonly #remembrance: Remembrance;
   /** Plugin and command -> the block that is being filled in this turn. */
   readonly #builders = new Map<string, { builder: BlockBuilder; stillborn: Stillborn[] }>();
   /** Why nothing new is taken at the moment, if so. */
   closed: 'stopping' | 'disk_full' | null = null;
 
-  constructor(desk: Desk, remembrance: Remembrance) {
+  constructor(state: JobState, remembrance: Remembrance) {
     this.#remembrance = remembrance;
-    this.#desk = desk;
+    this.#state = state;
   }
 
   submit(turn: Turn, message: SubmitJobs): void {
@@ -47,7 +47,7 @@ export class Acceptance {
 
   /** Why no new work is taken at the moment; null: it is. Without a plugin: a run, which may call any. */
   refusal(plugin?: string): Refusal | null {
-    const { unsettled, waiting, config } = this.#desk;
+    const { unsettled, waiting, config } = this.#state;
     if (this.closed) return this.closed;
     const { queueDepthMax, waitingMax } = config.service;
     if (unsettled - waiting >= queueDepthMax) return 'queue_full';
@@ -56,12 +56,12 @@ export class Acceptance {
 
   /** Jobs of the plugin are held, or wait for their next attempt: so may the next. */
   #mayWait(plugin: string): boolean {
-    const { hold, delayed } = this.#desk.lane(plugin);
+    const { hold, delayed } = this.#state.lane(plugin);
     return hold !== null || delayed > 0;
   }
 
   #unknown({ plugin, command }: SubmitJobs): Refusal | null {
-    const lane = this.#desk.lanes.get(plugin);
+    const lane = this.#state.lanes.get(plugin);
     if (!lane?.instance) return 'unknown_plugin';
     return lane.command(command) ? null : 'unknown_command';
   }
@@ -79,7 +79,7 @@ export class Acceptance {
       last.event?.headers === undefined &&
       event?.headers === undefined;
     const group: JobGroup = alike ? last : directGroup(submittedBy, event);
-    this.#desk.unsettled++;
+    this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#remembrance.remember(idempotency, id, turn);
     return id;
@@ -103,7 +103,7 @@ export class Acceptance {
       inPiece++;
       if (stillborn) target.stillborn.push({ index: target.builder.count - 1, ...stillborn });
     }
-    this.#desk.unsettled += payloads.length;
+    this.#state.unsettled += payloads.length;
   }
 
   /** Closes the blocks of this turn: they are written, and their jobs wait in their lanes. */
@@ -117,43 +117,43 @@ export class Acceptance {
     let filling = this.#builders.get(name);
     if (filling && !filling.builder.full) return filling;
     if (filling) this.#close(turn, filling.builder, filling.stillborn);
-    const key = this.#desk.blockKeys.next(Math.floor(turn.nowUs / 1000));
+    const key = this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000));
     filling = { builder: new BlockBuilder(key, plugin, command, turn.nowUs), stillborn: [] };
     this.#builders.set(name, filling);
     return filling;
   }
 
   #close(turn: Turn, builder: BlockBuilder, stillborn: readonly Stillborn[]): void {
-    const desk = this.#desk;
+    const state = this.#state;
     const { plugin, command, key, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
-    desk.books.accepted(turn.batch, key, plugin, command, count);
+    state.completions.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.block = builder;
     open.cachedBytes = builder.bytes + 64 * count;
-    desk.cachedBytes += open.cachedBytes;
-    desk.touch(open);
-    desk.watch.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
+    state.cachedBytes += open.cachedBytes;
+    state.touch(open);
+    state.watch.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
     if (stillborn.length > 0) this.#bury(turn, open, stillborn);
-    else desk.lane(plugin).enqueue(open);
-    if (desk.cachedBytes > cachedBytesMax) {
+    else state.lane(plugin).enqueue(open);
+    if (state.cachedBytes > cachedBytesMax) {
       turn.after(() => {
-        if (open.out === 0) desk.release(open);
+        if (open.out === 0) state.release(open);
       });
     }
   }
 
   /** Some jobs of the block end at once; the others are queued one by one. */
   #bury(turn: Turn, open: OpenBlock, stillborn: readonly Stillborn[]): void {
-    const desk = this.#desk;
-    const lane = desk.lane(open.plugin);
+    const state = this.#state;
+    const lane = state.lane(open.plugin);
     const ends = new Map(stillborn.map(job => [job.index, job]));
     open.next = open.count;
     for (let index = 0; index < open.count; index++) {
       const job = ends.get(index);
       if (job)
-        desk.end(turn, open, index, {
+        state.end(turn, open, index, {
           from: 'queued',
           attempt: 0,
           status: job.status,
@@ -165,7 +165,7 @@ export class Acceptance {
         lane.enqueueAgain({ open, index, attempt: 1, kept: false, alone: false });
       }
     }
-    desk.sendSettled(turn);
+    state.sendSettled(turn);
   }
 }
 

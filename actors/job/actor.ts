@@ -1,13 +1,14 @@
-// The job actor: the one hand that writes jobs. Each message is one small move on the desk; a turn ends with dispatch.
+// The job actor: the one hand that writes jobs. Each message is one small move on the state; a turn ends with dispatch.
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';
-import { Desk, type DeskOptions } from './desk.ts';
-import { Dispatcher, type Outside } from './dispatch.ts';
-import { hostedPlugin } from './hosted.ts';
-import { Idempotency } from './idempotency.ts';
+import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
+import { hostPlugin } from './host-plugin.ts';
+import type { HostSlotName } from './host-slot.ts';
+import { IdempotencyTable } from './idempotency.ts';
+import { JobState, type JobStateOptions } from './job-state.ts';
 import type {
   AskHeld,
   HeldJobs,
@@ -24,28 +25,27 @@ import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
 import { RunJobs } from './run-jobs.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
-import type { SlotName } from './slot.ts';
 import { waitsOf } from './waits.ts';
 
 /** What comes from the hosts and from the actor itself, besides the protocol. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
-      readonly slot: SlotName;
+      readonly slot: HostSlotName;
       readonly frameId: number;
       readonly outcomes: readonly Outcome[];
     }
   | {
       readonly kind: 'returned';
-      readonly slot: SlotName;
+      readonly slot: HostSlotName;
       readonly frameId: number;
       readonly tasks: readonly number[];
       /** They had begun, and are to run alone. */
       readonly alone?: boolean;
     }
   /** `sentUpTo`: the newest frame that it was given. After a failed turn frames leave before this is handled again. */
-  | { readonly kind: 'host_lost'; readonly slot: SlotName; readonly reason: string; readonly sentUpTo: number }
-  | { readonly kind: 'thread_replaced'; readonly slot: SlotName }
+  | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
+  | { readonly kind: 'thread_replaced'; readonly slot: HostSlotName }
   | { readonly kind: 'alarm' }
   | { readonly kind: 'load' }
   | { readonly kind: 'prune' }
@@ -55,12 +55,12 @@ export type InnerMessage =
   | { readonly kind: 'stop'; readonly replyTo: ReplyTo; readonly graceMs: number }
   | { readonly kind: 'hosts_stopped'; readonly replyTo: ReplyTo };
 
-export type JobActorOptions = DeskOptions &
-  Outside & {
+export type JobActorOptions = JobStateOptions &
+  DispatcherPorts & {
     /** Left out: every sandbox can be had. */
     readonly trySandbox?: TrySandbox;
     /** Shared with the pipeline actor. */
-    readonly idempotency?: Idempotency;
+    readonly idempotency?: IdempotencyTable;
     readonly nowMs: number;
     /** Puts a message into the actor's own mailbox. */
     readonly self: (message: InnerMessage | HoldsChanged) => void;
@@ -79,13 +79,16 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const { self } = options;
   const attempt = options.trySandbox ?? (async () => null);
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
-  const desk = new Desk({ ...options, holdSources: [['plugin', sandboxes.holdOf], ...(options.holdSources ?? [])] });
-  const idempotency = options.idempotency ?? new Idempotency(options.reader);
-  const acceptance = new Acceptance(desk, idempotency);
-  const runs = new RunJobs(desk);
-  const dispatcher = new Dispatcher(desk, options.config.service.workersMax, options);
-  const recovery = new Recovery(desk, options.nowMs);
-  const retention = new Retention(desk);
+  const state = new JobState({
+    ...options,
+    holdSources: [['plugin', sandboxes.holdOf], ...(options.holdSources ?? [])],
+  });
+  const idempotency = options.idempotency ?? new IdempotencyTable(options.reader);
+  const acceptance = new Acceptance(state, idempotency);
+  const runs = new RunJobs(state);
+  const dispatcher = new Dispatcher(state, options.config.service.workersMax, options);
+  const recovery = new Recovery(state, options.nowMs);
+  const retention = new Retention(state);
   let alarmUs: number | null = null;
   let isLoaded = false;
   /** Which holds hold jobs is to be noted at the end of this turn, when all that it accepts is counted. */
@@ -93,7 +96,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   let isFirstTurn = true;
 
   sandboxes.configure(options.config);
-  desk.reviewHolds();
+  state.reviewHolds();
   dispatcher.configure(hostedPlugins(options.config));
   dispatcher.warm();
 
@@ -118,12 +121,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
         });
         break;
       case 'ask_queue':
-        turn.reply(message.replyTo, queueState(desk, dispatcher, turn.nowUs));
+        turn.reply(message.replyTo, queueState(state, dispatcher, turn.nowUs));
         break;
       case 'ask_waits':
         turn.reply(message.replyTo, {
           kind: 'waits',
-          waits: waitsOf(desk, dispatcher, message.id, turn.nowUs),
+          waits: waitsOf(state, dispatcher, message.id, turn.nowUs),
         } satisfies WaitsReply);
         break;
       case 'ask_held':
@@ -142,7 +145,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         dispatcher.hostLost(turn, message.slot, message.reason, message.sentUpTo);
         break;
       case 'thread_replaced':
-        desk.watch.plain('worker.replaced', turn.nowUs, { host: message.slot });
+        state.watch.plain('worker.replaced', turn.nowUs, { host: message.slot });
         break;
       case 'alarm':
         alarmUs = null;
@@ -154,12 +157,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
         if (!isLoaded) turn.after(() => self({ kind: 'load' }));
         break;
       case 'holds_changed':
-        desk.reviewHolds();
+        state.reviewHolds();
         areHoldsDue = true;
         break;
       case 'prune':
         areHoldsDue = true;
-        desk.minutes.prune(turn.nowUs, turn.batch);
+        state.minutes.prune(turn.nowUs, turn.batch);
         if ([idempotency.prune(turn), retention.step(turn)].includes(true)) turn.after(() => self({ kind: 'prune' }));
         break;
       // It only makes a turn come.
@@ -173,7 +176,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'reconfigure':
         sandboxes.configure(message.config);
-        desk.configure(message.config);
+        state.configure(message.config);
         dispatcher.configure(hostedPlugins(message.config));
         areHoldsDue = true;
         break;
@@ -196,7 +199,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   function setAsideReply(): SetAsideReply {
-    const { size, listed } = desk.setAside;
+    const { size, listed } = state.setAside;
     return { kind: 'set_aside', all: size, listed };
   }
 
@@ -209,21 +212,21 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   function held({ next }: AskHeld): HeldJobs[] {
     const queued = dispatcher.queued();
-    if (next) return wouldBeHeld(desk, queued, next).map(jobs => ({ ...jobs, detail: '', sinceUs: 0 }));
-    return heldOf(desk, queued).map(({ hold: { detail, sinceUs }, ...jobs }) => ({ ...jobs, detail, sinceUs }));
+    if (next) return wouldBeHeld(state, queued, next).map(jobs => ({ ...jobs, detail: '', sinceUs: 0 }));
+    return heldOf(state, queued).map(({ hold: { detail, sinceUs }, ...jobs }) => ({ ...jobs, detail, sinceUs }));
   }
 
   function wakeRetries(turn: Turn): void {
-    for (let due = desk.popDue(turn.nowUs); due; due = desk.popDue(turn.nowUs)) {
+    for (let due = state.popDue(turn.nowUs); due; due = state.popDue(turn.nowUs)) {
       const { open, index, attempt, culprit } = due;
       const again = { open, index, attempt, kept: true, alone: culprit };
       if (culprit) dispatcher.quarantine.take(again, true);
-      else desk.lane(open.plugin).enqueueAgain(again);
+      else state.lane(open.plugin).enqueueAgain(again);
     }
   }
 
   function setAlarm(turn: Turn): void {
-    const dueUs = desk.retries.nextDueUs;
+    const dueUs = state.retries.nextDueUs;
     if (dueUs === alarmUs) return;
     alarmUs = dueUs;
     turn.after(() => options.alarm(dueUs));
@@ -244,12 +247,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
       if (areHoldsDue) dispatcher.keepHolds(turn);
       areHoldsDue = false;
       if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));
-      desk.close(turn);
+      state.close(turn);
       setAlarm(turn);
     },
   };
 }
 
 function hostedPlugins(config: Config): HostedPlugin[] {
-  return Object.values(config.plugins).map(hostedPlugin);
+  return Object.values(config.plugins).map(hostPlugin);
 }

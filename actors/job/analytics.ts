@@ -1,17 +1,17 @@
 // What waits and runs now, as GET /analytics/queue shows it (docs/contract.md#analytics).
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
-import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
+import type { JobState } from './job-state.ts';
 import type { QueueReply } from './protocol.ts';
 import { keyText } from './records/open.ts';
 
 /** How many running jobs an answer names. */
 export const activeJobsMax = 100;
 
-export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): QueueReply {
-  const lanes = [...desk.lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
+export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: number): QueueReply {
+  const lanes = [...state.lanes.values()].filter(lane => lane.instance || lane.queued > 0 || lane.running > 0);
   let dead = 0;
-  for (const counts of desk.books.counts.values()) dead += counts.dead;
+  for (const counts of state.completions.counts.values()) dead += counts.dead;
   const active: QueueReply['active'][number][] = [];
   for (const { open, index, frame } of dispatcher.active()) {
     if (active.length === activeJobsMax) break;
@@ -20,10 +20,10 @@ export function queueState(desk: Desk, dispatcher: Dispatcher, nowUs: number): Q
   }
   return {
     kind: 'queue',
-    queued: desk.unsettled - desk.running - desk.retries.size,
-    running: desk.running,
-    delayed: desk.retries.size,
-    held: desk.held,
+    queued: state.unsettled - state.running - state.retries.size,
+    running: state.running,
+    delayed: state.retries.size,
+    held: state.held,
     dead,
     workers: dispatcher.threads,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),

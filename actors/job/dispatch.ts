@@ -3,44 +3,44 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/port.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
-import { type Adopted, adoptFrames } from './adoption.ts';
-import { setAside, stepHolds } from './aside.ts';
+import { type AdoptedBlock, adoptFrames } from './adoption.ts';
 import type { Again } from './backlog.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
-import type { Desk } from './desk.ts';
-import { type JobFrame, jobAt, pickFrame, taskFrame, unheardOf } from './frame.ts';
-import { HostedFrames } from './hosted-frames.ts';
+import { advanceHolds, moveToHeld } from './held-jobs.ts';
+import {
+  concurrentSlot,
+  fairShare,
+  framesIn,
+  freeSlotFor,
+  type HostSlot,
+  type HostSlotName,
+  isShort,
+  mainSlot,
+  persistentSlot,
+  programSlots,
+} from './host-slot.ts';
+import { countFinished, countReported, countSent } from './in-flight.ts';
+import { type JobFrame, jobAt, pickFrame, taskFrame, unreported } from './job-frame.ts';
+import type { JobState } from './job-state.ts';
 import type { CommandLane, Lane } from './lane.ts';
-import { lostBody } from './lost.ts';
+import { lostBody } from './lost-attempts.ts';
+import { OutstandingFrames } from './outstanding-frames.ts';
 import { frameTasksMax } from './pace.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText, OpenBlock } from './records/open.ts';
+import { RoundRobin } from './round-robin.ts';
 import { settleTask } from './settle.ts';
-import {
-  concurrentSlot,
-  framesIn,
-  isShort,
-  mainSlot,
-  persistentSlot,
-  placeFor,
-  programSlots,
-  type Slot,
-  type SlotName,
-  shareOf,
-} from './slot.ts';
-import { LaneTurns } from './turns.ts';
-import { countHeard, countOut, countOver } from './under-way.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
-export type StartHost = (slot: Slot) => PluginHost;
+export type StartHost = (slot: HostSlot) => PluginHost;
 
 /** What the dispatcher is handed from outside. */
-export type Outside = {
+export type DispatcherPorts = {
   readonly startHost: StartHost;
   /** What hosts have; absent: nothing, and nobody asks when the actors have ended. */
-  readonly hosted?: HostedFrames;
+  readonly outstanding?: OutstandingFrames;
   /** What the vault has for the jobs of a plugin; absent: there is no vault. */
   readonly deliver?: Deliver;
   /** Called when a plugin is isolated, since its jobs have ended hosts. */
@@ -48,62 +48,65 @@ export type Outside = {
 };
 
 /** What takes turns for the same places, and the slots that have them. */
-type Kind = { readonly turns: LaneTurns; readonly slots: readonly Slot[]; readonly hasRunners?: boolean };
+type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
 /** Jobs that are moved, or end, without having been run: so many of them in a turn, for the sake of all others. */
-export const unrunMax = 1024;
+export const heldMovesPerTurnMax = 1024;
 
 /** Nothing is handed out, of any lane. */
-export type Pause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
+export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
 /** A job that a host holds. */
-export type Active = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
+export type InFlightJob = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
 
 export class Dispatcher {
-  readonly #desk: Desk;
+  readonly #state: JobState;
   readonly #startHost: StartHost;
   readonly #deliver: Deliver;
-  readonly #kinds: readonly Kind[];
-  readonly #main: Slot;
+  readonly #kinds: readonly DispatchGroup[];
+  readonly #main: HostSlot;
   readonly quarantine: Quarantine;
-  readonly #slots: ReadonlyMap<SlotName, Slot>;
-  readonly #hosted: HostedFrames;
+  readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
+  readonly #outstanding: OutstandingFrames;
   /** The turn under way, and how many jobs were moved or have ended in it without having been run. */
   #turn: Turn | null = null;
   #unrun = 0;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
-  #pause: Pause | null = null;
+  #pause: DispatchPause | null = null;
   readonly #busy = new BusyMeter();
 
-  constructor(desk: Desk, threads: number, outside: Outside) {
-    this.#desk = desk;
+  constructor(state: JobState, threads: number, outside: DispatcherPorts) {
+    this.#state = state;
     this.#startHost = outside.startHost;
-    this.#hosted = outside.hosted ?? new HostedFrames();
+    this.#outstanding = outside.outstanding ?? new OutstandingFrames();
     this.#deliver = outside.deliver ?? (() => null);
-    this.quarantine = new Quarantine(desk, threads, outside.onIsolated ?? (() => {}), this.#hosted);
+    this.quarantine = new Quarantine(state, threads, outside.onIsolated ?? (() => {}), this.#outstanding);
     this.#main = mainSlot(threads);
     // Each kind has as many places as there are workers, so that none holds another back.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
-      return { turns: new LaneTurns(desk.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
+      return { turns: new RoundRobin(state.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
     });
     const hasRunner = (lane: Lane) => lane.nextKind === 'concurrent' && !lane.isIsolated && lane.hasRunner(threads);
     const runners = {
-      turns: new LaneTurns(desk.lanes, hasRunner),
+      turns: new RoundRobin(state.lanes, hasRunner),
       slots: [concurrentSlot(threads)],
       hasRunners: true,
     } as const;
-    const isolated = { turns: new LaneTurns(desk.lanes, lane => lane.isIsolated), slots: [this.quarantine.isolation] };
+    const isolated = {
+      turns: new RoundRobin(state.lanes, lane => lane.isIsolated),
+      slots: [this.quarantine.isolation],
+    };
     this.#kinds = [...kinds, runners, isolated];
     const slots = [...this.#kinds.flatMap(kind => kind.slots), ...this.quarantine.slots];
     this.#slots = new Map(slots.map(slot => [slot.name, slot]));
-    for (const slot of slots) slot.host = this.#hosted.hostOf(slot.name);
+    for (const slot of slots) slot.host = this.#outstanding.hostOf(slot.name);
   }
 
   /** Takes over what hosts have of the life before. */
-  adopt(): ReadonlyMap<KeyText, Adopted> {
-    return adoptFrames(this.#desk, this.#hosted, this.#slots);
+  adopt(): ReadonlyMap<KeyText, AdoptedBlock> {
+    return adoptFrames(this.#state, this.#outstanding, this.#slots);
   }
 
   configure(plugins: readonly HostedPlugin[]): void {
@@ -113,7 +116,7 @@ export class Dispatcher {
     for (const slot of this.#slots.values()) this.#configure(slot);
   }
 
-  #configure({ runtimes, host }: Slot): void {
+  #configure({ runtimes, host }: HostSlot): void {
     host?.configure(
       this.#generation,
       this.#plugins.filter(({ runtime }) => runtimes.includes(runtime)),
@@ -136,7 +139,7 @@ export class Dispatcher {
   }
 
   /** Why nothing at all is handed out; null: it is. */
-  get pause(): Pause | null {
+  get pause(): DispatchPause | null {
     return this.#pause;
   }
 
@@ -151,61 +154,61 @@ export class Dispatcher {
       ...this.#kinds.map(({ slots, hasRunners }) => (hasRunners ? slots[0]!.busyRunners : framesIn(slots))),
     );
     this.#busy.note(turn.nowUs, Math.min(out, this.threads));
-    return this.#unrun >= unrunMax;
+    return this.#unrun >= heldMovesPerTurnMax;
   }
 
   #fill(turn: Turn): void {
     this.#stepHolds(turn);
-    const send = (slot: Slot, frame: JobFrame) => this.#send(turn, slot, frame);
-    this.quarantine.dispatch(turn, send, () => this.#hosted.nextId());
+    const send = (slot: HostSlot, frame: JobFrame) => this.#send(turn, slot, frame);
+    this.quarantine.dispatch(turn, send, () => this.#outstanding.nextId());
     let open = this.#kinds;
-    while (open.length > 0 && this.#unrun < unrunMax) open = open.filter(kind => this.#handOut(turn, kind));
+    while (open.length > 0 && this.#unrun < heldMovesPerTurnMax) open = open.filter(kind => this.#handOut(turn, kind));
   }
 
   /** A little of what holds want done: jobs come back, or fail. */
   #stepHolds(turn: Turn): void {
-    const { moved, ended } = stepHolds(this.#desk, turn, unrunMax - this.#unrun);
+    const { moved, ended } = advanceHolds(this.#state, turn, heldMovesPerTurnMax - this.#unrun);
     this.#unrun += moved + ended;
     if (ended > 0) this.keepHolds(turn);
   }
 
   /** Notes on disk which holds hold jobs now. */
   keepHolds(turn: Turn): void {
-    const held = heldOf(this.#desk, this.queued());
-    this.#desk.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
+    const held = heldOf(this.#state, this.queued());
+    this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
   }
 
   /** Queued jobs by plugin and command. */
   queued(): QueuedJobs[] {
     return queuedJobs(
-      this.#desk.books.unsettled(),
+      this.#state.completions.unsettled(),
       [...this.#slots.values()].flatMap(({ frames }) => [...frames.values()]),
     );
   }
 
   /** The next lane has its turn. False: none can, or no slot has a place for it. */
-  #handOut(turn: Turn, { turns, slots, hasRunners = false }: Kind): boolean {
+  #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
     const command = lane.command(lane.nextCommand!);
     if (!command) {
-      turns.pass(lane);
-      this.#unrun += setAside(lane, unrunMax - this.#unrun);
+      turns.advance(lane);
+      this.#unrun += moveToHeld(lane, heldMovesPerTurnMax - this.#unrun);
       return true;
     }
     // A lane that finds no place keeps its turn.
-    const slot = hasRunners ? slots[0] : placeFor(slots, command);
+    const slot = hasRunners ? slots[0] : freeSlotFor(slots, command);
     if (!slot) return false;
-    turns.pass(lane);
+    turns.advance(lane);
     const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
     const max = tasksMax(lane, command, slots, runner);
-    const frame = pickFrame(lane, command, this.#hosted.nextId(), max, runner, open => this.#desk.load(open));
+    const frame = pickFrame(lane, command, this.#outstanding.nextId(), max, runner, open => this.#state.load(open));
     this.#send(turn, slot, frame);
     return true;
   }
 
-  #send(turn: Turn, slot: Slot, frame: JobFrame): void {
-    const desk = this.#desk;
+  #send(turn: Turn, slot: HostSlot, frame: JobFrame): void {
+    const state = this.#state;
     const { lane, opens, indexes, attempts, kept, command } = frame;
     const alone = opens.length === 1;
     for (let task = 0; task < opens.length; task++) {
@@ -216,50 +219,50 @@ export class Dispatcher {
       if (open.back.length > 0) open.back = open.back.filter(other => other !== index);
       if (kept[task]) {
         const stage = alone ? 'alone' : 'out';
-        desk.keepRetry(turn, open, index, { attempt: attempts[task]!, dueUs: turn.nowUs, stage, culprit: false });
+        state.keepRetry(turn, open, index, { attempt: attempts[task]!, dueUs: turn.nowUs, stage, culprit: false });
       } else if (alone) open.solo.push(index);
-      if (task === 0 || open !== opens[task - 1]) desk.touch(open);
+      if (task === 0 || open !== opens[task - 1]) state.touch(open);
     }
     frame.sentUs = turn.nowUs;
     frame.slow = frame.runner < 0 && !isShort(slot, command);
-    countOut(desk, slot, frame);
-    desk.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
+    countSent(state, slot, frame);
+    state.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
     const delivery = this.#deliver(turn, lane.name, frame.ids);
     if (delivery?.kind === 'revoked') {
       this.#failRevoked(turn, slot, frame, delivery);
       return;
     }
-    const tasks = taskFrame(frame, desk.books.state(lane.name), delivery?.packed);
+    const tasks = taskFrame(frame, state.completions.pluginState(lane.name), delivery?.packed);
     turn.after(() => {
       this.#hostOf(slot).submit(tasks);
-      this.#hosted.sent(slot.name, frame);
+      this.#outstanding.sent(slot.name, frame);
     });
   }
 
   /** The attempts fail here: no plugin code runs without the secrets that it should have. */
-  #failRevoked(turn: Turn, slot: Slot, frame: JobFrame, { reason }: RevokedDelivery): void {
+  #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
     this.#unrun += frame.opens.length;
     const body = encodeBody({ error: Buffer.from(reason) });
     const failed = { verdict: 'error', permanent: true, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.opens.length; task++) {
-      countHeard(this.#desk, slot, frame, task);
-      settleTask(this.#desk, turn, frame, { task, ...failed });
+      countReported(this.#state, slot, frame, task);
+      settleTask(this.#state, turn, frame, { task, ...failed });
     }
-    this.#desk.sendSettled(turn);
+    this.#state.sendSettled(turn);
     this.#closeIfOver(turn, slot, frame);
   }
 
-  #hostOf(slot: Slot): PluginHost {
+  #hostOf(slot: HostSlot): PluginHost {
     if (!slot.host) {
       slot.host = this.#startHost(slot);
-      this.#hosted.started(slot.name, slot.host);
+      this.#outstanding.started(slot.name, slot.host);
       this.#configure(slot);
     }
     return slot.host;
   }
 
   /** Tasks of a frame ended. */
-  settle(turn: Turn, slotName: SlotName, frameId: number, outcomes: readonly Outcome[]): void {
+  settle(turn: Turn, slotName: HostSlotName, frameId: number, outcomes: readonly Outcome[]): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
     if (!frame) return;
@@ -267,15 +270,15 @@ export class Dispatcher {
     let ranUs = 0;
     let heard = 0;
     for (const outcome of outcomes) {
-      if (frame.heard[outcome.task] !== 0) continue;
-      countHeard(this.#desk, slot, frame, outcome.task);
+      if (frame.reported[outcome.task] !== 0) continue;
+      countReported(this.#state, slot, frame, outcome.task);
       ranUs += outcome.runUs;
       heard++;
-      settleTask(this.#desk, turn, frame, outcome);
+      settleTask(this.#state, turn, frame, outcome);
     }
     // What runs beside others says nothing of what a frame of it takes.
     if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
-    this.#desk.sendSettled(turn);
+    this.#state.sendSettled(turn);
     this.#closeIfOver(turn, slot, frame);
   }
 
@@ -283,7 +286,7 @@ export class Dispatcher {
    * Tasks came back, uncharged. Unstarted ones wait again, before all others of their lane; `alone`: they were under way when
    * their thread or process was lost to another task, and run alone the next time.
    */
-  returned(turn: Turn, slotName: SlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
+  returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
     if (!frame) return;
@@ -293,8 +296,8 @@ export class Dispatcher {
     }
     const isSuspect = this.quarantine.slots.includes(slot);
     for (const task of tasks) {
-      if (frame.heard[task] !== 0) continue;
-      countHeard(this.#desk, slot, frame, task);
+      if (frame.reported[task] !== 0) continue;
+      countReported(this.#state, slot, frame, task);
       if (alone || isSuspect) this.quarantine.take(this.#again(turn, frame, task, true), isSuspect);
       else frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
     }
@@ -302,28 +305,28 @@ export class Dispatcher {
   }
 
   /** A host died with all it held. A job that was all it held is charged; of several each runs again alone, in the quarantine. */
-  hostLost(turn: Turn, slotName: SlotName, reason: string, sentUpTo: number): void {
-    const desk = this.#desk;
+  hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
+    const state = this.#state;
     const slot = this.#slots.get(slotName)!;
     const held = [...slot.frames.values()].filter(({ id }) => id <= sentUpTo);
-    const culpritKnown = held.reduce((tasks, frame) => tasks + frame.left, 0) === 1;
+    const culpritKnown = held.reduce((tasks, frame) => tasks + frame.unreportedCount, 0) === 1;
     if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
       // What has no runner runs in order: the first that did not end is the likely culprit.
       let isLikely = frame.runner < 0;
-      for (const task of unheardOf(frame)) {
-        countHeard(this.#desk, slot, frame, task);
+      for (const task of unreported(frame)) {
+        countReported(this.#state, slot, frame, task);
         const { open, index, attempt, kept } = jobAt(frame, task);
-        if (culpritKnown) desk.lost(turn, open, index, attempt, kept, true, body);
-        else if (!frame.command.retrySafe) desk.lost(turn, open, index, attempt, kept, false, lostBody);
+        if (culpritKnown) state.lost(turn, open, index, attempt, kept, true, body);
+        else if (!frame.command.retrySafe) state.lost(turn, open, index, attempt, kept, false, lostBody);
         else this.quarantine.take(this.#again(turn, frame, task, true), isLikely);
         isLikely = false;
       }
       this.#closeIfOver(turn, slot, frame);
     }
-    desk.sendSettled(turn);
-    desk.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
+    state.sendSettled(turn);
+    state.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
   /** Ends the hosts; resolves when no plugin code runs any more. Nothing may be handed out from then on. */
@@ -333,47 +336,47 @@ export class Dispatcher {
 
   /** After `stop`: what was still running is queued again and not charged, but for what must not run twice: it is lost. */
   requeueAll(turn: Turn): void {
-    const desk = this.#desk;
+    const state = this.#state;
     for (const slot of this.#slots.values()) {
       for (const frame of [...slot.frames.values()]) {
-        for (const task of unheardOf(frame)) {
-          countHeard(this.#desk, slot, frame, task);
+        for (const task of unreported(frame)) {
+          countReported(this.#state, slot, frame, task);
           const { open, index, attempt, kept } = jobAt(frame, task);
           if (frame.command.retrySafe) frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
-          else desk.lost(turn, open, index, attempt, kept, false, lostBody);
+          else state.lost(turn, open, index, attempt, kept, false, lostBody);
         }
         this.#closeIfOver(turn, slot, frame);
       }
       slot.host = null;
     }
-    desk.sendSettled(turn);
-    turn.after(() => this.#hosted.clear());
+    state.sendSettled(turn);
+    turn.after(() => this.#outstanding.clear());
   }
 
   /** The task as a job that waits again, on disk too. */
   #again(turn: Turn, frame: JobFrame, task: number, alone: boolean): Again {
     const { open, index, attempt, kept } = jobAt(frame, task);
-    if (kept) this.#desk.keepRetry(turn, open, index, { attempt, dueUs: 0, stage: 'waiting', culprit: alone });
+    if (kept) this.#state.keepRetry(turn, open, index, { attempt, dueUs: 0, stage: 'waiting', culprit: alone });
     else open.back.push(index);
-    this.#desk.touch(open);
+    this.#state.touch(open);
     return { open, index, attempt, kept, alone };
   }
 
-  #closeIfOver(turn: Turn, slot: Slot, frame: JobFrame): void {
-    if (frame.left > 0) return;
-    turn.after(() => this.#hosted.over(slot.name, frame.id));
-    countOver(slot, frame);
+  #closeIfOver(turn: Turn, slot: HostSlot, frame: JobFrame): void {
+    if (frame.unreportedCount > 0) return;
+    turn.after(() => this.#outstanding.over(slot.name, frame.id));
+    countFinished(slot, frame);
     for (const open of frame.opens) {
       // Only retries are left of it: the block is read again when one is due.
-      if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#desk.release(open);
+      if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#state.release(open);
     }
   }
 
   /** For views of what runs now. */
-  *active(): Iterable<Active> {
+  *active(): Iterable<InFlightJob> {
     for (const slot of this.#slots.values()) {
       for (const frame of slot.frames.values()) {
-        for (const task of unheardOf(frame)) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
+        for (const task of unreported(frame)) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
       }
     }
   }
@@ -390,8 +393,13 @@ export class Dispatcher {
 }
 
 /** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
-function tasksMax(lane: Lane, { runners, concurrency }: CommandLane, slots: readonly Slot[], runner: number): number {
+function tasksMax(
+  lane: Lane,
+  { runners, concurrency }: CommandLane,
+  slots: readonly HostSlot[],
+  runner: number,
+): number {
   if (lane.isIsolated) return 1;
   if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
-  return lane.kind === 'attempts' ? shareOf(slots, lane.waiting) : frameTasksMax;
+  return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }

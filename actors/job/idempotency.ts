@@ -3,17 +3,24 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { IdempotencyKey, Remembrance, SubmitReply } from './protocol.ts';
-import { decodeEntry, type Entry, encodeEntry, endKey, hashBytes, rememberedUs } from './records/idempotency.ts';
+import {
+  decodeIdempotency,
+  encodeIdempotency,
+  endKey,
+  hashBytes,
+  type IdempotencyRecord,
+  idempotencyTtlUs,
+} from './records/idempotency.ts';
 import { usKey } from './records/journal.ts';
 
 /** Entries that are removed in one turn. */
-export const forgottenPerTurnMax = 256;
+export const expiredPerTurnMax = 256;
 const present = Uint8Array.of(1);
 
-export class Idempotency implements Remembrance {
+export class IdempotencyTable implements Remembrance {
   readonly #reader: Reader;
   /** Of this turn: no read shows them before its commit. */
-  readonly #fresh = new Map<string, Entry>();
+  readonly #fresh = new Map<string, IdempotencyRecord>();
   #turn: Turn | null = null;
 
   constructor(reader: Reader) {
@@ -30,9 +37,9 @@ export class Idempotency implements Remembrance {
 
   remember({ key, request }: IdempotencyKey, id: JobId, turn: Turn): void {
     this.#open(turn);
-    const entry = { untilUs: turn.nowUs + rememberedUs, request, id };
+    const entry = { untilUs: turn.nowUs + idempotencyTtlUs, request, id };
     this.#fresh.set(textOf(key), entry);
-    turn.batch.put('idempotency', key, encodeEntry(entry));
+    turn.batch.put('idempotency', key, encodeIdempotency(entry));
     turn.batch.put('idempotency_ends', endKey(entry.untilUs, key), present);
   }
 
@@ -40,7 +47,7 @@ export class Idempotency implements Remembrance {
   prune(turn: Turn): boolean {
     const to = usKey(turn.nowUs + 1);
     let seen = 0;
-    for (const { key } of this.#reader.scan('idempotency_ends', { to, limit: forgottenPerTurnMax })) {
+    for (const { key } of this.#reader.scan('idempotency_ends', { to, limit: expiredPerTurnMax })) {
       seen++;
       const own = Buffer.from(key);
       turn.batch.remove('idempotency_ends', own);
@@ -49,7 +56,7 @@ export class Idempotency implements Remembrance {
       const entry = this.#fresh.get(textOf(hash)) ?? this.#stored(hash);
       if (entry && entry.untilUs <= turn.nowUs) turn.batch.remove('idempotency', hash);
     }
-    return seen === forgottenPerTurnMax;
+    return seen === expiredPerTurnMax;
   }
 
   #open(turn: Turn): void {
@@ -58,9 +65,9 @@ export class Idempotency implements Remembrance {
     this.#fresh.clear();
   }
 
-  #stored(key: Uint8Array): Entry | undefined {
+  #stored(key: Uint8Array): IdempotencyRecord | undefined {
     const bytes = this.#reader.get('idempotency', key);
-    return bytes && decodeEntry(bytes);
+    return bytes && decodeIdempotency(bytes);
   }
 }
 

@@ -25,17 +25,17 @@ export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 export class Lane extends Backlog {
   /** Jobs that hosts hold, and how many of these are under way: of a frame whose jobs run one after another, one. */
   running = 0;
-  underWay = 0;
+  inFlight = 0;
   /** Its jobs run apart from those of all other plugins: it has ended hosts lately. */
   isIsolated = false;
   /** The same frames by the name of the manifest that they run, which may be that of a configuration before. */
   readonly #framesOf = new Map<string, number>();
   /** Null: the configuration does not have the plugin. */
   instance: PluginInstance | null = null;
-  /** Not null: nothing of it is handed out. The desk sets it. */
+  /** Not null: nothing of it is handed out. The state sets it. */
   hold: Hold | null = null;
   /** What waits for commands that the plugin does not have, by their names. */
-  readonly aside = new Map<string, Backlog>();
+  readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs that were running alone when the service ended, and whose command is not there to say whether they may run again. */
   readonly lost: Again[] = [];
   /** Jobs that wait for the time of their next attempt. */
@@ -91,11 +91,11 @@ export class Lane extends Backlog {
   }
 
   /** Where jobs of a command wait that the plugin does not have. */
-  asideOf(command: string): Backlog {
-    let backlog = this.aside.get(command);
+  heldBacklog(command: string): Backlog {
+    let backlog = this.heldByCommand.get(command);
     if (!backlog) {
       backlog = new Backlog();
-      this.aside.set(command, backlog);
+      this.heldByCommand.set(command, backlog);
     }
     return backlog;
   }
@@ -103,15 +103,15 @@ export class Lane extends Backlog {
   /** Jobs of it that wait, held or not. */
   get queued(): number {
     let queued = this.waiting + this.lost.length;
-    for (const backlog of this.aside.values()) queued += backlog.waiting;
+    for (const backlog of this.heldByCommand.values()) queued += backlog.waiting;
     return queued;
   }
 
   /** Jobs of it that wait and are not handed out. */
   get held(): number {
-    if (this.hold === null && this.aside.size === 0 && this.lost.length === 0) return 0;
+    if (this.hold === null && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : 0;
-    for (const backlog of this.aside.values()) held += backlog.waiting;
+    for (const backlog of this.heldByCommand.values()) held += backlog.waiting;
     return held + this.lost.length;
   }
 
@@ -160,6 +160,6 @@ export class Lane extends Backlog {
 
   /** How many more of its jobs may be under way: `parallelism` bounds them. */
   get room(): number {
-    return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.underWay;
+    return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.inFlight;
   }
 }

@@ -3,13 +3,13 @@
 import { Breaker } from '../../runtime/breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Again } from './backlog.ts';
-import type { Desk } from './desk.ts';
-import { type JobFrame, soloFrame } from './frame.ts';
-import type { HostedFrames } from './hosted-frames.ts';
+import { type HostSlot, isolationSlot, quarantineSlots } from './host-slot.ts';
+import { type JobFrame, singleJobFrame } from './job-frame.ts';
+import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
+import type { OutstandingFrames } from './outstanding-frames.ts';
 import type { OpenBlock } from './records/open.ts';
-import { isolationSlot, quarantineSlots, type Slot } from './slot.ts';
-import { isFull } from './turns.ts';
+import { isAtLimit } from './round-robin.ts';
 
 /** A plugin is isolated when so many of its jobs were each alone in a host that died, within the window. */
 export const endedHostsMax = 2;
@@ -19,27 +19,27 @@ export const isolationMs = 30_000;
 
 export class Quarantine {
   /** For suspects, one each. */
-  readonly slots: readonly Slot[];
+  readonly slots: readonly HostSlot[];
   /** For isolated plugins, one job at a time. */
   readonly isolation = isolationSlot();
-  readonly #desk: Desk;
+  readonly #state: JobState;
   readonly #onIsolated: (plugin: string) => void;
-  readonly #hosted: HostedFrames;
+  readonly #outstanding: OutstandingFrames;
   readonly #breakers = new Map<Lane, Breaker>();
 
-  constructor(desk: Desk, threads: number, onIsolated: (plugin: string) => void, hosted: HostedFrames) {
-    this.#desk = desk;
+  constructor(state: JobState, threads: number, onIsolated: (plugin: string) => void, outstanding: OutstandingFrames) {
+    this.#state = state;
     this.slots = quarantineSlots(threads);
     this.#onIsolated = onIsolated;
-    this.#hosted = hosted;
+    this.#outstanding = outstanding;
   }
 
   /** Takes a job that is to run alone. The likely culprits are tried first, so that the others are soon clear of suspicion. */
   take(again: Again, isLikely: boolean): void {
-    const lane = this.#desk.lane(again.open.plugin);
+    const lane = this.#state.lane(again.open.plugin);
     if (lane.isIsolated) lane.enqueueAgain(again);
-    else if (isLikely) this.#desk.suspects.unshift(again);
-    else this.#desk.suspects.push(again);
+    else if (isLikely) this.#state.suspects.unshift(again);
+    else this.#state.suspects.push(again);
   }
 
   /** A job of the lane was alone in a host that died. */
@@ -51,7 +51,7 @@ export class Quarantine {
     }
     if (!breaker.crashed(turn.nowUs / 1000)) return;
     lane.isIsolated = true;
-    for (const again of this.#desk.suspects.splice(0)) this.take(again, false);
+    for (const again of this.#state.suspects.splice(0)) this.take(again, false);
     turn.after(() => this.#onIsolated(lane.name));
   }
 
@@ -62,7 +62,7 @@ export class Quarantine {
   }
 
   /** Ends isolations whose time is over, hands suspects out, and ends hosts that nothing waits for. */
-  dispatch(turn: Turn, send: (slot: Slot, frame: JobFrame) => void, nextFrameId: () => number): void {
+  dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, nextFrameId: () => number): void {
     let isIsolating = false;
     for (const [lane, breaker] of this.#breakers) {
       lane.isIsolated &&= breaker.isOpen(turn.nowUs / 1000);
@@ -74,32 +74,34 @@ export class Quarantine {
         const again = this.#nextSuspect();
         if (!again) break;
         const { open } = again;
-        const lane = this.#desk.lane(open.plugin);
+        const lane = this.#state.lane(open.plugin);
         const command = lane.command(open.command)!;
-        send(slot, soloFrame(lane, command, again, nextFrameId(), this.#desk.load(open)));
+        send(slot, singleJobFrame(lane, command, again, nextFrameId(), this.#state.load(open)));
       }
-      if (slot.host && this.#desk.suspects.every(({ open }) => this.#isHeld(open))) this.#closeIfIdle(turn, slot);
+      if (slot.host && this.#state.suspects.every(({ open }) => this.#isHeld(open))) this.#closeIfIdle(turn, slot);
     }
   }
 
   /** What bounds a plugin bounds it here too: its other jobs may be running in its own host. */
   #nextSuspect(): Again | undefined {
-    const { lanes, suspects } = this.#desk;
-    const place = suspects.findIndex(({ open }) => !this.#isHeld(open) && !isFull(this.#desk.lane(open.plugin), lanes));
+    const { lanes, suspects } = this.#state;
+    const place = suspects.findIndex(
+      ({ open }) => !this.#isHeld(open) && !isAtLimit(this.#state.lane(open.plugin), lanes),
+    );
     return place < 0 ? undefined : suspects.splice(place, 1)[0];
   }
 
-  #closeIfIdle(turn: Turn, slot: Slot): void {
+  #closeIfIdle(turn: Turn, slot: HostSlot): void {
     const { host } = slot;
     if (!host || slot.frames.size > 0) return;
     slot.host = null;
     turn.after(() => {
-      this.#hosted.ended(slot.name);
+      this.#outstanding.ended(slot.name);
       void host.stop(0);
     });
   }
 
   #isHeld({ plugin, command }: OpenBlock): boolean {
-    return this.#desk.lane(plugin).holdOf(command) !== null;
+    return this.#state.lane(plugin).holdOf(command) !== null;
   }
 }

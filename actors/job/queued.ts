@@ -1,7 +1,7 @@
 // What is queued, by plugin and command, without a look at the jobs: what is unsettled by the counters and not with a host.
 
-import type { Desk } from './desk.ts';
-import type { JobFrame } from './frame.ts';
+import type { JobFrame } from './job-frame.ts';
+import type { JobState } from './job-state.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { countsKey } from './records/counts.ts';
 import type { Hold } from './records/hold.ts';
@@ -10,7 +10,7 @@ import { pipelinePlugin } from './records/job.ts';
 /** Jobs that neither run nor have settled. `frames`: what hosts hold. */
 export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {
   const running = new Map<string, number>();
-  for (const { lane, command, left } of frames) {
+  for (const { lane, command, unreportedCount: left } of frames) {
     const key = countsKey(lane.name, command.name);
     running.set(key, (running.get(key) ?? 0) + left);
   }
@@ -23,21 +23,21 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
 }
 
 /** Of these, what is held. */
-export function heldOf(desk: Desk, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
+export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
   return queued.flatMap(jobs => {
-    const hold = desk.lane(jobs.plugin).holdOf(jobs.command);
+    const hold = state.lane(jobs.plugin).holdOf(jobs.command);
     return hold ? [{ ...jobs, hold }] : [];
   });
 }
 
 /** Of these, what is not held and would be, if plugins had the commands of `next`. */
 export function wouldBeHeld(
-  desk: Desk,
+  state: JobState,
   queued: readonly QueuedJobs[],
   next: { readonly [plugin: string]: readonly string[] },
 ): QueuedJobs[] {
   return queued.filter(({ plugin, command }) => {
     const has = Object.hasOwn(next, plugin) && next[plugin]!.includes(command);
-    return !has && desk.lane(plugin).holdOf(command) === null;
+    return !has && state.lane(plugin).holdOf(command) === null;
   });
 }

@@ -2,9 +2,9 @@
 
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { Adopted } from './adoption.ts';
-import type { Desk } from './desk.ts';
-import { takeLost } from './lost.ts';
+import type { AdoptedBlock } from './adoption.ts';
+import type { JobState } from './job-state.ts';
+import { handleLost } from './lost-attempts.ts';
 import { latestAttempt } from './records/attempts.ts';
 import { pipelinePlugin } from './records/job.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
@@ -15,46 +15,46 @@ const blocksPerTurnMax = 4096;
 const nobody: ReadonlySet<number> = new Set();
 
 export class Recovery {
-  readonly #desk: Desk;
+  readonly #state: JobState;
   #from: Buffer | undefined;
   /** Blocks from here on are new: they are in memory already. */
   readonly #to: Uint8Array;
   /** Blocks that were taken over, with the frames that have jobs of theirs. */
-  #adopted: ReadonlyMap<KeyText, Adopted> = new Map();
+  #adopted: ReadonlyMap<KeyText, AdoptedBlock> = new Map();
 
-  constructor(desk: Desk, nowMs: number) {
-    this.#desk = desk;
-    this.#to = desk.blockKeys.next(nowMs);
-    desk.books.nothingRuns();
+  constructor(state: JobState, nowMs: number) {
+    this.#state = state;
+    this.#to = state.blockKeys.next(nowMs);
+    state.completions.nothingRuns();
   }
 
   /** What no frame has of these blocks waits, or is charged. */
-  adopt(turn: Turn, adopted: ReadonlyMap<KeyText, Adopted>): void {
+  adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     for (const { open, held } of adopted.values()) this.#take(turn, open, held);
-    this.#desk.sendSettled(turn);
+    this.#state.sendSettled(turn);
   }
 
   /** Reads the next blocks; true when there are none left. */
   step(turn: Turn): boolean {
     const range = { ...(this.#from && { from: this.#from }), to: this.#to, limit: blocksPerTurnMax };
     let count = 0;
-    for (const { key, value } of this.#desk.reader.scan('open', range)) {
+    for (const { key, value } of this.#state.reader.scan('open', range)) {
       count++;
       this.#from = Buffer.concat([key, Buffer.of(0)]);
       const name = keyText(key);
       if (this.#adopted.has(name)) continue;
-      const open = this.#desk.setAside.read('open', key, () => OpenBlock.decode(name, value));
+      const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
       if (open && open.plugin !== pipelinePlugin) this.#take(turn, open, nobody);
     }
-    this.#desk.sendSettled(turn);
+    this.#state.sendSettled(turn);
     return count < blocksPerTurnMax;
   }
 
   /** `held`: the jobs that hosts have. */
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>): void {
-    const desk = this.#desk;
-    desk.unsettled += open.unsettled;
+    const state = this.#state;
+    state.unsettled += open.unsettled;
     const retries = open.retrying > 0 ? this.#retriesOf(open) : null;
     const solo = new Set(open.solo);
     const back = new Set(open.back);
@@ -63,40 +63,40 @@ export class Recovery {
       if (open.isSettled(index) || held.has(index)) continue;
       const retry = retries?.get(index);
       if (retry) this.#takeRetry(turn, open, index, retry);
-      else if (solo.has(index)) takeLost(this.#desk, turn, open, index, 1, false);
+      else if (solo.has(index)) handleLost(this.#state, turn, open, index, 1, false);
       else {
         if (!back.has(index)) {
           open.back.push(index);
-          desk.touch(open);
+          state.touch(open);
         }
         // Who was in a frame with others may never have started: it runs alone, so that a second time is certain.
-        desk.lane(open.plugin).enqueueAgain({ open, index, attempt: 1, kept: false, alone: !back.has(index) });
+        state.lane(open.plugin).enqueueAgain({ open, index, attempt: 1, kept: false, alone: !back.has(index) });
       }
     }
-    if (open.next < open.count) desk.lane(open.plugin).enqueue(open);
-    if (open.out === 0) desk.release(open);
+    if (open.next < open.count) state.lane(open.plugin).enqueue(open);
+    if (open.out === 0) state.release(open);
   }
 
   #takeRetry(turn: Turn, open: OpenBlock, index: number, retry: RetryRecord): void {
-    const desk = this.#desk;
+    const state = this.#state;
     const { attempt, dueUs, stage, culprit } = retry;
-    if (stage === 'lost') desk.lane(open.plugin).lost.push({ open, index, attempt, kept: true, alone: true });
-    else if (stage === 'alone') takeLost(desk, turn, open, index, attempt, true);
+    if (stage === 'lost') state.lane(open.plugin).lost.push({ open, index, attempt, kept: true, alone: true });
+    else if (stage === 'alone') handleLost(state, turn, open, index, attempt, true);
     else if (stage === 'waiting') {
       // No longer than any retry waits, though the clock was set back meanwhile.
-      const latestUs = turn.nowUs + desk.policyOf(open.plugin).backoffMaxMs * 1000;
-      desk.delay({ dueUs: Math.min(dueUs, latestUs), open, index, attempt, culprit });
+      const latestUs = turn.nowUs + state.policyOf(open.plugin).backoffMaxMs * 1000;
+      state.delay({ dueUs: Math.min(dueUs, latestUs), open, index, attempt, culprit });
     } else {
       // Like a first attempt that was in a frame with others; and its record must not say any longer that it runs.
-      desk.keepRetry(turn, open, index, { attempt, dueUs, stage: 'waiting', culprit });
-      desk.lane(open.plugin).enqueueAgain({ open, index, attempt, kept: true, alone: true });
+      state.keepRetry(turn, open, index, { attempt, dueUs, stage: 'waiting', culprit });
+      state.lane(open.plugin).enqueueAgain({ open, index, attempt, kept: true, alone: true });
     }
   }
 
   #retriesOf(open: OpenBlock): Map<number, RetryRecord> {
     const key = open.keyBytes;
     const found = new Map<number, RetryRecord>();
-    for (const entry of this.#desk.reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
+    for (const entry of this.#state.reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
       const index = Buffer.from(entry.key).readUInt32BE(12);
       found.set(index, this.#readRetry(jobId(key, index), entry.value));
     }
@@ -105,7 +105,7 @@ export class Recovery {
 
   /** Where the record cannot be used the job runs again now, as what follows the last attempt that there is a log of. */
   #readRetry(id: JobId, value: Uint8Array): RetryRecord {
-    const { reader, setAside } = this.#desk;
+    const { reader, setAside } = this.#state;
     const known = setAside.read('retries', id, () => decodeRetry(value));
     if (known) return known;
     return { attempt: (latestAttempt(reader, id)?.number ?? 0) + 1, dueUs: 0, stage: 'waiting', culprit: true };

@@ -1,16 +1,16 @@
 // Pruning: the oldest settled jobs go, with their logs and index entries, a block at a time, in idle turns.
 import { blockKeyMs, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { Desk } from './desk.ts';
+import type { JobState } from './job-state.ts';
 import { OpenRuns } from './open-runs.ts';
-import { attemptsOf, stretchesOf } from './records/attempts.ts';
+import { attemptsOf, pagesOf } from './records/attempts.ts';
 import { type Block, decodeBlock } from './records/block.ts';
 import {
   asBuffer,
   journalEntryBytes,
-  prunedRecord,
   prunedStatus,
-  readPruned,
+  pruneMarkRecord,
+  readPruneMark,
   statusAt,
   usKey,
 } from './records/journal.ts';
@@ -28,13 +28,13 @@ const openPerSweepMax = 8192;
 type Commits = Map<number, Buffer>;
 
 /** Where a walk through the blocks has come to, and what it has passed in this sweep. */
-type Walk = { at: Buffer | undefined; passed: number; open: number };
+type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
 /** A block as a walk meets it: an open one is read only where its key does not say when it was accepted. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** What the steps of one turn share. */
-type Step = {
+type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;
   /** How many jobs more than `max_jobs` are kept. */
@@ -49,9 +49,9 @@ type Step = {
  * reaches the front. So a block that stays open costs a look at its key once a round, however many there are.
  */
 export class Retention {
-  readonly #desk: Desk;
-  readonly #front: Walk = { at: undefined, passed: 0, open: 0 };
-  readonly #behind: Walk = { at: undefined, passed: 0, open: 0 };
+  readonly #state: JobState;
+  readonly #front: SweepCursor = { at: undefined, passed: 0, open: 0 };
+  readonly #behind: SweepCursor = { at: undefined, passed: 0, open: 0 };
   #isAtFront = false;
   /** The last that pruned: in it, what it has removed can still be read. */
   #turn: Turn | null = null;
@@ -62,21 +62,21 @@ export class Retention {
   /** The newest of the blocks that were pruned since the start, by its key. */
   #acceptedUpToUs = 0;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(state: JobState) {
+    this.#state = state;
   }
 
   /** Prunes a little, once in a turn; true while there may be more to prune in this sweep. */
   step(turn: Turn): boolean {
     if (this.#turn === turn) return false;
     this.#turn = turn;
-    const { config, books, gauges, reader } = this.#desk;
+    const { config, completions, gauges, reader } = this.#state;
     const { jobsMs, jobsMax } = config.state.retention;
-    const step: Step = {
+    const step: SweepContext = {
       turn,
       beforeUs: turn.nowUs - jobsMs * 1000,
       // Jobs of open runs stay whatever there are, and take no room from others.
-      surplus: books.settledKept - gauges.get('settledInRuns') - jobsMax,
+      surplus: completions.settledKept - gauges.get('settledInRuns') - jobsMax,
       commits: new Map(),
       runs: new OpenRuns(reader),
     };
@@ -91,7 +91,7 @@ export class Retention {
   }
 
   /** The front goes on; false: not in this sweep. */
-  #advance(step: Step): boolean {
+  #advance(step: SweepContext): boolean {
     const { nowUs } = step.turn;
     const walk = this.#front;
     const { met, isEnd } = this.#meet(walk.at, undefined, nowUs);
@@ -112,7 +112,7 @@ export class Retention {
   }
 
   /** Looks again at what the front has passed; false: not in this sweep any more. */
-  #lookBehind(step: Step): boolean {
+  #lookBehind(step: SweepContext): boolean {
     if (this.#front.at === undefined) return false;
     const walk = this.#behind;
     const { met, isEnd } = this.#meet(walk.at, this.#front.at, step.turn.nowUs);
@@ -125,7 +125,7 @@ export class Retention {
 
   /** The blocks that come next, as many as a turn has time for. */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
-    const { reader } = this.#desk;
+    const { reader } = this.#state;
     const range = { ...(from && { from }), ...(to && { to }), limit: keysPerTurnMax };
     const keys = Array.from(reader.keys('blocks', range), key => Buffer.from(key));
     const met: Met[] = [];
@@ -148,7 +148,7 @@ export class Retention {
   }
 
   /** Prunes the block, or passes it. `acceptedUs` null: not known. */
-  #take(step: Step, walk: Walk, { key, block, isOpen }: Met, acceptedUs: number | null): void {
+  #take(step: SweepContext, walk: SweepCursor, { key, block, isOpen }: Met, acceptedUs: number | null): void {
     walk.at = keyAfter(key);
     if (isOpen || block === null) walk.open++;
     else if (this.#stays(step, key, block, acceptedUs)) walk.passed++;
@@ -158,7 +158,12 @@ export class Retention {
     }
   }
 
-  #stays({ surplus, beforeUs, runs, turn }: Step, key: Buffer, block: Block, acceptedUs: number | null): boolean {
+  #stays(
+    { surplus, beforeUs, runs, turn }: SweepContext,
+    key: Buffer,
+    block: Block,
+    acceptedUs: number | null,
+  ): boolean {
     if (surplus <= 0) {
       if (acceptedUs === null || acceptedUs >= beforeUs) return true;
       if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
@@ -189,27 +194,27 @@ export class Retention {
   /** Whether events of its jobs are still to be taken out of their records. */
   #isAwaited(key: Uint8Array, block: Block): boolean {
     const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
-    for (const _ of this.#desk.reader.scan('emissions', range)) return true;
+    for (const _ of this.#state.reader.scan('emissions', range)) return true;
     return false;
   }
 
   /** When the last of its jobs ended; null: by a clock that was ahead, or after such a commit. */
   #endedUs(key: Uint8Array, block: Block, nowUs: number): number | null {
     let latest = 0;
-    for (const { attempt } of attemptsOf(this.#desk.reader, key, 0, block.count)) {
+    for (const { attempt } of attemptsOf(this.#state.reader, key, 0, block.count)) {
       latest = Math.max(latest, attempt.completedUs);
     }
     return latest <= nowUs ? latest : null;
   }
 
   #prune(turn: Turn, key: Uint8Array, block: Block, commits: Commits): void {
-    const { reader, books } = this.#desk;
+    const { reader, completions } = this.#state;
     const timesUs = new Set<number>();
-    for (const stretch of stretchesOf(reader, key, 0, block.count)) {
+    for (const stretch of pagesOf(reader, key, 0, block.count)) {
       stretch.remove(turn.batch);
       for (let index = stretch.first; index < stretch.first + stretch.count; index++) {
         const attempt = stretch.attempt(index)!;
-        books.pruned(turn.batch, block.plugin, block.command, jobId(key, index), attempt);
+        completions.pruned(turn.batch, block.plugin, block.command, jobId(key, index), attempt);
         timesUs.add(attempt.completedUs);
       }
     }
@@ -219,7 +224,7 @@ export class Retention {
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
     this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);
-    books.prunedBlock(turn.batch, block.plugin, block.command, key);
+    completions.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
@@ -227,7 +232,7 @@ export class Retention {
   #strike(key: Uint8Array, us: number, commits: Commits): void {
     let page = commits.get(us);
     if (!page) {
-      const value = this.#desk.reader.get('journal', usKey(us));
+      const value = this.#state.reader.get('journal', usKey(us));
       if (!value) return;
       page = Buffer.from(value);
       commits.set(us, page);
@@ -240,18 +245,18 @@ export class Retention {
 
   #pruneJournal(turn: Turn, commits: Commits): void {
     if (commits.size === 0) return;
-    const { upToUs, number } = readPruned(this.#desk.reader);
+    const { upToUs, number } = readPruneMark(this.#state.reader);
     for (const [us, page] of commits) {
       if (isEmpty(page)) turn.batch.remove('journal', usKey(us));
       else turn.batch.put('journal', usKey(us), page);
     }
     // Ids tell when jobs were accepted: where the clock was set back meanwhile, that is later than when they ended.
     const latestUs = Math.max(upToUs, this.#acceptedUpToUs, ...commits.keys());
-    turn.batch.put('meta', ...prunedRecord({ upToUs: latestUs, number: number + 1 }));
+    turn.batch.put('meta', ...pruneMarkRecord({ upToUs: latestUs, number: number + 1 }));
   }
 }
 
-function hasBudget({ passed, open }: Walk): boolean {
+function hasBudget({ passed, open }: SweepCursor): boolean {
   return passed < passedPerSweepMax && open < openPerSweepMax;
 }
 

@@ -3,7 +3,7 @@
 import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
-import type { Desk } from './desk.ts';
+import type { JobState } from './job-state.ts';
 import type { CreateRun, RunIds, SettleRun } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { BlockBuilder, blockBytesMax } from './records/block.ts';
@@ -22,21 +22,21 @@ type Room = { readonly key: Uint8Array; given: number; bytes: number };
 type Begun = { readonly builder: BlockBuilder; readonly ended: number[] };
 
 export class RunJobs implements RunIds {
-  readonly #desk: Desk;
+  readonly #state: JobState;
   /** By pipeline. */
   readonly #rooms = new Map<string, Room>();
   readonly #begun = new Map<KeyText, Begun>();
   /** The blocks of runs that go on, as far as they began or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(state: JobState) {
+    this.#state = state;
   }
 
   next(turn: Turn, pipeline: string, payload: Uint8Array, isRoot: boolean): JobId {
     let room = isRoot ? this.#rooms.get(pipeline) : undefined;
     if (!room || room.given >= runsPerBlockMax || room.bytes >= blockBytesMax) {
-      room = { key: this.#desk.blockKeys.next(Math.floor(turn.nowUs / 1000)), given: 0, bytes: 0 };
+      room = { key: this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000)), given: 0, bytes: 0 };
       if (isRoot) this.#rooms.set(pipeline, room);
     }
     room.bytes += payload.length;
@@ -44,7 +44,7 @@ export class RunJobs implements RunIds {
   }
 
   create(turn: Turn, { id, pipeline, group, payload }: CreateRun): void {
-    const { watch } = this.#desk;
+    const { watch } = this.#state;
     const key = Buffer.from(blockOf(id));
     let begun = this.#begun.get(keyText(key));
     if (!begun) {
@@ -59,11 +59,11 @@ export class RunJobs implements RunIds {
   }
 
   settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: SettleRun): void {
-    const { books, minutes, watch } = this.#desk;
-    const completedUs = books.commitUs(turn.nowUs);
+    const { completions, minutes, watch } = this.#state;
+    const completedUs = completions.commitUs(turn.nowUs);
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
     const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
-    books.attempt(turn.batch, owner, id, 1, attempt);
+    completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     this.#end(id);
     const succeeded = status === 'succeeded';
@@ -83,14 +83,14 @@ export class RunJobs implements RunIds {
     const { key, plugin, command, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
     writeTree(turn.batch, key, builder);
-    this.#desk.books.accepted(turn.batch, key, plugin, command, count);
+    this.#state.completions.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.next = count;
     open.outUs = turn.nowUs;
     for (const index of ended) open.settle(index);
     if (open.unsettled === 0) return;
     this.#open.set(open.key, open);
-    this.#desk.touch(open);
+    this.#state.touch(open);
   }
 
   #end(id: JobId): void {
@@ -102,7 +102,7 @@ export class RunJobs implements RunIds {
     }
     const open = this.#open.get(name) ?? this.#tryRead(name, id);
     open.settle(indexOf(id));
-    this.#desk.touch(open);
+    this.#state.touch(open);
     if (open.unsettled === 0) this.#open.delete(name);
   }
 
@@ -116,7 +116,7 @@ export class RunJobs implements RunIds {
 
   /** It began before the last start. */
   #read(name: KeyText, id: JobId): OpenBlock {
-    const bytes = this.#desk.reader.get('open', blockOf(id));
+    const bytes = this.#state.reader.get('open', blockOf(id));
     if (!bytes) throw new Error(`a run ends that is not open: ${Buffer.from(id).toString('hex')}`);
     const open = OpenBlock.decode(name, bytes);
     this.#open.set(name, open);

@@ -1,8 +1,8 @@
 // What an unsettled job waits for: worked out from its records and its lane, without a look at other jobs.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
-import type { Desk } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
+import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import type { Waits } from './protocol.ts';
 import { latestAttempt } from './records/attempts.ts';
@@ -11,8 +11,8 @@ import { decodeRetry, isOut } from './records/retry.ts';
 import { openOf } from './views/job-view.ts';
 
 /** As of the last commit. Null: the job has settled, a host has it, or its record cannot be decoded. */
-export function waitsOf(desk: Desk, { pause }: Dispatcher, id: JobId, nowUs: number): Waits | null {
-  const { reader, setAside } = desk;
+export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs: number): Waits | null {
+  const { reader, setAside } = state;
   const key = blockOf(id);
   const open = setAside.read('open', key, () => openOf(reader, key));
   const index = indexOf(id);
@@ -22,7 +22,7 @@ export function waitsOf(desk: Desk, { pause }: Dispatcher, id: JobId, nowUs: num
   const bytes = open.retrying > 0 ? reader.get('retries', id) : undefined;
   const retry = bytes && setAside.read('retries', id, () => decodeRetry(bytes));
   if (retry ? isOut(retry) : open.isOut(index)) return null;
-  const lane = desk.lane(open.plugin);
+  const lane = state.lane(open.plugin);
   const hold = lane.holdOf(open.command);
   if (hold) return { reason: hold.reason, detail: hold.detail, sinceUs: hold.sinceUs };
   if (retry?.stage === 'waiting' && retry.dueUs > nowUs) {

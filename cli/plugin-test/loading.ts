@@ -2,7 +2,7 @@
 // command runs: the payload is refused before the function is called, and the code is loaded before the payload is looked at.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { hostedPlugin } from '../../actors/job/hosted.ts';
+import { hostPlugin } from '../../actors/job/host-plugin.ts';
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
@@ -15,7 +15,7 @@ const deadlineMs = 10_000;
 export async function loadProblems(config: Config): Promise<string[]> {
   const plugins = Object.values(config.plugins)
     .filter(({ manifest }) => manifest.runtime === 'worker')
-    .map(hostedPlugin)
+    .map(hostPlugin)
     .map(refusingAll);
   if (plugins.length === 0) return [];
   const refusal = (await new PayloadChecks().of(nothing))({});

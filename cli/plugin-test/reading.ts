@@ -1,5 +1,5 @@
 // A plugin read from its directory alone, as a host needs it.
-import { hostedPlugin } from '../../actors/job/hosted.ts';
+import { hostPlugin } from '../../actors/job/host-plugin.ts';
 import { formatProblems } from '../../config/check/problem.ts';
 import { composeInstance } from '../../config/plugin/instances.ts';
 import { makeManifestReader } from '../../config/plugin/manifest.ts';
@@ -23,7 +23,7 @@ export function readPlugin(file: string, config: JsonObject): PluginRead {
       ok: false,
       problems: [`${file}:1:1: config_keys.required: needs ${missing.join(', ')}; give them with --plugin-config`],
     };
-  const plugin = hostedPlugin({ ...composeInstance(name, manifest, undefined), config });
+  const plugin = hostPlugin({ ...composeInstance(name, manifest, undefined), config });
   const commands = Object.fromEntries(Object.keys(plugin.commands).map(command => [command, { inputSchema: null }]));
   return { ok: true, plugin, bare: { ...plugin, instance: `${name}_bare`, commands } };
 }

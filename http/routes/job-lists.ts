@@ -1,7 +1,7 @@
 // The lists of jobs and of their logs (docs/contract.md#job-list): filters, cursors, totals.
 
 import { type Status, statuses, terminalStatuses } from '../../actors/job/records/job.ts';
-import { countedMax, type Within } from '../../actors/job/views/job-page.ts';
+import { countedMax, type JobScopeFilter } from '../../actors/job/views/job-page.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -121,8 +121,8 @@ const getJobs = route({
 
 type Trees = { readonly run?: JobId; readonly root?: JobId; readonly parent?: JobId };
 
-function withinOf({ run, root, parent }: Trees): Within[] {
-  const within: Within[] = [];
+function withinOf({ run, root, parent }: Trees): JobScopeFilter[] {
+  const within: JobScopeFilter[] = [];
   if (run) within.push({ of: 'run', id: run });
   if (root) within.push({ of: 'root', id: root });
   if (parent) within.push({ of: 'parent', id: parent });

@@ -1,6 +1,6 @@
 // Pages of the lists as JSON, and the cursors that lead from one page to the next.
 
-import type { Place } from '../../actors/job/records/journal.ts';
+import type { JournalPosition } from '../../actors/job/records/journal.ts';
 import type { JobPage } from '../../actors/job/views/job-page.ts';
 import type { LogDetail, LogPage } from '../reads/reads.ts';
 import { writeCursor } from './cursor.ts';
@@ -33,14 +33,14 @@ export function* logsParts({ logs, total, next, unsearched: left }: LogPage, det
   yield `],"total":${total}${left > 0 ? `,"unsearched":${left}` : ''}${more}}`;
 }
 
-function placeBytes({ atUs, place }: Place): Buffer {
+function placeBytes({ atUs, place }: JournalPosition): Buffer {
   const bytes = Buffer.alloc(logPlaceBytes);
   bytes.writeBigUInt64BE(BigInt(atUs), 0);
   bytes.writeUInt32BE(place, 8);
   return bytes;
 }
 
-export function readPlace(bytes: Buffer): Place {
+export function readPlace(bytes: Buffer): JournalPosition {
   const atUs = bytes.readBigUInt64BE(0);
   const latest = BigInt(Number.MAX_SAFE_INTEGER);
   return { atUs: Number(atUs < latest ? atUs : latest), place: bytes.readUInt32BE(8) };

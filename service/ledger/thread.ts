@@ -5,12 +5,12 @@ import { statfsSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
-import { HostedFrames } from '../../actors/job/hosted-frames.ts';
-import { Idempotency } from '../../actors/job/idempotency.ts';
+import type { HostSlot } from '../../actors/job/host-slot.ts';
+import { IdempotencyTable } from '../../actors/job/idempotency.ts';
+import { OutstandingFrames } from '../../actors/job/outstanding-frames.ts';
 import type { HoldsChanged } from '../../actors/job/protocol.ts';
 import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
-import type { Slot } from '../../actors/job/slot.ts';
 import { startPipelineActor } from '../../actors/pipeline/actor.ts';
 import type { Begun } from '../../actors/pipeline/protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
@@ -80,7 +80,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   const clock = systemClock();
   /** Those that have not ended: of the slots, and quarantines that are being closed. */
   const hosts = new Set<PluginHost>();
-  const hosted = new HostedFrames();
+  const outstanding = new OutstandingFrames();
   let config = first;
   let alarm: NodeJS.Timeout | undefined;
   /** What the actors take the disk to have; a new life takes it to have room. */
@@ -125,7 +125,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     async stopHosts() {
       clearTimeout(alarm);
       await Promise.all([...hosts].map(host => host.stop(0)));
-      hosted.clear();
+      outstanding.clear();
     },
     hasRoom: diskHasRoom,
     log,
@@ -135,7 +135,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   function begin({ number, tell }: Life): Readonly<Record<string, Actor>> {
     hadRoom = true;
     const toSelf = (message: InnerMessage | HoldsChanged): void => tell('job', message);
-    const idempotency = new Idempotency(store!);
+    const idempotency = new IdempotencyTable(store!);
     const vault = openVaultActor(store!, event => tell('vault', event));
     const job = startJobActor({
       idempotency,
@@ -150,7 +150,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       deliver: vault.deliver,
       holdSources: [['vault', vault.waitsFor]],
       trySandbox: sandboxFault,
-      hosted,
+      outstanding,
       startHost: openHost,
       onIsolated: plugin =>
         notify({
@@ -227,7 +227,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   }
 
   /** It outlives the actors that started it: what it says is for those that are there when it says it. */
-  function openHost({ name, threads, runtimes, isConcurrent }: Slot): PluginHost {
+  function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
     const toJobs = (message: InnerMessage): void => lives.loop.deliver('job', message);
     const host = startHost({
       name,
@@ -244,7 +244,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
           for (const piece of inPieces(outcomes)) toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
         },
         onReturned: (frameId, tasks, alone) => toJobs({ kind: 'returned', slot: name, frameId, tasks, alone }),
-        onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: hosted.newestId }),
+        onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: outstanding.newestId }),
         onThreadReplaced: () => toJobs({ kind: 'thread_replaced', slot: name }),
       },
     });

@@ -3,7 +3,7 @@
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
 import { StopwatchReading } from '../../actors/index/views/stopwatch.ts';
-import { BlockShelf } from '../../actors/job/views/block-cache.ts';
+import { BlockCache } from '../../actors/job/views/block-cache.ts';
 import type { JobPage } from '../../actors/job/views/job-page.ts';
 import { findJob, findTree } from '../../actors/job/views/jobs.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -32,7 +32,7 @@ export type Answering = (read: Read, share: Share) => Promise<Iterable<JsonPart>
 
 export function openAnswers({ reader, index }: Shelves): Answering {
   const lists = openLists(reader, index);
-  const blocks = new BlockShelf(reader);
+  const blocks = new BlockCache(reader);
 
   return async (read, share) => {
     switch (read.kind) {

@@ -5,10 +5,10 @@ import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/record
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
 import type { StoredAttempt } from '../../actors/job/records/attempt.ts';
 import { newestCommitUs } from '../../actors/job/records/journal.ts';
-import type { Names } from '../../actors/job/records/names.ts';
+import type { NameTable } from '../../actors/job/records/name-table.ts';
+import { filterJobs } from '../../actors/job/views/filtered-jobs.ts';
 import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
 import { entryFilter } from '../../actors/job/views/log-listing.ts';
-import { siftJobs } from '../../actors/job/views/sift.ts';
 import { listWithin } from '../../actors/job/views/tree-listing.ts';
 import { unsuccessfulIds } from '../../actors/job/views/unsuccessful.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
@@ -25,7 +25,7 @@ export type ErrorSearch = { readonly filter: JobFilter; readonly error: string; 
 export function* listByError(
   ledger: Reader,
   index: () => Reader<IndexTable>,
-  names: Names,
+  names: NameTable,
   { filter, error, limit }: ErrorSearch,
   before: JobId = endOfIds,
   namedMax = candidatesMax,
@@ -42,7 +42,7 @@ export function* listByError(
   if (found === null && within.length > 0)
     return { ...(yield* listWithin(ledger, filter, limit, before, has)), searchedUs: newestUs };
   const ids = found?.ids ?? unsuccessfulIds(ledger, names, filter);
-  const page = yield* siftJobs(ledger, filter, ids, has, limit, before);
+  const page = yield* filterJobs(ledger, filter, ids, has, limit, before);
   return { ...page, searchedUs: found === null ? newestUs : found.searchedUs };
 }
 

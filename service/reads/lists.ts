@@ -4,7 +4,7 @@ import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';
 import { type Found, isBlank, search } from '../../actors/index/views/search.ts';
 import { isBefore } from '../../actors/job/records/journal.ts';
-import { Names } from '../../actors/job/records/names.ts';
+import { NameTable } from '../../actors/job/records/name-table.ts';
 import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
 import { listJobs } from '../../actors/job/views/listing.ts';
 import {
@@ -28,7 +28,7 @@ export type Lists = {
 };
 
 export function openLists(reader: Reader, index: () => Reader<IndexTable>): Lists {
-  const names = new Names(reader);
+  const names = new NameTable(reader);
 
   function* logs(wanted: LogsWanted): Sliced<LogPage> {
     if (wanted.jobId !== null) return yield* ofJob(wanted, wanted.jobId);

@@ -2,7 +2,7 @@
 
 import type { Window } from '../../actors/index/views/stopwatch.ts';
 import type { Waits } from '../../actors/job/protocol.ts';
-import type { Place } from '../../actors/job/records/journal.ts';
+import type { JournalPosition } from '../../actors/job/records/journal.ts';
 import type { JobFilter } from '../../actors/job/views/job-page.ts';
 import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -15,14 +15,14 @@ export type LogsWanted = LogFilter & {
   /** Words, in the language of docs/search.md. */
   readonly query: string | null;
   readonly limit: number;
-  readonly before: Place | null;
+  readonly before: JournalPosition | null;
 };
 /** `next`: the last place of the page, when there is more behind it. */
 export type LogPage = {
   /** Each is read when it is asked for: what it says may be large. */
   readonly logs: Iterable<LogView>;
   readonly total: number;
-  readonly next: Place | null;
+  readonly next: JournalPosition | null;
   /** Logs that a search has not looked at: they ended just now, and are too many to be read without the index. */
   readonly unsearched: number;
 };

@@ -53,8 +53,8 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
   ],
   [
     "the inside of another actor's folder",
-    { 'actors/hub/a.ts': "import { b } from '../job/desk.ts';" },
-    'actors/hub/a.ts: imports actors/job/desk.ts: of another actor only protocol, gauges, records and views may be imported',
+    { 'actors/hub/a.ts': "import { b } from '../job/job-state.ts';" },
+    'actors/hub/a.ts: imports actors/job/job-state.ts: of another actor only protocol, gauges, records and views may be imported',
   ],
   [
     'a record that needs an engine',

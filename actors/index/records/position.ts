@@ -1,9 +1,9 @@
 // How far a consumer has come in the journal.
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
-import { asBuffer, type Place, readUs, usKey } from '../../job/records/journal.ts';
+import { asBuffer, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 
 /** The next entry to take: the first of this commit, or of a later one, that has at least this place. */
-export type Position = Place;
+export type Position = JournalPosition;
 
 export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): Position {
   const value = index.get('positions', Buffer.from(consumer));

@@ -1,7 +1,13 @@
 // How the search index lies in its tables: logs numbered in the order of the journal, in chunks, each with postings of its own.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
-import { asBuffer, isBefore, type JournalEntry, journalEntryBytes, type Place } from '../../job/records/journal.ts';
+import {
+  asBuffer,
+  isBefore,
+  type JournalEntry,
+  type JournalPosition,
+  journalEntryBytes,
+} from '../../job/records/journal.ts';
 import { chunkLogs } from './log-set.ts';
 
 /** The name under which the search index keeps its position in the journal. */
@@ -43,7 +49,7 @@ export function writeRecord(page: Buffer, at: number, entry: JournalEntry): void
   page.writeUInt32LE(entry.place, at + journalEntryBytes + 8);
 }
 
-export function readPlace(bytes: Buffer, at: number): Place {
+export function readPlace(bytes: Buffer, at: number): JournalPosition {
   return { atUs: bytes.readDoubleLE(at + journalEntryBytes), place: bytes.readUInt32LE(at + journalEntryBytes + 8) };
 }
 
@@ -76,7 +82,7 @@ export class Records {
     return this.page(Math.floor(log / pageLogs)).subarray(at, at + jobIdBytes);
   }
 
-  placeOf(log: number): Place {
+  placeOf(log: number): JournalPosition {
     return readPlace(this.page(Math.floor(log / pageLogs)), (log % pageLogs) * recordBytes);
   }
 
@@ -92,7 +98,7 @@ export class Records {
   }
 
   /** How many logs, from number 0, stand before this place. */
-  rank(place: Place): number {
+  rank(place: JournalPosition): number {
     let { first: low, end: high } = this.bounds;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);

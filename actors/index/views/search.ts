@@ -2,7 +2,14 @@
 
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
-import { AttemptShelf, type EntryFilter, entryAt, isBefore, type Place, usKey } from '../../job/records/journal.ts';
+import {
+  AttemptReader,
+  type EntryFilter,
+  entryAt,
+  isBefore,
+  type JournalPosition,
+  usKey,
+} from '../../job/records/journal.ts';
 import { wantedFacets } from '../records/facets.ts';
 import { chunkLogs, LogSet } from '../records/log-set.ts';
 import { positionOf } from '../records/position.ts';
@@ -16,7 +23,7 @@ export type Search = {
   readonly query: string;
   readonly entries: EntryFilter;
   readonly limit: number;
-  readonly before: Place | null;
+  readonly before: JournalPosition | null;
 };
 
 /** Postings of a prefix that are read in one go. */
@@ -28,7 +35,11 @@ export function isBlank(query: string): boolean {
 }
 
 /** Where the logs stand that match, newest first, at most as many as were asked for; how many match in all; see `TailFound`. */
-export type Found = { readonly places: readonly Place[]; readonly total: number; readonly unsearched: number };
+export type Found = {
+  readonly places: readonly JournalPosition[];
+  readonly total: number;
+  readonly unsearched: number;
+};
 
 export function* search(
   ledger: Reader,
@@ -147,7 +158,7 @@ function* keepPhrases(
   first: number,
   phrases: readonly Phrase[],
 ): Sliced<void> {
-  const attempts = new AttemptShelf(ledger);
+  const attempts = new AttemptReader(ledger);
   for (const number of [...found.down()]) {
     const { atUs, place } = records.placeOf(first + number);
     const commit = ledger.get('journal', usKey(atUs));

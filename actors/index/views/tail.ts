@@ -1,7 +1,14 @@
 // The logs that the index has not taken yet: read from the journal itself, so that what is listed is found at once.
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { AttemptShelf, type EntryFilter, entriesOf, type Place, readUs, usKey } from '../../job/records/journal.ts';
+import {
+  AttemptReader,
+  type EntryFilter,
+  entriesOf,
+  type JournalPosition,
+  readUs,
+  usKey,
+} from '../../job/records/journal.ts';
 import type { Position } from '../records/position.ts';
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
@@ -14,7 +21,7 @@ export const tailBytesMax = 64 * 2 ** 20;
 const commitsPerStep = 256;
 
 /** Newest first. `unsearched`: logs that the index has yet to take, and that were too many to look at. */
-export type TailFound = { readonly places: readonly Place[]; readonly unsearched: number };
+export type TailFound = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
 
 export function* searchTail(
   ledger: Reader,
@@ -23,8 +30,8 @@ export function* searchTail(
   wanted: EntryFilter,
   logsMax = tailLogsMax,
 ): Sliced<TailFound> {
-  const places: Place[] = [];
-  const attempts = new AttemptShelf(ledger);
+  const places: JournalPosition[] = [];
+  const attempts = new AttemptReader(ledger);
   let looked = 0;
   let lookedBytes = 0;
   let unsearched = 0;

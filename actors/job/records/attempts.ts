@@ -14,14 +14,14 @@ import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApa
  * Attempts of a stretch. It ends at each multiple of so many jobs of the block: so most are found by their key, without a
  * search. More would be quicker to write, by little, and slower to read one of.
  */
-export const stretchAttemptsMax = 32;
+export const pageAttemptsMax = 32;
 /** With so many bytes of records a stretch takes no further one; of a record that is larger the body lies apart. */
-export const stretchBytesMax = 16 * 2 ** 10;
+export const pageBytesMax = 16 * 2 ** 10;
 /** Attempts of a job are numbered below this. */
 const numbersEnd = 0xffff;
 
 /** How an attempt of a job ended, and which one it was. */
-export type Ending = { readonly number: number; readonly attempt: StoredAttempt };
+export type NumberedAttempt = { readonly number: number; readonly attempt: StoredAttempt };
 
 export function attemptKey(id: Uint8Array, attempt: number): Buffer {
   const key = Buffer.allocUnsafe(jobIdBytes + 2);
@@ -36,12 +36,12 @@ export class AttemptWriter {
   #key: Buffer | null = null;
   #canGrow = false;
   #nextIndex = 0;
-  readonly #records = Buffer.allocUnsafe(2 * stretchBytesMax);
+  readonly #records = Buffer.allocUnsafe(2 * pageBytesMax);
   #ends: number[] = [];
 
   add(batch: Batch, id: JobId, number: number, attempt: Attempt): void {
     const bytes = attemptBytes(attempt);
-    if (bytes > stretchBytesMax) {
+    if (bytes > pageBytesMax) {
       this.close(batch);
       const key = attemptKey(id, number);
       batch.put('attempts', key, encodeApart(attempt));
@@ -63,20 +63,20 @@ export class AttemptWriter {
   /** Puts what is still gathered into the batch. */
   close(batch: Batch): void {
     if (this.#key === null) return;
-    batch.put('attempts', this.#key, encodeStretch(this.#records, this.#ends));
+    batch.put('attempts', this.#key, encodePage(this.#records, this.#ends));
     this.#key = null;
     this.#ends = [];
   }
 
   #continues(id: JobId, number: number, { final }: Attempt): boolean {
     if (!this.#canGrow || this.#key === null || number !== 1 || !final || indexOf(id) !== this.#nextIndex) return false;
-    if (this.#nextIndex % stretchAttemptsMax === 0 || this.#ends.at(-1)! >= stretchBytesMax) return false;
+    if (this.#nextIndex % pageAttemptsMax === 0 || this.#ends.at(-1)! >= pageBytesMax) return false;
     for (let i = 0; i < blockKeyBytes; i++) if (id[i] !== this.#key[i]) return false;
     return true;
   }
 }
 
-function encodeStretch(records: Buffer, ends: readonly number[]): Buffer {
+function encodePage(records: Buffer, ends: readonly number[]): Buffer {
   const headBytes = 2 + 4 * ends.length;
   const value = Buffer.allocUnsafe(headBytes + ends.at(-1)!);
   value.writeUInt16LE(ends.length, 0);
@@ -96,7 +96,7 @@ function encodeApart(attempt: Attempt): Buffer {
 }
 
 /** A stretch as it was read; an attempt is taken out where it is asked for. Throws a RangeError where the value is none. */
-export class Stretch {
+export class AttemptPage {
   readonly key: Uint8Array;
   /** The number of all its attempts. */
   readonly number: number;
@@ -150,49 +150,49 @@ export class Stretch {
 }
 
 /** The last stretch of the block whose key is below this one. */
-function stretchBelow(reader: Reader, key: BlockKey, to: Uint8Array): Stretch | undefined {
+function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
-  for (const entry of reader.scan('attempts', range)) return new Stretch(reader, entry.key, entry.value);
+  for (const entry of reader.scan('attempts', range)) return new AttemptPage(reader, entry.key, entry.value);
   return undefined;
 }
 
 /** The stretch that has the job, if it is one that begins at a multiple. */
-function stretchAt(reader: Reader, id: JobId): Stretch | undefined {
+function pageAt(reader: Reader, id: JobId): AttemptPage | undefined {
   const index = indexOf(id);
   const key = attemptKey(id, 1);
-  key.writeUInt32BE(index - (index % stretchAttemptsMax), blockKeyBytes);
+  key.writeUInt32BE(index - (index % pageAttemptsMax), blockKeyBytes);
   const value = reader.get('attempts', key);
-  const stretch = value && new Stretch(reader, key, value);
+  const stretch = value && new AttemptPage(reader, key, value);
   return stretch?.has(index) ? stretch : undefined;
 }
 
 /** The stretch that has this attempt of a job, if there is one. */
-export function stretchWith(reader: Reader, id: JobId, number: number): Stretch | undefined {
+export function pageWith(reader: Reader, id: JobId, number: number): AttemptPage | undefined {
   if (number === 1) {
-    const near = stretchAt(reader, id);
+    const near = pageAt(reader, id);
     if (near) return near;
   }
-  const stretch = stretchBelow(reader, blockOf(id), attemptKey(id, number + 1));
+  const stretch = pageBelow(reader, blockOf(id), attemptKey(id, number + 1));
   return stretch?.number === number && stretch.attempt(indexOf(id)) ? stretch : undefined;
 }
 
 /** The latest attempt of a job that has ended. */
-export function latestAttempt(reader: Reader, id: JobId): Ending | undefined {
+export function latestAttempt(reader: Reader, id: JobId): NumberedAttempt | undefined {
   // Most jobs end with their first one.
-  const first = stretchAt(reader, id)?.attempt(indexOf(id));
+  const first = pageAt(reader, id)?.attempt(indexOf(id));
   if (first?.final) return { number: 1, attempt: first };
-  const stretch = stretchBelow(reader, blockOf(id), attemptKey(id, numbersEnd));
+  const stretch = pageBelow(reader, blockOf(id), attemptKey(id, numbersEnd));
   const attempt = stretch?.attempt(indexOf(id));
   return attempt && { number: stretch!.number, attempt };
 }
 
 /** The stretches that hold attempts of the jobs `from` to below `to` of a block, in order. */
-export function* stretchesOf(reader: Reader, key: BlockKey, from: number, to: number): Iterable<Stretch> {
+export function* pagesOf(reader: Reader, key: BlockKey, from: number, to: number): Iterable<AttemptPage> {
   const start = attemptKey(jobId(key, from), 0);
-  const before = from === 0 ? undefined : stretchBelow(reader, key, start);
+  const before = from === 0 ? undefined : pageBelow(reader, key, start);
   if (before?.attempt(from)) yield before;
   const range = { from: start, to: attemptKey(jobId(key, to), 0) };
-  for (const entry of reader.scan('attempts', range)) yield new Stretch(reader, entry.key, entry.value);
+  for (const entry of reader.scan('attempts', range)) yield new AttemptPage(reader, entry.key, entry.value);
 }
 
 /** The attempts of the jobs `from` to below `to` of a block: job by job, and each job's in order. */
@@ -201,8 +201,8 @@ export function* attemptsOf(
   key: BlockKey,
   from: number,
   to: number,
-): Iterable<Ending & { readonly index: number }> {
-  for (const stretch of stretchesOf(reader, key, from, to)) {
+): Iterable<NumberedAttempt & { readonly index: number }> {
+  for (const stretch of pagesOf(reader, key, from, to)) {
     const { number, first, count } = stretch;
     const end = Math.min(to, first + count);
     for (let index = Math.max(from, first); index < end; index++) {

@@ -87,14 +87,14 @@ export class BlockBuilder implements Block {
     this.#payloads = [];
     this.groups = this.groups.map(withOwnContext);
     const groups = this.groups.map(group => pack(packGroup(group)));
-    const kept: Kept = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
-    return packKept(kept);
+    const kept: StoredBlock = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
+    return packBlock(kept);
   }
 }
 
-type Ends = { readonly ends: Uint8Array; readonly all: Uint8Array };
+type BodyEnds = { readonly ends: Uint8Array; readonly all: Uint8Array };
 
-function sideBySide(payloads: readonly Uint8Array[], bytes: number): Ends {
+function sideBySide(payloads: readonly Uint8Array[], bytes: number): BodyEnds {
   const all = Buffer.allocUnsafeSlow(bytes);
   const ends = Buffer.allocUnsafeSlow(payloads.length * 4);
   let at = 0;
@@ -106,7 +106,7 @@ function sideBySide(payloads: readonly Uint8Array[], bytes: number): Ends {
 }
 
 /** A large payload is not copied. */
-function alone(payload: Uint8Array): Ends {
+function alone(payload: Uint8Array): BodyEnds {
   const ends = Buffer.allocUnsafeSlow(4);
   ends.writeUInt32LE(payload.length, 0);
   return { ends, all: unpinned(payload) };
@@ -149,7 +149,7 @@ function headersBytes(event: JobGroup['event']): number {
   return Object.entries(event.headers).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
 }
 
-type Kept = [
+type StoredBlock = [
   plugin: string,
   command: string,
   createdUs: number,
@@ -160,14 +160,14 @@ type Kept = [
 ];
 
 /** As `pack`, which copies what is large several times. */
-function packKept(kept: Kept): Uint8Array {
+function packBlock(kept: StoredBlock): Uint8Array {
   const payloads = kept[6];
   if (payloads.length <= blockBytesMax) return pack(kept);
   const before = pack([...kept.slice(0, 6), null]);
   return Buffer.concat([before.subarray(0, -packedNull.length), bytesHead(payloads.length), payloads]);
 }
 
-class StoredBlock implements Block {
+class DecodedBlock implements Block {
   readonly plugin: string;
   readonly command: string;
   readonly createdUs: number;
@@ -178,7 +178,7 @@ class StoredBlock implements Block {
   readonly #payloads: PackedPayloads;
 
   constructor(bytes: Uint8Array) {
-    const [plugin, command, createdUs, starts, groups, ends, payloads] = unpack<Kept>(bytes);
+    const [plugin, command, createdUs, starts, groups, ends, payloads] = unpack<StoredBlock>(bytes);
     this.plugin = plugin;
     this.command = command;
     this.createdUs = createdUs;
@@ -203,11 +203,11 @@ class StoredBlock implements Block {
 }
 
 export function decodeBlock(bytes: Uint8Array): Block {
-  return new StoredBlock(bytes);
+  return new DecodedBlock(bytes);
 }
 
 type PackedPosition = [run: Uint8Array, node: number, scope: number, path: number[], first: number | null];
-type PackedEvent = [
+type BlockEvent = [
   type: string,
   source: string,
   eventId: string | null,
@@ -220,7 +220,7 @@ type PackedGroup = [
   parent: Uint8Array | null,
   root: Uint8Array | null,
   depth: number,
-  event: PackedEvent | null,
+  event: BlockEvent | null,
   context: Uint8Array,
   pipeline: string | null,
   stepId: string | null,
@@ -260,13 +260,13 @@ function unpackGroup(packed: PackedGroup): JobGroup {
   };
 }
 
-function packEvent(event: JobGroup['event']): PackedEvent | null {
+function packEvent(event: JobGroup['event']): BlockEvent | null {
   if (event === null) return null;
   const { type, source, eventId, dedupeKey, headers } = event;
   return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
 }
 
-function unpackEvent([type, source, eventId, dedupeKey, headers]: PackedEvent): NonNullable<JobGroup['event']> {
+function unpackEvent([type, source, eventId, dedupeKey, headers]: BlockEvent): NonNullable<JobGroup['event']> {
   if (headers === undefined) return { type, source, eventId, dedupeKey };
   return { type, source, eventId, dedupeKey, headers };
 }

@@ -6,7 +6,7 @@ import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { pipelinePlugin, type TerminalStatus, terminalStatuses } from './job.ts';
 
-export type Counts = { accepted: number } & { [S in TerminalStatus]: number } & {
+export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
   /** Attempts that ended so and were followed by another: logs that are not the end of a job. */
   retried_failed: number;
   retried_timed_out: number;
@@ -14,9 +14,9 @@ export type Counts = { accepted: number } & { [S in TerminalStatus]: number } & 
   running: number;
 };
 
-export type CommandCounts = { readonly plugin: string; readonly command: string; readonly counts: Counts };
+export type CommandCounts = { readonly plugin: string; readonly command: string; readonly counts: CommandTotals };
 
-export function emptyCounts(): Counts {
+export function emptyCounts(): CommandTotals {
   return {
     accepted: 0,
     succeeded: 0,
@@ -38,7 +38,7 @@ export function readCounts(reader: Reader, setAside = new SetAside()): CommandCo
   const all: CommandCounts[] = [];
   for (const { key, value } of reader.scan('counters', {})) {
     const [plugin = '', command = ''] = Buffer.from(key).toString().split('\0');
-    const counts = setAside.read('counters', key, () => ({ ...emptyCounts(), ...unpack<Counts>(value) }));
+    const counts = setAside.read('counters', key, () => ({ ...emptyCounts(), ...unpack<CommandTotals>(value) }));
     if (counts) all.push({ plugin, command, counts });
   }
   return all;
@@ -50,7 +50,7 @@ export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retrie
 }
 
 /** Jobs that ended. */
-export function settledOf(counts: Counts): number {
+export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
@@ -62,7 +62,7 @@ export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'ru
 }
 
 /** Logs with this status: of attempts that ended a job, and of those that did not. */
-export function logsOf(counts: Counts, status: TerminalStatus): number {
+export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];
 }

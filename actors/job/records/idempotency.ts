@@ -3,17 +3,17 @@ import type { JobId } from '../../../runtime/ids.ts';
 import { usKey } from './journal.ts';
 
 /** How long a key is kept. */
-export const rememberedUs = 24 * 3_600_000_000;
+export const idempotencyTtlUs = 24 * 3_600_000_000;
 export const hashBytes = 16;
 
-export type Entry = { readonly untilUs: number; readonly request: Uint8Array; readonly id: JobId };
+export type IdempotencyRecord = { readonly untilUs: number; readonly request: Uint8Array; readonly id: JobId };
 
 /** When it ends (8, µs) | hash of the request (16) | job id (16) */
-export function encodeEntry({ untilUs, request, id }: Entry): Buffer {
+export function encodeIdempotency({ untilUs, request, id }: IdempotencyRecord): Buffer {
   return Buffer.concat([usKey(untilUs), request, id]);
 }
 
-export function decodeEntry(bytes: Uint8Array): Entry {
+export function decodeIdempotency(bytes: Uint8Array): IdempotencyRecord {
   const all = Buffer.from(bytes);
   const untilUs = Number(all.readBigUInt64BE());
   return { untilUs, request: all.subarray(8, 8 + hashBytes), id: all.subarray(8 + hashBytes) };

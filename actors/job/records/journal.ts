@@ -4,11 +4,11 @@
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
 import { copyBytes } from '../../../runtime/bytes.ts';
-import { type Body, hasPart, isTelling } from '../../../runtime/host/wire/outcome.ts';
+import { type Body, hasPart, hasText } from '../../../runtime/host/wire/outcome.ts';
 import { indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Attempt, StoredAttempt } from './attempt.ts';
-import { type Stretch, stretchWith } from './attempts.ts';
+import { type AttemptPage, pageWith } from './attempts.ts';
 import { statuses, type TerminalStatus } from './job.ts';
 
 export const journalEntryBytes = 44;
@@ -128,7 +128,7 @@ export function entryAt(atUs: number, place: number, value: Uint8Array): Journal
 }
 
 /** Where a log stands in the journal. */
-export type Place = { readonly atUs: number; readonly place: number };
+export type JournalPosition = { readonly atUs: number; readonly place: number };
 
 /** The filter in the numbers of the journal. */
 export type EntryFilter = {
@@ -151,14 +151,14 @@ export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes
 }
 
 /** Whether `a` comes before `b` in the journal; a list, which begins with the newest, has it behind `b`. */
-export function isBefore(a: Place, b: Place): boolean {
+export function isBefore(a: JournalPosition, b: JournalPosition): boolean {
   return a.atUs < b.atUs || (a.atUs === b.atUs && a.place < b.place);
 }
 
 /** Finds the attempts behind entries. It keeps the last stretch of them: entries side by side are often of one. */
-export class AttemptShelf {
+export class AttemptReader {
   readonly #reader: Reader;
-  #last: Stretch | undefined;
+  #last: AttemptPage | undefined;
 
   constructor(reader: Reader) {
     this.#reader = reader;
@@ -174,23 +174,30 @@ export class AttemptShelf {
     return this.find({ id, attempt })?.body;
   }
 
-  #stretchWith(id: JobId, number: number): Stretch | undefined {
+  #stretchWith(id: JobId, number: number): AttemptPage | undefined {
     const known = this.#last;
     if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
-    this.#last = stretchWith(this.#reader, id, number);
+    this.#last = pageWith(this.#reader, id, number);
     return this.#last;
   }
 }
 
 /** What the job of an attempt is to the journal: when it was accepted, and whether it is of a step of a pipeline. */
-type Owner = { readonly createdUs: number; readonly inStep: boolean };
+type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean };
 
 /** Writes the entries of one commit. */
 export class JournalPage {
   #bytes = Buffer.allocUnsafe(64 * journalEntryBytes);
   length = 0;
 
-  add(id: Uint8Array, number: number, owner: Owner, attempt: Attempt, command: number, submitter: number): void {
+  add(
+    id: Uint8Array,
+    number: number,
+    owner: JournalOrigin,
+    attempt: Attempt,
+    command: number,
+    submitter: number,
+  ): void {
     const { createdUs, inStep } = owner;
     if (this.length === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], this.#bytes.length * 2);
     const at = this.length;
@@ -215,7 +222,7 @@ export class JournalPage {
 }
 
 function flagsOf({ final, body }: Attempt, inStep: boolean): number {
-  const telling = (final ? finalFlag : 0) | (isTelling(body) ? tellingFlag : 0);
+  const telling = (final ? finalFlag : 0) | (hasText(body) ? tellingFlag : 0);
   return telling | (hasPart(body, 'spans') ? spansFlag : 0) | (inStep ? stepFlag : 0);
 }
 
@@ -239,17 +246,17 @@ export function newestCommitUs(reader: Reader): number | null {
 }
 
 /** How far pruning has come: no attempt that ended later is gone. The number grows with each commit that prunes. */
-export type Pruned = { readonly upToUs: number; readonly number: number };
+export type PruneMark = { readonly upToUs: number; readonly number: number };
 const prunedKey = Buffer.from('pruned');
 
-export function readPruned(reader: Reader): Pruned {
+export function readPruneMark(reader: Reader): PruneMark {
   const value = reader.get('meta', prunedKey);
   if (!value) return { upToUs: 0, number: 0 };
   const bytes = asBuffer(value);
   return { upToUs: bytes.readDoubleLE(0), number: bytes.readDoubleLE(8) };
 }
 
-export function prunedRecord({ upToUs, number }: Pruned): readonly [key: Buffer, value: Buffer] {
+export function pruneMarkRecord({ upToUs, number }: PruneMark): readonly [key: Buffer, value: Buffer] {
   const value = Buffer.allocUnsafe(16);
   value.writeDoubleLE(upToUs, 0);
   value.writeDoubleLE(number, 8);

@@ -12,7 +12,7 @@ export function keyText(key: Uint8Array): KeyText {
 }
 
 /** Persisted. Jobs below `next` were handed to a worker at least once; `retrying` of them have a record in `retries`. */
-type Kept = [
+type StoredOpenRecord = [
   plugin: string,
   command: string,
   count: number,
@@ -83,12 +83,12 @@ export class OpenBlock {
 
   encode(): Uint8Array {
     const { plugin, command, count, next, retrying, solo, back, outUs } = this;
-    const kept: Kept = [plugin, command, count, next, retrying, solo, back, outUs, this.#settled];
+    const kept: StoredOpenRecord = [plugin, command, count, next, retrying, solo, back, outUs, this.#settled];
     return pack(kept);
   }
 
   static decode(key: KeyText, bytes: Uint8Array): OpenBlock {
-    const [plugin, command, count, next, retrying, solo, back, outUs, settled] = unpack<Kept>(bytes);
+    const [plugin, command, count, next, retrying, solo, back, outUs, settled] = unpack<StoredOpenRecord>(bytes);
     const open = new OpenBlock(key, plugin, command, count);
     open.next = next;
     open.retrying = retrying;

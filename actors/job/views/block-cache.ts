@@ -9,7 +9,7 @@ const blocksMax = 64;
 const blockBytesMax = 64 * 2 ** 10;
 
 /** A block never changes, but it may be pruned while it is in here. */
-export class BlockShelf {
+export class BlockCache {
   readonly #reader: Reader;
   readonly #blocks = new Map<KeyText, Block>();
 

@@ -14,15 +14,15 @@ import { unpack } from '../../../runtime/packing.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
 import { readJobsOf } from '../../pipeline/records/run.ts';
 import type { Attempt } from '../records/attempt.ts';
-import { attemptsOf as attemptsIn, latestAttempt, Stretch } from '../records/attempts.ts';
+import { AttemptPage, attemptsOf as attemptsIn, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
-import { decodeEntry, endKey } from '../records/idempotency.ts';
+import { decodeIdempotency, endKey } from '../records/idempotency.ts';
 import { pipelinePlugin, statuses } from '../records/job.ts';
-import { AttemptShelf, entriesOf, readPruned, readUs, usKey } from '../records/journal.ts';
+import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
-import type { Names } from '../records/names.ts';
+import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
@@ -42,13 +42,13 @@ const treeBlocksMax = 64;
 /** Entries of the tree of an open run that are counted. */
 const treeEntriesMax = 4096;
 
-type Known = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
+type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
 /** A key is taken for another record when it is another object: give each question that must be fresh a new one. */
-export function invariantsOf(reader: Reader, names: Names): readonly Invariant[] {
+export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
   /** Most questions about a block are asked one after the other. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
-  let known: { readonly key: Uint8Array; readonly attempts: readonly Known[] } | null = null;
+  let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;
   return [
     { name: 'open_jobs_have_blocks', table: 'open', wrong: openHasBlock },
     { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
@@ -251,7 +251,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
     const atUs = readUs(key);
     // Entries side by side are often of the same block.
     let block: { readonly key: Uint8Array; readonly count: number } | null = null;
-    const shelf = new AttemptShelf(reader);
+    const shelf = new AttemptReader(reader);
     for (const entry of entriesOf(atUs, value)) {
       const { id, attempt: number, status, final } = entry;
       const attempt = shelf.find(entry);
@@ -278,13 +278,13 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   function attemptHasBody(key: Uint8Array, value: Uint8Array): string | null {
-    const isWhole = !new Stretch(reader, key, value).isApart || reader.get('bodies', key) !== undefined;
+    const isWhole = !new AttemptPage(reader, key, value).isApart || reader.get('bodies', key) !== undefined;
     return isWhole ? null : `the body of the attempt ${hex(key)} is missing`;
   }
 
   function bodyHasAttempt(key: Uint8Array): string | null {
     const value = reader.get('attempts', key);
-    return value && new Stretch(reader, key, value).isApart ? null : `the body ${hex(key)} is of no attempt`;
+    return value && new AttemptPage(reader, key, value).isApart ? null : `the body ${hex(key)} is of no attempt`;
   }
 
   function countOf(id: JobId): number {
@@ -326,7 +326,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   function keyEnds(key: Uint8Array, value: Uint8Array): string | null {
-    const { untilUs } = decodeEntry(value);
+    const { untilUs } = decodeIdempotency(value);
     return reader.get('idempotency_ends', endKey(untilUs, key)) ? null : `the idempotency key ${hex(key)} never ends`;
   }
 
@@ -336,9 +336,9 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   }
 
   /** What is known of the attempts of a block, read once for all questions about it. */
-  function attemptsOf(key: Uint8Array, count: number): readonly Known[] {
+  function attemptsOf(key: Uint8Array, count: number): readonly LatestAttempt[] {
     if (known?.key === key) return known.attempts;
-    const attempts: Known[] = [];
+    const attempts: LatestAttempt[] = [];
     for (const { index, number, attempt } of attemptsIn(reader, Buffer.from(key), 0, count)) {
       const { status, final, completedUs } = attempt;
       attempts.push([jobId(Buffer.from(key), index), number, { status, final, completedUs }]);
@@ -350,7 +350,7 @@ export function invariantsOf(reader: Reader, names: Names): readonly Invariant[]
   function isKeptOrPruned(id: JobId): boolean {
     if (findBlock(reader, id)) return true;
     const acceptedUs = Buffer.from(id).readUIntBE(0, 6) * 1000;
-    return acceptedUs <= readPruned(reader).upToUs + aheadUs;
+    return acceptedUs <= readPruneMark(reader).upToUs + aheadUs;
   }
 
   function numberOf({ plugin, command }: Block): number | undefined {

@@ -12,14 +12,14 @@ const runsMax = 1_000;
 /** Of a record, that counts as much as to read another one. */
 const bytesPerWork = 16_384;
 
-type Stretch = { readonly block: BlockKey; readonly from: number; readonly to: number; readonly place: Place };
+type OriginRange = { readonly block: BlockKey; readonly from: number; readonly to: number; readonly place: OriginPath };
 /** root null: each job is its own. */
-type Place = { readonly root: string | null; readonly runs: readonly string[] };
+type OriginPath = { readonly root: string | null; readonly runs: readonly string[] };
 
 export class JobOrigins implements Origins {
   #reader: Reader | null = null;
   readonly #runs = new Map<string, readonly string[]>();
-  #last: Stretch | null = null;
+  #last: OriginRange | null = null;
   #work = 0;
 
   /** Before this call nothing is found. */
@@ -45,7 +45,7 @@ export class JobOrigins implements Origins {
     return (this.#reader && findJob(this.#reader, id)?.counts) ?? null;
   }
 
-  #placeOf(id: JobId): Place | null {
+  #placeOf(id: JobId): OriginPath | null {
     const index = indexOf(id);
     const known = this.#last;
     if (known && index >= known.from && index < known.to && isOfBlock(id, known.block)) return known.place;

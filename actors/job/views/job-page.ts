@@ -2,13 +2,13 @@
 
 import { blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { Ending } from '../records/attempts.ts';
+import type { NumberedAttempt } from '../records/attempts.ts';
 import type { Block } from '../records/block.ts';
 import type { Status, Tally } from '../records/job.ts';
 import { pipelinePlugin } from '../records/job.ts';
 import type { OpenBlock } from '../records/open.ts';
 import { decodeRetry, isOut } from '../records/retry.ts';
-import { Members } from './job-view.ts';
+import { BlockJobs } from './job-view.ts';
 import { findJob } from './jobs.ts';
 
 export type JobFilter = {
@@ -16,14 +16,14 @@ export type JobFilter = {
   readonly command: string | null;
   readonly status: Status | null;
   /** All of these hold; none: all jobs. */
-  readonly within: readonly Within[];
+  readonly within: readonly JobScopeFilter[];
 };
 
 /**
  * Jobs of one tree: `root`, the job and all its descendants; `parent`, the jobs that it caused; `run`, the jobs inside a run, those
  * of called runs included, and not those that its events started.
  */
-export type Within = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
+export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
 
 export type JobRow = {
   readonly id: JobId;
@@ -51,7 +51,13 @@ export type JobPage = {
 /** So many jobs are counted where no counter and no index knows how many match; then the total says that there are at least so many. */
 export const countedMax = 10_000;
 
-export function rowOf(reader: Reader, block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
+export function rowOf(
+  reader: Reader,
+  block: Block,
+  id: JobId,
+  ending: NumberedAttempt | undefined,
+  status: Status,
+): JobRow {
   const last = ending?.attempt;
   // Few run at a time: since when, their own view says.
   const running = status === 'running' ? findJob(reader, id) : undefined;
@@ -68,8 +74,8 @@ export function rowOf(reader: Reader, block: Block, id: JobId, ending: Ending | 
   };
 }
 
-function countsOf(reader: Reader, block: Block, id: JobId, ending: Ending | undefined): Tally | null {
-  return new Members(reader, Buffer.from(blockOf(id)), block).view(indexOf(id), ending).counts;
+function countsOf(reader: Reader, block: Block, id: JobId, ending: NumberedAttempt | undefined): Tally | null {
+  return new BlockJobs(reader, Buffer.from(blockOf(id)), block).view(indexOf(id), ending).counts;
 }
 
 /** Whether an unsettled job of the block waits or runs. */

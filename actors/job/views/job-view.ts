@@ -4,7 +4,7 @@ import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../../ru
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readOpenTally } from '../../pipeline/records/run.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
-import type { Ending } from '../records/attempts.ts';
+import type { NumberedAttempt } from '../records/attempts.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import { type JobGroup, pipelinePlugin, readTally, type Status, type Tally } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
@@ -50,7 +50,7 @@ export type JobInput = {
 };
 
 /** The open record of the block is read only when one of its jobs is open. */
-export class Members {
+export class BlockJobs {
   readonly #reader: Reader;
   readonly #key: BlockKey;
   readonly #block: Block;
@@ -65,7 +65,7 @@ export class Members {
   }
 
   /** One of them, with its latest attempt that has ended. */
-  view(index: number, ending: Ending | undefined): JobView {
+  view(index: number, ending: NumberedAttempt | undefined): JobView {
     const runningUs = ending?.attempt.final ? null : this.#runningSince(index, ending !== undefined);
     const id = this.#prefix + indexText(index);
     const openCounts = () => this.#openCounts(index);
@@ -97,7 +97,7 @@ class StoredJob implements JobView {
   readonly status: Status;
   readonly #block: Block;
   readonly #index: number;
-  readonly #last: Ending | undefined;
+  readonly #last: NumberedAttempt | undefined;
   /** Null: it does not run. */
   readonly #runningUs: number | null;
   readonly #openCounts: () => Tally | null;
@@ -106,7 +106,7 @@ class StoredJob implements JobView {
     id: string,
     block: Block,
     index: number,
-    last: Ending | undefined,
+    last: NumberedAttempt | undefined,
     runningUs: number | null,
     openCounts: () => Tally | null,
   ) {

@@ -11,16 +11,16 @@ import {
   jobIdBytes,
 } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { attemptsOf, type Ending, latestAttempt } from '../records/attempts.ts';
+import { attemptsOf, latestAttempt, type NumberedAttempt } from '../records/attempts.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
 import { type KeyText, keyText } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
-import { BlockShelf } from './block-cache.ts';
-import { type JobView, Members } from './job-view.ts';
+import { BlockCache } from './block-cache.ts';
+import { BlockJobs, type JobView } from './job-view.ts';
 
 /** The job of this id, as it is committed now; undefined when there is none. */
-export function findJob(reader: Reader, id: JobId, blocks = new BlockShelf(reader)): JobView | undefined {
-  return findPlace(reader, id, blocks)?.job;
+export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reader)): JobView | undefined {
+  return locateJob(reader, id, blocks)?.job;
 }
 
 /** What a job is and what caused it, without its status: one record is read. */
@@ -67,16 +67,16 @@ export function findBody(reader: Reader, id: JobId): Body | undefined {
   return latestAttempt(reader, id)?.attempt.body;
 }
 
-type Place = { readonly block: Block; readonly job: JobView };
+type LocatedJob = { readonly block: Block; readonly job: JobView };
 
-function findPlace(reader: Reader, id: JobId, blocks: BlockShelf): Place | undefined {
+function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | undefined {
   const ending = latestAttempt(reader, id);
   const key = blockOf(id);
   // An attempt is pruned with its block.
   const block = ending ? blocks.find(key) : blocks.read(key);
   const index = indexOf(id);
   if (!block || index >= block.count) return undefined;
-  return { block, job: new Members(reader, key, block).view(index, ending) };
+  return { block, job: new BlockJobs(reader, key, block).view(index, ending) };
 }
 
 /**
@@ -86,17 +86,22 @@ function findPlace(reader: Reader, id: JobId, blocks: BlockShelf): Place | undef
 export function findTree(
   reader: Reader,
   id: JobId,
-  blocks = new BlockShelf(reader),
+  blocks = new BlockCache(reader),
 ): Iterable<JobView | null> | undefined {
-  const place = findPlace(reader, id, blocks);
+  const place = locateJob(reader, id, blocks);
   return place && walkTree(reader, blocks, id, place);
 }
 
-function* walkTree(reader: Reader, blocks: BlockShelf, id: JobId, { block, job }: Place): Iterable<JobView | null> {
+function* walkTree(
+  reader: Reader,
+  blocks: BlockCache,
+  id: JobId,
+  { block, job }: LocatedJob,
+): Iterable<JobView | null> {
   yield job;
   const { root } = groupOf(block, indexOf(id)).group;
   // Below another job of the tree: only what descends from it.
-  const below = root === null ? null : new Descendants(blocks, id);
+  const below = root === null ? null : new DescendantFilter(blocks, id);
   let from: Uint8Array = root ?? id;
   const to = Buffer.concat([from, afterBlocks]);
   for (;;) {
@@ -119,27 +124,27 @@ const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 /** Entries of the tree that are read in one scan. */
 const entriesAtOnce = 16;
 /** Jobs whose attempts are read in one scan. */
-const endingsAtOnce = 256;
+const attemptsAtOnce = 256;
 
 function* jobsOf(
   reader: Reader,
   block: Block,
   key: BlockKey,
   ranges: readonly number[],
-  below: Descendants | null,
+  below: DescendantFilter | null,
 ): Iterable<JobView | null> {
-  const members = new Members(reader, key, block);
+  const members = new BlockJobs(reader, key, block);
   for (let pair = 0; pair < ranges.length; pair += 2) {
     const end = ranges[pair + 1]!;
     for (let from = ranges[pair]!; from < end; ) {
       const { group, left } = groupOf(block, from);
-      const to = Math.min(end, from + Math.min(left, endingsAtOnce));
+      const to = Math.min(end, from + Math.min(left, attemptsAtOnce));
       if (below && !below.has(group.parent)) {
         from = Math.min(end, from + left);
         yield null;
         continue;
       }
-      const endings = endingsOf(reader, key, from, to);
+      const endings = attemptsOfJobs(reader, key, from, to);
       for (; from < to; from++) {
         const view = members.view(from, endings.get(from));
         // What an attempt left behind may be large: that of one job is let go before the range is over.
@@ -154,12 +159,12 @@ function* jobsOf(
 const parentsMax = 10_000;
 
 /** Tells the descendants of a job from other jobs of its tree, by their parents. */
-class Descendants {
-  readonly #blocks: BlockShelf;
+class DescendantFilter {
+  readonly #blocks: BlockCache;
   readonly #top: KeyText;
   readonly #known = new Map<KeyText, boolean>();
 
-  constructor(blocks: BlockShelf, top: JobId) {
+  constructor(blocks: BlockCache, top: JobId) {
     this.#blocks = blocks;
     this.#top = keyText(top);
   }
@@ -192,8 +197,8 @@ class Descendants {
 const singlyMax = 4;
 
 /** The latest attempt of each of these jobs of a block. */
-export function endingsOf(reader: Reader, key: BlockKey, from: number, to: number): Map<number, Ending> {
-  const endings = new Map<number, Ending>();
+export function attemptsOfJobs(reader: Reader, key: BlockKey, from: number, to: number): Map<number, NumberedAttempt> {
+  const endings = new Map<number, NumberedAttempt>();
   if (to - from <= singlyMax) {
     for (let index = from; index < to; index++) {
       const ending = latestAttempt(reader, jobId(key, index));
@@ -206,22 +211,22 @@ export function endingsOf(reader: Reader, key: BlockKey, from: number, to: numbe
 }
 
 /** A step of a pipeline. */
-export type Step = { readonly pipeline: string; readonly stepId: string };
+export type StepName = { readonly pipeline: string; readonly stepId: string };
 
 /** Which steps of pipelines jobs are of, for whoever asks for many in the order of their ends: neighbours are often of one. */
-export class Steps {
-  readonly #blocks: BlockShelf;
+export class StepNameReader {
+  readonly #blocks: BlockCache;
   /** Of the jobs `from` to below `to` of this block. */
   #last:
-    | { readonly block: BlockKey; readonly from: number; readonly to: number; readonly step: Step | null }
+    | { readonly block: BlockKey; readonly from: number; readonly to: number; readonly step: StepName | null }
     | undefined;
 
   constructor(reader: Reader) {
-    this.#blocks = new BlockShelf(reader);
+    this.#blocks = new BlockCache(reader);
   }
 
   /** The same object for neighbours. Null: of none, or the job is pruned. */
-  find(id: JobId): Step | null {
+  find(id: JobId): StepName | null {
     const index = indexOf(id);
     const known = this.#last;
     if (known && index >= known.from && index < known.to && isOfBlock(id, known.block)) return known.step;

@@ -2,27 +2,27 @@
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { attemptKey, type Ending, Stretch } from '../records/attempts.ts';
+import { AttemptPage, attemptKey, type NumberedAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { openOf as openCount, readCounts } from '../records/counts.ts';
 import { type Status, statuses } from '../records/job.ts';
-import type { Names } from '../records/names.ts';
+import type { NameTable } from '../records/name-table.ts';
 import { isUntouched, keyText, OpenBlock } from '../records/open.ts';
 import { type JobFilter, type JobPage, type JobRow, rowOf, stateOf } from './job-page.ts';
 import { openOf } from './job-view.ts';
-import { endingsOf } from './jobs.ts';
+import { attemptsOfJobs } from './jobs.ts';
 import { listWithin } from './tree-listing.ts';
 
 /** One page of the jobs that match, and how many match in all. `before`: the last job of the page before. */
 export function* listJobs(
   reader: Reader,
-  names: Names,
+  names: NameTable,
   filter: JobFilter,
   limit: number,
   before: JobId | null,
 ): Sliced<JobPage> {
   if (filter.within.length > 0) return yield* listWithin(reader, filter, limit, before ?? endOfIds);
-  const list = new Listing(reader, filter, limit + 1, before ?? endOfIds);
+  const list = new PageBuilder(reader, filter, limit + 1, before ?? endOfIds);
   const { status } = filter;
   const numbers = filter.plugin === null && filter.command === null ? null : numbersOf(names, filter);
   if (status === 'queued' || status === 'running') yield* list.open(status);
@@ -42,7 +42,7 @@ const openPageSize = 256;
 
 const numberOf = ({ number }: { readonly number: number }) => number;
 
-function numbersOf(names: Names, { plugin, command }: JobFilter): number[] {
+function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
   const wanted = names.commands.filter(
     name => (plugin === null || name.plugin === plugin) && (command === null || name.command === command),
   );
@@ -60,7 +60,7 @@ function totalOf(reader: Reader, { plugin, command, status }: JobFilter): number
   return total;
 }
 
-class Listing {
+class PageBuilder {
   readonly rows: JobRow[] = [];
   readonly #reader: Reader;
   readonly #filter: JobFilter;
@@ -117,7 +117,7 @@ class Listing {
       for (const { key, value } of this.#reader.scan('attempts', { to, reverse: true, limit: pageSize })) {
         to = Buffer.from(key);
         seen++;
-        const stretch = new Stretch(this.#reader, to, value);
+        const stretch = new AttemptPage(this.#reader, to, value);
         const block = this.#blockOf(stretch.block);
         if (block) this.#takeStretch(stretch, block);
         if (this.#full) return;
@@ -131,7 +131,7 @@ class Listing {
   unsuccessful(numbers: readonly number[]): void {
     const code = Buffer.of(statuses.indexOf(this.#filter.status!));
     for (const id of this.#newest('unsuccessful', numbers, code, this.#before, this.#rowsMax)) {
-      const ending = endingsOf(this.#reader, blockOf(id), indexOf(id), indexOf(id) + 1).get(indexOf(id));
+      const ending = attemptsOfJobs(this.#reader, blockOf(id), indexOf(id), indexOf(id) + 1).get(indexOf(id));
       if (ending) this.#takeOne(id, ending);
     }
   }
@@ -168,7 +168,7 @@ class Listing {
     const value = wanted.length > 0 ? this.#reader.get('blocks', key) : undefined;
     if (!value) return;
     const block = decodeBlock(value);
-    const endings = endingsOf(this.#reader, key, wanted.at(-1)!, wanted[0]! + 1);
+    const endings = attemptsOfJobs(this.#reader, key, wanted.at(-1)!, wanted[0]! + 1);
     for (const index of wanted) this.rows.push(this.#rowOf(block, jobId(key, index), endings.get(index), status));
   }
 
@@ -181,7 +181,7 @@ class Listing {
 
   #takeAny(key: Uint8Array, block: Block, end: number): void {
     const start = Math.max(0, end - (this.#rowsMax - this.rows.length));
-    const endings = endingsOf(this.#reader, key, start, end);
+    const endings = attemptsOfJobs(this.#reader, key, start, end);
     const open = openOf(this.#reader, key);
     const state = open && stateOf(this.#reader, key, open);
     for (let index = end - 1; index >= start; index--) {
@@ -194,13 +194,13 @@ class Listing {
   #takeSucceeded(key: Uint8Array, block: Block, end: number): void {
     const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, end), 0), reverse: true };
     for (const entry of this.#reader.scan('attempts', range)) {
-      this.#takeStretch(new Stretch(this.#reader, entry.key, entry.value), block);
+      this.#takeStretch(new AttemptPage(this.#reader, entry.key, entry.value), block);
       if (this.#full) return;
     }
   }
 
   /** Those of it that succeeded. */
-  #takeStretch(stretch: Stretch, block: Block): void {
+  #takeStretch(stretch: AttemptPage, block: Block): void {
     const { number, first, count } = stretch;
     for (let index = this.#endIn(stretch.block, first + count) - 1; index >= first && !this.#full; index--) {
       const attempt = stretch.attempt(index)!;
@@ -209,7 +209,7 @@ class Listing {
     }
   }
 
-  #takeOne(id: JobId, ending: Ending): void {
+  #takeOne(id: JobId, ending: NumberedAttempt): void {
     const value = this.#blockOf(blockOf(id));
     if (value) this.rows.push(this.#rowOf(value, id, ending, ending.attempt.status));
   }
@@ -226,7 +226,7 @@ class Listing {
     return this.#lastBlock.block;
   }
 
-  #rowOf(block: Block, id: JobId, ending: Ending | undefined, status: Status): JobRow {
+  #rowOf(block: Block, id: JobId, ending: NumberedAttempt | undefined, status: Status): JobRow {
     return rowOf(this.#reader, block, id, ending, status);
   }
 

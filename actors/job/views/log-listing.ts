@@ -8,18 +8,18 @@ import { findBlock, groupOf } from '../records/block.ts';
 import { logsOf, readCounts } from '../records/counts.ts';
 import { type Status, statuses, type TerminalStatus, terminalStatuses } from '../records/job.ts';
 import {
-  AttemptShelf,
+  AttemptReader,
   asBuffer,
   type EntryFilter,
   entryAt,
   isBefore,
+  type JournalPosition,
   journalEntryBytes,
   matchesEntry,
-  type Place,
   readUs,
   usKey,
 } from '../records/journal.ts';
-import type { Names } from '../records/names.ts';
+import type { NameTable } from '../records/name-table.ts';
 
 /** Null: any. Times are those of completion, in µs, both inclusive. */
 export type LogFilter = {
@@ -32,10 +32,10 @@ export type LogFilter = {
 };
 
 /** Where the logs stand that match, newest first, at most as many as were asked for; and how many match in all. */
-export type Places = { readonly places: readonly Place[]; readonly total: number };
+export type JournalPositions = { readonly places: readonly JournalPosition[]; readonly total: number };
 
 /** A log record, with times in µs since the epoch. */
-export type LogView = Place & {
+export type LogView = JournalPosition & {
   readonly jobId: string;
   readonly attempt: number;
   readonly plugin: string;
@@ -52,7 +52,7 @@ export type LogView = Place & {
 const endOfTime = Number.MAX_SAFE_INTEGER - 1;
 
 /** Null when nothing can match. */
-export function entryFilter(names: Names, filter: LogFilter): EntryFilter | null {
+export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | null {
   const { plugin, command, status, submittedBy } = filter;
   const fromUs = Math.max(0, filter.fromUs ?? 0);
   const toUs = Math.min(endOfTime, filter.toUs ?? endOfTime);
@@ -79,10 +79,10 @@ export function* findLogs(
   filter: LogFilter,
   entries: EntryFilter,
   limit: number,
-  before: Place | null,
-): Sliced<Places> {
+  before: JournalPosition | null,
+): Sliced<JournalPositions> {
   const kept = countedTotal(reader, filter);
-  const places: Place[] = [];
+  const places: JournalPosition[] = [];
   let counted = 0;
   // What the counters know need not be counted: it is enough to find the page.
   let toUs = kept !== null && before ? Math.min(entries.toUs, before.atUs) : entries.toUs;
@@ -127,8 +127,8 @@ function countedTotal(reader: Reader, filter: LogFilter): number | null {
 }
 
 /** The logs that stand there, each read when it is asked for; those that were pruned meanwhile are left out. */
-export function* logsAt(reader: Reader, names: Names, places: readonly Place[]): Iterable<LogView> {
-  const attempts = new AttemptShelf(reader);
+export function* logsAt(reader: Reader, names: NameTable, places: readonly JournalPosition[]): Iterable<LogView> {
+  const attempts = new AttemptReader(reader);
   let pageUs = -1;
   let page: Uint8Array | undefined;
   for (const { atUs, place } of places) {

@@ -8,10 +8,10 @@ import { unpack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
 import { decodeBlock } from '../records/block.ts';
-import { type Counts, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
+import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
 import { pipelinePlugin } from '../records/job.ts';
-import { entriesOf, readPruned, readUs } from '../records/journal.ts';
-import { Names } from '../records/names.ts';
+import { entriesOf, readPruneMark, readUs } from '../records/journal.ts';
+import { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { decodeRetry, isOut } from '../records/retry.ts';
 import { type Invariant, invariantsOf } from './invariants.ts';
@@ -24,26 +24,26 @@ const pageSize = 32;
 const againMs = 100;
 const againMax = 5;
 
-export type Failure = { readonly invariant: string; readonly detail: string };
+export type InvariantFailure = { readonly invariant: string; readonly detail: string };
 export type Findings = {
   readonly invariantsChecked: number;
-  readonly failures: readonly Failure[];
+  readonly failures: readonly InvariantFailure[];
   readonly detail: string;
 };
 
 /** Of these jobs (16 bytes each), those that no host holds; null while a start is still reading what is open. */
-export type AskIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
+export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 
 export type SelfcheckOptions = {
   readonly reader: Reader;
-  readonly askIdle: AskIdle;
+  readonly askIdle: FindIdle;
   readonly pause: (ms: number) => Promise<void>;
   /** Does the work, slice by slice; each slice sees what is committed when it begins. */
   readonly run: <T>(work: Sliced<T>) => T | Promise<T>;
   readonly lookedMax?: number;
 };
 
-type Suspect = Failure & { readonly again: () => Failure | null };
+type Suspect = InvariantFailure & { readonly again: () => InvariantFailure | null };
 
 const readableName = 'records_can_be_read';
 /** Of these nothing else is asked. */
@@ -55,10 +55,10 @@ const countersName = 'counters_are_right';
 export async function selfcheck(options: SelfcheckOptions): Promise<Findings> {
   const { reader, pause, run } = options;
   const max = options.lookedMax ?? lookedMax;
-  const invariants = [...invariantsOf(reader, new Names(reader)), ...packedRecords];
+  const invariants = [...invariantsOf(reader, new NameTable(reader)), ...packedRecords];
   const notes: string[] = [];
   const suspects = await run(walk(reader, invariants, max, notes));
-  const failures: Failure[] = [];
+  const failures: InvariantFailure[] = [];
   if (suspects.length > 0) await pause(againMs);
   await run(askAgain(suspects, failures));
   failures.push(...(await countersOf(options, max, notes)));
@@ -129,7 +129,7 @@ function faultOf(
   key: Uint8Array,
   value: Uint8Array,
   wrong: Invariant['wrong'],
-): Failure | null {
+): InvariantFailure | null {
   try {
     const detail = wrong(key, value);
     return detail === null ? null : { invariant: name, detail };
@@ -149,12 +149,12 @@ function askOne(
   table: Table,
   key: Uint8Array,
   wrong: Invariant['wrong'],
-): Failure | null {
+): InvariantFailure | null {
   const value = reader.get(table, key);
   return value ? faultOf(name, table, Buffer.from(key), value, wrong) : null;
 }
 
-function* askAgain(suspects: readonly Suspect[], failures: Failure[]): Sliced<void> {
+function* askAgain(suspects: readonly Suspect[], failures: InvariantFailure[]): Sliced<void> {
   const told = new Set<string>();
   for (const { again } of suspects) {
     const failure = again();
@@ -173,7 +173,11 @@ function count(found: Map<string, number>, name: string): number {
 }
 
 /** Counters against what they count, up to one commit: blocks and journal only grow beyond it, unless something is pruned. */
-async function countersOf({ reader, run }: SelfcheckOptions, max: number, notes: string[]): Promise<Failure[]> {
+async function countersOf(
+  { reader, run }: SelfcheckOptions,
+  max: number,
+  notes: string[],
+): Promise<InvariantFailure[]> {
   for (let time = 0; time < againMax; time++) {
     const failures = await run(compareCounters(reader, max, notes));
     if (failures) return failures;
@@ -183,17 +187,17 @@ async function countersOf({ reader, run }: SelfcheckOptions, max: number, notes:
 }
 
 /** Null: something was pruned meanwhile. */
-function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<Failure[] | null> {
+function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<InvariantFailure[] | null> {
   const kept = readCounts(reader);
-  const pruned = readPruned(reader).number;
+  const pruned = readPruneMark(reader).number;
   const [newestBlock] = pageOf(reader, 'blocks');
   const [newestCommit] = pageOf(reader, 'journal');
   if (kept.reduce((jobs, { counts }) => jobs + counts.accepted, 0) > max) {
     notes.push(`counters: not compared, because there are more than ${max} jobs`);
     return [];
   }
-  const counted = new Map<string, Counts>();
-  const countsOf = (plugin: string, command: string): Counts => {
+  const counted = new Map<string, CommandTotals>();
+  const countsOf = (plugin: string, command: string): CommandTotals => {
     const key = countsKey(plugin, command);
     const counts = counted.get(key) ?? emptyCounts();
     counted.set(key, counts);
@@ -204,7 +208,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
     if (block) countsOf(block.plugin, block.command).accepted += block.count;
     else notes.push('a block cannot be read, and is not counted');
   });
-  const { commands } = new Names(reader);
+  const { commands } = new NameTable(reader);
   yield* upTo(reader, 'journal', newestCommit?.key, (key, value) => {
     for (const { status, final, commandNumber } of entriesOf(readUs(key), value)) {
       const name = commands[commandNumber];
@@ -213,13 +217,13 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
       counts[final ? status : retriedCount(status)]++;
     }
   });
-  if (readPruned(reader).number !== pruned) return null;
+  if (readPruneMark(reader).number !== pruned) return null;
   notes.push('counters: all');
-  const failures: Failure[] = [];
+  const failures: InvariantFailure[] = [];
   const fail = (detail: string): unknown => failures.push({ invariant: countersName, detail });
   for (const { plugin, command, counts } of kept) {
     const own = countsOf(plugin, command);
-    for (const name of Object.keys(own) as (keyof Counts)[]) {
+    for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
       // What runs is in neither of the two tables.
       if (name === 'running') continue;
       if (own[name] !== counts[name]) fail(`${plugin}/${command}: ${name} is ${counts[name]}, there are ${own[name]}`);
@@ -247,7 +251,10 @@ function* upTo(
 }
 
 /** Every running job is held by a host. */
-async function runningOf({ reader, askIdle, pause, run }: SelfcheckOptions, notes: string[]): Promise<Failure[]> {
+async function runningOf(
+  { reader, askIdle, pause, run }: SelfcheckOptions,
+  notes: string[],
+): Promise<InvariantFailure[]> {
   let ids: readonly JobId[] = await run(runningJobs(reader));
   notes.push(`running jobs: all ${ids.length}`);
   for (let time = 0; time < againMax && ids.length > 0; time++) {

@@ -7,18 +7,26 @@ import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
-import { BlockShelf } from './block-cache.ts';
-import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf, stateOf, type Within } from './job-page.ts';
+import { BlockCache } from './block-cache.ts';
+import {
+  countedMax,
+  type JobFilter,
+  type JobPage,
+  type JobRow,
+  type JobScopeFilter,
+  rowOf,
+  stateOf,
+} from './job-page.ts';
 import { openOf } from './job-view.ts';
-import { endingsOf } from './jobs.ts';
+import { attemptsOfJobs } from './jobs.ts';
 
 /** Entries of the tree that are read in one go. */
 const entriesPerStep = 16;
 /** Jobs whose ends are read in one go. */
-const endingsPerStep = 256;
+const attemptsPerStep = 256;
 
 /** Jobs of a block that stand side by side: from `from` up to, but not with, `to`. */
-type Span = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
+type JobRange = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
 
 /** `has`: whether the latest attempt of a job is wanted; left out, every job is. */
 export function* listWithin(
@@ -43,10 +51,10 @@ export function* listWithin(
     const end = isSifted ? to : endBelow(key, from, to, before);
     const open = openOf(reader, key);
     const state = open && stateOf(reader, key, open);
-    for (let top = end; top > from; top -= endingsPerStep) {
+    for (let top = end; top > from; top -= attemptsPerStep) {
       if (!isSifted && rows.length > limit) break;
-      const bottom = Math.max(from, top - endingsPerStep);
-      const endings = endingsOf(reader, key, bottom, top);
+      const bottom = Math.max(from, top - attemptsPerStep);
+      const endings = attemptsOfJobs(reader, key, bottom, top);
       for (let index = top - 1; index >= bottom; index--) {
         const ending = endings.get(index);
         const found = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
@@ -72,8 +80,8 @@ function endBelow(key: BlockKey, from: number, to: number, before: JobId): numbe
 }
 
 /** The newest first. A null is a place where the walk may be put off. */
-function* spansWithin(reader: Reader, within: readonly Within[]): Iterable<Span | null> {
-  const blocks = new BlockShelf(reader);
+function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterable<JobRange | null> {
+  const blocks = new BlockCache(reader);
   const { id } = within[0]!;
   const key = Buffer.from(blockOf(id));
   const block = blocks.find(key);
@@ -105,7 +113,7 @@ function* spansOf(
   block: Block,
   ranges: readonly number[],
   isInside: (group: JobGroup) => boolean,
-): Iterable<Span | null> {
+): Iterable<JobRange | null> {
   for (let pair = ranges.length - 2; pair >= 0; pair -= 2) {
     const first = ranges[pair]!;
     for (let to = ranges[pair + 1]!; to > first; ) {
@@ -121,7 +129,10 @@ function* spansOf(
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
 /** Tells which jobs belong there, without a walk through the tree. */
-export function membersOf(blocks: BlockShelf, within: readonly Within[]): (id: JobId, group: JobGroup) => boolean {
+export function membersOf(
+  blocks: BlockCache,
+  within: readonly JobScopeFilter[],
+): (id: JobId, group: JobGroup) => boolean {
   const each = within.map(wanted => {
     const isMember = memberOf(blocks, wanted);
     const top = keyText(wanted.id);
@@ -132,7 +143,7 @@ export function membersOf(blocks: BlockShelf, within: readonly Within[]): (id: J
 }
 
 /** Tells which jobs of the tree are wanted. */
-function memberOf(blocks: BlockShelf, { of, id }: Within): (group: JobGroup) => boolean {
+function memberOf(blocks: BlockCache, { of, id }: JobScopeFilter): (group: JobGroup) => boolean {
   const wanted = keyText(id);
   if (of === 'root') return ({ root }) => root !== null && keyText(root) === wanted;
   if (of === 'parent') return ({ parent }) => parent !== null && keyText(parent) === wanted;

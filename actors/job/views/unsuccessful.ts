@@ -2,16 +2,16 @@
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Status, statuses } from '../records/job.ts';
-import type { Names } from '../records/names.ts';
+import type { NameTable } from '../records/name-table.ts';
 import type { JobFilter } from './job-page.ts';
 
 /** Keys of each range that are read in one go. */
 const keysPerStep = 256;
 
-type Range = { readonly table: 'unsuccessful' | 'retries'; readonly prefix: Buffer };
+type IndexRange = { readonly table: 'unsuccessful' | 'retries'; readonly prefix: Buffer };
 
 /** Of the plugin, command and status that the filter names. A null is a place where the walk may be put off. */
-export function* unsuccessfulIds(reader: Reader, names: Names, filter: JobFilter): Iterable<JobId | null> {
+export function* unsuccessfulIds(reader: Reader, names: NameTable, filter: JobFilter): Iterable<JobId | null> {
   const ranges = rangesOf(names, filter);
   for (let to: Buffer = Buffer.alloc(jobIdBytes, 0xff); ; ) {
     const found: Buffer[] = [];
@@ -27,8 +27,8 @@ export function* unsuccessfulIds(reader: Reader, names: Names, filter: JobFilter
   }
 }
 
-function rangesOf(names: Names, { plugin, command, status }: JobFilter): Range[] {
-  const ranges: Range[] = [];
+function rangesOf(names: NameTable, { plugin, command, status }: JobFilter): IndexRange[] {
+  const ranges: IndexRange[] = [];
   const wanted: readonly Status[] = status === null ? ['failed', 'timed_out', 'dead'] : [status];
   for (const name of names.commands) {
     if ((plugin !== null && name.plugin !== plugin) || (command !== null && name.command !== command)) continue;

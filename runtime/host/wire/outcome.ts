@@ -149,7 +149,7 @@ export function inflateBody(body: Body): Body {
 }
 
 /** Whether it says anything that can be shown or searched. Times of spans say nothing, nor does a result that is null. */
-export function isTelling(body: Body): boolean {
+export function hasText(body: Body): boolean {
   const mask = body[0]! & ~bitOf('spans');
   if (mask !== bitOf('result')) return mask !== 0;
   // The result is the first part: what follows the head of the body begins with it.

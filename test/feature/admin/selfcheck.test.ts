@@ -3,10 +3,10 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AttemptWriter, attemptKey, latestAttempt, stretchBytesMax } from '../../../actors/job/records/attempts.ts';
+import { AttemptWriter, attemptKey, latestAttempt, pageBytesMax } from '../../../actors/job/records/attempts.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
-import { type AskIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts';
+import { type FindIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { inSlices, type Sliced } from '../../../runtime/slices.ts';
@@ -48,7 +48,7 @@ async function check(gateway: Gateway): Promise<Body> {
 /** Some jobs of every kind: settled, failed after attempts, of a run, with a key; and a run that is held at the gate. */
 async function fill(gateway: Gateway) {
   const ok = await gateway.submit('echo/say', { n: 1 });
-  const large = await gateway.submit('echo/say', { text: 'x'.repeat(stretchBytesMax) });
+  const large = await gateway.submit('echo/say', { text: 'x'.repeat(pageBytesMax) });
   const dead = await gateway.submit('failing/handle');
   const run = await gateway.run('whole', { items: [1, 2, 3] });
   const held = await gateway.run('held', { gate: 'all' });
@@ -201,7 +201,7 @@ describe('Of a store with jobs of every kind', () => {
   });
 
   test('it tells of a running job that no worker has', async () => {
-    const askIdle: AskIdle = async running => running;
+    const askIdle: FindIdle = async running => running;
     const reader = openReaderBeside(data());
     const run = <T>(work: Sliced<T>) => inSlices(work, () => reader.refresh());
     const { failures } = await selfcheck({ reader, askIdle, pause: async () => {}, run });

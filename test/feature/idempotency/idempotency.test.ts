@@ -1,8 +1,8 @@
 // The header Idempotency-Key on the two execution routes: one key, one job, the same answer.
 
 import { expect, test } from 'vitest';
-import { Idempotency } from '../../../actors/job/idempotency.ts';
-import { rememberedUs } from '../../../actors/job/records/idempotency.ts';
+import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
+import { idempotencyTtlUs } from '../../../actors/job/records/idempotency.ts';
 import { idempotencyKeyCharsMax } from '../../../http/idempotency.ts';
 import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
@@ -141,7 +141,7 @@ test('a key has a length', async () => {
 
 test('after 24 h a key is new again, and goes in small steps', () => {
   const store = openMemoryStore();
-  const idempotency = new Idempotency(store);
+  const idempotency = new IdempotencyTable(store);
   const id = Buffer.alloc(16, 7);
   const keyOf = (n: number) => ({ key: Buffer.alloc(16, n), request: Buffer.alloc(16, 1) });
   const inTurn = <T>(nowUs: number, act: (turn: never) => T): T => {
@@ -154,8 +154,8 @@ test('after 24 h a key is new again, and goes in small steps', () => {
     for (let n = 0; n < 10; n++) idempotency.remember(keyOf(n), id, turn);
     expect(idempotency.answer(keyOf(3), turn)).toEqual({ kind: 'accepted', id });
   });
-  expect(inTurn(rememberedUs, turn => idempotency.answer(keyOf(3), turn))).toEqual({ kind: 'accepted', id });
-  const laterUs = 1_000 + rememberedUs;
+  expect(inTurn(idempotencyTtlUs, turn => idempotency.answer(keyOf(3), turn))).toEqual({ kind: 'accepted', id });
+  const laterUs = 1_000 + idempotencyTtlUs;
   expect(inTurn(laterUs, turn => idempotency.answer(keyOf(3), turn))).toBeNull();
   // Used again before its first time was pruned: the new entry stays.
   inTurn(laterUs, turn => idempotency.remember(keyOf(3), id, turn));

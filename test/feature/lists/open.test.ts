@@ -1,7 +1,7 @@
 // The lists of queued and running jobs in random lives of the ledger: totals are exact, and cost no look at what waits.
 import { expect, it } from 'vitest';
 import type { Status } from '../../../actors/job/records/job.ts';
-import { Names } from '../../../actors/job/records/names.ts';
+import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { listJobs } from '../../../actors/job/views/listing.ts';
 import { inSlices } from '../../../runtime/slices.ts';
 import { fc } from '../../support/seed.ts';
@@ -11,7 +11,7 @@ const instances = ['fast', 'held', 'killer'].map(name => plugin(name));
 
 async function list({ store }: Simulation, status: Status, limit: number) {
   const filter = { plugin: null, command: null, status, within: [] };
-  return await inSlices(listJobs(store, new Names(store), filter, limit, null), () => {});
+  return await inSlices(listJobs(store, new NameTable(store), filter, limit, null), () => {});
 }
 
 it('counts jobs by status without a look at those that wait', async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { Feed } from '../../../actors/index/feed.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
-import { Names } from '../../../actors/job/records/names.ts';
+import { NameTable } from '../../../actors/job/records/name-table.ts';
 import type { JobPage } from '../../../actors/job/views/job-page.ts';
 import { formatId, type JobId } from '../../../runtime/ids.ts';
 import { inSlices } from '../../../runtime/slices.ts';
@@ -64,7 +64,7 @@ test('a search by error finds exactly the jobs whose last error has all its word
           const seen: string[] = [];
           for (let before: JobId | undefined; ; ) {
             const search = { filter: { ...filter, within: [] }, error: term.query, limit };
-            const names = new Names(ledger.store);
+            const names = new NameTable(ledger.store);
             const page: JobPage = await inSlices(
               listByError(ledger.store, () => index, names, search, before, namedMax),
               () => {},

@@ -1,8 +1,8 @@
-// A ledger in memory for lists and search: jobs are written by the books as the job actor writes them, and pruned as it prunes.
+// A ledger in memory for lists and search: jobs are written by the completions as the job actor writes them, and pruned as it prunes.
 
-import { Books } from '../../../actors/job/books.ts';
-import { Desk } from '../../../actors/job/desk.ts';
+import { CompletionWriter } from '../../../actors/job/completion-writer.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
+import { JobState } from '../../../actors/job/job-state.ts';
 import { BlockBuilder } from '../../../actors/job/records/block.ts';
 import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
@@ -52,18 +52,18 @@ export class Ledger {
   jobs: NaiveJob[] = [];
   logs: NaiveLog[] = [];
   readonly #keys = makeBlockKeys(() => 5);
-  #books: Books;
+  #completions: CompletionWriter;
   #nowUs = 1_750_000_000_000_000;
   #blocks: { readonly key: BlockKey; readonly open: boolean; readonly number: number }[] = [];
 
   constructor(store: Store = openMemoryStore()) {
     this.store = store;
-    this.#books = new Books(store);
+    this.#completions = new CompletionWriter(store);
   }
 
   /** The time of the latest entry of the journal. */
   get journalUs(): number {
-    return this.#books.journalUs;
+    return this.#completions.journalUs;
   }
 
   /** Each block in a commit of its own; all attempts with the same place in their jobs end together. */
@@ -79,7 +79,7 @@ export class Ledger {
     this.#commit(batch => {
       for (const [i] of jobs.entries()) block.add(packedEmpty, groupOf(submittedBy, story.run), i > 0);
       batch.put('blocks', key, block.encode());
-      this.#books.accepted(batch, key, plugin, command, jobs.length);
+      this.#completions.accepted(batch, key, plugin, command, jobs.length);
       for (const [index, job] of jobs.entries()) this.#stand(batch, open, key, index, job);
       if (open.unsettled > 0) batch.put('open', key, open.encode());
     });
@@ -106,11 +106,11 @@ export class Ledger {
       const record = { attempt: attempts.length + 1, dueUs: 0, stage, culprit: false } as const;
       batch.put('retries', jobId(key, index), encodeRetry(record));
     } else if (end === 'queued') open.back.push(index);
-    if (end === 'running') this.#books.running(open.plugin, open.command, 1);
+    if (end === 'running') this.#completions.running(open.plugin, open.command, 1);
   }
 
   #end(story: BlockStory, key: BlockKey, block: number, createdUs: number, round: number): void {
-    const completedUs = this.#books.commitUs(this.#tick());
+    const completedUs = this.#completions.commitUs(this.#tick());
     const { plugin, command, submittedBy, jobs } = story;
     this.#commit(batch => {
       for (const [index, { attempts, end }] of jobs.entries()) {
@@ -126,7 +126,7 @@ export class Ledger {
         const final = end === 'over' && round === attempts.length - 1;
         const record = { status, final, startedUs: completedUs - 1, completedUs, body };
         const owner = { plugin, command, submittedBy, createdUs, inStep: false };
-        this.#books.attempt(batch, owner, id, round + 1, record);
+        this.#completions.attempt(batch, owner, id, round + 1, record);
         const jobName = formatId(id);
         const log = { ...attempt, logId: `${jobName}-${round + 1}`, jobId: jobName, plugin, command, submittedBy };
         this.logs.push({ ...log, atUs: completedUs, block });
@@ -136,7 +136,7 @@ export class Ledger {
 
   /** Keeps at most so many settled jobs, where no open one stands in the way. */
   prune(jobsMax: number): void {
-    const desk = this.#deskOf(jobsMax);
+    const state = this.#stateOf(jobsMax);
     let settled = this.jobs.filter(isSettled).length;
     for (const { open, number } of this.#blocks) {
       const mine = this.jobs.filter(job => job.block === number);
@@ -146,19 +146,19 @@ export class Ledger {
       this.jobs = this.jobs.filter(job => job.block !== number);
       this.logs = this.logs.filter(log => log.block !== number);
     }
-    this.#sweep(desk, new Retention(desk));
+    this.#sweep(state, new Retention(state));
   }
 
   /** Sweeps that go on where the one before stopped; each returns how many turns it took. */
   sweeps(jobsMax: number, settledInRuns = 0): () => number {
-    const desk = this.#deskOf(jobsMax);
-    desk.gauges.set({ settledInRuns });
-    const retention = new Retention(desk);
-    return () => this.#sweep(desk, retention);
+    const state = this.#stateOf(jobsMax);
+    state.gauges.set({ settledInRuns });
+    const retention = new Retention(state);
+    return () => this.#sweep(state, retention);
   }
 
-  #deskOf(jobsMax: number): Desk {
-    return new Desk({
+  #stateOf(jobsMax: number): JobState {
+    return new JobState({
       reader: this.store,
       config: { pipelines: [], plugins: {}, state: { retention: { jobsMs: 1e12, jobsMax } } } as unknown as Config,
       blockKeys: this.#keys,
@@ -167,15 +167,15 @@ export class Ledger {
     });
   }
 
-  #sweep(desk: Desk, retention: Retention): number {
+  #sweep(state: JobState, retention: Retention): number {
     let turns = 0;
     for (let more = true; more; turns++) {
       this.#commit(batch => {
         more = retention.step({ nowUs: this.#nowUs, batch } as Turn);
-        desk.books.close(batch);
+        state.completions.close(batch);
       });
     }
-    this.#books = new Books(this.store);
+    this.#completions = new CompletionWriter(this.store);
     return turns;
   }
 
@@ -187,7 +187,7 @@ export class Ledger {
   #commit(write: (batch: Batch) => void): void {
     const batch = this.store.batch();
     write(batch);
-    this.#books.close(batch);
+    this.#completions.close(batch);
     this.store.commit(batch);
     this.store.refresh();
   }

@@ -5,7 +5,7 @@ import { minutesKept, minuteUs, otherSpans, Page, spanNamesMax } from '../../../
 import { stopwatchConsumer } from '../../../actors/index/stopwatch.ts';
 import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatch.ts';
 import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
-import { NameBook } from '../../../actors/job/records/names.ts';
+import { NameTableWriter } from '../../../actors/job/records/name-table.ts';
 import { emptyBody } from '../../../runtime/host/wire/outcome.ts';
 import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.ts';
 
@@ -16,7 +16,7 @@ function stage() {
   const ledger = openMemoryStore();
   const index = openMemoryIndex();
   const shelf: Shelf = { ledger, index };
-  const book = new NameBook(ledger);
+  const book = new NameTableWriter(ledger);
   const number = book.command('echo', 'handle');
   const names = ledger.batch();
   book.close(names);

@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
   ['(root)', '', [2, 3, 4, 9]],
   ['(idle)', ''],
   ['(garbage collector)', ''],
-  ['settle', 'dist/actors/job/desk.js', [5, 6, 8]],
+  ['settle', 'dist/actors/job/job-state.js', [5, 6, 8]],
   ['pack', 'node_modules/msgpackr/pack.js'],
   ['put', 'dist/runtime/store/batch.js', [7]],
   ['finishTxn', ''],

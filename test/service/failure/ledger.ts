@@ -1,11 +1,11 @@
 // The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lives.
 import { startJobActor } from '../../../actors/job/actor.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
-import { HostedFrames } from '../../../actors/job/hosted-frames.ts';
-import { Idempotency } from '../../../actors/job/idempotency.ts';
+import type { HostSlotName } from '../../../actors/job/host-slot.ts';
+import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
+import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
-import { Names } from '../../../actors/job/records/names.ts';
-import type { SlotName } from '../../../actors/job/slot.ts';
+import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
 import { startPipelineActor } from '../../../actors/pipeline/actor.ts';
@@ -25,7 +25,7 @@ export type Task = {
   readonly id: string;
   readonly attempt: number;
   readonly frame: TaskFrame;
-  readonly slot: SlotName;
+  readonly slot: HostSlotName;
 };
 
 export class Ledger {
@@ -65,7 +65,7 @@ export class Ledger {
     const process = ++this.#lifeOfProcess;
     this.store.close();
     this.#due = [];
-    const hosted = new HostedFrames();
+    const outstanding = new OutstandingFrames();
     const blockKeys = makeBlockKeys(() => 7, newestBlock(this.store));
     const setAside = new SetAside(record => this.setAsideRecords.push(record));
     const lives = new Lives({
@@ -84,7 +84,7 @@ export class Ledger {
       nowMs: () => this.nowUs / 1000,
       setAside,
       begin: ({ tell }) => {
-        const idempotency = new Idempotency(this.store);
+        const idempotency = new IdempotencyTable(this.store);
         const job = startJobActor({
           idempotency,
           reader: this.store,
@@ -93,7 +93,7 @@ export class Ledger {
           random: () => 0.5,
           gauges: new Gauges(),
           setAside,
-          hosted,
+          outstanding,
           nowMs: Math.floor(this.nowUs / 1000),
           self: message => tell('job', message),
           alarm() {},
@@ -112,7 +112,7 @@ export class Ledger {
       },
       stopHosts: async () => {
         this.hostsStopped++;
-        hosted.clear();
+        outstanding.clear();
       },
       hasRoom: () => this.hasRoom,
       log: (_, message) => this.logged.push(message),
@@ -193,7 +193,9 @@ export class Ledger {
 
   /** What is wrong with the store, but for the calls' keys, which tests damage. */
   faults(): string[] {
-    const asked = invariantsOf(this.store, new Names(this.store)).filter(({ name }) => !name.startsWith('idempotency'));
+    const asked = invariantsOf(this.store, new NameTable(this.store)).filter(
+      ({ name }) => !name.startsWith('idempotency'),
+    );
     return asked.flatMap(({ table, wrong }) =>
       Array.from(this.store.scan(table, {}), ({ key, value }) => wrong(Buffer.from(key), value)).filter(
         fault => fault !== null,
@@ -201,7 +203,7 @@ export class Ledger {
     );
   }
 
-  #host(slot: SlotName): PluginHost {
+  #host(slot: HostSlotName): PluginHost {
     this.hostsStarted++;
     return {
       configure() {},

@@ -3,10 +3,10 @@
 import type { Gauges } from '../../../actors/job/gauges.ts';
 import { attemptsOf } from '../../../actors/job/records/attempts.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
-import { type Counts, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
+import { type CommandTotals, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
 import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.ts';
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
-import { Names } from '../../../actors/job/records/names.ts';
+import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { type Invariant, invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
@@ -71,7 +71,7 @@ type PoisonedRecords = {
 export class Commits {
   readonly #reader: Reader;
   readonly #blocks = new Map<string, KnownBlock>();
-  readonly #counts = new Map<string, Counts>();
+  readonly #counts = new Map<string, CommandTotals>();
   /** Keys of those that changed in the commit under way. */
   readonly #counted = new Set<string>();
   /** Unsettled jobs of each open block; of runs by themselves. */
@@ -334,7 +334,7 @@ export class Commits {
     for (const { status, final } of attempts) counts[final ? status : retriedCount(status)] += sign;
   }
 
-  #countsOf({ plugin, command }: { readonly plugin: string; readonly command: string }): Counts {
+  #countsOf({ plugin, command }: { readonly plugin: string; readonly command: string }): CommandTotals {
     const key = countsKey(plugin, command);
     const counts = this.#counts.get(key) ?? emptyCounts();
     this.#counts.set(key, counts);
@@ -347,8 +347,8 @@ export class Commits {
     for (const key of this.#counted) {
       const own = this.#counts.get(key) ?? emptyCounts();
       const bytes = this.#reader.get('counters', Buffer.from(key));
-      const counts = bytes ? unpack<Counts>(bytes) : emptyCounts();
-      for (const name of Object.keys(own) as (keyof Counts)[]) {
+      const counts = bytes ? unpack<CommandTotals>(bytes) : emptyCounts();
+      for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
         if (name === 'running') continue;
         holds(
           own[name] === counts[name],
@@ -363,7 +363,7 @@ export class Commits {
   #compareRunning(): void {
     for (const [key, { running }] of this.#counts) {
       const bytes = this.#reader.get('counters', Buffer.from(key));
-      const counted = bytes ? unpack<Counts>(bytes).running : 0;
+      const counted = bytes ? unpack<CommandTotals>(bytes).running : 0;
       holds(running === counted, () => `${key.replace('\0', '/')}: running is ${counted}, there are ${running}`);
     }
   }
@@ -371,7 +371,7 @@ export class Commits {
 
 function byTable(reader: Reader): ReadonlyMap<Table, readonly Invariant[]> {
   const found = new Map<Table, Invariant[]>();
-  for (const invariant of invariantsOf(reader, new Names(reader))) {
+  for (const invariant of invariantsOf(reader, new NameTable(reader))) {
     found.set(invariant.table, [...(found.get(invariant.table) ?? []), invariant]);
   }
   return found;

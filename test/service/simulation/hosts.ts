@@ -1,6 +1,6 @@
 // The plugin hosts of a world: they hold frames, and report how tasks ended, in any order, partly, twice, late or not at all.
 import type { InnerMessage } from '../../../actors/job/actor.ts';
-import type { Slot, SlotName } from '../../../actors/job/slot.ts';
+import type { HostSlot, HostSlotName } from '../../../actors/job/host-slot.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
@@ -14,7 +14,7 @@ import type { Act, Call, PluginCode } from './plugin-code.ts';
 /** A task that a host holds. */
 export type Task = { readonly id: string; readonly attempt: number; readonly call: Call };
 export type HeldFrame = {
-  readonly slot: SlotName;
+  readonly slot: HostSlotName;
   readonly frame: TaskFrame;
   readonly tasks: readonly Task[];
   /** Tasks that have ended, or were returned. */
@@ -46,7 +46,7 @@ export class Hosts {
     this.#onSubmit = onSubmit;
   }
 
-  start({ name }: Slot): PluginHost {
+  start({ name }: HostSlot): PluginHost {
     return {
       configure() {},
       submit: frame => {
@@ -135,7 +135,7 @@ export class Hosts {
     return message;
   }
 
-  #lose(slot: SlotName): InnerMessage {
+  #lose(slot: HostSlotName): InnerMessage {
     const lost = this.held.filter(held => held.slot === slot);
     const tasks = lost.flatMap(held => left(held).map(task => held.tasks[task]!));
     for (const held of lost) this.#begin(held);

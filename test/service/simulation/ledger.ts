@@ -2,10 +2,10 @@
 // another over the same store.
 import { startJobActor } from '../../../actors/job/actor.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
-import { HostedFrames } from '../../../actors/job/hosted-frames.ts';
-import { Idempotency } from '../../../actors/job/idempotency.ts';
+import type { HostSlot } from '../../../actors/job/host-slot.ts';
+import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
+import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
-import type { Slot } from '../../../actors/job/slot.ts';
 import { startPipelineActor } from '../../../actors/pipeline/actor.ts';
 import { startVaultActor } from '../../../actors/vault/actor.ts';
 import type { Unlock } from '../../../actors/vault/unlock-key.ts';
@@ -33,7 +33,7 @@ export type Outside = {
   readonly readUnlock: () => Unlock;
   readonly send: (actor: string, message: unknown) => void;
   readonly reply: (to: ReplyTo, value: unknown) => void;
-  readonly startHost: (slot: Slot) => PluginHost;
+  readonly startHost: (slot: HostSlot) => PluginHost;
   /** Every host of this process ends. */
   readonly endHosts: () => void;
   readonly hasRoom: () => boolean;
@@ -50,7 +50,7 @@ export class Ledger {
   /** The newest is last; those before it may be in force as long as messages wait. */
   readonly configs: Config[];
   readonly #outside: Outside;
-  readonly #hosted = new HostedFrames();
+  readonly #outstanding = new OutstandingFrames();
   readonly #blockKeys;
   readonly #lives: Lives;
   /** The hosts of a life that failed have not ended yet. */
@@ -132,7 +132,7 @@ export class Ledger {
     const { store, nowUs, dice, runs, readUnlock, startHost, send } = this.#outside;
     this.alarmUs = null;
     this.#ring = () => tell('job', { kind: 'alarm' });
-    const idempotency = new Idempotency(store);
+    const idempotency = new IdempotencyTable(store);
     const random = (count: number) => dice.bytes(count);
     const sweeps = { tell: (event: object) => tell('vault', event), exportDirectory: () => null };
     const broken = { onBrokenTrail: () => {}, onExportFailed: () => {} };
@@ -145,7 +145,7 @@ export class Ledger {
       random: () => dice.next(),
       gauges: this.gauges,
       setAside,
-      hosted: this.#hosted,
+      outstanding: this.#outstanding,
       nowMs: Math.floor(nowUs() / 1000),
       self: message => tell('job', message),
       deliver: vault.deliver,
@@ -180,7 +180,7 @@ export class Ledger {
       // biome-ignore lint/suspicious/noThenProperty: it stands for a promise.
       then: (next: () => void) => {
         this.#onStopped = () => {
-          this.#hosted.clear();
+          this.#outstanding.clear();
           next();
         };
       },

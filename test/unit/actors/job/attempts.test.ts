@@ -6,11 +6,11 @@ import {
   AttemptWriter,
   attemptsOf,
   latestAttempt,
-  stretchAttemptsMax,
-  stretchBytesMax,
-  stretchesOf,
+  pageAttemptsMax,
+  pageBytesMax,
+  pagesOf,
 } from '../../../../actors/job/records/attempts.ts';
-import { AttemptShelf } from '../../../../actors/job/records/journal.ts';
+import { AttemptReader } from '../../../../actors/job/records/journal.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../../../runtime/ids.ts';
 import { openMemoryStore } from '../../../../runtime/store/memory.ts';
@@ -58,7 +58,7 @@ test('each attempt is found again, as the latest, by its number, and in ranges',
         writer.close(batch);
         store.commit(batch);
       });
-      const shelf = new AttemptShelf(store);
+      const shelf = new AttemptReader(store);
       const [from, to] = a < b ? [a, b] : [b, a];
       for (const [block, key] of blocks.entries()) {
         const all = told[block]!.flatMap((known, index) =>
@@ -91,11 +91,11 @@ function storeOf(attempts: readonly Attempt[]) {
   return store;
 }
 
-const large = stretchBytesMax - attemptBytes(attemptOf(0, true, 0)) + 1;
+const large = pageBytesMax - attemptBytes(attemptOf(0, true, 0)) + 1;
 
 test.each([
   ['neighbours that end together share a value', [10, 10, 10], 1, 0],
-  ['a value has at most so many attempts', Array<number>(stretchAttemptsMax + 1).fill(10), 2, 0],
+  ['a value has at most so many attempts', Array<number>(pageAttemptsMax + 1).fill(10), 2, 0],
   ['a value that is long enough takes no further one', [large - 1, 10, 10], 2, 0],
   ['a large one has a value to itself, and its body lies apart', [10, large, 10], 3, 1],
 ])('%s', (_, sizes, values, bodies) => {
@@ -121,7 +121,7 @@ test('a body that lies apart is read when it is asked for, and removed with its 
   expect(attempt.body).toEqual(body);
   expect(read.filter(table => table === 'bodies')).toHaveLength(1);
   const batch = store.batch();
-  for (const stretch of stretchesOf(store, blocks[0]!, 0, 1)) stretch.remove(batch);
+  for (const stretch of pagesOf(store, blocks[0]!, 0, 1)) stretch.remove(batch);
   store.commit(batch);
   expect([store.count('attempts'), store.count('bodies')]).toEqual([0, 0]);
   expect(latestAttempt(store, jobId(blocks[0]!, 0))).toBeUndefined();

@@ -1,6 +1,6 @@
 // Jobs of plugins and commands that the configuration does not have: they wait, uncharged, and go on or fail in time.
 import { expect, it } from 'vitest';
-import { unrunMax } from '../../../../actors/job/dispatch.ts';
+import { heldMovesPerTurnMax } from '../../../../actors/job/dispatch.ts';
 import { readCounts } from '../../../../actors/job/records/counts.ts';
 import { decodeHold, encodeHold, type Hold, holdKey } from '../../../../actors/job/records/hold.ts';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
@@ -95,7 +95,7 @@ it('the selfcheck tells of a hold that holds nothing', async () => {
 });
 
 it('what is held too long fails with the reason, some at a time, while others are handed out in between', () => {
-  const jobs = 5 * unrunMax;
+  const jobs = 5 * heldMovesPerTurnMax;
   const world = heldWorld(absent, jobs);
   settle(world);
   world.nowUs += heldMs * 1000 - 1_000_000;
@@ -108,7 +108,7 @@ it('what is held too long fails with the reason, some at a time, while others ar
   const failed = () => readCounts(world.store).find(counts => counts.plugin === 'gone')!.counts.failed;
   while (world.step({ mayReturn: false })) counts.push(failed());
   const ends = counts.map((count, i) => count - (counts[i - 1] ?? 0));
-  expect([Math.max(...ends), counts.at(-1)]).toEqual([unrunMax, jobs]);
+  expect([Math.max(...ends), counts.at(-1)]).toEqual([heldMovesPerTurnMax, jobs]);
   expect(jobsOf(world)[0]).toMatchObject({
     attempt: 0,
     lastError: expect.stringMatching(/^held since 20.* and never run: the configuration has no plugin "gone"$/),

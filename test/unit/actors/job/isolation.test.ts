@@ -1,7 +1,7 @@
 // Plugins that end their hosts: who is charged, who runs apart, and for how long.
 import { expect, it } from 'vitest';
+import { quarantineHostsMax } from '../../../../actors/job/host-slot.ts';
 import { endedHostsMax, isolationMs } from '../../../../actors/job/quarantine.ts';
-import { quarantinesMax } from '../../../../actors/job/slot.ts';
 import { findJob } from '../../../../actors/job/views/jobs.ts';
 import type { PluginInstance } from '../../../../config/config.ts';
 import { parseId } from '../../../../runtime/ids.ts';
@@ -141,7 +141,7 @@ it('a suspect that takes long keeps no other from being tried', () => {
 });
 
 it('has no more quarantines than there may be, however many workers there are', () => {
-  const workersMax = 3 * quarantinesMax;
+  const workersMax = 3 * quarantineHostsMax;
   const many = { ...settings, service: { ...settings.service, workersMax } };
   const world = new Simulation(many, calm, dice(1));
   for (let job = 0; job < workersMax; job++) world.submit('good', 'handle', {});
@@ -149,7 +149,7 @@ it('has no more quarantines than there may be, however many workers there are', 
   expect(world.held).toHaveLength(workersMax);
   world.kill('main');
   world.turn();
-  expect(places(world)).toEqual(Array.from({ length: quarantinesMax }, (_, n) => `good quarantine-${n + 1}`));
+  expect(places(world)).toEqual(Array.from({ length: quarantineHostsMax }, (_, n) => `good quarantine-${n + 1}`));
   world.run();
   for (const id of world.accepted) expect(statusOf(world, id)).toBe('succeeded 1');
 });

@@ -1,7 +1,7 @@
 // What retention leaves alone, though it is old: what something else is still to read.
 import { expect, it } from 'vitest';
 import { BlockBuilder, decodeBlock } from '../../../../actors/job/records/block.ts';
-import { Names } from '../../../../actors/job/records/names.ts';
+import { NameTable } from '../../../../actors/job/records/name-table.ts';
 import { passedPerSweepMax } from '../../../../actors/job/retention.ts';
 import { invariantsOf } from '../../../../actors/job/views/invariants.ts';
 import { blockOf, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
@@ -190,7 +190,7 @@ it('a job whose parent was pruned has had one, though the clock was set back bef
   const encoded = child.encode();
   batch.put('blocks', child.key, encoded);
   world.store.commit(batch);
-  const { wrong } = invariantsOf(world.store, new Names(world.store)).find(
+  const { wrong } = invariantsOf(world.store, new NameTable(world.store)).find(
     ({ name }) => name === 'children_have_parents',
   )!;
   expect(wrong(child.key, encoded)).toBe(null);

@@ -1,9 +1,9 @@
 // The job actor alone, step by step: its own clock, dice, store and hosts. Random lives of the whole ledger are in test/service/simulation.
 import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
+import type { HostSlotName } from '../../../../actors/job/host-slot.ts';
 import type { HoldsChanged, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
 import { newestBlock } from '../../../../actors/job/records/block.ts';
-import type { SlotName } from '../../../../actors/job/slot.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wire/port.ts';
@@ -51,7 +51,7 @@ export function config(plugins: readonly PluginInstance[], queueDepthMax = 1_000
   } as unknown as Config;
 }
 
-type Held = { frame: TaskFrame; slot: SlotName };
+type Held = { frame: TaskFrame; slot: HostSlotName };
 
 export class Simulation {
   readonly store: Store = openMemoryStore();
@@ -60,7 +60,7 @@ export class Simulation {
   readonly refused: string[] = [];
   readonly held: Held[] = [];
   /** Hosts that died, in order. */
-  readonly killed: SlotName[] = [];
+  readonly killed: HostSlotName[] = [];
   nowUs = 1_700_000_000_000_000;
   alarmUs: number | null = null;
   /** The last answer to what a job waits for. */
@@ -210,7 +210,7 @@ export class Simulation {
   }
 
   /** The host dies with all it holds. */
-  kill(slot: SlotName): void {
+  kill(slot: HostSlotName): void {
     for (const other of this.held.filter(held => held.slot === slot)) this.held.splice(this.held.indexOf(other), 1);
     this.killed.push(slot);
     this.tell({ kind: 'host_lost', slot, reason: 'killed', sentUpTo: Number.MAX_SAFE_INTEGER });
@@ -225,7 +225,7 @@ export class Simulation {
     else this.waits = reply.waits;
   }
 
-  #host(name: SlotName): PluginHost {
+  #host(name: HostSlotName): PluginHost {
     const { held } = this;
     return {
       configure() {},

@@ -1,6 +1,6 @@
 // Updates of a plugin's state: laid over what is there, few or many, as a spread does it.
 import { expect, it } from 'vitest';
-import { Books, stateBytesMax } from '../../../../actors/job/books.ts';
+import { CompletionWriter, stateBytesMax } from '../../../../actors/job/completion-writer.ts';
 import { pack, unpack } from '../../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import { fc } from '../../../support/seed.ts';
@@ -11,12 +11,12 @@ const state = fc.dictionary(key, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 40, n
 it('lays updates over the state, key by key', () => {
   fc.assert(
     fc.property(fc.array(state, { maxLength: 5 }), updates => {
-      const books = new Books(openMemoryStore());
+      const completions = new CompletionWriter(openMemoryStore());
       let wanted = {};
       for (const update of updates) {
-        expect(books.updateState('p', pack(update), false)).toBe(null);
+        expect(completions.updateState('p', pack(update), false)).toBe(null);
         wanted = unpack(pack({ ...wanted, ...update }));
-        expect(unpack(books.state('p'))).toEqual(wanted);
+        expect(unpack(completions.pluginState('p'))).toEqual(wanted);
       }
     }),
     { numRuns: 200 },
@@ -24,14 +24,14 @@ it('lays updates over the state, key by key', () => {
 });
 
 it('takes a state with very many keys apart no more than one with few', () => {
-  const books = new Books(openMemoryStore());
+  const completions = new CompletionWriter(openMemoryStore());
   const keys = Array.from({ length: 150_000 }, (_, n) => n.toString(36));
   const whole = pack(Object.fromEntries(keys.map(name => [name, 1])));
-  expect(books.updateState('p', whole, true)).toBe(null);
-  const laidMs = leastMs(() => expect(books.updateState('p', whole, false)).toBe(null));
+  expect(completions.updateState('p', whole, true)).toBe(null);
+  const laidMs = leastMs(() => expect(completions.updateState('p', whole, false)).toBe(null));
   const decodedMs = leastMs(() => pack({ ...unpack<object>(whole), ...unpack<object>(whole) }));
   expect(laidMs).toBeLessThan(decodedMs / 2);
-  expect(whole.equals(books.state('p'))).toBe(true);
+  expect(whole.equals(completions.pluginState('p'))).toBe(true);
 });
 
 /** Of the CPU, the quickest of a few. */
@@ -46,9 +46,9 @@ function leastMs(act: () => void): number {
 }
 
 it('reads nothing of updates that are larger than any state', () => {
-  const books = new Books(openMemoryStore());
+  const completions = new CompletionWriter(openMemoryStore());
   const nonsense = Buffer.alloc(stateBytesMax + 1, 0xc1);
   for (const replaces of [false, true]) {
-    expect(books.updateState('p', nonsense, replaces)).toMatch(`would take ${stateBytesMax + 1} bytes`);
+    expect(completions.updateState('p', nonsense, replaces)).toMatch(`would take ${stateBytesMax + 1} bytes`);
   }
 });

@@ -11,8 +11,8 @@ import {
   failedBody,
   hasDeflated,
   hasPart,
+  hasText,
   inflateBody,
-  isTelling,
   type Part,
   type Parts,
   parts,
@@ -120,6 +120,6 @@ describe('whether a log tells something', () => {
     ['an error beside a result that is null', { result: packedNull, error: text }, true],
     ['stderr', { stderr: text }, true],
   ])('%s', (_, given, tells) => {
-    expect(isTelling(encodeBody(given))).toBe(tells);
+    expect(hasText(encodeBody(given))).toBe(tells);
   });
 });

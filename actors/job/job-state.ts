@@ -10,7 +10,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
 import type { Again } from './backlog.ts';
-import { Books, type Owner } from './books.ts';
+import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
 import { type CommandLane, Lane } from './lane.ts';
@@ -19,18 +19,18 @@ import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
 import type { Hold } from './records/hold.ts';
 import type { JobGroup, TerminalStatus } from './records/job.ts';
-import { Minutes } from './records/minutes.ts';
+import { MinuteCounters } from './records/minute-counters.ts';
 import type { OpenBlock } from './records/open.ts';
 import { encodeRetry, type RetryRecord } from './records/retry.ts';
 import { Retries, type Waiting } from './retries.ts';
+import { decide } from './retry-policy.ts';
 import { assertMove } from './transitions.ts';
-import { decide } from './verdict.ts';
 import { Watch } from './watch.ts';
 
 /** Payload bytes of waiting blocks that are kept decoded; what is over is read again when its turn comes. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
-export type DeskOptions = {
+export type JobStateOptions = {
   readonly reader: Reader;
   readonly config: Config;
   readonly blockKeys: BlockKeys;
@@ -44,7 +44,7 @@ export type DeskOptions = {
 };
 
 /** How a job ends. `attempt` 0: it never ran. */
-export type Ending = {
+export type JobEnd = {
   readonly from: 'queued' | 'running';
   readonly attempt: number;
   readonly status: TerminalStatus;
@@ -52,14 +52,14 @@ export type Ending = {
   readonly body: Body;
 };
 
-export class Desk {
+export class JobState {
   readonly reader: Reader;
   readonly blockKeys: BlockKeys;
   readonly random: () => number;
   readonly gauges: Gauges;
   readonly setAside: SetAside;
-  readonly books: Books;
-  readonly minutes: Minutes;
+  readonly completions: CompletionWriter;
+  readonly minutes: MinuteCounters;
   readonly watch = new Watch();
   readonly retries = new Retries();
   readonly lanes = new Map<string, Lane>();
@@ -79,15 +79,15 @@ export class Desk {
   #hooked = false;
   #settled: (Omit<JobsSettled, 'jobs'> & { jobs: SettledJob[] }) | null = null;
 
-  constructor(options: DeskOptions) {
+  constructor(options: JobStateOptions) {
     this.reader = options.reader;
     this.blockKeys = options.blockKeys;
     this.random = options.random;
     this.gauges = options.gauges;
     this.setAside = options.setAside ?? new SetAside();
-    this.books = new Books(options.reader, this.setAside);
-    this.gauges.set({ journaled: this.books.journalUs });
-    this.minutes = new Minutes(options.reader, this.setAside);
+    this.completions = new CompletionWriter(options.reader, this.setAside);
+    this.gauges.set({ journaled: this.completions.journalUs });
+    this.minutes = new MinuteCounters(options.reader, this.setAside);
     this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
     this.configure(options.config);
   }
@@ -139,16 +139,16 @@ export class Desk {
   }
 
   /** A job ends for good: record, log, journal, counters, and the word to the pipeline actor are one commit. */
-  end(turn: Turn, open: OpenBlock, index: number, ending: Ending): void {
+  end(turn: Turn, open: OpenBlock, index: number, ending: JobEnd): void {
     const { from, attempt, status, startedUs, body } = ending;
     assertMove(from, status);
     const block = this.load(open);
     const id = jobId(open.keyBytes, index);
-    const completedUs = this.books.commitUs(turn.nowUs);
+    const completedUs = this.completions.commitUs(turn.nowUs);
     const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
     const record = { status, final: true, startedUs: started, completedUs, body };
     const { group, offset } = groupOf(block, index);
-    this.books.attempt(turn.batch, ownerOf(block, group), id, attempt, record);
+    this.completions.attempt(turn.batch, ownerOf(block, group), id, attempt, record);
     this.minutes.settled(status, turn.nowUs);
     open.settle(index);
     this.unsettled--;
@@ -228,8 +228,8 @@ export class Desk {
     const block = this.load(open);
     const { createdUs } = block;
     const id = jobId(open.keyBytes, index);
-    const completedUs = this.books.commitUs(turn.nowUs);
-    this.books.attempt(turn.batch, ownerOf(block, groupOf(block, index).group), id, attempt, {
+    const completedUs = this.completions.commitUs(turn.nowUs);
+    this.completions.attempt(turn.batch, ownerOf(block, groupOf(block, index).group), id, attempt, {
       status,
       final: false,
       startedUs: Math.min(Math.max(startedUs, createdUs), completedUs),
@@ -265,8 +265,8 @@ export class Desk {
       }
     }
     this.#touched.clear();
-    this.books.close(turn.batch);
-    const { journalUs } = this.books;
+    this.completions.close(turn.batch);
+    const { journalUs } = this.completions;
     // Not before the commit: what follows the journal may take an entry only when nothing can undo it.
     if (journalUs !== this.#journaledUs) turn.after(() => this.gauges.set({ journaled: journalUs }));
     this.#journaledUs = journalUs;
@@ -329,6 +329,6 @@ function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   return block;
 }
 
-function ownerOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): Owner {
+function ownerOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): AttemptOrigin {
   return { plugin, command, submittedBy, createdUs, inStep: stepId !== null };
 }

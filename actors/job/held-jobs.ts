@@ -2,18 +2,18 @@
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Again, Backlog } from './backlog.ts';
-import type { Desk } from './desk.ts';
+import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
-import { settleLost } from './lost.ts';
+import { settleLost } from './lost-attempts.ts';
 import type { Hold } from './records/hold.ts';
 import type { OpenBlock } from './records/open.ts';
 
 /** Puts aside what waits at the head of the lane for commands that it lacks; returns how many moves that took. */
-export function setAside(lane: Lane, movesMax: number): number {
+export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (let name = lane.nextCommand; name !== undefined && moves < movesMax; name = lane.nextCommand) {
     if (lane.command(name)) break;
-    lane.moveNextTo(lane.asideOf(name));
+    lane.moveNextTo(lane.heldBacklog(name));
     moves++;
   }
   return moves;
@@ -22,40 +22,44 @@ export function setAside(lane: Lane, movesMax: number): number {
 /** Takes back what stands aside and may run again, behind what waits already; returns how many moves that took. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
-  for (const [name, backlog] of lane.aside) {
+  for (const [name, backlog] of lane.heldByCommand) {
     if (!lane.command(name)) continue;
     for (; backlog.waiting > 0 && moves < movesMax; moves++) backlog.moveNextTo(lane);
-    if (backlog.waiting === 0) lane.aside.delete(name);
+    if (backlog.waiting === 0) lane.heldByCommand.delete(name);
   }
   return moves;
 }
 
 /** Jobs whose hold is over come back; jobs that were held too long fail: at most `max` of both. */
-export function stepHolds(desk: Desk, turn: Turn, max: number): { readonly moved: number; readonly ended: number } {
+export function advanceHolds(
+  state: JobState,
+  turn: Turn,
+  max: number,
+): { readonly moved: number; readonly ended: number } {
   let moved = 0;
-  for (const lane of desk.lanes.values()) {
-    if (lane.lost.length > 0) settleLost(desk, turn, lane);
-    if (lane.aside.size > 0) moved += takeBack(lane, max - moved);
+  for (const lane of state.lanes.values()) {
+    if (lane.lost.length > 0) settleLost(state, turn, lane);
+    if (lane.heldByCommand.size > 0) moved += takeBack(lane, max - moved);
   }
   let ended = 0;
-  for (const hold of desk.holds.expired(turn.nowUs, desk.config.state.retention.heldMs * 1000)) {
-    ended += failHeld(desk, turn, hold, max - moved - ended);
+  for (const hold of state.holds.expired(turn.nowUs, state.config.state.retention.heldMs * 1000)) {
+    ended += failHeld(state, turn, hold, max - moved - ended);
   }
-  if (ended > 0) desk.sendSettled(turn);
+  if (ended > 0) state.sendSettled(turn);
   return { moved, ended };
 }
 
-function failHeld(desk: Desk, turn: Turn, hold: Hold, max: number): number {
+function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number {
   const { plugin, command, sinceUs, detail } = hold;
-  const lane = desk.lane(plugin);
+  const lane = state.lane(plugin);
   const reason = `held since ${new Date(sinceUs / 1000).toISOString()} and never run: ${detail}`;
-  const backlogs = command === null ? [lane, ...lane.aside.values()] : [lane.asideOf(command)];
+  const backlogs = command === null ? [lane, ...lane.heldByCommand.values()] : [lane.heldBacklog(command)];
   let ended = 0;
-  for (const backlog of backlogs) ended += failBacklog(desk, turn, backlog, reason, max - ended);
+  for (const backlog of backlogs) ended += failBacklog(state, turn, backlog, reason, max - ended);
   const isHeld = ({ open }: Again): boolean => open.plugin === plugin && lane.holdOf(open.command) === hold;
-  for (const list of [lane.lost, desk.suspects]) {
+  for (const list of [lane.lost, state.suspects]) {
     for (let at = list.findIndex(isHeld); at >= 0 && ended < max; at = list.findIndex(isHeld)) {
-      failAgain(desk, turn, list.splice(at, 1)[0]!, reason);
+      failAgain(state, turn, list.splice(at, 1)[0]!, reason);
       ended++;
     }
   }
@@ -63,34 +67,34 @@ function failHeld(desk: Desk, turn: Turn, hold: Hold, max: number): number {
 }
 
 /** Ends the next jobs of the backlog with this reason; returns how many, at most `jobsMax`. */
-function failBacklog(desk: Desk, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
+function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
   let jobs = 0;
   for (; jobs < jobsMax; jobs++) {
     const again = backlog.again.shift();
     if (again) {
       backlog.waiting--;
-      failAgain(desk, turn, again, reason);
+      failAgain(state, turn, again, reason);
       continue;
     }
     const open = backlog.fresh.peek();
     if (!open) break;
     backlog.waiting--;
-    endUnrun(desk, turn, open, open.next++, 0, reason);
+    endUnrun(state, turn, open, open.next++, 0, reason);
     if (open.next === open.count) backlog.fresh.shift();
   }
   return jobs;
 }
 
 /** Ends one job that was passed before. */
-function failAgain(desk: Desk, turn: Turn, again: Again, reason: string): void {
+function failAgain(state: JobState, turn: Turn, again: Again, reason: string): void {
   const { open, index, attempt, kept } = again;
   open.back = open.back.filter(other => other !== index);
-  if (kept) desk.dropRetry(turn, open, index);
+  if (kept) state.dropRetry(turn, open, index);
   // The attempt that was to come is the one that fails: those before it have logs of their own.
-  endUnrun(desk, turn, open, index, kept ? attempt : 0, reason);
+  endUnrun(state, turn, open, index, kept ? attempt : 0, reason);
 }
 
-function endUnrun(desk: Desk, turn: Turn, open: OpenBlock, index: number, attempt: number, reason: string): void {
+function endUnrun(state: JobState, turn: Turn, open: OpenBlock, index: number, attempt: number, reason: string): void {
   const body = encodeBody({ error: Buffer.from(reason) });
-  desk.end(turn, open, index, { from: 'queued', attempt, status: 'failed', startedUs: null, body });
+  state.end(turn, open, index, { from: 'queued', attempt, status: 'failed', startedUs: null, body });
 }

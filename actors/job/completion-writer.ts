@@ -9,7 +9,7 @@ import type { Attempt } from './records/attempt.ts';
 import { AttemptWriter } from './records/attempts.ts';
 import {
   type CommandCounts,
-  type Counts,
+  type CommandTotals,
   countsKey,
   emptyCounts,
   readCounts,
@@ -18,16 +18,16 @@ import {
 } from './records/counts.ts';
 import { JournalPage, newestCommitUs, usKey } from './records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
-import { NameBook } from './records/names.ts';
+import { NameTableWriter } from './records/name-table.ts';
 
 /** The most that a plugin's state may take, packed. */
 export const stateBytesMax = 2 ** 20;
 
-/** The page of the books that is about one plugin and command. */
-type Account = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
+/** The page of the completions that is about one plugin and command. */
+type CommandCounters = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
 
 /** Whose an attempt is. */
-export type Owner = {
+export type AttemptOrigin = {
   readonly plugin: string;
   readonly command: string;
   readonly submittedBy: string;
@@ -37,14 +37,14 @@ export type Owner = {
   readonly inStep: boolean;
 };
 
-export class Books {
+export class CompletionWriter {
   readonly #reader: Reader;
-  readonly #names: NameBook;
-  readonly #accounts = new Map<string, Account>();
-  #last: { readonly plugin: string; readonly command: string; readonly account: Account } | null = null;
+  readonly #names: NameTableWriter;
+  readonly #accounts = new Map<string, CommandCounters>();
+  #last: { readonly plugin: string; readonly command: string; readonly account: CommandCounters } | null = null;
   /** Settled jobs that are still kept: what `retention.max_jobs` bounds. */
   settledKept = 0;
-  readonly #dirty = new Set<Account>();
+  readonly #dirty = new Set<CommandCounters>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
   readonly #attempts = new AttemptWriter();
   readonly #page = new JournalPage();
@@ -53,7 +53,7 @@ export class Books {
 
   constructor(reader: Reader, setAside?: SetAside) {
     this.#reader = reader;
-    this.#names = new NameBook(reader);
+    this.#names = new NameTableWriter(reader);
     for (const { plugin, command, counts } of readCounts(reader, setAside)) {
       this.#open(plugin, command, counts);
       this.settledKept += settledOf(counts);
@@ -62,7 +62,7 @@ export class Books {
   }
 
   /** The counters as of now, of every plugin and command. */
-  get counts(): readonly Counts[] {
+  get counts(): readonly CommandTotals[] {
     return Array.from(this.#accounts.values(), account => account.counts);
   }
 
@@ -100,7 +100,7 @@ export class Books {
   }
 
   /** Writes one ended attempt. */
-  attempt(batch: Batch, owner: Owner, id: Uint8Array, number: number, attempt: Attempt): void {
+  attempt(batch: Batch, owner: AttemptOrigin, id: Uint8Array, number: number, attempt: Attempt): void {
     const { status } = attempt;
     this.journalUs = attempt.completedUs;
     this.#attempts.add(batch, id, number, attempt);
@@ -132,7 +132,7 @@ export class Books {
   }
 
   /** The state of a plugin as of now, packed. */
-  state(instance: string): Uint8Array {
+  pluginState(instance: string): Uint8Array {
     const known = this.#states.get(instance);
     if (known) return known.bytes;
     const bytes = this.#reader.get('states', Buffer.from(instance)) ?? packedEmpty;
@@ -143,7 +143,7 @@ export class Books {
   /** Lays updates over the state, key by key, or puts them in its place. Returns what is wrong when the state would get too large. */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);
-    const bytes = replaces ? unpinned(updates) : overlayMap(this.state(instance), updates);
+    const bytes = replaces ? unpinned(updates) : overlayMap(this.pluginState(instance), updates);
     if (bytes.length > stateBytesMax) return tooLarge(bytes.length);
     this.#states.set(instance, { bytes, dirty: true });
     return null;
@@ -166,7 +166,7 @@ export class Books {
     }
   }
 
-  #change(plugin: string, command: string): Account {
+  #change(plugin: string, command: string): CommandCounters {
     // Jobs of one command come one after the other.
     let account = this.#last?.plugin === plugin && this.#last.command === command ? this.#last.account : undefined;
     if (!account) {
@@ -180,7 +180,7 @@ export class Books {
     return account;
   }
 
-  #open(plugin: string, command: string, counts: Counts): Account {
+  #open(plugin: string, command: string, counts: CommandTotals): CommandCounters {
     const key = countsKey(plugin, command);
     const account = { key, plugin, command, number: this.#names.command(plugin, command), counts, dirty: false };
     this.#accounts.set(key, account);

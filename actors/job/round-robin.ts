@@ -1,7 +1,7 @@
 // Lanes take turns: whose jobs are handed out next.
 import type { Lane } from './lane.ts';
 
-export class LaneTurns {
+export class RoundRobin {
   readonly #lanes: ReadonlyMap<string, Lane>;
   readonly #isOurs: (lane: Lane) => boolean;
   /** The place, in the order of the lanes, of the one whose turn it is. */
@@ -18,20 +18,20 @@ export class LaneTurns {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
       const lane = lanes[(this.#place + step) % lanes.length]!;
-      if (lane.waiting > 0 && lane.hold === null && this.#isOurs(lane) && !isFull(lane, this.#lanes)) return lane;
+      if (lane.waiting > 0 && lane.hold === null && this.#isOurs(lane) && !isAtLimit(lane, this.#lanes)) return lane;
     }
     return null;
   }
 
   /** The lane has had its turn. */
-  pass(lane: Lane): void {
+  advance(lane: Lane): void {
     const lanes = [...this.#lanes.values()];
     this.#place = (lanes.indexOf(lane) + 1) % lanes.length;
   }
 }
 
 /** What bounds the plugin leaves no room for another of its jobs. `lanes`: all there are. */
-export function isFull(lane: Lane, lanes: ReadonlyMap<string, Lane>): boolean {
+export function isAtLimit(lane: Lane, lanes: ReadonlyMap<string, Lane>): boolean {
   if (lane.room <= 0) return true;
   const manifest = lane.instance?.manifest;
   if (!manifest || manifest.concurrencySafe) return false;

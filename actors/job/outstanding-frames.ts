@@ -1,13 +1,13 @@
 // What the hosts have, as of the last commit: it outlives the memory of the actors, so that a failed turn costs no host its work.
 import type { PluginHost } from '../../runtime/host/wire/port.ts';
-import type { JobFrame } from './frame.ts';
-import type { SlotName } from './slot.ts';
+import type { HostSlotName } from './host-slot.ts';
+import type { JobFrame } from './job-frame.ts';
 
-type Hosted = { readonly host: PluginHost; readonly frames: Map<number, JobFrame> };
+type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobFrame> };
 
 /** Changed by effects alone, which run when their turn is on disk. */
-export class HostedFrames {
-  readonly #slots = new Map<SlotName, Hosted>();
+export class OutstandingFrames {
+  readonly #slots = new Map<HostSlotName, HostFrames>();
   #ids = 0;
 
   /** Of a frame: no two lives give the same one. */
@@ -20,23 +20,23 @@ export class HostedFrames {
     return this.#ids;
   }
 
-  hostOf(slot: SlotName): PluginHost | null {
+  hostOf(slot: HostSlotName): PluginHost | null {
     return this.#slots.get(slot)?.host ?? null;
   }
 
-  started(slot: SlotName, host: PluginHost): void {
+  started(slot: HostSlotName, host: PluginHost): void {
     this.#slots.set(slot, { host, frames: new Map() });
   }
 
-  ended(slot: SlotName): void {
+  ended(slot: HostSlotName): void {
     this.#slots.delete(slot);
   }
 
-  sent(slot: SlotName, frame: JobFrame): void {
+  sent(slot: HostSlotName, frame: JobFrame): void {
     this.#slots.get(slot)?.frames.set(frame.id, frame);
   }
 
-  over(slot: SlotName, frameId: number): void {
+  over(slot: HostSlotName, frameId: number): void {
     this.#slots.get(slot)?.frames.delete(frameId);
   }
 
@@ -46,7 +46,7 @@ export class HostedFrames {
   }
 
   /** The newest first: a job that two of them name is in the newer one. */
-  all(): { readonly slot: SlotName; readonly frame: JobFrame }[] {
+  all(): { readonly slot: HostSlotName; readonly frame: JobFrame }[] {
     const all = [...this.#slots].flatMap(([slot, { frames }]) =>
       Array.from(frames.values(), frame => ({ slot, frame })),
     );

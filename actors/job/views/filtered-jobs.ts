@@ -5,7 +5,7 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { groupOf } from '../records/block.ts';
-import { BlockShelf } from './block-cache.ts';
+import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
 import { findJob } from './jobs.ts';
 import { membersOf } from './tree-listing.ts';
@@ -14,7 +14,7 @@ import { membersOf } from './tree-listing.ts';
 const jobsPerStep = 64;
 
 /** `ids`: the newest first; a null is a place where the walk may be put off. */
-export function* siftJobs(
+export function* filterJobs(
   reader: Reader,
   filter: JobFilter,
   ids: Iterable<JobId | null>,
@@ -23,7 +23,7 @@ export function* siftJobs(
   before: JobId,
 ): Sliced<JobPage> {
   const { plugin, command, status } = filter;
-  const blocks = new BlockShelf(reader);
+  const blocks = new BlockCache(reader);
   const isInside = membersOf(blocks, filter.within);
   const rows: JobRow[] = [];
   let total = 0;

@@ -12,10 +12,10 @@ const minuteUs = 60_000_000;
 /** Records that are removed in one turn. */
 const prunedPerTurnMax = 64;
 
-export type Settled = { [S in TerminalStatus]: number };
+export type SettledCounts = { [S in TerminalStatus]: number };
 
 /** How many jobs settled in each minute, by status: one record a minute, written once in each turn that settles. */
-export class Minutes {
+export class MinuteCounters {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
   #minute = -1;
@@ -33,7 +33,7 @@ export class Minutes {
       const key = minuteKey(minute);
       const kept = this.#reader.get('minutes', key);
       this.#minute = minute;
-      this.#counts = (kept && this.#setAside.read('minutes', key, () => unpack<Settled>(kept))) || none();
+      this.#counts = (kept && this.#setAside.read('minutes', key, () => unpack<SettledCounts>(kept))) || none();
     }
     this.#counts[status]++;
     this.#dirty = true;
@@ -56,11 +56,11 @@ export class Minutes {
 }
 
 /** How many jobs settled in the last 24 hours, to the minute. On any thread. */
-export function settledLately(reader: Reader, nowUs: number): Settled {
+export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   const sum = none();
   const from = minuteKey(Math.floor((nowUs - summaryWindowUs) / minuteUs));
   for (const { value } of reader.scan('minutes', { from })) {
-    const counts = unpack<Settled>(value);
+    const counts = unpack<SettledCounts>(value);
     for (const status of terminalStatuses) sum[status] += counts[status];
   }
   return sum;
@@ -70,6 +70,6 @@ function minuteKey(minute: number): Buffer {
   return usKey(Math.max(0, minute) * minuteUs);
 }
 
-function none(): Settled {
+function none(): SettledCounts {
   return { succeeded: 0, failed: 0, timed_out: 0, dead: 0 };
 }

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import type { PluginInstance } from '../../config/config.ts';
 import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
 
-export function hostedPlugin({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
+export function hostPlugin({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
   const { persistent } = manifest;
   return {
     instance: name,

@@ -2,11 +2,11 @@
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
 const kinds = { command: 0, submitter: 1 } as const;
-type Kind = keyof typeof kinds;
+type NameKind = keyof typeof kinds;
 
 export type CommandName = { readonly number: number; readonly plugin: string; readonly command: string };
 
-function nameKey(kind: Kind, number: number): Buffer {
+function nameKey(kind: NameKind, number: number): Buffer {
   const key = Buffer.allocUnsafe(5);
   key[0] = kinds[kind];
   key.writeUInt32BE(number, 1);
@@ -19,7 +19,7 @@ function joined(plugin: string, command: string): string {
 }
 
 /** The names as any thread reads them. */
-export class Names {
+export class NameTable {
   readonly #reader: Reader;
   #known = -1;
   #commands: readonly CommandName[] = [];
@@ -54,8 +54,8 @@ export class Names {
   }
 }
 
-function readNames(reader: Reader): Record<Kind, string[]> {
-  const texts: Record<Kind, string[]> = { command: [], submitter: [] };
+function readNames(reader: Reader): Record<NameKind, string[]> {
+  const texts: Record<NameKind, string[]> = { command: [], submitter: [] };
   for (const { key, value } of reader.scan('names', {})) {
     texts[key[0] === kinds.command ? 'command' : 'submitter'].push(Buffer.from(value).toString());
   }
@@ -63,14 +63,14 @@ function readNames(reader: Reader): Record<Kind, string[]> {
 }
 
 /** The names as the ledger writes them: a new one gets the next number, in the commit that needs it first. */
-export class NameBook {
-  readonly #numbers: Record<Kind, Map<string, number>> = { command: new Map(), submitter: new Map() };
+export class NameTableWriter {
+  readonly #numbers: Record<NameKind, Map<string, number>> = { command: new Map(), submitter: new Map() };
   /** Not written yet. */
-  readonly #fresh: (readonly [Kind, number, string])[] = [];
+  readonly #fresh: (readonly [NameKind, number, string])[] = [];
 
   constructor(reader: Reader) {
     const texts = readNames(reader);
-    for (const kind of Object.keys(texts) as Kind[]) {
+    for (const kind of Object.keys(texts) as NameKind[]) {
       for (const [number, text] of texts[kind].entries()) this.#numbers[kind].set(text, number);
     }
   }
@@ -89,7 +89,7 @@ export class NameBook {
     this.#fresh.length = 0;
   }
 
-  #numberOf(kind: Kind, text: string): number {
+  #numberOf(kind: NameKind, text: string): number {
     const numbers = this.#numbers[kind];
     let number = numbers.get(text);
     if (number === undefined) {

@@ -3,7 +3,7 @@ import type { RetryPolicy } from '../../config/config.ts';
 import type { Verdict } from '../../runtime/host/wire/port.ts';
 import type { TerminalStatus } from './records/job.ts';
 
-export type Ending = {
+export type AttemptEnd = {
   readonly verdict: Verdict;
   /** The plugin, or the protocol, says that another attempt is of no use. */
   readonly permanent: boolean;
@@ -18,7 +18,7 @@ export type Decision =
   | { readonly kind: 'retry'; readonly status: 'failed' | 'timed_out'; readonly delayMs: number };
 
 /** `random` in [0, 1): full jitter. */
-export function decide(ending: Ending, random: () => number): Decision {
+export function decide(ending: AttemptEnd, random: () => number): Decision {
   if (ending.verdict === 'ok') return { kind: 'end', status: 'succeeded' };
   const status = ending.verdict === 'timed_out' ? 'timed_out' : 'failed';
   if (ending.permanent || !ending.retrySafe || ending.policy.attemptsMax <= 1) return { kind: 'end', status };

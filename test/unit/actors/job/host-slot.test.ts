@@ -1,10 +1,10 @@
 // Where frames go, and when: programs have places divided among a few hosts, and some plugins run alone.
 import { expect, it, test } from 'vitest';
-import { framesIn, placeFor, programSlots } from '../../../../actors/job/slot.ts';
+import { framesIn, freeSlotFor, programSlots } from '../../../../actors/job/host-slot.ts';
 import { calm, config, dice, plugin, Simulation } from './simulator.ts';
 
 const program = plugin('program', { manifest: { ...plugin('program').manifest, runtime: 'process' } });
-const slow = { pace: { frameUs: Number.POSITIVE_INFINITY } } as Parameters<typeof placeFor>[1];
+const slow = { pace: { frameUs: Number.POSITIVE_INFINITY } } as Parameters<typeof freeSlotFor>[1];
 
 test.each([
   { places: 1, hosts: [1] },
@@ -15,8 +15,8 @@ test.each([
 ])('$places places are those of hosts with $hosts, and all are filled before a frame finds none', row => {
   const slots = programSlots(row.places);
   expect(slots.map(({ threads }) => threads)).toEqual(row.hosts);
-  for (let frame = 0; frame < row.places; frame++) placeFor(slots, slow)!.frames.set(frame, null as never);
-  expect(placeFor(slots, slow)).toBeUndefined();
+  for (let frame = 0; frame < row.places; frame++) freeSlotFor(slots, slow)!.frames.set(frame, null as never);
+  expect(freeSlotFor(slots, slow)).toBeUndefined();
   expect(framesIn(slots)).toBe(row.places);
 });
 

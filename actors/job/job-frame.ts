@@ -19,8 +19,8 @@ export type JobFrame = {
   readonly attempts: readonly number[];
   /** Tasks that have a record in `retries`. */
   readonly kept: readonly boolean[];
-  readonly heard: Uint8Array;
-  left: number;
+  readonly reported: Uint8Array;
+  unreportedCount: number;
   /** Which runner of the command has its jobs under way together; -1: none, they run one after another. */
   readonly runner: number;
   /** Its jobs are not short: set when it is handed out. */
@@ -91,8 +91,8 @@ export function pickFrame(
       indexes,
       attempts,
       kept,
-      heard: new Uint8Array(left),
-      left,
+      reported: new Uint8Array(left),
+      unreportedCount: left,
       runner,
       slow: false,
       sentUs: 0,
@@ -102,7 +102,13 @@ export function pickFrame(
 }
 
 /** One job as a frame of its own, which runs alone in its host. */
-export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameId: number, block: Block): JobFrame {
+export function singleJobFrame(
+  lane: Lane,
+  command: CommandLane,
+  again: Again,
+  frameId: number,
+  block: Block,
+): JobFrame {
   again.open.block ??= block;
   const { open, index, attempt, kept } = again;
   return {
@@ -113,8 +119,8 @@ export function soloFrame(lane: Lane, command: CommandLane, again: Again, frameI
     indexes: [index],
     attempts: [attempt],
     kept: [kept],
-    heard: new Uint8Array(1),
-    left: 1,
+    reported: new Uint8Array(1),
+    unreportedCount: 1,
     runner: -1,
     slow: false,
     sentUs: 0,
@@ -162,7 +168,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Arr
 }
 
 /** Tasks of a frame whose end nobody has heard of. */
-export function* unheardOf({ heard }: JobFrame): Iterable<number> {
+export function* unreported({ reported: heard }: JobFrame): Iterable<number> {
   for (let task = 0; task < heard.length; task++) if (heard[task] === 0) yield task;
 }
 

@@ -1,0 +1,47 @@
+// What hosts have, in the counts of slot, lane and state: a frame goes out, tasks of it are heard of, it is over.
+
+import type { HostSlot } from './host-slot.ts';
+import type { JobFrame } from './job-frame.ts';
+import type { JobState } from './job-state.ts';
+
+/** A host gets the frame, or has it still. */
+export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): void {
+  const { lane, command, unreportedCount: left, runner } = frame;
+  slot.frames.set(frame.id, frame);
+  if (frame.slow) slot.slow++;
+  lane.countFrame(command, 1);
+  lane.running += left;
+  state.running += left;
+  state.completions.running(lane.name, command.name, left);
+  // The jobs of a frame that has no runner run one after another.
+  lane.inFlight += runner < 0 ? 1 : left;
+  if (runner >= 0) slot.busyRunners += command.runners.take(runner, left);
+}
+
+/** A task of it has ended, or came back. */
+export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, task: number): void {
+  const { lane, command, runner } = frame;
+  frame.reported[task] = 1;
+  frame.unreportedCount--;
+  lane.running--;
+  state.running--;
+  state.completions.running(lane.name, command.name, -1);
+  if (runner >= 0) {
+    lane.inFlight--;
+    slot.busyRunners -= command.runners.give(runner);
+  }
+  const open = frame.opens[task]!;
+  open.out--;
+  if (open.solo.length > 0) {
+    const index = frame.indexes[task]!;
+    open.solo = open.solo.filter(other => other !== index);
+  }
+}
+
+/** Nothing of it is left with the host. */
+export function countFinished(slot: HostSlot, frame: JobFrame): void {
+  slot.frames.delete(frame.id);
+  if (frame.slow) slot.slow--;
+  frame.lane.countFrame(frame.command, -1);
+  if (frame.runner < 0) frame.lane.inFlight--;
+}
