@@ -9,7 +9,6 @@ import { BusyMeter, busyWindowUs } from './busy.ts';
 import { advanceHolds, moveToHeld } from './held-jobs.ts';
 import {
   concurrentSlot,
-  fairShare,
   framesIn,
   freeSlotFor,
   type HostSlot,
@@ -20,12 +19,11 @@ import {
   programSlots,
 } from './host-slot.ts';
 import { countFinished, countReported, countSent } from './in-flight.ts';
-import { type JobFrame, jobAt, pickFrame, taskFrame, unreported } from './job-frame.ts';
+import { type JobFrame, jobAt, pickFrame, taskFrame, tasksMax, unreported } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { lostBody } from './lost-attempts.ts';
 import { OutstandingFrames } from './outstanding-frames.ts';
-import { frameTasksMax } from './pace.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
@@ -390,16 +388,4 @@ export class Dispatcher {
   utilization(nowUs: number): number {
     return this.#busy.busyUs(nowUs) / (this.threads * busyWindowUs);
   }
-}
-
-/** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
-function tasksMax(
-  lane: Lane,
-  { runners, concurrency }: CommandLane,
-  slots: readonly HostSlot[],
-  runner: number,
-): number {
-  if (lane.isIsolated) return 1;
-  if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
-  return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }
