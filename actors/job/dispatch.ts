@@ -21,7 +21,7 @@ import {
 import { countFinished, countReported, countSent } from './in-flight.ts';
 import { type JobFrame, jobAt, pickFrame, taskFrame, tasksMax, unreported } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
-import type { CommandLane, Lane } from './lane.ts';
+import type { Lane } from './lane.ts';
 import { lostBody } from './lost-attempts.ts';
 import { OutstandingFrames } from './outstanding-frames.ts';
 import type { QueuedJobs } from './protocol.ts';
