@@ -17,9 +17,10 @@ import {
   mainSlot,
   persistentSlot,
   programSlots,
+  tasksMax,
 } from './host-slot.ts';
 import { countFinished, countReported, countSent } from './in-flight.ts';
-import { type JobFrame, jobAt, pickFrame, taskFrame, tasksMax, unreported } from './job-frame.ts';
+import { type JobFrame, jobAt, pickFrame, taskFrame, unreported } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import { lostBody } from './lost-attempts.ts';

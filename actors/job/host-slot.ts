@@ -1,8 +1,8 @@
 // A host and the frames it holds, as the dispatcher sees them.
 import type { PluginHost, Runtime } from '../../runtime/host/wire/port.ts';
 import type { JobFrame } from './job-frame.ts';
-import type { CommandLane } from './lane.ts';
-import { frameUsTarget, programsUsTarget } from './pace.ts';
+import type { CommandLane, Lane } from './lane.ts';
+import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
 /** So many hosts start programs, at most. Who starts one is blocked most of that time: several start side by side. */
 export const programHostsMax = 4;
@@ -110,6 +110,18 @@ function hasRoom(slot: HostSlot, command: CommandLane): boolean {
 export function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
+}
+
+/** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
+export function tasksMax(
+  lane: Lane,
+  { runners, concurrency }: CommandLane,
+  slots: readonly HostSlot[],
+  runner: number,
+): number {
+  if (lane.isIsolated) return 1;
+  if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
+  return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }
 
 /** Whether frames of the command may wait for each other. */

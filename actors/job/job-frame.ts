@@ -2,9 +2,7 @@
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/port.ts';
 import { jobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import type { Again } from './backlog.ts';
-import { fairShare, type HostSlot } from './host-slot.ts';
 import type { CommandLane, Lane } from './lane.ts';
-import { frameTasksMax } from './pace.ts';
 import { type Block, groupOf } from './records/block.ts';
 import type { OpenBlock } from './records/open.ts';
 
@@ -31,18 +29,6 @@ export type JobFrame = {
   sentUs: number;
   readonly ids: Uint8Array;
 };
-
-/** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
-export function tasksMax(
-  lane: Lane,
-  { runners, concurrency }: CommandLane,
-  slots: readonly HostSlot[],
-  runner: number,
-): number {
-  if (lane.isIsolated) return 1;
-  if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
-  return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
-}
 
 /** Picks the next jobs of a lane, which has some waiting: at most `tasksMax`, for a runner or, with -1, for none. `load` gives a block that is no longer in memory. */
 export function pickFrame(
