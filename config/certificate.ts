@@ -94,7 +94,7 @@ function exposureOf(file: TlsFile, path: string, disk: Files): string | null {
     const mode = disk.mode(path) & looseBits[file];
     if (mode === 0) return null;
     const how = (mode & 0o002) === 0 ? 'read' : 'written';
-    return `${path} can be ${how} by everyone; take that right away (chmod o-${file === 'key' ? 'rw' : 'w'})`;
+    return `${path} can be ${how} by everyone; remove that permission (chmod o-${file === 'key' ? 'rw' : 'w'})`;
   } catch {
     // That it cannot be read is said once.
     return null;

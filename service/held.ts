@@ -12,7 +12,7 @@ export function commandsOf({ plugins }: Config): Commands {
   return Object.fromEntries(commands);
 }
 
-/** Null: the ledger cannot be asked now. */
+/** Null: the ledger does not respond. */
 export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return ask(link, {});
 }

@@ -32,7 +32,7 @@ export function readUnlock(source: KeySource): Unlock {
   return { key: readUnlockKey(source), file: existsSync(source.file) ? source.file : null };
 }
 
-/** The mode of the key file, where the key comes from it and others than its owner may use it; else null. */
+/** The mode of the key file, where the key comes from it and users other than the owner can use it; else null. */
 export function looseModeOf({ file, variable }: KeySource): string | null {
   const mode = variable === undefined ? (statSync(file, { throwIfNoEntry: false })?.mode ?? 0) : 0;
   return (mode & 0o077) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');

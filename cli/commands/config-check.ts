@@ -20,7 +20,7 @@ export const configCheck = command<CheckOptions>({
   options: [
     ...addressOptions(),
     new Option('--load', 'load the files of worker plugins too, as the service would; no command runs'),
-    new Option('--running', 'have the running service check the files on its disk, and say which jobs it would hold'),
+    new Option('--running', 'let the running service check the files on its disk and report which jobs it would hold'),
   ],
   statuses: '0 clean, 1 warnings, or jobs that would be held, 78 errors',
   async run(call) {

@@ -12,7 +12,7 @@ type Doctor = {
 
 export const doctorCommand = command<AddressOptions>({
   usage: 'doctor',
-  description: 'have the running service check its configuration, state and environment',
+  description: 'let the running service check its configuration, state and environment',
   examples: ['headgate doctor'],
   options: addressOptions(),
   statuses: '0 all checks passed, 1 a check failed',

@@ -29,10 +29,13 @@ export const jobList = command<AddressOptions & Filters & Own>({
   ],
   options: [
     ...filterOptions(),
-    new Option('--run <job_id>', 'only jobs inside this run, those of pipelines that it calls included'),
+    new Option('--run <job_id>', 'only jobs inside this run, including those of called pipelines'),
     new Option('--root <job_id>', 'only this job and all its descendants'),
     new Option('--parent <job_id>', 'only jobs that this job caused'),
-    new Option('--error <words>', 'only jobs whose last error has all these words; docs/search.md has the language'),
+    new Option(
+      '--error <words>',
+      'only jobs whose last error has all these words; docs/search.md describes the query language',
+    ),
     ...pageOptions(),
     ...addressOptions(),
   ],

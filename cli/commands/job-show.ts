@@ -19,10 +19,7 @@ export const jobShow = command<Options>({
     'headgate job show 0198c0de-0000-7000-8000-000000000000',
     'headgate job show 0198c0de-0000-7000-8000-000000000000 --full --json | jq .payload',
   ],
-  options: [
-    new Option('--full', 'with a payload and a context of more than 64 KiB, which are left out otherwise'),
-    ...addressOptions(),
-  ],
+  options: [new Option('--full', 'include a payload and a context of more than 64 KiB'), ...addressOptions()],
   async run(call) {
     const job = await fetchJob(await connect(call), call.args[0]!, { whole: call.options.full ?? false });
     await call.out.answer(job, () => lines(job));

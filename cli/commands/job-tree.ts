@@ -25,7 +25,7 @@ export const jobTree = command<AddressOptions & Options>({
     new Option('--siblings <count>', 'show at most this many children of a job, and count the others')
       .argParser(parseCount)
       .default(siblingsDefault),
-    new Option('--failed', 'draw only jobs that failed, timed out or are dead, and what leads to them'),
+    new Option('--failed', 'draw only jobs that failed, timed out or are dead, and their ancestors'),
     ...addressOptions(),
   ],
   async run(call) {

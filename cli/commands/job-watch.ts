@@ -21,7 +21,7 @@ const ends: { readonly [type: string]: string } = {
 export const jobWatch = command<AddressOptions>({
   usage: 'job watch <job_id>',
   description:
-    'show the state of a job, then follow it, and all jobs of a run, until it has ended; of a large run the jobs that fail, and the counts',
+    'show a job, and follow it until it ends; for a run also its jobs, for a large run only failures and counts',
   examples: ['headgate job watch 0198c0de-0000-7000-8000-000000000000'],
   options: addressOptions(),
   statuses: '0 the job succeeded, 1 it failed, 5 it timed out',

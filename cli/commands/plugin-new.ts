@@ -21,7 +21,7 @@ export const pluginNew = command<{ readonly runtime: Runtime; readonly into: str
     )
       .choices(runtimes)
       .default('worker'),
-    new Option('--into <directory>', 'where to create its directory: one of plugin_roots').default('plugins'),
+    new Option('--into <directory>', 'the directory in which to create it: one of plugin_roots').default('plugins'),
   ],
   async run({ options: { runtime, into }, args, io, out }) {
     const name = args[0]!;

@@ -20,7 +20,7 @@ type Options = {
 
 export const pluginTest = command<Options>({
   usage: 'plugin test <directory>',
-  description: 'test the plugin in a directory against the protocol, without a gateway; its commands are really run',
+  description: 'test the plugin in a directory against the protocol, without a gateway; its commands really run',
   examples: [
     'headgate plugin test plugins/greet',
     'headgate plugin test plugins/greet --payload @ada.json',
@@ -30,7 +30,7 @@ export const pluginTest = command<Options>({
     new Option('--command <name>', 'test only this command'),
     new Option(
       '--payload <json>',
-      'the payload of valid requests; @FILE reads it from a file, - from stdin (default: payloads/COMMAND.json beside the manifest, else one made from the input_schema)',
+      'the payload of valid requests; @FILE reads it from a file, - from stdin (default: payloads/COMMAND.json beside the manifest, else one generated from the input_schema)',
     ),
     new Option('--plugin-config <json>', 'the config that the plugin gets; @FILE reads it from a file').default('{}'),
     new Option('--deadline-ms <count>', 'how long an answer may take').argParser(readCount).default(10_000),

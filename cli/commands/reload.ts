@@ -12,11 +12,11 @@ type ReloadOptions = AddressOptions & { readonly dryRun?: true; readonly refuseH
 export const reloadCommand = command<ReloadOptions>({
   usage: 'reload',
   description:
-    'have the running service reload its configuration; if the new one is invalid, the old one stays in force',
+    'let the running service reload its configuration; if the new one is invalid, the old one stays in force',
   examples: ['headgate reload', 'headgate reload --dry-run'],
   options: [
     ...addressOptions(),
-    new Option('--dry-run', 'change nothing; say what is wrong, and which jobs would be held').conflicts('refuseHeld'),
+    new Option('--dry-run', 'change nothing; report errors and the jobs that would be held').conflicts('refuseHeld'),
     new Option('--refuse-held', 'refuse a configuration that would hold jobs'),
   ],
   statuses:

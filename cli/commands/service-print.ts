@@ -8,7 +8,7 @@ import { exitStatus } from '../exit-status.ts';
 
 export const servicePrint = command<{ readonly config?: string; readonly user: string }>({
   usage: 'service print',
-  description: 'print a systemd unit that runs this installation with the configuration that is found',
+  description: 'print a systemd unit for this installation and the configuration that is found',
   examples: ['headgate service print --config /etc/headgate --user headgate > headgate.service'],
   options: [
     configOption(),

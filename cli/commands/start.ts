@@ -8,11 +8,11 @@ import { parseMs } from '../quantity.ts';
 export const startCommand = command<{ config?: string; grace: number }>({
   usage: 'start',
   description:
-    'run the service until SIGTERM or SIGINT; SIGHUP reloads the configuration. Its log goes to stderr, for people where that is a terminal, else as JSON',
+    'run the service until SIGTERM or SIGINT; SIGHUP reloads the configuration. The log goes to stderr, as text on a terminal, else as JSON',
   examples: ['headgate start --config examples/dependency-report'],
   options: [
     configOption(),
-    new Option('--grace <duration>', 'how long running jobs may take to finish once the service is told to stop')
+    new Option('--grace <duration>', 'how long running jobs may take to finish after a stop signal')
       .argParser(parseMs)
       .default(30_000, '30s'),
   ],

@@ -8,9 +8,9 @@ import { withVault } from '../vault/work.ts';
 export const vaultAbandon = command<{ readonly config?: string; readonly yes?: true }>({
   usage: 'vault abandon',
   description:
-    'set the vault and its key file aside, while the service is stopped: for a vault whose key or records are lost; jobs run without secrets then',
+    'set the vault and its key file aside, while the service is stopped, if its key or records are lost; jobs then run without secrets',
   examples: ['headgate vault abandon --yes --config .'],
-  options: [configOption(), new Option('--yes', 'needed: no plugin gets a secret until there is a new vault')],
+  options: [configOption(), new Option('--yes', 'required: no plugin gets a secret until there is a new vault')],
   statuses:
     '0 abandoned, 1 there is no vault, or its key is in HEADGATE_VAULT_KEY, 2 without --yes, 75 a service is running on it, 78 configuration',
   async run({ options, io, out }) {
@@ -23,7 +23,7 @@ export const vaultAbandon = command<{ readonly config?: string; readonly yes?: t
       `records: ${records ?? 'there were none'}`,
       `unlock key: ${keyFile ?? 'there was none'}`,
     ]);
-    out.note('jobs run without secrets now; headgate vault init makes a new vault');
+    out.note('jobs now run without secrets; headgate vault init creates a new vault');
     return exitStatus.ok;
   },
 });

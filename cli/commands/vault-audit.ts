@@ -24,7 +24,7 @@ type Options = AuditFilter &
 
 export const vaultAudit = command<Options>({
   usage: 'vault audit',
-  description: 'print the audit trail of the vault, and verify all of it; the service may be running',
+  description: 'print the audit trail of the vault and verify all of it; the service may be running',
   examples: [
     'headgate vault audit --config .',
     'headgate vault audit --op deliver --secret smtp-password --json',
@@ -35,23 +35,23 @@ export const vaultAudit = command<Options>({
     new Option('--op <op>', 'only records of this operation, such as secret.set or deliver'),
     new Option(
       '--actor <actor>',
-      'only records of this actor: admin, unknown, command, dispatcher; job:<id> finds what this job was delivered',
+      'only records of this actor: admin, unknown, command, dispatcher; job:<id> finds the deliveries to this job',
     ),
     new Option('--principal <name>', 'only records about this principal'),
     new Option('--secret <name>', 'only records about this secret, and deliveries of it'),
     new Option('--outcome <outcome>', 'only records with this outcome').choices(['ok', 'refused']),
     new Option(
       '--file <file>',
-      'print and verify an exported file in place of the trail; several: in their order',
+      'print and verify an exported file instead of the trail; can be repeated, in the order of the files',
     ).argParser((file: string, files: readonly string[] = []) => [...files, file]),
     new Option('--export <file>', 'verify the whole trail, and write its records into this new file'),
     new Option(
       '--before <time>',
-      'of --export and --prune: only records from before this RFC 3339 time; 90d means 90 days ago',
+      'with --export and --prune: only records older than this RFC 3339 time; 90d means 90 days ago',
     ).argParser(parseInstant),
     new Option(
       '--prune',
-      'have the running service remove what was exported, with the admin token of SERVICE_VAULT_TOKEN; needs --before',
+      'let the running service remove what was exported, with the admin token in SERVICE_VAULT_TOKEN; requires --before',
     ),
     ...addressOptions(),
   ],

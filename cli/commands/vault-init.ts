@@ -5,11 +5,11 @@ import { showToken, withVault } from '../vault/work.ts';
 
 export const vaultInit = command<{ readonly config?: string }>({
   usage: 'vault init',
-  description: 'make the vault: its unlock key, and the admin token, which is printed this once',
+  description: 'create the vault: its unlock key and the admin token, which is printed once',
   examples: ['headgate vault init --config .'],
   options: [configOption()],
   statuses:
-    '0 made, 1 there is a vault or a key file already, 74 the token could not be printed, and nothing was made, 75 a service is running on it, 78 configuration',
+    '0 created, 1 there is a vault or a key file already, 74 the token could not be printed, and nothing was created, 75 a service is running on it, 78 configuration',
   async run({ options, io, out }) {
     const { showAndInit } = await import('../vault/init.ts');
     const { keyFile } = await withVault(options.config, io, place =>
@@ -19,7 +19,7 @@ export const vaultInit = command<{ readonly config?: string }>({
         return showToken(out, document, made.adminToken, 'no vault was made');
       }),
     );
-    out.note(keyFile === null ? 'the unlock key is that of HEADGATE_VAULT_KEY' : `unlock key: ${keyFile}`);
+    out.note(keyFile === null ? 'the unlock key is in HEADGATE_VAULT_KEY' : `unlock key: ${keyFile}`);
     out.note('a lost admin token is replaced by headgate vault reset-admin-token');
     return exitStatus.ok;
   },

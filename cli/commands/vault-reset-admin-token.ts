@@ -5,7 +5,7 @@ import { showToken, withVault } from '../vault/work.ts';
 
 export const vaultResetAdminToken = command<{ readonly config?: string }>({
   usage: 'vault reset-admin-token',
-  description: 'replace a lost admin token, while the service is stopped; the new one is printed this once',
+  description: 'replace a lost admin token, while the service is stopped; the new one is printed once',
   examples: ['headgate vault reset-admin-token --config .'],
   options: [configOption()],
   statuses:

@@ -7,7 +7,7 @@ import { withVault } from '../vault/work.ts';
 export const vaultRotateKey = command<{ readonly config?: string }>({
   usage: 'vault rotate-key',
   description:
-    'put the vault under a new unlock key and a new data key, while the service is stopped; the old key opens nothing then',
+    'give the vault a new unlock key and a new data key, while the service is stopped; the old key then opens nothing',
   examples: ['headgate vault rotate-key --config .'],
   options: [configOption()],
   statuses: '0 rotated, 1 the vault does not open, 75 a service is running on it, 78 configuration',

@@ -53,12 +53,12 @@ export const secretSet = command<SetOptions>({
 
 export const secretRoll = command<AddressOptions & { readonly auto?: true }>({
   usage: 'vault secret roll <name>',
-  description: 'give a secret a new value, read from stdin or a prompt; with --auto the service makes one',
+  description: 'give a secret a new value, read from stdin or a prompt; with --auto the service generates one',
   examples: [
     'headgate vault secret roll smtp-password < password.txt',
     'headgate vault secret roll signing-key --auto',
   ],
-  options: [new Option('--auto', 'the secret is automatic: the service makes the value'), ...addressOptions()],
+  options: [new Option('--auto', 'the secret is automatic: the service generates the value'), ...addressOptions()],
   run(call) {
     const isAsked = !call.options.auto;
     const body = async () => ({
@@ -71,7 +71,7 @@ export const secretRoll = command<AddressOptions & { readonly auto?: true }>({
 
 export const secretRevoke = command<AddressOptions>({
   usage: 'vault secret revoke <name>',
-  description: 'erase the value of a secret for good; it cannot be set again',
+  description: 'erase the value of a secret permanently; it cannot be set again',
   examples: ['headgate vault secret revoke smtp-password'],
   options: addressOptions(),
   run: call => changeVault('/vault/secret/revoke', { name: call.args[0] }, call),

@@ -100,7 +100,7 @@ function keyringOf(reader: Reader, keys: VaultPlace['keys']): Keyring {
   const wrapped = readWrapped(reader);
   if (!wrapped) {
     const missing = missingVault(reader, readUnlock(keys).file);
-    throw new VaultRefused(missing ?? 'there is no vault: headgate vault init makes one');
+    throw new VaultRefused(missing ?? 'there is no vault: create one with headgate vault init');
   }
   const sources = keys.variable === undefined ? [keys, { ...keys, file: nextKeyFile(keys.file) }] : [keys];
   const found = sources.map(readUnlockKey);

@@ -56,7 +56,7 @@ export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array 
 export function heldVault(store: Store, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);
-  if (opening.kind === 'absent') throw new VaultRefused('there is no vault: headgate vault init makes one');
+  if (opening.kind === 'absent') throw new VaultRefused('there is no vault: create one with headgate vault init');
   if (opening.kind === 'sealed') throw new VaultRefused(`the vault does not open: ${opening.problems.join('; ')}`);
   const { vault, problems } = opening;
   if (problems.length > 0) {

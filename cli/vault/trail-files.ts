@@ -79,7 +79,8 @@ async function writeStretch(
     for (const entry of step.value) {
       isOver ||= recordOf(entry).at >= beforeUs;
       if (isOver) break;
-      if (entry.seq !== end.seq + 1) throw new VaultRefused('the service pruned the trail meanwhile: export it again');
+      if (entry.seq !== end.seq + 1)
+        throw new VaultRefused('the service pruned the trail in the meantime: export it again');
       lines += entryLine(entry);
       end = { seq: entry.seq, code: entry.code };
     }

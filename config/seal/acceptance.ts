@@ -69,7 +69,7 @@ function readRecord(file: string, disk: Files, directory?: string): Acceptance |
     return { number: number!, strict };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    const message = `does not say which lock was in force (${diskReason(error)}); look who changed it, and remove it`;
+    const message = `does not contain the lock in force (${diskReason(error)}); find out who changed it, then remove it`;
     throw new Error(message, { cause: error });
   }
 }

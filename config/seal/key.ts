@@ -17,15 +17,15 @@ export type SealKey =
 export function readSealKey(config: Config, env: Environment, cwd: string, disk: Files): SealKey {
   const file = keyFileOf(env, cwd);
   const refuse = (message: string, isMissing = false): SealKey => ({ ok: false, message, file, isMissing });
-  if (file === null) return refuse('HOME is not set: name the file of the seal key with HEADGATE_SEAL_KEY_FILE');
+  if (file === null) return refuse('HOME is not set: set HEADGATE_SEAL_KEY_FILE to the file of the seal key');
   const place = forbiddenPlace(file, config, disk);
   if (place !== null)
     return refuse(`the seal key must not lie in ${place}; move it, and name it with HEADGATE_SEAL_KEY_FILE`);
   try {
-    if (disk.kind(file) === 'missing') return refuse('the seal key does not exist; put it back, or lock anew', true);
+    if (disk.kind(file) === 'missing') return refuse('the seal key does not exist; restore it, or lock again', true);
     if (disk.kind(file) !== 'file') return refuse('the seal key is not a file');
     if ((disk.mode(file) & 0o077) !== 0)
-      return refuse('others than its owner may use the seal key; set its mode to 0600');
+      return refuse('users other than its owner can use the seal key; set its mode to 0600');
     const key = disk.read(file);
     if (key.length !== keyBytes) return refuse(`the seal key has ${key.length} bytes; it must have ${keyBytes}`);
     return { ok: true, key, file };

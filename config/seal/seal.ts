@@ -51,7 +51,7 @@ export const unsealed: Seal = {
   gap: null,
 };
 
-const remedy = 'put back what was locked, or lock anew with "headgate config lock"';
+const remedy = 'restore what was locked, or lock again with "headgate config lock"';
 
 export function checkSeal(reading: Reading, options: SealOptions): Sealing {
   const { config } = reading;
@@ -69,7 +69,7 @@ export function checkSeal(reading: Reading, options: SealOptions): Sealing {
   const found = survey(reading, lockFile(reading), disk);
   const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];
   if (isOlder) {
-    const message = `is lock ${lock.number}, and lock ${accepted.lock!.number} was in force here since; ${remedy}`;
+    const message = `is lock ${lock.number}, and lock ${accepted.lock!.number} has been in force here since; ${remedy}`;
     findings.push({ path: lockFile(reading), message });
   }
   if (lock !== null) findings.push(...compare(lock, found, reading));
@@ -153,7 +153,7 @@ type OnDisk = {
 function readLock(reading: Reading, { env, cwd, disk }: SealOptions): OnDisk {
   const file = lockFile(reading);
   if (disk.kind(file) === 'missing') {
-    const message = 'does not exist, and nothing says what is right; make it with "headgate config lock"';
+    const message = 'is missing; create it with "headgate config lock"';
     return { isThere: false, lock: null, isStrict: false, findings: [{ path: file, message }] };
   }
   let isStrict = false;

@@ -130,7 +130,7 @@ class Surveyor {
   #checkModes(path: string, home: string): void {
     try {
       const mode = this.#disk.mode(path);
-      if ((mode & 0o002) !== 0) this.#find(path, 'can be written by everyone; take that right away (chmod o-w)');
+      if ((mode & 0o002) !== 0) this.#find(path, 'can be written by everyone; remove that permission (chmod o-w)');
       else if ((mode & 0o020) !== 0) this.#groupWritable.add(path);
     } catch (error) {
       this.#find(path, `cannot be looked at (${diskReason(error)})`);

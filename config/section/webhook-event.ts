@@ -50,9 +50,9 @@ function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: str
     const name = textOf(node)?.toLowerCase();
     if (name === undefined) continue;
     const refuse = (message: string) => report({ place: node.place, path: [...path, 'headers', index], message });
-    if (secretHeaders.includes(name)) refuse('carries credentials, which never go into an event; take it out');
+    if (secretHeaders.includes(name)) refuse('carries credentials, which never go into an event; remove it');
     else if (name === signatureHeader.toLowerCase())
-      refuse('carries the signature, which never goes into an event; take it out');
+      refuse('carries the signature, which never goes into an event; remove it');
     else if (seen.has(name)) refuse('is there already; the case of letters does not count');
     seen.add(name);
   }

@@ -66,10 +66,10 @@ function checkTarget(item: SourceNode, path: NodePath, report: Report): void {
   if (item.kind !== 'map') return;
   const [plugin, pipeline] = [nodeAt(item, 'plugin'), nodeAt(item, 'pipeline')];
   if (plugin === undefined && pipeline === undefined) {
-    const message = 'is missing; an endpoint names the "plugin" or the "pipeline" that its deliveries go to';
+    const message = 'is missing; an endpoint needs the "plugin" or the "pipeline" for its deliveries';
     report({ place: item.place, path: [...path, 'plugin'], message });
   } else if (plugin !== undefined && pipeline !== undefined) {
-    const message = 'cannot stand beside "plugin": deliveries go to one of the two; take the other out';
+    const message = 'cannot be combined with "plugin": deliveries go to one of the two; remove the other';
     report({ place: placesAt(item, ['pipeline']).key, path: [...path, 'pipeline'], message });
   }
 }
@@ -117,7 +117,7 @@ function checkHeaders(item: SourceNode, path: NodePath, report: Report): void {
     checkSignatureHeader(item, path, report);
     for (const key of ['timestamp_header', 'id_header']) {
       if (nodeAt(item, key) === undefined) continue;
-      const message = 'is fixed by the scheme standard-webhooks; take it out';
+      const message = 'is fixed by the scheme standard-webhooks; remove it';
       report({ place: placesAt(item, [key]).key, path: [...path, key], message });
     }
   } else if (nodeAt(item, 'signature_header') === undefined) {
@@ -134,7 +134,7 @@ function checkSignatureHeader(item: SourceNode, path: NodePath, report: Report):
   const node = nodeAt(item, 'signature_header');
   const name = textOf(node);
   if (node === undefined || name === undefined || name.toLowerCase() === standard.signature) return;
-  const message = `is ${JSON.stringify(name)}; the scheme standard-webhooks has ${standard.signature}: write that, or take it out`;
+  const message = `is ${JSON.stringify(name)}; the scheme standard-webhooks has ${standard.signature}: write that, or remove it`;
   report({ place: node.place, path: [...path, 'signature_header'], message });
 }
 

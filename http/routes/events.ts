@@ -5,7 +5,7 @@ import { type ObservationType, observationTypes } from '../../actors/hub/protoco
 import { didYouMean } from '../../config/check/suggestion.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import type { StreamRights } from '../../service/events/streams.ts';
+import { type StreamRights, streamsMax } from '../../service/events/streams.ts';
 import type { Caller } from '../auth.ts';
 import { problem } from '../problem.ts';
 import { jobIdText, type Parameter } from '../query.ts';
@@ -68,7 +68,11 @@ const getEvents = route({
       );
     }
     const { events } = call.engine;
-    if (events.isFull) return problem('too_many_streams', 'as many event streams are open as there may be');
+    if (events.isFull)
+      return problem(
+        'too_many_streams',
+        `too many event streams are open (limit ${streamsMax.toLocaleString('en-US')})`,
+      );
     const filter: Filter = {
       types: types.length === 0 ? everything.types : allOf(types),
       jobId,

@@ -56,13 +56,17 @@ function unfinished(id: JobId, timeoutMs: number): Answer {
   return running(
     id,
     true,
-    `The run did not finish within ${timeoutMs / 1000} s and goes on; follow it at /job/${text}.`,
+    `The run did not finish within ${timeoutMs / 1000} s. It continues; follow it at /job/${text}.`,
   );
 }
 
 function stopped(id: JobId): Answer {
   const text = formatId(id);
-  return running(id, false, `The service is stopping; the run goes on at its next start; follow it at /job/${text}.`);
+  return running(
+    id,
+    false,
+    `The service is stopping, and the run continues at its next start. Follow it at /job/${text}.`,
+  );
 }
 
 function unshown(id: JobId, status: Status): Answer {

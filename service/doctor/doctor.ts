@@ -47,9 +47,9 @@ export type DoctorOptions = {
   readonly nodeVersion: string;
   /** What the listeners with TLS serve. */
   readonly certificates: readonly ListenerCertificate[];
-  /** Null: the ledger cannot be asked now. */
+  /** Null: the ledger does not respond. */
   readonly held: () => Promise<readonly HeldJobs[] | null>;
-  /** Null: the ledger cannot be asked now. */
+  /** Null: the ledger does not respond. */
   readonly setAside: () => Promise<SetAsideReply | null>;
   /** The HTTP server in use, with the reason where it is not the one that is tried first. */
   readonly server: string;
@@ -61,7 +61,7 @@ export type DoctorOptions = {
 export type VaultState = {
   readonly condition: VaultCondition;
   readonly keys: KeySource;
-  /** The mode of the key file, where others than its owner may use it. */
+  /** The mode of the key file, where users other than the owner can use it. */
   readonly looseMode: string | null;
 };
 
@@ -147,12 +147,13 @@ async function checkState(path: string): Promise<Finding> {
     await rm(probe, { force: true });
   }
   const exposed = exposedFiles(path);
-  if (exposed.length > 0) return failed(`others than its owner may use ${lines(exposed)}: chmod -R go-rwx ${path}`);
+  if (exposed.length > 0)
+    return failed(`users other than the owner can use ${lines(exposed)}: chmod -R go-rwx ${path}`);
   return passed(path);
 }
 
 function checkHeld(held: readonly HeldJobs[] | null): Finding {
-  if (held === null) return failed('the ledger cannot be asked now');
+  if (held === null) return failed('the ledger does not respond');
   if (held.length === 0) return passed('none');
   const all = held.map(({ plugin, command, jobs, detail, sinceUs }) => {
     const since = sinceUs === 0 ? '' : ` since ${new Date(sinceUs / 1000).toISOString()}`;
@@ -162,9 +163,9 @@ function checkHeld(held: readonly HeldJobs[] | null): Finding {
 }
 
 function checkRecords(found: SetAsideReply | null): Finding {
-  if (found === null) return failed('the ledger cannot be asked now');
+  if (found === null) return failed('the ledger does not respond');
   if (found.all === 0) return passed('none is set aside');
-  return failed(`${setAsideText(found, linesMax)}; put back a backup of the state, or go on without them`);
+  return failed(`${setAsideText(found, linesMax)}; restore a backup of the state, or continue without them`);
 }
 
 async function checkDisk(path: string): Promise<Finding> {
@@ -176,10 +177,10 @@ async function checkDisk(path: string): Promise<Finding> {
 
 function checkIndex(index: IndexCondition): Finding {
   if (index.kind === 'closed') return failed(`it cannot be opened, and searches get 503: ${index.reason}`);
-  if (index.kind === 'failing') return failed(`it does not follow the journal: ${index.reason}`);
+  if (index.kind === 'failing') return failed(`it cannot follow the journal: ${index.reason}`);
   if (index.replaced === null) return passed('open');
   const { reason, setAside } = index.replaced;
-  return passed(`open, built again from the ledger: ${reason}; the one before lies in ${setAside}`);
+  return passed(`open, rebuilt from the ledger: ${reason}; the previous one is in ${setAside}`);
 }
 
 /** Every broken one is named, and every one of the running configuration whose entrypoint has gone. */
@@ -207,7 +208,7 @@ function checkVault({ condition, looseMode, keys }: VaultState): Finding {
   const problems = condition.kind === 'absent' ? [] : condition.problems;
   const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
   if (looseMode !== null) {
-    found.push(`others than its owner may use ${keys.file} (mode ${looseMode}): set its mode to 0600`);
+    found.push(`users other than the owner can use ${keys.file} (mode ${looseMode}): set its mode to 0600`);
   }
   if (found.length > 0) return failed(found.join('; '));
   if (condition.kind !== 'open') return passed('not initialised');

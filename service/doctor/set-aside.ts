@@ -2,7 +2,7 @@
 import type { SetAsideReply } from '../../actors/job/protocol.ts';
 import type { Link } from '../../runtime/link.ts';
 
-/** What the actors pass over; null: the ledger cannot be asked now. */
+/** What the actors pass over; null: the ledger does not respond. */
 export async function setAsideNow(link: Link): Promise<SetAsideReply | null> {
   try {
     const asked = { kind: 'ask_set_aside' };

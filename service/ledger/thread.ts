@@ -201,7 +201,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
         settle('a waiting key of the vault cannot be put in its place', () => settleKeys(reader, source()));
         const mode = looseModeOf(source());
         if (mode !== null) {
-          const message = 'others than its owner may use the unlock key of the vault: set its mode to 0600';
+          const message = 'users other than the owner can use the unlock key of the vault: set its mode to 0600';
           log('warn', message, { file: source().file, mode });
         }
         return readUnlock(source());

@@ -67,7 +67,7 @@ export class Reader implements Reads {
   async answer(read: Read, call: MayLeave): Promise<ReadAnswer> {
     // The call of a run that was waited for has done its work.
     if (this.#underWay >= readsMax && read.kind !== 'run') {
-      return refused('too_many_reads', `${readsMax} reads are under way; more are not taken`);
+      return refused('too_many_reads', `${readsMax} reads are in progress, which is the limit`);
     }
     const link = this.#link;
     if (link === null) return gone();

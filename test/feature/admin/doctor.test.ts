@@ -99,7 +99,7 @@ test('files that others may read fail the check of the state, and are named', as
   chmodSync(state, 0o755);
   expect(await failedOf(gateway)).toEqual(['state_writable']);
   const { body } = await gateway.call('GET', '/system/doctor');
-  const detail = `others than its owner may use ${file}: chmod -R go-rwx ${state}`;
+  const detail = `users other than the owner can use ${file}: chmod -R go-rwx ${state}`;
   expect(body['checks']).toContainEqual({ name: 'state_writable', passed: false, detail });
   chmodSync(file, 0o600);
   expect(await failedOf(gateway)).toEqual([]);

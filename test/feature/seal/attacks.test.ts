@@ -184,7 +184,7 @@ const onLock: readonly Attack[] = [
       accept(at(s, 'data'), { lock: { number: locked(s).lock.number, strict: false }, memory: null });
       writeFileSync(s.lockFile, old);
     },
-    ['~/.headgate.lock is lock 1, and lock 2 was in force here since'],
+    ['~/.headgate.lock is lock 1, and lock 2 has been in force here since'],
   ],
 ];
 
@@ -194,7 +194,7 @@ const onKey: readonly Attack[] = [
   [
     'a key that others may read',
     s => chmodSync(s.keyFile, 0o640),
-    ['$HOME/.config/headgate/seal.key others than its owner may use the seal key'],
+    ['$HOME/.config/headgate/seal.key users other than its owner can use the seal key'],
   ],
 ];
 

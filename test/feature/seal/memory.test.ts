@@ -76,7 +76,7 @@ describe('where a strict lock was in force,', () => {
     locked(sealed);
     start(sealed);
     for (const [name, bytes] of old) writeFileSync(join(sealed.directory, name), bytes);
-    const findings = ['~/.headgate.lock is lock 1, and lock 2 was in force here since'];
+    const findings = ['~/.headgate.lock is lock 1, and lock 2 has been in force here since'];
     expect(load(sealed)).toMatchObject({ ok: false, strict: true, findings });
   });
 
@@ -100,8 +100,8 @@ describe('where a strict lock was in force,', () => {
     rmSync(state(sealed), { recursive: true });
     const loaded = loadConfig(optionsOf(sealed));
     expect(loaded).toMatchObject({ ok: false, seal: { strict: true } });
-    const line = loaded.seal.findings.find(finding => finding.startsWith(`${file}:1:1: seal: does not say which lock`));
-    expect(line).toMatch(/; look who changed it, and remove it$/);
+    const line = loaded.seal.findings.find(finding => finding.startsWith(`${file}:1:1: seal: does not contain the lock`));
+    expect(line).toMatch(/; find out who changed it, then remove it$/);
   });
 
   it('a memory that cannot be read is an error, not a missing one', () => {
@@ -135,7 +135,7 @@ describe('the number of a lock', () => {
   it('is not given where the memory is damaged', () => {
     const sealed = inForce();
     writeFileSync(memoryFile(memoryOf(sealed)), '');
-    expect(() => locked(sealed)).toThrow('look who changed it, and remove it');
+    expect(() => locked(sealed)).toThrow('find out who changed it, then remove it');
   });
 });
 

@@ -135,14 +135,14 @@ test('a start with what was not locked, or with an older lock, ends with 78', as
   expect((await gateway.call('POST', '/system/reload')).status).toBe(200);
   await gateway.term();
   writeFileSync(lock, older);
-  await expect(gateway.start()).rejects.toThrow('lock 3 was in force here since');
+  await expect(gateway.start()).rejects.toThrow('lock 3 has been in force here since');
   expect((await gateway.ended).status).toBe(78);
 });
 
 test('so does a start without a lock, not strict, and with another state.path', async () => {
   rmSync(join(gateway.directory, '.headgate.lock'));
   writeConfiguration(gateway.directory, { ...settings, service: {}, state: { path: './data2' } });
-  await expect(gateway.start()).rejects.toThrow('.headgate.lock:1:1: seal: does not exist');
+  await expect(gateway.start()).rejects.toThrow('.headgate.lock:1:1: seal: is missing');
   expect((await gateway.ended).status).toBe(78);
   expect(await command('check')).toMatchObject({ status: 78 });
 });

@@ -22,7 +22,7 @@ test.each([
   const missing = {
     ok: false,
     strict: true,
-    findings: ['~/.headgate.lock does not exist, and nothing says what is right'],
+    findings: ['~/.headgate.lock is missing'],
   };
   expect(load(make(), {}, env)).toMatchObject(missing);
 });
@@ -78,7 +78,7 @@ describe('where a strict lock was in force,', () => {
     writeFileSync(acceptanceFile(state(sealed)), '{}');
     const findings = [
       '~/config.yaml has changed since lock 1',
-      '~/data/seal.json does not say which lock was in force (no number and strictness)',
+      '~/data/seal.json does not contain the lock in force (no number and strictness)',
     ];
     const found = load(sealed);
     expect(found).toMatchObject({ ok: false, strict: true });

@@ -75,7 +75,7 @@ test('what the server refuses, and what everyone can read, is said', () => {
   chmodSync(join(directory, 'tls.key'), 0o604);
   certificates.look();
   expect(lines()).toEqual([
-    'warn api.tls.key: ~/tls.key can be read by everyone; take that right away (chmod o-rw)',
+    'warn api.tls.key: ~/tls.key can be read by everyone; remove that permission (chmod o-rw)',
     'error api.tls: no such curve; the certificate in use stays',
   ]);
   expect(chain()).toEqual(pem('one.crt'));

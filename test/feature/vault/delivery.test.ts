@@ -138,5 +138,5 @@ test('where the vault does not open, no job is handed out, calls are 503, and a 
   expect(await vault.said('secret', {})).toBe('400 invalid_request');
   const messages = gateway.log.map(({ msg }) => msg);
   expect(messages).toContain('the vault is open: jobs go on');
-  expect(messages).toContainEqual(expect.stringContaining('others than its owner may use the unlock key'));
+  expect(messages).toContainEqual(expect.stringContaining('users other than the owner can use the unlock key'));
 });

@@ -48,7 +48,7 @@ test('a damaged index is built again from the ledger, with a warning', async () 
   expect(await checked(gateway)).toEqual({
     name: 'search_index',
     passed: true,
-    detail: `open, built again from the ledger: ${line['reason']}; the one before lies in ${line['setAside']}`,
+    detail: `open, rebuilt from the ledger: ${line['reason']}; the previous one is in ${line['setAside']}`,
   });
   const { body } = await gateway.call('GET', '/job-logs?query=heard');
   expect(body).toMatchObject({ total: 1, logs: [{ job_id: id.job_id }] });

@@ -140,19 +140,19 @@ describe('modes', () => {
       'a key that everyone can read',
       0o644,
       0o644,
-      ['key: ~/k can be read by everyone; take that right away (chmod o-rw)'],
+      ['key: ~/k can be read by everyone; remove that permission (chmod o-rw)'],
     ],
     [
       'a key that everyone can write',
       0o644,
       0o602,
-      ['key: ~/k can be written by everyone; take that right away (chmod o-rw)'],
+      ['key: ~/k can be written by everyone; remove that permission (chmod o-rw)'],
     ],
     [
       'a certificate that everyone can write',
       0o646,
       0o600,
-      ['cert: ~/c can be written by everyone; take that right away (chmod o-w)'],
+      ['cert: ~/c can be written by everyone; remove that permission (chmod o-w)'],
     ],
   ])('%s', (_, cert, key, said) => {
     const pair = [pem('one.crt'), pem('one.key')] as const;
@@ -197,7 +197,7 @@ describe('in a configuration', () => {
     [
       'a key that everyone can read, in strict mode',
       'tls: { cert: c.pem, key: loose.pem }\nservice: { strict_mode: true }',
-      '~/config.yaml:2:28: api.tls.key: ~/loose.pem can be read by everyone; take that right away (chmod o-rw)',
+      '~/config.yaml:2:28: api.tls.key: ~/loose.pem can be read by everyone; remove that permission (chmod o-rw)',
     ],
     ['no key', 'tls: { cert: c.pem }', '~/config.yaml:2:8: api.tls.key: is missing; it must be the path of a PEM file'],
   ])('%s is an error with its place', (_, lines, problem) => {
