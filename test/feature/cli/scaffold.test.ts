@@ -127,7 +127,7 @@ test('a new plugin in TypeScript passes tsc where no package is installed, and w
   const cwd = workshop();
   await headgate(['plugin', 'new', 'typed', '--runtime', 'typescript'], { cwd });
   const directory = join(cwd, 'plugins/typed');
-  const tsc = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
+  const tsc = fileURLToPath(new URL('../../../node_modules/.bin/tsc', import.meta.url));
   const check = () => spawnSync(tsc, ['-p', directory], { encoding: 'utf8' }).stdout;
   expect(check()).toBe('');
   const code = readFileSync(join(directory, 'index.ts'), 'utf8');

@@ -100,7 +100,9 @@ describe('where a strict lock was in force,', () => {
     rmSync(state(sealed), { recursive: true });
     const loaded = loadConfig(optionsOf(sealed));
     expect(loaded).toMatchObject({ ok: false, seal: { strict: true } });
-    const line = loaded.seal.findings.find(finding => finding.startsWith(`${file}:1:1: seal: does not contain the lock`));
+    const line = loaded.seal.findings.find(finding =>
+      finding.startsWith(`${file}:1:1: seal: does not contain the lock`),
+    );
     expect(line).toMatch(/; find out who changed it, then remove it$/);
   });
 
