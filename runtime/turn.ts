@@ -1,4 +1,4 @@
-// The unit of execution of a thread: take all that waits, handle it until quiet, commit once, then send everything out.
+// The unit of execution of a thread: handle the messages that wait, commit once, then run the effects.
 import type { Batch } from './store/store.ts';
 
 /** Who asked, so that an answer finds its way back; opaque to actors. */
@@ -8,11 +8,11 @@ export type ReplyTo = { readonly thread: string; readonly ask: number };
 export interface Turn {
   /** The time of this turn, in µs since the epoch; it never goes back. */
   readonly nowUs: number;
-  /** It has had its time of the thread: what can wait for the next turn does. */
+  /** The turn has had its time of the thread: work that can wait for the next turn waits. */
   readonly isSpent: boolean;
-  /** The writes of this turn; commits as one. */
+  /** The writes of this turn; they commit as one. */
   readonly batch: Batch;
-  /** To an actor of this thread: handled in this same turn. To one of another thread: sent after the commit. */
+  /** Sends a message to an actor of another thread, after the commit. */
   tell(actor: string, message: unknown): void;
   /** Answers an ask, after the commit. */
   reply(to: ReplyTo, value: unknown): void;
@@ -20,10 +20,16 @@ export interface Turn {
   after(effect: () => void): void;
 }
 
-/** An actor: state behind one mailbox. Handlers are synchronous (law 2). */
+/** An actor: state that its own handlers alone change. Actors of one thread call each other within a turn. */
 export interface Actor {
-  /** Takes all that waited, in order. */
-  receive(messages: readonly unknown[], turn: Turn): void;
-  /** Called each time all mailboxes of the thread are quiet, before the commit; may tell, and then quiet comes again. */
-  quiet?(turn: Turn): void;
+  receive(message: unknown, turn: Turn): void;
+}
+
+/** The actors of a thread, in the order of a turn. All of it is synchronous (law 2). */
+export interface TurnHandler {
+  /** Before the first message. */
+  begin?(turn: Turn): void;
+  receive(actor: string, message: unknown, turn: Turn): void;
+  /** After the last message, before the commit. */
+  end?(turn: Turn): void;
 }

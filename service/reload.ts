@@ -134,7 +134,7 @@ export class Reload {
     this.#options.listeners.renew(loaded.certificates);
     this.#options.applyLog(config);
     const link = this.#options.link();
-    for (const actor of ['job', 'pipeline', 'vault']) link.tell(actor, { kind: 'reconfigure', config });
+    link.tell('ledger', { kind: 'reconfigure', config });
     for (const warning of [...config.warnings, ...sealWarnings(loaded.seal)]) this.#log.warn(warning);
     if (gap !== null) this.#log.warn(sealGap(gap));
     const atUs = Date.now() * 1000;

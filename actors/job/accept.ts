@@ -1,27 +1,27 @@
-// New jobs: from the edge, and from the pipeline actor. All of one plugin and command in a turn become one block.
+// New jobs, of calls and of runs. Those of one plugin and command that are created in one turn share a block.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
-import type { CreateJobs, Refusal, Remembrance, SubmitJobs, SubmitJobsReply } from './protocol.ts';
+import type { IdempotencyStore, NewJobs, Refusal, SubmitJobs, SubmitJobsReply } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
 import { type JobGroup, makeEvent } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
 import { writeTree } from './records/tree.ts';
 
-type Stillborn = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
+type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 
 export class Acceptance {
   readonly #state: JobState;
-  readonly #remembrance: Remembrance;
+  readonly #idempotency: IdempotencyStore;
   /** Plugin and command -> the block that is being filled in this turn. */
-  readonly #builders = new Map<string, { builder: BlockBuilder; stillborn: Stillborn[] }>();
+  readonly #builders = new Map<string, { builder: BlockBuilder; failed: FailedAtCreation[] }>();
   /** Why nothing new is taken at the moment, if so. */
   closed: 'stopping' | 'disk_full' | null = null;
 
-  constructor(state: JobState, remembrance: Remembrance) {
-    this.#remembrance = remembrance;
+  constructor(state: JobState, idempotency: IdempotencyStore) {
+    this.#idempotency = idempotency;
     this.#state = state;
   }
 
@@ -30,7 +30,7 @@ export class Acceptance {
   }
 
   #remembered(turn: Turn, { idempotency }: SubmitJobs): SubmitJobsReply | null {
-    const reply = idempotency ? this.#remembrance.answer(idempotency, turn) : null;
+    const reply = idempotency ? this.#idempotency.answer(idempotency, turn) : null;
     return reply?.kind === 'accepted' ? { kind: 'accepted', ids: reply.id } : reply;
   }
 
@@ -81,11 +81,11 @@ export class Acceptance {
     const group: JobGroup = alike ? last : directGroup(submittedBy, event);
     this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
-    if (idempotency) this.#remembrance.remember(idempotency, id, turn);
+    if (idempotency) this.#idempotency.remember(idempotency, id, turn);
     return id;
   }
 
-  create(turn: Turn, { plugin, command, group, payloads, stillborn }: CreateJobs): void {
+  create(turn: Turn, { plugin, command, group, payloads, failedAtCreation }: NewJobs): void {
     let piece = group;
     let inPiece = 0;
     let current: BlockBuilder | null = null;
@@ -101,29 +101,29 @@ export class Acceptance {
       }
       target.builder.add(payloads[k]!, piece, alike && inPiece > 0);
       inPiece++;
-      if (stillborn) target.stillborn.push({ index: target.builder.count - 1, ...stillborn });
+      if (failedAtCreation) target.failed.push({ index: target.builder.count - 1, ...failedAtCreation });
     }
     this.#state.unsettled += payloads.length;
   }
 
   /** Closes the blocks of this turn: they are written, and their jobs wait in their lanes. */
   seal(turn: Turn): void {
-    for (const { builder, stillborn } of this.#builders.values()) this.#close(turn, builder, stillborn);
+    for (const { builder, failed } of this.#builders.values()) this.#close(turn, builder, failed);
     this.#builders.clear();
   }
 
-  #builderFor(turn: Turn, plugin: string, command: string): { builder: BlockBuilder; stillborn: Stillborn[] } {
+  #builderFor(turn: Turn, plugin: string, command: string): { builder: BlockBuilder; failed: FailedAtCreation[] } {
     const name = `${plugin}\0${command}`;
     let filling = this.#builders.get(name);
     if (filling && !filling.builder.full) return filling;
-    if (filling) this.#close(turn, filling.builder, filling.stillborn);
+    if (filling) this.#close(turn, filling.builder, filling.failed);
     const key = this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000));
-    filling = { builder: new BlockBuilder(key, plugin, command, turn.nowUs), stillborn: [] };
+    filling = { builder: new BlockBuilder(key, plugin, command, turn.nowUs), failed: [] };
     this.#builders.set(name, filling);
     return filling;
   }
 
-  #close(turn: Turn, builder: BlockBuilder, stillborn: readonly Stillborn[]): void {
+  #close(turn: Turn, builder: BlockBuilder, failed: readonly FailedAtCreation[]): void {
     const state = this.#state;
     const { plugin, command, key, count } = builder;
     turn.batch.put('blocks', key, builder.encode());
@@ -135,7 +135,7 @@ export class Acceptance {
     state.cachedBytes += open.cachedBytes;
     state.touch(open);
     state.watch.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
-    if (stillborn.length > 0) this.#bury(turn, open, stillborn);
+    if (failed.length > 0) this.#endFailed(turn, open, failed);
     else state.lane(plugin).enqueue(open);
     if (state.cachedBytes > cachedBytesMax) {
       turn.after(() => {
@@ -145,10 +145,10 @@ export class Acceptance {
   }
 
   /** Some jobs of the block end at once; the others are queued one by one. */
-  #bury(turn: Turn, open: OpenBlock, stillborn: readonly Stillborn[]): void {
+  #endFailed(turn: Turn, open: OpenBlock, failed: readonly FailedAtCreation[]): void {
     const state = this.#state;
     const lane = state.lane(open.plugin);
-    const ends = new Map(stillborn.map(job => [job.index, job]));
+    const ends = new Map(failed.map(job => [job.index, job]));
     open.next = open.count;
     for (let index = 0; index < open.count; index++) {
       const job = ends.get(index);
@@ -165,7 +165,6 @@ export class Acceptance {
         lane.enqueueAgain({ open, index, attempt: 1, kept: false, alone: false });
       }
     }
-    state.sendSettled(turn);
   }
 }
 

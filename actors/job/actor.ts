@@ -1,10 +1,12 @@
-// The job actor: the one hand that writes jobs. Each message is one small move on the state; a turn ends with dispatch.
+// The job actor: it alone writes jobs. Each message is a small change of its state; a turn ends with dispatch.
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { VaultCalls } from '../vault/protocol.ts';
 import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
+import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
 import type { HostSlotName } from './host-slot.ts';
 import { IdempotencyTable } from './idempotency.ts';
@@ -13,10 +15,9 @@ import type {
   AskHeld,
   HeldJobs,
   HeldReply,
-  HoldsChanged,
+  JobCalls,
   JobMessage,
-  Refusal,
-  RunIds,
+  PipelineCalls,
   SetAsideReply,
   WaitsReply,
 } from './protocol.ts';
@@ -27,7 +28,7 @@ import { RunJobs } from './run-jobs.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
 import { waitsOf } from './waits.ts';
 
-/** What comes from the hosts and from the actor itself, besides the protocol. */
+/** A message from the ledger thread: from a host, a timer, or the actor itself. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
@@ -50,43 +51,50 @@ export type InnerMessage =
   | { readonly kind: 'load' }
   | { readonly kind: 'prune' }
   | { readonly kind: 'wake' }
+  | { readonly kind: 'holds_changed' }
   | { readonly kind: 'admit'; readonly refusal: 'disk_full' | null }
-  | { readonly kind: 'reconfigure'; readonly config: Config }
   | { readonly kind: 'stop'; readonly replyTo: ReplyTo; readonly graceMs: number }
   | { readonly kind: 'hosts_stopped'; readonly replyTo: ReplyTo };
 
 export type JobActorOptions = JobStateOptions &
-  DispatcherPorts & {
-    /** Left out: every sandbox can be had. */
+  Omit<DispatcherPorts, 'deliver'> & {
+    readonly pipeline: PipelineCalls;
+    /** Absent: no job waits for a vault, and none gets secrets. */
+    readonly vault?: VaultCalls;
+    /** Absent: every sandbox is available. */
     readonly trySandbox?: TrySandbox;
-    /** Shared with the pipeline actor. */
-    readonly idempotency?: IdempotencyTable;
     readonly nowMs: number;
-    /** Puts a message into the actor's own mailbox. */
-    readonly self: (message: InnerMessage | HoldsChanged) => void;
+    /** Sends a message to the actor itself, for a later turn. */
+    readonly self: (message: InnerMessage) => void;
     /** Sends `alarm` at this time; the newest call counts. */
     readonly alarm: (atUs: number | null) => void;
   };
 
-export type JobActor = Actor & {
-  readonly dispatcher: Dispatcher;
-  readonly runIds: RunIds;
-  /** Why no new work is taken at the moment; null: it is. */
-  readonly refusal: () => Refusal | null;
-};
+export type JobActor = Actor &
+  JobCalls & {
+    readonly dispatcher: Dispatcher;
+    /** Before the first message of a turn. */
+    begin(turn: Turn): void;
+    reconfigure(config: Config): void;
+    /** Writes the blocks of new jobs, and fills the hosts. True: jobs have ended, and their runs may have created more. */
+    dispatch(turn: Turn): boolean;
+    /** Writes what the turn changed. */
+    close(turn: Turn): void;
+  };
 
 export function startJobActor(options: JobActorOptions): JobActor {
-  const { self } = options;
+  const { self, vault } = options;
   const attempt = options.trySandbox ?? (async () => null);
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
-  const state = new JobState({
-    ...options,
-    holdSources: [['plugin', sandboxes.holdOf], ...(options.holdSources ?? [])],
-  });
-  const idempotency = options.idempotency ?? new IdempotencyTable(options.reader);
+  const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
+  const state = new JobState({ ...options, holdSources: sources });
+  const idempotency = new IdempotencyTable(options.reader);
   const acceptance = new Acceptance(state, idempotency);
   const runs = new RunJobs(state);
-  const dispatcher = new Dispatcher(state, options.config.service.workersMax, options);
+  const dispatcher = new Dispatcher(state, options.config.service.workersMax, {
+    ...options,
+    ...(vault && { deliver: vault.deliver }),
+  });
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;
@@ -104,15 +112,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
     switch (message.kind) {
       case 'submit':
         acceptance.submit(turn, message);
-        break;
-      case 'create':
-        acceptance.create(turn, message);
-        break;
-      case 'create_run':
-        runs.create(turn, message);
-        break;
-      case 'settle_run':
-        runs.settle(turn, message);
         break;
       case 'ask_idle':
         // As of the end of the turn: what came back in it may have been handed out again.
@@ -157,8 +156,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         if (!isLoaded) turn.after(() => self({ kind: 'load' }));
         break;
       case 'holds_changed':
-        state.reviewHolds();
-        areHoldsDue = true;
+        holdsChanged();
         break;
       case 'prune':
         areHoldsDue = true;
@@ -173,12 +171,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
         acceptance.closed = message.refusal;
         if (message.refusal) dispatcher.hold(turn.nowUs, true);
         else dispatcher.resume();
-        break;
-      case 'reconfigure':
-        sandboxes.configure(message.config);
-        state.configure(message.config);
-        dispatcher.configure(hostedPlugins(message.config));
-        areHoldsDue = true;
         break;
       case 'stop':
         acceptance.closed = 'stopping';
@@ -203,11 +195,17 @@ export function startJobActor(options: JobActorOptions): JobActor {
     return { kind: 'set_aside', all: size, listed };
   }
 
-  /** Hosts may have frames of an earlier life. */
-  function open(turn: Turn): void {
-    if (!isFirstTurn) return;
-    isFirstTurn = false;
-    recovery.adopt(turn, dispatcher.adopt());
+  /** Jobs that settled move their runs on. These may create jobs that end at once, which move them further. */
+  function moveRuns(turn: Turn): boolean {
+    let settled = state.takeSettled();
+    const haveMoved = settled.length > 0;
+    for (; settled.length > 0; settled = state.takeSettled()) options.pipeline.jobsSettled(settled, turn);
+    return haveMoved;
+  }
+
+  function holdsChanged(): void {
+    state.reviewHolds();
+    areHoldsDue = true;
   }
 
   function held({ next }: AskHeld): HeldJobs[] {
@@ -234,19 +232,38 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   return {
     dispatcher,
-    runIds: runs,
-    refusal: () => acceptance.refusal(),
-    receive(messages, turn) {
-      open(turn);
-      for (const message of messages) handle(message as JobMessage | InnerMessage, turn);
+    idempotency,
+    holdsChanged,
+    refusal: plugin => acceptance.refusal(plugin),
+    createJobs: (jobs, turn) => acceptance.create(turn, jobs),
+    createRun: (pipeline, group, payload, turn) => runs.create(turn, pipeline, group, payload),
+    settleRun: (run, turn) => runs.settle(turn, run),
+    begin(turn) {
+      if (!isFirstTurn) return;
+      isFirstTurn = false;
+      // Hosts may have frames of the actors before these.
+      recovery.adopt(turn, dispatcher.adopt());
+      moveRuns(turn);
     },
-    quiet(turn) {
-      open(turn);
+    receive(message, turn) {
+      handle(message as JobMessage | InnerMessage, turn);
+      moveRuns(turn);
+    },
+    reconfigure(config) {
+      sandboxes.configure(config);
+      state.configure(config);
+      dispatcher.configure(hostedPlugins(config));
+      areHoldsDue = true;
+    },
+    dispatch(turn) {
       runs.seal(turn);
       acceptance.seal(turn);
       if (areHoldsDue) dispatcher.keepHolds(turn);
       areHoldsDue = false;
       if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));
+      return moveRuns(turn);
+    },
+    close(turn) {
       state.close(turn);
       setAlarm(turn);
     },

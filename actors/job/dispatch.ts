@@ -247,7 +247,6 @@ export class Dispatcher {
       countReported(this.#state, slot, frame, task);
       settleTask(this.#state, turn, frame, { task, ...failed });
     }
-    this.#state.sendSettled(turn);
     this.#closeIfOver(turn, slot, frame);
   }
 
@@ -277,7 +276,6 @@ export class Dispatcher {
     }
     // What runs beside others says nothing of what a frame of it takes.
     if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
-    this.#state.sendSettled(turn);
     this.#closeIfOver(turn, slot, frame);
   }
 
@@ -324,7 +322,6 @@ export class Dispatcher {
       }
       this.#closeIfOver(turn, slot, frame);
     }
-    state.sendSettled(turn);
     state.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
@@ -348,7 +345,6 @@ export class Dispatcher {
       }
       slot.host = null;
     }
-    state.sendSettled(turn);
     turn.after(() => this.#outstanding.clear());
   }
 

@@ -45,7 +45,6 @@ export function advanceHolds(
   for (const hold of state.holds.expired(turn.nowUs, state.config.state.retention.heldMs * 1000)) {
     ended += failHeld(state, turn, hold, max - moved - ended);
   }
-  if (ended > 0) state.sendSettled(turn);
   return { moved, ended };
 }
 

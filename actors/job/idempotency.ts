@@ -2,7 +2,7 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { IdempotencyKey, Remembrance, SubmitReply } from './protocol.ts';
+import type { IdempotencyKey, IdempotencyStore, SubmitReply } from './protocol.ts';
 import {
   decodeIdempotency,
   encodeIdempotency,
@@ -17,7 +17,7 @@ import { usKey } from './records/journal.ts';
 export const expiredPerTurnMax = 256;
 const present = Uint8Array.of(1);
 
-export class IdempotencyTable implements Remembrance {
+export class IdempotencyTable implements IdempotencyStore {
   readonly #reader: Reader;
   /** Of this turn: no read shows them before its commit. */
   readonly #fresh = new Map<string, IdempotencyRecord>();

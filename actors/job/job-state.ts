@@ -77,7 +77,8 @@ export class JobState {
   config!: Config;
   #journaledUs = -1;
   #hooked = false;
-  #settled: (Omit<JobsSettled, 'jobs'> & { jobs: SettledJob[] }) | null = null;
+  /** Jobs that settled and matter to runs, those of one group together. */
+  #settled: (JobsSettled & { readonly jobs: SettledJob[] })[] = [];
 
   constructor(options: JobStateOptions) {
     this.reader = options.reader;
@@ -138,7 +139,7 @@ export class JobState {
     this.#touched.add(open);
   }
 
-  /** A job ends for good: record, log, journal, counters, and the word to the pipeline actor are one commit. */
+  /** A job ends for good: record, log, journal, counters, and what its run makes of it are one commit. */
   end(turn: Turn, open: OpenBlock, index: number, ending: JobEnd): void {
     const { from, attempt, status, startedUs, body } = ending;
     assertMove(from, status);
@@ -155,7 +156,7 @@ export class JobState {
     this.touch(open);
     if (status === 'succeeded') this.watch.job('job.completed', turn.nowUs, open.plugin, open.command, id);
     else this.watch.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
-    this.#route(turn, open, group, offset, id, status, body);
+    this.#route(open, group, offset, id, status, body);
   }
 
   /** The job waits for its next attempt. */
@@ -247,11 +248,11 @@ export class JobState {
     return this.lane(open.plugin).command(open.command);
   }
 
-  /** Tells the pipeline actor of what settled since the last call. */
-  sendSettled(turn: Turn): void {
-    if (!this.#settled) return;
-    turn.tell('pipeline', this.#settled);
-    this.#settled = null;
+  /** The jobs that settled since the last call, for the pipeline actor. */
+  takeSettled(): readonly JobsSettled[] {
+    const settled = this.#settled;
+    if (settled.length > 0) this.#settled = [];
+    return settled;
   }
 
   /** Writes what the turn changed. */
@@ -294,24 +295,13 @@ export class JobState {
     open.block = null;
   }
 
-  #route(
-    turn: Turn,
-    open: OpenBlock,
-    group: JobGroup,
-    offset: number,
-    id: JobId,
-    status: TerminalStatus,
-    body: Body,
-  ): void {
+  #route(open: OpenBlock, group: JobGroup, offset: number, id: JobId, status: TerminalStatus, body: Body): void {
     if (!this.#isRouted(group, status, body)) return;
     const job: SettledJob = { id, offset, status, body };
-    const settled = this.#settled;
-    if (settled && settled.group === group && settled.command === open.command && settled.plugin === open.plugin) {
-      settled.jobs.push(job);
-      return;
-    }
-    this.sendSettled(turn);
-    this.#settled = { kind: 'settled', plugin: open.plugin, command: open.command, group, jobs: [job] };
+    const { plugin, command } = open;
+    const last = this.#settled.at(-1);
+    if (last && last.group === group && last.command === command && last.plugin === plugin) last.jobs.push(job);
+    else this.#settled.push({ plugin, command, group, jobs: [job] });
   }
 
   #isRouted(group: JobGroup, status: TerminalStatus, body: Body): boolean {

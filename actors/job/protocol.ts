@@ -1,4 +1,4 @@
-// What the job actor is told and asked, and what it tells others.
+// The job actor's protocol: messages from other threads, and calls from and to the actors of its own.
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { EventHeaders } from '../../runtime/host/wire/port.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -9,9 +9,9 @@ import type { JobGroup, TerminalStatus } from './records/job.ts';
 /** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
-/** What calls with an Idempotency-Key were answered. Shared by the actors that take calls: a key belongs to one of all requests. */
-export interface Remembrance {
-  /** What the key was answered before, a refusal where that was another request; null: the key is new. */
+/** The answers to calls with an Idempotency-Key, of jobs and of runs: a key belongs to one request of either kind. */
+export interface IdempotencyStore {
+  /** The answer that the key got before, a refusal if that was for another request; null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
   /** In the commit of this turn. */
   remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
@@ -60,36 +60,19 @@ export type SubmitJobsReply =
   | { readonly kind: 'accepted'; readonly ids: Uint8Array }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** From the pipeline actor: jobs of one plugin and command, side by side in one block. Always taken: their run was accepted. */
-export type CreateJobs = {
-  readonly kind: 'create';
+/** Jobs of one plugin and command for a step of a run, side by side in one block. */
+export type NewJobs = {
   readonly plugin: string;
   readonly command: string;
   readonly group: JobGroup;
   /** Packed, one a job; the group's job k has payloads[k]. */
   readonly payloads: readonly Uint8Array[];
   /** Not null: the jobs end at once, without an attempt (template error, hop limit). */
-  readonly stillborn: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
+  readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
-/** Gives runs their ids. Each is used at once: its `create_run` follows in the same turn, in the order of the ids. */
-export interface RunIds {
-  /** Runs that are roots of their trees share blocks; any other has one of its own, younger than its parent's, for the order of the tree. */
-  next(turn: Turn, pipeline: string, payload: Uint8Array, isRoot: boolean): JobId;
-}
-
-/** From the pipeline actor: the job that stands for a run. Its id was given by RunIds; it is never dispatched. */
-export type CreateRun = {
-  readonly kind: 'create_run';
-  readonly id: JobId;
-  readonly pipeline: string;
-  readonly group: JobGroup;
-  readonly payload: Uint8Array;
-};
-
-/** From the pipeline actor: the run is over. */
-export type SettleRun = {
-  readonly kind: 'settle_run';
+/** A run that ends. */
+export type EndedRun = {
   readonly id: JobId;
   readonly pipeline: string;
   readonly submittedBy: string;
@@ -100,9 +83,29 @@ export type SettleRun = {
   readonly createdUs: number;
 };
 
-/** To the pipeline actor, in the commit that settles them: jobs of one group that ended for good. */
+/** The job actor, as the other actors of its thread call it. What they change is part of the turn's commit. */
+export interface JobCalls {
+  /** Why no new work is taken at the moment; null: it is. Without a plugin: a run, which may call any. */
+  refusal(plugin?: string): Refusal | null;
+  /** The answers to calls with an Idempotency-Key. */
+  readonly idempotency: IdempotencyStore;
+  /** Always taken: the run that they belong to was accepted. */
+  createJobs(jobs: NewJobs, turn: Turn): void;
+  /** Creates the job that stands for a run; it is never dispatched. */
+  createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
+  settleRun(run: EndedRun, turn: Turn): void;
+  /** A hold source has changed its answer for some plugins. */
+  holdsChanged(): void;
+}
+
+/** The pipeline actor, as the job actor calls it. */
+export interface PipelineCalls {
+  /** In the commit that settles the jobs, after the message that settled them. */
+  jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
+}
+
+/** Jobs of one group that settled. */
 export type JobsSettled = {
-  readonly kind: 'settled';
   readonly plugin: string;
   readonly command: string;
   readonly group: JobGroup;
@@ -187,17 +190,5 @@ export type SetAsideReply = {
   readonly listed: readonly SetAsideRecord[];
 };
 
-/** From whoever holds plugins (`holdSources`): what it says of some of them has changed. */
-export type HoldsChanged = { readonly kind: 'holds_changed' };
-
-export type JobMessage =
-  | AskHeld
-  | AskSetAside
-  | AskWaits
-  | HoldsChanged
-  | AskIdle
-  | AskQueue
-  | SubmitJobs
-  | CreateJobs
-  | CreateRun
-  | SettleRun;
+/** A message from another thread. */
+export type JobMessage = SubmitJobs | AskIdle | AskQueue | AskWaits | AskHeld | AskSetAside;

@@ -32,7 +32,6 @@ export class Recovery {
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     for (const { open, held } of adopted.values()) this.#take(turn, open, held);
-    this.#state.sendSettled(turn);
   }
 
   /** Reads the next blocks; true when there are none left. */
@@ -47,7 +46,6 @@ export class Recovery {
       const open = this.#state.setAside.read('open', key, () => OpenBlock.decode(name, value));
       if (open && open.plugin !== pipelinePlugin) this.#take(turn, open, nobody);
     }
-    this.#state.sendSettled(turn);
     return count < blocksPerTurnMax;
   }
 

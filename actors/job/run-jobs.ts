@@ -1,10 +1,10 @@
-// The jobs that stand for pipeline runs. They are never dispatched: from their beginning to their end they run.
+// The jobs that stand for pipeline runs. They are never dispatched: such a job runs from the run's beginning to its end.
 
-import { blockOf, indexOf, type JobId, jobId } from '../../runtime/ids.ts';
+import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
 import type { JobState } from './job-state.ts';
-import type { CreateRun, RunIds, SettleRun } from './protocol.ts';
+import type { EndedRun } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { BlockBuilder, blockBytesMax } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
@@ -12,53 +12,48 @@ import { pipelinePlugin } from './records/job.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
 import { writeTree } from './records/tree.ts';
 
-/** Runs that share a block, at most: a run that lasts keeps its neighbours from being pruned. */
+/** Runs of one block, at most: one that lasts keeps the others from being pruned. */
 export const runsPerBlockMax = 64;
 
-/** A block that still has room, for the ids that are given next. Only calls share one: they have no baggage, and payloads are all that may be long of them. */
-type Room = { readonly key: Uint8Array; given: number; bytes: number };
+/** A block of runs that began in this turn; `ended`: the places of those that have ended already. */
+type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[] };
 
-/** Runs that began in this turn, and those of them that are over already. */
-type Begun = { readonly builder: BlockBuilder; readonly ended: number[] };
-
-export class RunJobs implements RunIds {
+export class RunJobs {
   readonly #state: JobState;
-  /** By pipeline. */
-  readonly #rooms = new Map<string, Room>();
-  readonly #begun = new Map<KeyText, Begun>();
-  /** The blocks of runs that go on, as far as they began or ended since the start. */
+  readonly #new = new Map<KeyText, NewBlock>();
+  /** Of the new blocks those that take the next runs without a parent, by pipeline. */
+  readonly #filling = new Map<string, BlockBuilder>();
+  /** Blocks with open runs, as far as a run of them began or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
 
   constructor(state: JobState) {
     this.#state = state;
   }
 
-  next(turn: Turn, pipeline: string, payload: Uint8Array, isRoot: boolean): JobId {
-    let room = isRoot ? this.#rooms.get(pipeline) : undefined;
-    if (!room || room.given >= runsPerBlockMax || room.bytes >= blockBytesMax) {
-      room = { key: this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000)), given: 0, bytes: 0 };
-      if (isRoot) this.#rooms.set(pipeline, room);
-    }
-    room.bytes += payload.length;
-    return jobId(room.key, room.given++);
-  }
-
-  create(turn: Turn, { id, pipeline, group, payload }: CreateRun): void {
+  create(turn: Turn, pipeline: string, group: JobGroup, payload: Uint8Array): JobId {
     const { watch } = this.#state;
-    const key = Buffer.from(blockOf(id));
-    let begun = this.#begun.get(keyText(key));
-    if (!begun) {
-      begun = { builder: new BlockBuilder(key, pipelinePlugin, pipeline, turn.nowUs), ended: [] };
-      this.#begun.set(keyText(key), begun);
-    }
-    const { builder } = begun;
-    if (builder.count !== indexOf(id)) throw new Error(`a run is created as ${indexOf(id)} of ${builder.count} runs`);
-    builder.add(payload, group, isAlike(builder.groups.at(-1), group));
+    const builder = this.#builderFor(turn, pipeline, group);
+    const id = builder.add(payload, group, isAlike(builder.groups.at(-1), group));
     watch.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
     watch.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
+    return id;
   }
 
-  settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: SettleRun): void {
+  /**
+   * Runs that are roots of their trees share blocks: they have no baggage, and are small but for their payloads. Any other has a
+   * block of its own, younger than its parent's, since a tree is listed in the order of its blocks.
+   */
+  #builderFor(turn: Turn, pipeline: string, { root }: JobGroup): BlockBuilder {
+    const filling = root === null ? this.#filling.get(pipeline) : undefined;
+    if (filling && filling.count < runsPerBlockMax && filling.payloadBytes < blockBytesMax) return filling;
+    const key = this.#state.blockKeys.next(Math.floor(turn.nowUs / 1000));
+    const builder = new BlockBuilder(key, pipelinePlugin, pipeline, turn.nowUs);
+    this.#new.set(keyText(key), { builder, ended: [] });
+    if (root === null) this.#filling.set(pipeline, builder);
+    return builder;
+  }
+
+  settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: EndedRun): void {
     const { completions, minutes, watch } = this.#state;
     const completedUs = completions.commitUs(turn.nowUs);
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
@@ -72,11 +67,11 @@ export class RunJobs implements RunIds {
     watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
   }
 
-  /** Writes the blocks of the runs that began: ids that are given from now on are of others. */
+  /** Writes the blocks of the runs that began. */
   seal(turn: Turn): void {
-    for (const { builder, ended } of this.#begun.values()) this.#close(turn, builder, ended);
-    this.#begun.clear();
-    this.#rooms.clear();
+    for (const { builder, ended } of this.#new.values()) this.#close(turn, builder, ended);
+    this.#new.clear();
+    this.#filling.clear();
   }
 
   #close(turn: Turn, builder: BlockBuilder, ended: readonly number[]): void {
@@ -95,9 +90,9 @@ export class RunJobs implements RunIds {
 
   #end(id: JobId): void {
     const name = keyText(blockOf(id));
-    const begun = this.#begun.get(name);
-    if (begun) {
-      begun.ended.push(indexOf(id));
+    const block = this.#new.get(name);
+    if (block) {
+      block.ended.push(indexOf(id));
       return;
     }
     const open = this.#open.get(name) ?? this.#tryRead(name, id);
@@ -114,10 +109,10 @@ export class RunJobs implements RunIds {
     }
   }
 
-  /** It began before the last start. */
+  /** The run began before the last start. */
   #read(name: KeyText, id: JobId): OpenBlock {
     const bytes = this.#state.reader.get('open', blockOf(id));
-    if (!bytes) throw new Error(`a run ends that is not open: ${Buffer.from(id).toString('hex')}`);
+    if (!bytes) throw new Error(`no open record for a run that ends: ${Buffer.from(id).toString('hex')}`);
     const open = OpenBlock.decode(name, bytes);
     this.#open.set(name, open);
     return open;

@@ -1,4 +1,4 @@
-// The pipeline actor: the one hand that writes runs. Jobs that settled come in, jobs and runs to create go out.
+// The pipeline actor: it alone writes runs. Jobs that settle move a run on, and the run creates further jobs.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
@@ -6,7 +6,7 @@ import { packedEmpty } from '../../runtime/packing.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import type { Refusal, Remembrance, RunIds, SubmitReply } from '../job/protocol.ts';
+import type { JobCalls, PipelineCalls, SubmitReply } from '../job/protocol.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { beginRun } from './begin.ts';
 import { Desk } from './desk.ts';
@@ -19,15 +19,11 @@ import { idText } from './run.ts';
 export type PipelineActorOptions = {
   readonly store: Reader;
   readonly config: Config;
-  readonly runIds: RunIds;
-  /** Has another turn come soon, in which the actor gets `expand`. */
+  readonly jobs: JobCalls;
+  /** Makes another turn come soon. */
   readonly wake: () => void;
   /** How many runs are unfinished, and how many settled jobs they have inside, at the end of each turn. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
-  /** What calls with an Idempotency-Key were answered; absent: every call is new. */
-  readonly remembrance?: Remembrance;
-  /** Why no new run is taken at the moment; null: they are. */
-  readonly admit?: () => Refusal | null;
   /** Records that cannot be used; absent: a list of its own. */
   readonly setAside?: SetAside;
   /** While so many runs are open, events start no more; by default 16,384. */
@@ -42,35 +38,34 @@ export type PipelineActorOptions = {
   readonly bodyOf?: (job: JobId) => Body;
 };
 
-export type PipelineActor = Actor & { reconfigure(config: Config, turn: Turn): void };
+export type PipelineActor = Actor &
+  PipelineCalls & {
+    /** Before the first message of a turn. */
+    begin(turn: Turn): void;
+    reconfigure(config: Config, turn: Turn): void;
+    /** Takes the next elements of fan-outs and events, as many as the turn has room for. */
+    advance(): void;
+    /** Writes what the turn changed. */
+    close(turn: Turn): void;
+  };
 
-/** State is made here, from what the store holds: unfinished runs go on with the first turn. */
+/** Its state is made from the store: open runs go on with the first turn. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
-  const { store, wake, admit = () => null, ancestor = ancestorIn(store), bodyOf = bodyIn(store) } = options;
+  const { store, jobs, wake, ancestor = ancestorIn(store), bodyOf = bodyIn(store) } = options;
   const desk = new Desk(options);
   const router = new Router(desk, ancestor, bodyOf);
   let isFirstTurn = true;
-  let woken = false;
-
-  function open(turn: Turn): void {
-    if (!desk.open(turn)) return;
-    router.expansion.renew();
-    router.emissions.renew();
-    woken = false;
-    if (isFirstTurn) desk.versions.sweep(turn.batch);
-    isFirstTurn = false;
-  }
 
   function start(message: StartRun, turn: Turn): void {
     const { pipeline, payload, submittedBy, event, replyTo, watch, idempotency } = message;
-    const known = idempotency && options.remembrance?.answer(idempotency, turn);
+    const known = idempotency && jobs.idempotency.answer(idempotency, turn);
     if (known) {
       turn.reply(replyTo, known);
       if (known.kind === 'accepted' && watch) watchRun(known.id, turn);
       return;
     }
     const version = desk.versions.current(pipeline);
-    const refusal = version ? (admit() ?? (desk.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
+    const refusal = version ? (jobs.refusal() ?? (desk.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
     if (!version || refusal !== null) {
       turn.reply(replyTo, { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' } satisfies SubmitReply);
       return;
@@ -87,7 +82,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       hooked: false,
       called: null,
     });
-    if (idempotency) options.remembrance?.remember(idempotency, id, turn);
+    if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
     turn.reply(replyTo, { kind: 'accepted', id } satisfies SubmitReply);
     if (watch) watchRun(id, turn);
   }
@@ -108,16 +103,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 
   function handle(message: PipelineMessage, turn: Turn): void {
     switch (message.kind) {
-      case 'settled':
-        router.settled(message);
-        break;
       case 'start_run':
         start(message, turn);
         break;
       case 'watch':
         watchRun(message.id, turn);
-        break;
-      case 'expand':
         break;
       case 'prune':
         desk.dedupe.pruneSoon();
@@ -125,40 +115,43 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       case 'fail_run':
         failRun(message);
         break;
-      case 'reconfigure':
-        reconfigure(message.config, turn);
-        break;
       default:
         message satisfies never;
     }
   }
 
-  function reconfigure(config: Config, turn: Turn): void {
-    open(turn);
-    desk.config = config;
-    desk.versions.configure(config.pipelines);
-    desk.versions.sweep(turn.batch);
-    router.triggers.configure();
-  }
-
   return {
-    reconfigure,
-    receive(messages, turn) {
-      open(turn);
-      for (const message of messages) handle(message as PipelineMessage, turn);
+    begin(turn) {
+      desk.begin(turn);
+      router.expansion.renew();
+      router.emissions.renew();
+      if (isFirstTurn) desk.versions.sweep(turn.batch);
+      isFirstTurn = false;
+    },
+    receive(message, turn) {
+      handle(message as PipelineMessage, turn);
       router.drain();
     },
-    quiet(turn) {
-      open(turn);
+    jobsSettled(settled) {
+      for (const group of settled) router.settled(group);
+      router.drain();
+    },
+    reconfigure(config, { batch }) {
+      desk.config = config;
+      desk.versions.configure(config.pipelines);
+      desk.versions.sweep(batch);
+      router.triggers.configure();
+    },
+    advance() {
       do router.drain();
       while (router.emissions.step() || router.expansion.step());
+    },
+    close(turn) {
       desk.flush();
       desk.dedupe.prune(turn.nowUs, turn.batch);
       const { runs, settled } = desk.versions.open;
       options.onRuns?.(runs, settled);
-      if (woken || !(router.expansion.isWaiting || router.emissions.isWaiting || desk.dedupe.isWaiting)) return;
-      woken = true;
-      turn.after(wake);
+      if (router.expansion.isWaiting || router.emissions.isWaiting || desk.dedupe.isWaiting) turn.after(wake);
     },
   };
 }

@@ -57,7 +57,7 @@ export function beginRun(desk: Desk, version: Version, beginning: Beginning): Jo
     persisted: false,
     ended: false,
   };
-  desk.begin(run);
+  desk.add(run);
   const scope = openScope(run, 0, -1, [], { cause: null, context });
   scope.depth = depth;
   desk.touch(run);
@@ -109,7 +109,6 @@ export function refuseRun(
 
 function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
   const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = beginning;
-  const id = desk.runIds.next(desk.turn, name, payload, root === null);
   if (root !== null) desk.descendants.made(desk.descendants.of(root), 1);
   const group: JobGroup = {
     submittedBy,
@@ -124,8 +123,7 @@ function createRun(desk: Desk, name: string, beginning: Beginning): JobId {
     hooked,
   };
   desk.bytesInTurn += payload.length + context.length;
-  desk.tellJob({ kind: 'create_run', id, pipeline: name, group, payload });
-  return id;
+  return desk.jobs.createRun(name, group, payload, desk.turn);
 }
 
 function positionOf({ run, node, scope, path }: Outer) {

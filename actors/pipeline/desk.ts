@@ -7,7 +7,7 @@ import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
-import type { CreateJobs, CreateRun, RunIds, SettleRun } from '../job/protocol.ts';
+import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
 import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
 import type { Chain, ChainEvent } from './chain.ts';
@@ -86,7 +86,7 @@ export type Stand = {
 export type DeskOptions = {
   readonly store: Reader;
   readonly config: Config;
-  readonly runIds: RunIds;
+  readonly jobs: JobCalls;
   /** Records that cannot be used; absent: a list of its own. */
   readonly setAside?: SetAside;
   /** By default 16,384. */
@@ -99,7 +99,7 @@ export type DeskOptions = {
 
 export class Desk {
   readonly reader: Reader;
-  readonly runIds: RunIds;
+  readonly jobs: JobCalls;
   readonly setAside: SetAside;
   readonly versions = new Versions();
   readonly dedupe: Dedupe;
@@ -127,9 +127,9 @@ export class Desk {
   readonly #dirty = new Set<Run>();
 
   constructor(options: DeskOptions) {
-    const { store, config, runIds, loadedBytesMax } = options;
+    const { store, config, jobs, loadedBytesMax } = options;
     this.reader = store;
-    this.runIds = runIds;
+    this.jobs = jobs;
     this.#openRunsMax = options.openRunsMax ?? openRunsMaxDefault;
     this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
     this.config = config;
@@ -165,16 +165,13 @@ export class Desk {
     return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
 
-  /** True when this is another turn than before. */
-  open(turn: Turn): boolean {
-    if (this.turn === turn) return false;
+  begin(turn: Turn): void {
     this.turn = turn;
     this.turnNumber++;
     this.bytesInTurn = 0;
     this.dedupe.committed();
     this.runs.renew(this.turnNumber);
     this.descendants.renew();
-    return true;
   }
 
   touch(run: Run, scope?: Scope): void {
@@ -206,10 +203,6 @@ export class Desk {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
 
-  tellJob(message: CreateJobs | CreateRun | SettleRun): void {
-    this.turn.tell('job', message);
-  }
-
   groupOf(run: Run, step: WorkStep, stand: Stand, isHandle: boolean): JobGroup {
     const { scope, node, path, first, cause, depth, event, context } = stand;
     return {
@@ -232,7 +225,7 @@ export class Desk {
     step: Extract<WorkStep, { readonly kind: 'uses' }>,
     stand: Stand,
     payloads: readonly Uint8Array[],
-    stillborn: CreateJobs['stillborn'],
+    failedAtCreation: NewJobs['failedAtCreation'],
   ): void {
     const { instance, command } = step;
     const group = this.groupOf(run, step, stand, command === 'handle');
@@ -241,7 +234,7 @@ export class Desk {
     this.touch(run);
     this.bytesInTurn += stand.context.length;
     for (const payload of payloads) this.bytesInTurn += payload.length;
-    this.tellJob({ kind: 'create', plugin: instance, command, group, payloads, stillborn });
+    this.jobs.createJobs({ plugin: instance, command, group, payloads, failedAtCreation }, this.turn);
   }
 
   /** Writes what changed since the last call. */
@@ -346,8 +339,7 @@ export class Desk {
     }
   }
 
-  /** A run begins. */
-  begin(run: Run): void {
+  add(run: Run): void {
     this.versions.count(run.version, 1, 0, 0, 0);
     this.runs.add(run);
   }

@@ -47,7 +47,7 @@ export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
     end.status === 'succeeded'
       ? encodeBody({ result, ...(end.logs && { logs: end.logs }), counts })
       : encodeBody({ result, error: Buffer.from(error), counts });
-  desk.tellJob({ kind: 'settle_run', id, pipeline: name, submittedBy, status: end.status, body, createdUs });
+  desk.jobs.settleRun({ id, pipeline: name, submittedBy, status: end.status, body, createdUs }, desk.turn);
   if (desk.watched.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
   if (desk.hasRunHooks && !outer && !ending.hooked)
     desk.tasks.push({

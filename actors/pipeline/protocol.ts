@@ -1,8 +1,7 @@
-// What the pipeline actor is asked and told.
-import type { Config } from '../../config/config.ts';
+// The pipeline actor's messages. It is called by the job actor, too (PipelineCalls).
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { EntryEvent, IdempotencyKey, JobsSettled } from '../job/protocol.ts';
+import type { EntryEvent, IdempotencyKey } from '../job/protocol.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */
 export const callEventType = 'api.trigger';
@@ -34,9 +33,6 @@ export type EdgeMessage = RunSettled | Begun;
 /** From the edge, after `begun`: somebody waits for this run. */
 export type WatchRun = { readonly kind: 'watch'; readonly id: JobId };
 
-/** From the actor itself: go on with fan-outs. */
-export type Expand = { readonly kind: 'expand' };
-
 /** From the ledger thread, now and then: forget what is expired. */
 export type Prune = { readonly kind: 'prune' };
 
@@ -48,7 +44,4 @@ export type FailRun = {
   readonly atOnce: boolean;
 };
 
-/** From the edge: new runs follow this configuration. */
-export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
-
-export type PipelineMessage = StartRun | WatchRun | JobsSettled | Expand | Prune | FailRun | Reconfigure;
+export type PipelineMessage = StartRun | WatchRun | Prune | FailRun;

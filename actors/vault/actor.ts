@@ -1,12 +1,19 @@
-// The vault actor: the one hand that writes principals, secrets and the audit trail. What is audited commits with its effect.
+// The vault actor: it alone writes principals, secrets and the audit trail. An effect and its audit are one commit.
 import { createHash } from 'node:crypto';
 import { pack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { Observed } from '../hub/protocol.ts';
-import type { HoldsChanged } from '../job/protocol.ts';
 import { type Change, rule } from './policy.ts';
-import type { Deliver, Delivery, VaultCall, VaultMessage, VaultReply, VaultRequest, VaultState } from './protocol.ts';
+import type {
+  Delivery,
+  VaultCall,
+  VaultCalls,
+  VaultMessage,
+  VaultReply,
+  VaultRequest,
+  VaultState,
+} from './protocol.ts';
 import type { AuditRecord } from './records/audit.ts';
 import type { Random } from './records/barrier.ts';
 import { rangesOf } from './records/job-ranges.ts';
@@ -20,18 +27,20 @@ export type VaultActorOptions = Omit<SweepOptions, 'audit'> & {
   /** Asked at the start, and at each reload while no vault is open. */
   readonly readUnlock: () => Unlock;
   readonly random: Random;
-  /** What was found when the vault was opened. */
   readonly onOpened: (opening: Opening) => void;
+  /** `waitsFor` has changed its answers. */
+  readonly onHoldsChanged?: () => void;
 };
 
-export type VaultActor = Actor & {
-  /** For the job actor, within the turn. */
-  readonly deliver: Deliver;
-  /** Why the jobs of this instance must wait for the vault; null: they need not. The job actor hears of it when that changes. */
-  readonly waitsFor: (instance: string) => string | null;
-  /** As it is committed now. */
-  readonly state: VaultState;
-};
+export type VaultActor = Actor &
+  VaultCalls & {
+    /** As it is committed now. */
+    readonly state: VaultState;
+    /** The configuration was read again: a vault that does not open is tried again. */
+    reconfigure(): void;
+    /** Writes the anchor of what the turn changed and delivered. */
+    close(turn: Turn): void;
+  };
 
 const mintedBytes = 32;
 const sealed = 'the vault does not open: nothing is handed out until it does';
@@ -40,7 +49,7 @@ const sealed = 'the vault does not open: nothing is handed out until it does';
 type Parcel = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {
-  const { reader, random } = options;
+  const { reader, random, onHoldsChanged = () => {} } = options;
   let isSealed = false;
   let vault: Vault | null = null;
   let parcels = new Map<string, Parcel | null>();
@@ -56,7 +65,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     options.onOpened(opening);
   }
 
-  function handle(message: VaultMessage | { readonly kind: 'reconfigure' }, turn: Turn): void {
+  function handle(message: VaultMessage, turn: Turn): void {
     switch (message.kind) {
       case 'call':
         answer(message, turn);
@@ -76,11 +85,6 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
       case 'sweep_on':
       case 'sweep_failed':
         if (vault) sweeps.goOn(vault, message, turn);
-        break;
-      case 'reconfigure':
-        if (vault) break;
-        open();
-        turn.tell('job', { kind: 'holds_changed' } satisfies HoldsChanged);
         break;
       default:
         message satisfies never;
@@ -112,7 +116,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     }
     const wasDamaged = held.isDamaged;
     for (const change of ruling.changes) apply(held, change, turn);
-    if (wasDamaged) turn.tell('job', { kind: 'holds_changed' } satisfies HoldsChanged);
+    if (wasDamaged) onHoldsChanged();
     audit(turn, { ...about, actor: 'admin', outcome: 'ok', code: null });
     if (ruling.changes.length > 0) {
       parcels = new Map();
@@ -176,10 +180,13 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     get state() {
       return told;
     },
-    receive(messages, turn) {
-      for (const message of messages) handle(message as VaultMessage, turn);
+    receive: (message, turn) => handle(message as VaultMessage, turn),
+    reconfigure() {
+      if (vault) return;
+      open();
+      onHoldsChanged();
     },
-    quiet(turn) {
+    close(turn) {
       vault?.close(turn.batch);
       const state = stateOf(vault);
       if (state.adminDigest === told.adminDigest) return;

@@ -116,8 +116,12 @@ export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array }
 /** The principal is revoked: the attempts fail with this reason, and are the last ones. */
 export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: string };
 
-/**
- * For an instance that need not wait. `ids`: the jobs, 16 bytes each. Null: nothing is granted. What is delivered is audited in
- * the commit of the turn.
- */
+/** The vault, as the job actor calls it. */
+export interface VaultCalls {
+  /** Why the jobs of this instance must wait for the vault; null: they need not. */
+  readonly waitsFor: (instance: string) => string | null;
+  readonly deliver: Deliver;
+}
+
+/** For an instance that need not wait. `ids`: the jobs, 16 bytes each. Null: nothing is granted. The turn's commit has the audit of it. */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

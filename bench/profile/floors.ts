@@ -36,7 +36,7 @@ const ofPath: readonly (readonly [pattern: RegExp, floor: Floor])[] = [
   [/^node_modules\/lmdb\//, 'storage'],
   [/^dist\/runtime\/host\//, 'host'],
   [/^node_modules\/piscina\//, 'host'],
-  [/^dist\/runtime\/(loop|turn|mailbox|link)\.[jt]s$/, 'turns'],
+  [/^dist\/runtime\/(loop|turn|link)\.[jt]s$/, 'turns'],
   // What is left of the project and its packages serves whoever calls it.
   [/^(?!dist\/|node_modules\/)/, 'plugin'],
 ];

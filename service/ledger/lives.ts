@@ -16,7 +16,7 @@ import { isStoreFault } from '../../runtime/store/fault.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import { StoreFull } from '../../runtime/store/store.ts';
 import { deathCounter, type Intensity } from '../../runtime/supervisor.ts';
-import type { Actor, ReplyTo } from '../../runtime/turn.ts';
+import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 
 /** docs/contract.md#exit-statuses */
 const exitBug = 70;
@@ -34,8 +34,8 @@ export type Life = {
 };
 
 export type LivesOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFailure'> & {
-  /** Makes the actors from what the store holds; the names are always the same. */
-  readonly begin: (life: Life) => Readonly<Record<string, Actor>>;
+  /** Makes the actors from what the store holds. */
+  readonly begin: (life: Life) => TurnHandler;
   /** What the actors of the next life pass over. */
   readonly setAside: SetAside;
   /** Ends all hosts; resolves when no plugin code runs any more. */
@@ -57,7 +57,6 @@ export type Condition = 'up' | 'leaving' | 'resting' | 'over';
 
 /** Culprits that are remembered; beyond it they begin anew. */
 const dealtMax = 10_000;
-const actorNames = ['job', 'pipeline', 'vault'] as const;
 const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
 
 export class Lives {
@@ -77,7 +76,6 @@ export class Lives {
     this.#options = options;
     this.loop = startLoop({
       ...options,
-      isShared: message => (message as { kind: string }).kind === 'reconfigure',
       onFailure: (error, delivered) => this.#fail(error, delivered),
       onEffectFailure: error => this.#failEffect(error),
     });
@@ -101,7 +99,7 @@ export class Lives {
       if (number === this.#number) this.loop.deliver(actor, message);
     };
     try {
-      this.loop.setActors(this.#options.begin({ number, tell }));
+      this.loop.setHandler(this.#options.begin({ number, tell }));
     } catch (error) {
       this.#options.log('error', 'the actors cannot begin', { error: textOf(error) });
       const exitStatus = isStoreFault(error) ? exitIo : exitBug;
@@ -238,12 +236,7 @@ export class Lives {
   }
 
   #putRefusers(refusal: Refusal): void {
-    const refuser: Actor = {
-      receive: messages => {
-        for (const message of messages) this.#refuse(message, refusal);
-      },
-    };
-    this.loop.setActors(Object.fromEntries(actorNames.map(name => [name, refuser])));
+    this.loop.setHandler({ receive: (_, message) => this.#refuse(message, refusal) });
   }
 
   #refuse(message: unknown, refusal: Refusal): void {

@@ -3,19 +3,15 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
-import { type InnerMessage, startJobActor } from '../../actors/job/actor.ts';
+import type { InnerMessage } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import type { HostSlot } from '../../actors/job/host-slot.ts';
-import { IdempotencyTable } from '../../actors/job/idempotency.ts';
 import { OutstandingFrames } from '../../actors/job/outstanding-frames.ts';
-import type { HoldsChanged } from '../../actors/job/protocol.ts';
 import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
-import { startPipelineActor } from '../../actors/pipeline/actor.ts';
 import type { Begun } from '../../actors/pipeline/protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
-import { startVaultActor, type VaultActor } from '../../actors/vault/actor.ts';
-import type { PruneAudit, SweepEvent } from '../../actors/vault/protocol.ts';
+import type { PruneAudit } from '../../actors/vault/protocol.ts';
 import {
   damageRemedy,
   type KeySource,
@@ -36,7 +32,8 @@ import { isStoreFault } from '../../runtime/store/fault.ts';
 import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
-import type { Actor } from '../../runtime/turn.ts';
+import type { TurnHandler } from '../../runtime/turn.ts';
+import { type LedgerActorsOptions, ledgerTurns, type Reconfigure, startLedgerActors } from './ledger-actors.ts';
 import { type Life, Lives } from './lives.ts';
 import { inPieces } from './outcome-pieces.ts';
 
@@ -90,7 +87,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     thread: 'ledger',
     port: parentPort!,
     onTold(actor, message) {
-      const inner = message as InnerMessage;
+      const inner = message as InnerMessage | Reconfigure;
       if (inner.kind === 'reconfigure') config = inner.config;
       else if (inner.kind === 'stop') lives.stopping(inner.replyTo);
       lives.loop.deliver(actor, message);
@@ -132,73 +129,57 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     onFatal: (exitStatus, message) => notify({ kind: 'fatal', exitStatus, message }),
   });
 
-  function begin({ number, tell }: Life): Readonly<Record<string, Actor>> {
+  function begin({ number, tell }: Life): TurnHandler {
     hadRoom = true;
-    const toSelf = (message: InnerMessage | HoldsChanged): void => tell('job', message);
-    const idempotency = new IdempotencyTable(store!);
-    const vault = openVaultActor(store!, event => tell('vault', event));
-    const job = startJobActor({
-      idempotency,
-      reader: store!,
-      config,
-      blockKeys,
-      random: Math.random,
-      gauges,
-      setAside,
-      nowMs: Math.floor(clock.nowUs() / 1000),
-      self: toSelf,
-      deliver: vault.deliver,
-      holdSources: [['vault', vault.waitsFor]],
-      trySandbox: sandboxFault,
-      outstanding,
-      startHost: openHost,
-      onIsolated: plugin =>
-        notify({
-          kind: 'log',
-          level: 'warn',
-          message: `jobs of a plugin ended their host ${endedHostsMax} times: for ${isolationMs / 1000} s it runs apart from others, one job at a time`,
-          fields: { plugin },
-        }),
-      alarm(atUs) {
-        clearTimeout(alarm);
-        if (atUs === null) return;
-        const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
-        alarm = setTimeout(() => toSelf({ kind: 'alarm' }), Math.min(waitMs, timerMsMax));
-      },
-    });
-    const pipeline = startPipelineActor({
+    const actors = startLedgerActors({
       store: store!,
       config,
       setAside,
-      runIds: job.runIds,
-      wake: () => tell('pipeline', { kind: 'expand' }),
-      onRuns: (runs, settledInRuns) => gauges.set({ runs, settledInRuns }),
-      admit: job.refusal,
-      remembrance: idempotency,
+      gauges,
+      tell,
+      vault: vaultOptions(store!),
+      job: {
+        blockKeys,
+        random: Math.random,
+        nowMs: Math.floor(clock.nowUs() / 1000),
+        trySandbox: sandboxFault,
+        outstanding,
+        startHost: openHost,
+        onIsolated: plugin =>
+          log(
+            'warn',
+            `jobs of a plugin ended their host ${endedHostsMax} times: for ${isolationMs / 1000} s it runs apart from others, one job at a time`,
+            { plugin },
+          ),
+        alarm(atUs) {
+          clearTimeout(alarm);
+          if (atUs === null) return;
+          const waitMs = Math.max(0, Math.ceil((atUs - clock.nowUs()) / 1000));
+          alarm = setTimeout(() => tell('job', { kind: 'alarm' }), Math.min(waitMs, timerMsMax));
+        },
+      },
     });
-    link.tell('edge', vault.state);
+    link.tell('edge', actors.vault.state);
     if (number > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
-    // The vault is last: what the others have delivered is in its commit.
-    return { job, pipeline, vault };
+    return ledgerTurns(actors);
   }
 
-  function openVaultActor(reader: Store, tell: (event: SweepEvent) => void): VaultActor {
+  function vaultOptions(reader: Store): LedgerActorsOptions['vault'] {
     const source = (): KeySource => ({ file: config.vault.keyFile, variable: vaultKey });
     let wasSealed = false;
-    /** Where the directory of the key cannot be written, the vault stays shut, and the service runs. */
-    function settle(what: string, settling: () => void): void {
+    /** If the directory of the key cannot be written, the vault stays closed and the service runs. */
+    function settle(problem: string, settling: () => void): void {
       try {
         settling();
       } catch (error) {
         if (isStoreFault(error) || error instanceof StoreFull) throw error;
-        log('error', what, { error: (error as Error).message });
+        log('error', problem, { error: (error as Error).message });
       }
     }
-    settle('the vault that was abandoned cannot be set aside whole', () => settleAbandoned(reader));
-    return startVaultActor({
-      reader,
+    settle('the abandoned vault cannot be set aside completely', () => settleAbandoned(reader));
+    return {
       readUnlock() {
-        settle('a waiting key of the vault cannot be put in its place', () => settleKeys(reader, source()));
+        settle('cannot activate the pending vault key (vault.key.next)', () => settleKeys(reader, source()));
         const mode = looseModeOf(source());
         if (mode !== null) {
           const message = 'users other than the owner can use the unlock key of the vault: set its mode to 0600';
@@ -207,14 +188,13 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
         return readUnlock(source());
       },
       random: randomBytes,
-      tell,
       exportDirectory: () => config.vault.auditExport,
       onExportFailed: problem =>
         log('error', 'the audit trail cannot be exported: nothing of it is pruned', { problem }),
       onBrokenTrail: problem => log('error', 'the audit trail is broken: nothing of it is pruned', { problem }),
       onOpened(opening) {
         if (opening.kind === 'sealed') {
-          const message = 'the vault does not open: no job is handed out';
+          const message = 'the vault does not open: no job is dispatched';
           log('error', message, { problems: opening.problems, remedy: remedyOf(source()) });
         } else if (opening.kind === 'open' && opening.problems.length > 0) {
           const message = 'records of the vault do not open: the jobs of their principals wait';
@@ -223,7 +203,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
         if (opening.kind === 'open' && wasSealed) log('info', 'the vault is open: jobs go on', {});
         wasSealed = opening.kind === 'sealed';
       },
-    });
+    };
   }
 
   /** It outlives the actors that started it: what it says is for those that are there when it says it. */

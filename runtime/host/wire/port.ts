@@ -105,7 +105,7 @@ export type Outcome = {
   readonly body: Body;
 };
 
-/** What a host tells the ledger thread. Called from I/O callbacks: they only put something into a mailbox. */
+/** What a host tells the ledger thread. Called from I/O callbacks: they only queue a message. */
 export type HostListener = {
   /** Tasks of a frame that ended; a frame is over when all its tasks were answered or returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;

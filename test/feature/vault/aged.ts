@@ -67,7 +67,7 @@ export function sweep(place: VaultPlace, wanted: Sweep): Promise<Swept> {
       onBrokenTrail: problem => void problems.push(problem),
       onExportFailed: problem => void problems.push(problem),
     });
-    loop.setActors({ vault: actor });
+    loop.setHandler({ receive: (_, message, turn) => actor.receive(message, turn), end: turn => actor.close(turn) });
     if ('retainUs' in wanted) loop.deliver('vault', { kind: 'prune_audit', beforeUs: wanted.retainUs });
     else {
       const { beforeUs, through } = wanted;

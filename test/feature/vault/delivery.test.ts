@@ -124,7 +124,7 @@ test('where the vault does not open, no job is handed out, calls are 503, and a 
   await gateway.restart();
   expect(await vault.said('secret', {})).toBe('503 vault_unavailable');
   expect(await vault.said('nothing', {}, null)).toBe('503 vault_unavailable');
-  const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is handed out');
+  const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is dispatched');
   expect(said?.['remedy']).toContain(`put the right unlock key into ${vault.place.keys.file}`);
   // One without a principal, too: nobody can tell it from the others.
   const ids = await Promise.all(['worker', 'twin'].map(name => gateway.submit(`${name}/handle`)));

@@ -46,7 +46,7 @@ test('a mistyped key costs the backlog nothing, and it goes on with the right on
     reason: 'vault',
     detail: 'the vault does not open: nothing is handed out until it does',
   });
-  const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is handed out');
+  const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is dispatched');
   expect(said?.['remedy']).toContain('set HEADGATE_VAULT_KEY to the right key and restart');
 
   await gateway.kill9();

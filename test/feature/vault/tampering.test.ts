@@ -50,14 +50,15 @@ function turnOf(requests: readonly VaultRequest[], instance: string | null = nul
       throw error;
     },
   });
-  const deliverer = {
-    receive() {},
-    quiet(turn: never) {
-      if (instance === null || delivery !== null || actor.waitsFor(instance) !== null) return;
-      delivery = actor.deliver(turn, instance, jobs) ?? 'nothing';
+  loop.setHandler({
+    receive: (_, message, turn) => actor.receive(message, turn),
+    end(turn) {
+      if (instance !== null && actor.waitsFor(instance) === null) {
+        delivery = actor.deliver(turn, instance, jobs) ?? 'nothing';
+      }
+      actor.close(turn);
     },
-  };
-  loop.setActors({ deliverer, vault: actor });
+  });
   for (const request of requests) {
     loop.deliver('vault', { kind: 'call', replyTo: { thread: 'edge', ask: 1 }, presented, request });
   }

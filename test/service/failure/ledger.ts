@@ -1,14 +1,11 @@
 // The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lives.
-import { startJobActor } from '../../../actors/job/actor.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
 import type { HostSlotName } from '../../../actors/job/host-slot.ts';
-import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
 import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
-import { startPipelineActor } from '../../../actors/pipeline/actor.ts';
 import type { Config } from '../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import type { PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
@@ -17,6 +14,7 @@ import { type Json, pack } from '../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { SetAside, type SetAsideRecord } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
 import { Lives } from '../../../service/ledger/lives.ts';
 import { config, plugin } from '../../unit/actors/job/simulator.ts';
 import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';
@@ -26,6 +24,15 @@ export type Task = {
   readonly attempt: number;
   readonly frame: TaskFrame;
   readonly slot: HostSlotName;
+};
+
+const noVault = {
+  readUnlock: () => ({ key: 'there is no vault', file: null }),
+  random: (bytes: number) => Buffer.alloc(bytes),
+  onOpened() {},
+  exportDirectory: () => null,
+  onBrokenTrail() {},
+  onExportFailed() {},
 };
 
 export class Ledger {
@@ -83,33 +90,25 @@ export class Ledger {
       flush() {},
       nowMs: () => this.nowUs / 1000,
       setAside,
-      begin: ({ tell }) => {
-        const idempotency = new IdempotencyTable(this.store);
-        const job = startJobActor({
-          idempotency,
-          reader: this.store,
-          config: this.#config,
-          blockKeys,
-          random: () => 0.5,
-          gauges: new Gauges(),
-          setAside,
-          outstanding,
-          nowMs: Math.floor(this.nowUs / 1000),
-          self: message => tell('job', message),
-          alarm() {},
-          startHost: ({ name }) => this.#host(name),
-        });
-        const pipeline = startPipelineActor({
-          store: this.store,
-          config: this.#config,
-          setAside,
-          runIds: job.runIds,
-          wake: () => tell('pipeline', { kind: 'expand' }),
-          admit: job.refusal,
-          remembrance: idempotency,
-        });
-        return { job, pipeline, vault: { receive() {} } };
-      },
+      begin: ({ tell }) =>
+        ledgerTurns(
+          startLedgerActors({
+            store: this.store,
+            config: this.#config,
+            setAside,
+            gauges: new Gauges(),
+            tell,
+            job: {
+              blockKeys,
+              random: () => 0.5,
+              outstanding,
+              nowMs: Math.floor(this.nowUs / 1000),
+              alarm() {},
+              startHost: ({ name }) => this.#host(name),
+            },
+            vault: noVault,
+          }),
+        ),
       stopHosts: async () => {
         this.hostsStopped++;
         outstanding.clear();

@@ -10,9 +10,9 @@ import { until } from '../gateway/until.ts';
 /** A thread ends when its file appears, each time once. */
 const deadly = `
 import { existsSync, rmSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-const file = process.env.HEADGATE_TEST_DEATH + basename(process.argv[1] ?? '');
+const file = process.env.HEADGATE_TEST_DEATH + basename(dirname(process.argv[1] ?? ''));
 const end = () => { rmSync(file); process.exit(3); };
 if (!isMainThread) setInterval(() => existsSync(file) && end(), 5).unref();
 `;
@@ -26,7 +26,7 @@ const deaths = (gateway: Gateway, part: string) => gateway.log.filter(line => li
 
 async function end(gateway: Gateway, part: string): Promise<void> {
   const before = deaths(gateway, part);
-  writeFileSync(`${prefix}${part}.js`, '');
+  writeFileSync(`${prefix}${part}`, '');
   await until(`the death of the ${part} is told`, () => deaths(gateway, part) > before);
 }
 
@@ -86,6 +86,6 @@ test('the indexer starts again after each death, readers leave files that are go
   if (process.getuid?.() === 0) await until('files that are gone are left', areLeft, 20_000);
   else console.warn('which files the service has mapped is seen by root alone: not looked at');
 
-  writeFileSync(`${prefix}ledger.js`, '');
+  writeFileSync(`${prefix}ledger`, '');
   expect(await gateway.ended).toMatchObject({ status: 70 });
 });

@@ -1,4 +1,4 @@
-// Which configuration was in force in which commits. A reload waits in the mailbox, sometimes behind several commits, until it is read.
+// Which configuration was in force in which commits. A reload waits in the queue, sometimes behind several commits, until it is read.
 import type { Generation } from './setup.ts';
 
 type Span = { readonly from: number; to: number; readonly setup: Generation };
@@ -11,7 +11,7 @@ export class InForce {
     this.#spans.push({ from: commit, to: Number.POSITIVE_INFINITY, setup });
   }
 
-  /** The mailbox is empty, or a new process has begun: after this commit only the newest is in force. */
+  /** The queue is empty, or a new process has begun: after this commit only the newest is in force. */
   settle(commit: number): void {
     for (const span of this.#spans.slice(0, -1)) span.to = Math.min(span.to, commit);
   }

@@ -1,13 +1,9 @@
 // One process of the service as far as its ledger goes: the real actors and their real lives over a store. Whoever kills it makes
 // another over the same store.
-import { startJobActor } from '../../../actors/job/actor.ts';
 import { Gauges } from '../../../actors/job/gauges.ts';
 import type { HostSlot } from '../../../actors/job/host-slot.ts';
-import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
 import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
-import { startPipelineActor } from '../../../actors/pipeline/actor.ts';
-import { startVaultActor } from '../../../actors/vault/actor.ts';
 import type { Unlock } from '../../../actors/vault/unlock-key.ts';
 import type { Config } from '../../../config/config.ts';
 import type { PluginHost } from '../../../runtime/host/wire/port.ts';
@@ -15,7 +11,8 @@ import { makeBlockKeys } from '../../../runtime/ids.ts';
 import { turnMsMax } from '../../../runtime/loop.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Store } from '../../../runtime/store/store.ts';
-import type { Actor, ReplyTo } from '../../../runtime/turn.ts';
+import type { ReplyTo, TurnHandler } from '../../../runtime/turn.ts';
+import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
 import { type Condition, type Life, Lives } from '../../../service/ledger/lives.ts';
 import type { Dice } from './dice.ts';
 
@@ -128,48 +125,40 @@ export class Ledger {
     if (!this.isGone) effect();
   }
 
-  #begin({ number, tell }: Life, setAside: SetAside): Readonly<Record<string, Actor>> {
+  #begin({ number, tell }: Life, setAside: SetAside): TurnHandler {
     const { store, nowUs, dice, runs, readUnlock, startHost, send } = this.#outside;
     this.alarmUs = null;
     this.#ring = () => tell('job', { kind: 'alarm' });
-    const idempotency = new IdempotencyTable(store);
-    const random = (count: number) => dice.bytes(count);
-    const sweeps = { tell: (event: object) => tell('vault', event), exportDirectory: () => null };
-    const broken = { onBrokenTrail: () => {}, onExportFailed: () => {} };
-    const vault = startVaultActor({ reader: store, readUnlock, random, onOpened: () => {}, ...sweeps, ...broken });
-    const job = startJobActor({
-      idempotency,
-      reader: store,
-      config: this.configs.at(-1)!,
-      blockKeys: this.#blockKeys,
-      random: () => dice.next(),
-      gauges: this.gauges,
-      setAside,
-      outstanding: this.#outstanding,
-      nowMs: Math.floor(nowUs() / 1000),
-      self: message => tell('job', message),
-      deliver: vault.deliver,
-      holdSources: [['vault', vault.waitsFor]],
-      startHost: slot => guarded(startHost(slot), effect => this.#out(effect)),
-      alarm: atUs =>
-        this.#out(() => {
-          this.alarmUs = atUs;
-        }),
-    });
-    const pipeline = startPipelineActor({
+    const actors = startLedgerActors({
       store,
       config: this.configs.at(-1)!,
       setAside,
-      runIds: job.runIds,
-      wake: () => tell('pipeline', { kind: 'expand' }),
-      onRuns: (runs, settledInRuns) => this.gauges.set({ runs, settledInRuns }),
-      admit: job.refusal,
-      remembrance: idempotency,
-      ...runs,
+      gauges: this.gauges,
+      tell,
+      job: {
+        blockKeys: this.#blockKeys,
+        random: () => dice.next(),
+        outstanding: this.#outstanding,
+        nowMs: Math.floor(nowUs() / 1000),
+        startHost: slot => guarded(startHost(slot), effect => this.#out(effect)),
+        alarm: atUs =>
+          this.#out(() => {
+            this.alarmUs = atUs;
+          }),
+      },
+      pipeline: runs,
+      vault: {
+        readUnlock,
+        random: count => dice.bytes(count),
+        onOpened() {},
+        exportDirectory: () => null,
+        onBrokenTrail() {},
+        onExportFailed() {},
+      },
     });
-    send('edge', vault.state);
+    send('edge', actors.vault.state);
     if (number > 1) send('edge', { kind: 'begun' });
-    return { job, pipeline, vault };
+    return ledgerTurns(actors);
   }
 
   /** A promise that is kept at a `tick`, not by the machine's own order of things. */

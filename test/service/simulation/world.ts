@@ -295,7 +295,7 @@ export class World {
   }
 
   #reconfigure(config: Config): void {
-    for (const actor of ['job', 'pipeline', 'vault']) this.#ledger.deliver(actor, { kind: 'reconfigure', config });
+    this.#ledger.deliver('ledger', { kind: 'reconfigure', config });
   }
 
   /** Time passes until something is due. */

@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import { type Loop, startLoop, turnMsMax } from '../../../runtime/loop.ts';
 import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { StoreFull } from '../../../runtime/store/store.ts';
-import type { Actor } from '../../../runtime/turn.ts';
+import type { TurnHandler } from '../../../runtime/turn.ts';
 
-function thread(actors: Record<string, Actor>, log: string[], full = () => false, stopwatch = () => 0) {
+function thread(handler: TurnHandler, log: string[], full = () => false, stopwatch = () => 0) {
   const store = openMemoryStore(batch => {
     if (full()) throw new StoreFull('no room');
     log.push(`commit ${batch.size}`);
@@ -22,44 +22,51 @@ function thread(actors: Record<string, Actor>, log: string[], full = () => false
     reply: (_, value) => log.push(`reply ${value}`),
     onFailure: (error, handled) => log.push(`failed ${(error as Error).message} ${handled.length}`),
   });
-  loop.setActors(actors);
+  loop.setHandler(handler);
   return { loop, store, turn: () => run() };
 }
 
-const writer: Actor = {
-  receive(messages, turn) {
-    for (const message of messages) {
-      turn.batch.put('meta', Buffer.from(String(message)), Buffer.from('x'));
-      turn.reply({ thread: 'edge', ask: 1 }, message);
-      turn.tell('elsewhere', message as object);
-    }
+const writer: TurnHandler = {
+  receive(_, message, turn) {
+    turn.batch.put('meta', Buffer.from(String(message)), Buffer.from('x'));
+    turn.reply({ thread: 'edge', ask: 1 }, message);
+    turn.tell('elsewhere', message as object);
   },
 };
 
 it('commits once for all that waited, and only then replies and sends', () => {
   const log: string[] = [];
-  const { loop, turn } = thread({ writer }, log);
+  const { loop, turn } = thread(writer, log);
   loop.deliver('writer', 'a');
   loop.deliver('writer', 'b');
   turn();
   expect(log).toEqual(['commit 2', 'reply a', 'send elsewhere', 'reply b', 'send elsewhere']);
 });
 
-it('handles what actors of the thread tell each other in the same turn and commit', () => {
+it('begins each turn before its first message, and ends it after the last, in the same commit', () => {
   const log: string[] = [];
-  const relay: Actor = {
-    receive: (messages, turn) => messages.forEach(message => void turn.tell('writer', `${message}!`)),
-  };
-  const { loop, turn } = thread({ relay, writer }, log);
-  loop.deliver('relay', 'a');
+  const { loop, turn } = thread(
+    {
+      begin: () => log.push('begin'),
+      receive: (actor, message) => log.push(`${actor} gets ${message}`),
+      end(turn) {
+        log.push('end');
+        turn.batch.put('meta', Buffer.from('a'), Buffer.from('x'));
+      },
+    },
+    log,
+  );
+  loop.deliver('one', 'a');
+  loop.deliver('other', 'b');
+  loop.deliver('one', 'c');
   turn();
-  expect(log).toEqual(['commit 1', 'reply a!', 'send elsewhere']);
+  expect(log).toEqual(['begin', 'one gets a', 'other gets b', 'one gets c', 'end', 'commit 1']);
 });
 
 it('lets nothing out of a turn whose commit failed, and says what was in it', () => {
   const log: string[] = [];
   let isFull = true;
-  const { loop, store, turn } = thread({ writer }, log, () => isFull);
+  const { loop, store, turn } = thread(writer, log, () => isFull);
   loop.deliver('writer', 'a');
   turn();
   expect(log).toEqual(['failed no room 1']);
@@ -70,30 +77,28 @@ it('lets nothing out of a turn whose commit failed, and says what was in it', ()
   expect(log.slice(1)).toEqual(['commit 1', 'reply b', 'send elsewhere']);
 });
 
-it('leaves nothing of a turn that failed to the actors that come after it', () => {
+it('says all that was delivered when a message in the middle fails', () => {
   const log: string[] = [];
-  const careless: Actor = {
-    receive(_, turn) {
-      turn.tell('writer', 'told');
-      throw new Error('a bug');
+  const careless: TurnHandler = {
+    receive(actor, message, turn) {
+      if (message === 'b') throw new Error('a bug');
+      writer.receive(actor, message, turn);
     },
   };
-  const { loop, turn } = thread({ careless, writer }, log);
-  loop.deliver('writer', 'asked');
-  loop.deliver('careless', 'a');
+  const { loop, turn } = thread(careless, log);
+  for (const message of ['a', 'b', 'c']) loop.deliver('writer', message);
   turn();
-  // What one told the other is no more: what was delivered is handled again.
-  expect(log).toEqual(['failed a bug 2']);
-  loop.setActors({ careless: writer, writer });
-  loop.deliver('writer', 'b');
+  expect(log).toEqual(['failed a bug 3']);
+  loop.setHandler(writer);
+  loop.deliver('writer', 'd');
   turn();
-  expect(log.slice(1)).toEqual(['commit 1', 'reply b', 'send elsewhere']);
+  expect(log.slice(1)).toEqual(['commit 1', 'reply d', 'send elsewhere']);
 });
 
 it('runs the effects behind one that throws, and tells of it', () => {
   const log: string[] = [];
-  const careless: Actor = {
-    receive(_, turn) {
+  const careless: TurnHandler = {
+    receive(_, __, turn) {
       turn.after(() => log.push('before'));
       turn.after(() => {
         throw new Error('a bug');
@@ -101,91 +106,61 @@ it('runs the effects behind one that throws, and tells of it', () => {
       turn.reply({ thread: 'edge', ask: 1 }, 'behind');
     },
   };
-  const { loop, turn } = thread({ careless }, log);
+  const { loop, turn } = thread(careless, log);
   loop.deliver('careless', 'a');
   turn();
   expect(log).toEqual(['before', 'reply behind', 'failed a bug 0']);
-  loop.setActors({ careless: writer });
+  loop.setHandler(writer);
   loop.deliver('careless', 'b');
   turn();
   expect(log.slice(3)).toEqual(['commit 1', 'reply b', 'send elsewhere']);
 });
 
-it('handles messages singly before what was delivered meanwhile, and that together', () => {
+it('handles messages singly before all that waits, and that together', () => {
   const log: string[] = [];
-  const { loop, turn } = thread({ writer }, log);
+  const { loop, turn } = thread(writer, log);
   loop.deliver('writer', 'a');
   loop.replay(['b', 'c'].map(message => ({ actor: 'writer', message })));
   loop.deliver('writer', 'd');
   loop.deliver('writer', 'e');
-  // What waited in a mailbox already is of the first turn.
   for (let turns = 0; turns < 3; turns++) turn();
   expect(log.filter(line => /commit|reply/.test(line))).toEqual([
-    ...['commit 2', 'reply a', 'reply b', 'commit 1', 'reply c', 'commit 2', 'reply d', 'reply e'],
+    ...['commit 1', 'reply b', 'commit 1', 'reply c', 'commit 3', 'reply a', 'reply d', 'reply e'],
   ]);
 });
 
-it('leaves to the next turn what it has no time for, but for one message of each actor', () => {
+it('leaves to the next turn what it has no time for, but for one message', () => {
   const log: string[] = [];
   let ms = 0;
-  const slow: Actor = {
-    receive(messages, turn) {
+  const slow: TurnHandler = {
+    receive(actor, message, turn) {
       ms += turnMsMax / 2;
-      turn.tell('writer', `${messages.join()}!`);
+      writer.receive(actor, message, turn);
     },
   };
-  const { loop, turn } = thread({ slow, writer }, log, undefined, () => ms);
+  const { loop, turn } = thread(slow, log, undefined, () => ms);
   for (const message of ['a', 'b', 'c']) loop.deliver('slow', message);
-  for (const message of ['d', 'e']) loop.deliver('writer', message);
   turn();
-  // What actors tell each other belongs to the turn.
   const replies = () => log.splice(0).filter(line => line.startsWith('reply'));
-  expect(replies()).toEqual(['reply a!', 'reply b!', 'reply d']);
-  loop.deliver('slow', 'f');
+  expect(replies()).toEqual(['reply a', 'reply b']);
+  loop.deliver('slow', 'd');
+  ms += turnMsMax;
   turn();
-  expect(replies()).toEqual(['reply c!', 'reply f!', 'reply e']);
-});
-
-it('leaves nothing to the next turn where several actors are to take a message in one', () => {
-  let run = (): void => {};
-  let ms = 0;
-  const taken: unknown[] = [];
-  const slow: Actor = {
-    receive(messages) {
-      ms += turnMsMax;
-      taken.push(...messages);
-    },
-  };
-  const loop = startLoop({
-    store: openMemoryStore(),
-    clock: { nowUs: () => 1 },
-    stopwatch: () => ms,
-    isShared: message => message === 'both',
-    schedule: next => {
-      run = next;
-    },
-    send() {},
-    reply() {},
-    onFailure() {},
-  });
-  loop.setActors({ a: slow, b: slow });
-  for (const actor of ['a', 'b']) for (const message of [actor, 'both']) loop.deliver(actor, message);
-  run();
-  expect(taken).toEqual(['a', 'both', 'b', 'both']);
+  expect(replies()).toEqual(['reply c', 'reply d']);
 });
 
 it('tells of all that was delivered when a turn fails that had no time for some of it', () => {
   const log: string[] = [];
   let ms = 0;
-  const slow: Actor = {
+  const slow: TurnHandler = {
     receive() {
       ms += turnMsMax;
     },
-    quiet() {
+    end() {
       throw new Error('a bug');
     },
   };
-  const { loop, turn } = thread({ slow }, log, undefined, () => ms);
+  const { loop, turn } = thread(slow, log, undefined, () => ms);
   for (const message of ['a', 'b', 'c']) loop.deliver('slow', message);
   turn();
   turn();
@@ -202,7 +177,7 @@ it('asks for a turn once, however much is delivered', () => {
     reply() {},
     onFailure() {},
   });
-  loop.setActors({ writer });
+  loop.setHandler(writer);
   for (let n = 0; n < 100; n++) loop.deliver('writer', n);
   expect(asked).toBe(1);
 });

@@ -68,7 +68,7 @@ it.each(['removed', 'another plugin'])('runs no two jobs at once of a plugin who
   const world = new Simulation(config([alone, { ...alone, name: 'other' }]), calm, dice(1));
   world.submit('other', 'handle', {});
   world.turn();
-  world.tell({ kind: 'reconfigure', config: config(change === 'removed' ? [alone] : [alone, plugin('other')]) });
+  world.reconfigure(config(change === 'removed' ? [alone] : [alone, plugin('other')]));
   world.submit('alone', 'handle', {});
   world.turn();
   expect(world.held.map(({ frame }) => frame.instance)).toEqual(['other']);

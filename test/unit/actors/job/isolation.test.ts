@@ -100,7 +100,7 @@ it('an isolation ends when no job has ended a host for so long; each that does m
 it('a reload ends it at once', () => {
   const world = start();
   isolate(world);
-  world.tell({ kind: 'reconfigure', config: settings });
+  world.reconfigure(settings);
   world.submit('killer', 'handle', {});
   world.turn();
   expect(places(world)).toEqual(['killer main']);

@@ -41,34 +41,31 @@ function start(): void {
     gauges: new Gauges(),
     nowMs: Math.floor(nowUs / 1000),
     self: () => {},
+    pipeline: { jobsSettled() {} },
     alarm: () => {},
     startHost: () => ({ configure() {}, submit() {}, stop: async () => {} }),
   });
   const group = { depth: 0, event: null, context: pack({}), pipeline: null, stepId: null };
-  loop.setActors({
-    job,
-    pipeline: {
-      receive(moves, turn) {
-        for (const move of moves as Move[]) {
-          const end = (id: JobId, pipeline: string) => {
-            const ending = { status: 'succeeded', submittedBy: 'api', body: pack(null), createdUs: 0 };
-            turn.tell('job', { kind: 'settle_run', id, pipeline, ...ending });
-          };
-          if ('end' in move) {
-            end(move.end, move.of);
-            continue;
-          }
-          const parent = move.parent ?? null;
-          const id = job.runIds.next(turn, move.begin, pack({}), parent === null);
-          ids.push(id);
-          const create = { kind: 'create_run', id, pipeline: move.begin, payload: pack({}) };
-          turn.tell('job', {
-            ...create,
-            group: { ...group, parent, root: parent, submittedBy: move.by ?? 'api', run: null, hooked: false },
-          });
-          if (move.over) end(id, move.begin);
-        }
-      },
+  loop.setHandler({
+    begin: turn => job.begin(turn),
+    receive(_, message, turn) {
+      const move = message as Move;
+      const end = (id: JobId, pipeline: string) => {
+        job.settleRun({ id, pipeline, status: 'succeeded', submittedBy: 'api', body: pack(null), createdUs: 0 }, turn);
+      };
+      if ('end' in move) {
+        end(move.end, move.of);
+        return;
+      }
+      const parent = move.parent ?? null;
+      const of = { ...group, parent, root: parent, submittedBy: move.by ?? 'api', run: null, hooked: false };
+      const id = job.createRun(move.begin, of, pack({}), turn);
+      ids.push(id);
+      if (move.over) end(id, move.begin);
+    },
+    end(turn) {
+      job.dispatch(turn);
+      job.close(turn);
     },
   });
 }

@@ -2,7 +2,7 @@
 import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
 import type { HostSlotName } from '../../../../actors/job/host-slot.ts';
-import type { HoldsChanged, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
+import type { SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
 import { newestBlock } from '../../../../actors/job/records/block.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
@@ -93,7 +93,7 @@ export class Simulation {
     this.held.length = 0;
     this.alarmUs = null;
     this.#due = false;
-    const toSelf = (message: InnerMessage | HoldsChanged) => {
+    const toSelf = (message: InnerMessage) => {
       if (life === this.#life) this.#loop.deliver('job', message);
     };
     this.#loop = startLoop({
@@ -108,14 +108,14 @@ export class Simulation {
         throw error;
       },
     });
-    this.#loop.setActors({ job: { receive() {} }, pipeline: { receive() {} } });
     const job = startJobActor({
       reader: this.store,
       config: this.#config,
       blockKeys: makeBlockKeys(() => Math.floor(this.#random() * 2 ** 32), newestBlock(this.store)),
       random: this.#random,
       gauges: new Gauges(),
-      holdSources: [['vault', name => (this.sealed.has(name) ? 'the vault does not open' : null)]],
+      vault: { waitsFor: name => (this.sealed.has(name) ? 'the vault does not open' : null), deliver: () => null },
+      pipeline: { jobsSettled() {} },
       nowMs: Math.floor(this.nowUs / 1000),
       self: toSelf,
       alarm: atUs => {
@@ -123,7 +123,17 @@ export class Simulation {
       },
       startHost: ({ name }) => this.#host(name),
     });
-    this.#loop.setActors({ job, pipeline: { receive() {} } });
+    this.#loop.setHandler({
+      begin: turn => job.begin(turn),
+      receive(actor, message, turn) {
+        if (actor === 'job') job.receive(message, turn);
+        else job.reconfigure(message as Config);
+      },
+      end(turn) {
+        while (job.dispatch(turn));
+        job.close(turn);
+      },
+    });
     toSelf({ kind: 'load' });
   }
 
@@ -135,7 +145,7 @@ export class Simulation {
     return this.waits;
   }
 
-  tell(message: InnerMessage | HoldsChanged): void {
+  tell(message: InnerMessage): void {
     this.#loop.deliver('job', message);
   }
 
@@ -159,7 +169,7 @@ export class Simulation {
   /** From now on, and after each kill, this configuration is in force. */
   reconfigure(next: Config): void {
     this.#config = next;
-    this.tell({ kind: 'reconfigure', config: next });
+    this.#loop.deliver('ledger', next);
   }
 
   /** A turn is to come at once. */

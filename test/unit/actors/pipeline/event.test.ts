@@ -75,11 +75,11 @@ describe('an emitted event', () => {
     s.submit('emit', { events: Array.from({ length: 200 }, (_, n) => ({ type: 'found', dedupe_key: `k${n}` })) });
     s.finish();
     expect(s.store.count('dedupe')).toBe(400);
-    s.turn([{ kind: 'prune' }]);
+    s.send({ kind: 'prune' });
     s.finish();
     expect(s.store.count('dedupe')).toBe(400);
     s.nowUs += 24 * 3600 * 1_000_000;
-    s.turn([{ kind: 'prune' }]);
+    s.send({ kind: 'prune' });
     s.finish();
     expect(s.store.count('dedupe')).toBe(0);
   });

@@ -13,7 +13,7 @@ describe('a foreach', () => {
       { item: { b: 1 }, index: 1, root: '/r' },
     ]);
     expect(resultOf(run)).toEqual(payloads(s.of('echo')));
-    expect(s.messages.filter(message => message.kind === 'create').length).toBe(1);
+    expect(s.created.length).toBe(1);
   });
 
   it('gives each element its own `with` and baggage where these refer to it', () => {
@@ -112,9 +112,7 @@ describe('a foreach', () => {
     s.restart();
     s.finish();
     expect(resultOf(s.jobs.get(id)!)).toEqual({ succeeded: 40_000, failed: 0 });
-    expect(Math.max(...s.messages.map(message => (message.kind === 'create' ? message.payloads.length : 0)))).toBe(
-      1024,
-    );
+    expect(Math.max(...s.created.map(({ payloads: { length } }) => length))).toBe(1024);
     expect(s.leftovers()).toBe(0);
   });
 });

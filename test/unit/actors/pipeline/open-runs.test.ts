@@ -68,7 +68,7 @@ it('counts the open runs of a state that an earlier version wrote', () => {
   expect(batch.size).toBe(3);
   s.store.commit(batch);
   s.restart();
-  s.turn([]);
+  s.turn();
   expect([s.store.count('run_counts'), s.store.count('open_trees')]).toEqual([2, 1]);
   s.finish();
   const ended = [...runsOf(s, 'inner'), s.jobs.get(outer)!].map(run => run.status);

@@ -1,6 +1,6 @@
 // A stage for the pipeline actor: a store in memory, and a job actor that runs jobs as given functions, in any order.
 
-import type { CreateJobs, CreateRun, JobsSettled, SettledJob, SettleRun } from '../../../../actors/job/protocol.ts';
+import type { EndedRun, JobCalls, JobsSettled, NewJobs, SettledJob } from '../../../../actors/job/protocol.ts';
 import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
 import { type PipelineActor, startPipelineActor } from '../../../../actors/pipeline/actor.ts';
 import type { PipelineMessage, RunSettled } from '../../../../actors/pipeline/protocol.ts';
@@ -70,15 +70,17 @@ export class Stage {
   /** What jobs had left behind, read again. */
   bodiesRead = 0;
   readonly replies: unknown[] = [];
-  readonly messages: (CreateJobs | CreateRun | SettleRun)[] = [];
+  /** What the actor had created. */
+  readonly created: NewJobs[] = [];
   /** Jobs that are queued. */
   waiting: Job[] = [];
   nowUs = 1_700_000_000_000_000;
   turns = 0;
   wakes = 0;
   #actor!: PipelineActor;
-  #toPipeline: PipelineMessage[] = [];
-  #later: PipelineMessage[] = [];
+  /** Jobs that failed at their creation. */
+  #settled: JobsSettled[] = [];
+  #isWoken = false;
   readonly #made = new Map<string, number>();
   readonly #blockKeys = makeBlockKeys(() => 7);
   #options: StageOptions;
@@ -92,17 +94,17 @@ export class Stage {
 
   /** A new life of the actor, made from the store alone. */
   restart(): void {
-    this.#later = [];
+    this.#isWoken = false;
     this.#actor = startPipelineActor({
       store: this.store,
       config: configOf(this.#options),
       ...(this.#options.openRunsMax !== undefined && { openRunsMax: this.#options.openRunsMax }),
       ...(this.#options.loadedBytesMax !== undefined && { loadedBytesMax: this.#options.loadedBytesMax }),
       ...(this.#options.openRunsBytesMax !== undefined && { openRunsBytesMax: this.#options.openRunsBytesMax }),
-      runIds: { next: () => jobId(this.#newKey(), 0) },
+      jobs: this.#jobs(),
       wake: () => {
         this.wakes++;
-        this.#later.push({ kind: 'expand' });
+        this.#isWoken = true;
       },
       ancestor: id => {
         const job = this.jobs.get(formatId(id));
@@ -118,13 +120,13 @@ export class Stage {
 
   reconfigure(change: Partial<StageOptions>): void {
     this.#options = { ...this.#options, ...change };
-    this.turn([{ kind: 'reconfigure', config: configOf(this.#options) }]);
+    this.turn(turn => this.#actor.reconfigure(configOf(this.#options), turn));
   }
 
   /** Calls a pipeline; the run's id, or the refusal. */
   start(pipeline: string, payload: Json = {}, watch = false): string {
     const replyTo = { thread: 'test', ask: 0 };
-    this.turn([{ kind: 'start_run', replyTo, pipeline, payload: pack(payload), submittedBy: 'test', watch }]);
+    this.send({ kind: 'start_run', replyTo, pipeline, payload: pack(payload), submittedBy: 'test', watch });
     const reply = this.replies.at(-1) as { kind: string; id: JobId; refusal: string };
     return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;
   }
@@ -148,10 +150,16 @@ export class Stage {
     return job;
   }
 
+  /** One turn of the ledger thread, with these messages. */
+  send(...messages: readonly PipelineMessage[]): void {
+    this.turn(turn => messages.forEach(message => void this.#actor.receive(message, turn)));
+  }
+
   /** One turn of the ledger thread. */
-  turn(messages: readonly PipelineMessage[] = []): void {
+  turn(handle: (turn: Turn) => void = () => {}): void {
     this.turns++;
     this.nowUs += 1000;
+    this.#isWoken = false;
     const batch = this.store.batch();
     const effects: (() => void)[] = [];
     const { isSpent = () => false } = this.#options;
@@ -161,20 +169,19 @@ export class Stage {
         return isSpent();
       },
       batch,
-      tell: (actor, message) => {
-        if (actor === 'job') this.#heard(message as CreateJobs | CreateRun | SettleRun);
-        else effects.push(() => this.told.push(message as RunSettled));
-      },
+      tell: (_, message) => effects.push(() => this.told.push(message as RunSettled)),
       reply: (_, value) => effects.push(() => this.replies.push(value)),
       after: effect => effects.push(effect),
     };
-    this.#toPipeline.push(...messages);
-    do {
-      const taken = this.#toPipeline;
-      this.#toPipeline = [];
-      if (taken.length > 0) this.#actor.receive(taken, turn);
-      this.#actor.quiet!(turn);
-    } while (this.#toPipeline.length > 0);
+    this.#actor.begin(turn);
+    handle(turn);
+    this.#actor.advance();
+    for (let settled = this.#settled; settled.length > 0; settled = this.#settled) {
+      this.#settled = [];
+      this.#actor.jobsSettled(settled, turn);
+      this.#actor.advance();
+    }
+    this.#actor.close(turn);
     this.written = batch.size;
     // As the job actor does: how many jobs each block has of a root.
     for (const [entry, count] of this.#made) {
@@ -187,27 +194,19 @@ export class Stage {
 
   /** Runs some of the waiting jobs, and settles them in one turn. */
   work(count = this.waiting.length): void {
-    const messages: PipelineMessage[] = [...this.#later.splice(0)];
     const groups = new Map<object, JobsSettled & { jobs: SettledJob[] }>();
     for (let n = 0; n < count; n++) {
       const [job] = this.waiting.splice(Math.floor(this.#random() * this.waiting.length), 1);
       if (!job) break;
       this.#run(job);
-      let message = groups.get(job.group);
-      if (!message) {
-        message = {
-          kind: 'settled',
-          plugin: job.plugin,
-          command: job.command,
-          group: job.group,
-          jobs: [],
-        };
-        groups.set(job.group, message);
-        messages.push(message);
+      let settled = groups.get(job.group);
+      if (!settled) {
+        settled = { plugin: job.plugin, command: job.command, group: job.group, jobs: [] };
+        groups.set(job.group, settled);
       }
-      message.jobs.push({ id: job.id, offset: job.offset, status: job.status as TerminalStatus, body: job.body! });
+      settled.jobs.push({ id: job.id, offset: job.offset, status: job.status as TerminalStatus, body: job.body! });
     }
-    this.turn(messages);
+    this.turn(turn => this.#actor.jobsSettled([...groups.values()], turn));
   }
 
   /** Until nothing is left to do. */
@@ -229,7 +228,7 @@ export class Stage {
 
   /** Whether jobs wait, or the actor has asked for another turn. */
   get isBusy(): boolean {
-    return this.waiting.length > 0 || this.#later.length > 0;
+    return this.waiting.length > 0 || this.#isWoken;
   }
 
   /** Runs that have begun and are not over. */
@@ -245,47 +244,49 @@ export class Stage {
     );
   }
 
-  #heard(message: CreateJobs | CreateRun | SettleRun): void {
-    this.messages.push(message);
-    if (message.kind === 'create') this.#create(message);
-    else if (message.kind === 'create_run') {
-      const { id, pipeline, group, payload } = message;
-      const job = this.#add('pipeline', pipeline, group, 0, payload, id.subarray(0, 12), id);
-      job.status = 'running';
-    } else {
-      const job = this.jobs.get(formatId(message.id))!;
-      if (job.status !== 'running') throw new Error(`a run that is ${job.status} settles`);
-      job.status = message.status;
-      job.body = message.body;
-    }
+  #jobs(): JobCalls {
+    return {
+      refusal: () => null,
+      idempotency: { answer: () => null, remember() {} },
+      holdsChanged() {},
+      createJobs: jobs => this.#create(jobs),
+      createRun: (pipeline, group, payload) => {
+        const job = this.#add('pipeline', pipeline, group, 0, payload, this.#newKey());
+        job.status = 'running';
+        return job.id;
+      },
+      settleRun: run => this.#settle(run),
+    };
   }
 
-  #create({ plugin, command, group, payloads, stillborn }: CreateJobs): void {
+  #settle({ id, status, body }: EndedRun): void {
+    const job = this.jobs.get(formatId(id))!;
+    if (job.status !== 'running') throw new Error(`a run that is ${job.status} settles`);
+    job.status = status;
+    job.body = body;
+  }
+
+  #create(jobs: NewJobs): void {
+    this.created.push(jobs);
+    const { plugin, command, group, payloads, failedAtCreation } = jobs;
     const key = this.#newKey();
     const added = payloads.map((payload, k) => this.#add(plugin, command, group, k, payload, key));
-    if (!stillborn) {
+    if (!failedAtCreation) {
       this.waiting.push(...added);
       return;
     }
-    const body = encodeBody({ error: Buffer.from(stillborn.error) });
-    for (const job of added) Object.assign(job, { status: stillborn.status, body });
-    const jobs = added.map(({ id, offset }) => ({ id, offset, status: stillborn.status, body }));
-    this.#toPipeline.push({ kind: 'settled', plugin, command, group, jobs });
+    const { status, error } = failedAtCreation;
+    const body = encodeBody({ error: Buffer.from(error) });
+    for (const job of added) Object.assign(job, { status, body });
+    this.#settled.push({ plugin, command, group, jobs: added.map(({ id, offset }) => ({ id, offset, status, body })) });
   }
 
   #newKey(): Uint8Array {
     return this.#blockKeys.next(Math.floor(this.nowUs / 1000));
   }
 
-  #add(
-    plugin: string,
-    command: string,
-    group: JobGroup,
-    offset: number,
-    payload: Uint8Array,
-    key: Uint8Array,
-    id: JobId = jobId(key, offset),
-  ): Job {
+  #add(plugin: string, command: string, group: JobGroup, offset: number, payload: Uint8Array, key: Uint8Array): Job {
+    const id = jobId(key, offset);
     const text = formatId(id);
     const job: Job = {
       id,

@@ -1,0 +1,88 @@
+// The actors of the ledger thread: who calls whom, and what happens in a turn, from its first message to its commit.
+
+import { type JobActor, type JobActorOptions, startJobActor } from '../../actors/job/actor.ts';
+import type { Gauges } from '../../actors/job/gauges.ts';
+import { type PipelineActor, type PipelineActorOptions, startPipelineActor } from '../../actors/pipeline/actor.ts';
+import { startVaultActor, type VaultActor, type VaultActorOptions } from '../../actors/vault/actor.ts';
+import type { Config } from '../../config/config.ts';
+import type { SetAside } from '../../runtime/store/set-aside.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { TurnHandler } from '../../runtime/turn.ts';
+
+/** To the actor `ledger`, which is all of them: new work follows this configuration. */
+export type Reconfigure = { readonly kind: 'reconfigure'; readonly config: Config };
+
+export type LedgerActorsOptions = {
+  readonly store: Reader;
+  readonly config: Config;
+  readonly setAside: SetAside;
+  readonly gauges: Gauges;
+  /** Sends a message to one of these actors, for a later turn. */
+  readonly tell: (actor: string, message: object) => void;
+  readonly job: Omit<JobActorOptions, 'reader' | 'config' | 'setAside' | 'gauges' | 'self' | 'pipeline' | 'vault'>;
+  readonly pipeline?: Partial<PipelineActorOptions>;
+  readonly vault: Omit<VaultActorOptions, 'reader' | 'tell' | 'onHoldsChanged'>;
+};
+
+type Actors = { readonly job: JobActor; readonly pipeline: PipelineActor; readonly vault: VaultActor };
+
+/** Starts the actors from what the store holds. */
+export function startLedgerActors(options: LedgerActorsOptions): Actors {
+  const { store, config, setAside, gauges, tell } = options;
+  const vault = startVaultActor({
+    ...options.vault,
+    reader: store,
+    tell: event => tell('vault', event),
+    onHoldsChanged: () => job.holdsChanged(),
+  });
+  const job = startJobActor({
+    ...options.job,
+    reader: store,
+    config,
+    setAside,
+    gauges,
+    self: message => tell('job', message),
+    pipeline: { jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn) },
+    vault,
+  });
+  const pipeline = startPipelineActor({
+    ...options.pipeline,
+    store,
+    config,
+    setAside,
+    jobs: job,
+    wake: () => tell('job', { kind: 'wake' }),
+    onRuns: (runs, settledInRuns) => gauges.set({ runs, settledInRuns }),
+  });
+  return { job, pipeline, vault };
+}
+
+/** The turns of these actors. */
+export function ledgerTurns({ job, pipeline, vault }: Actors): TurnHandler {
+  const actors = { job, pipeline, vault };
+  return {
+    begin(turn) {
+      pipeline.begin(turn);
+      job.begin(turn);
+    },
+    receive(name, message, turn) {
+      if (name !== 'ledger') {
+        actors[name as keyof Actors].receive(message, turn);
+        return;
+      }
+      const { config } = message as Reconfigure;
+      job.reconfigure(config);
+      pipeline.reconfigure(config, turn);
+      vault.reconfigure();
+    },
+    end(turn) {
+      // Jobs may end as they are created or dispatched. Then their runs go on in the same turn.
+      do pipeline.advance();
+      while (job.dispatch(turn));
+      pipeline.close(turn);
+      job.close(turn);
+      // The vault is last: it anchors the audit of all that this turn delivered.
+      vault.close(turn);
+    },
+  };
+}
