@@ -19,8 +19,9 @@ export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
   let from = at;
   for (let left = mapCount(map); left > 0; left--) {
     const entry = at;
-    at = skipValue(map, skipValue(map, entry));
-    if (!isCovered(map, entry)) {
+    const keyEnd = skipValue(map, entry);
+    at = skipValue(map, keyEnd);
+    if (!isCovered(map, entry, keyEnd)) {
       count++;
       continue;
     }
@@ -35,12 +36,12 @@ export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
   return laid.subarray(start, end);
 }
 
-/** Tells of the text at a place whether it is a key of the map. */
-function keysOf(map: Uint8Array): (bytes: Uint8Array, at: number) => boolean {
+/** Tells of the text from one place to another whether it is a key of the map. */
+function keysOf(map: Uint8Array): (bytes: Uint8Array, at: number, to: number) => boolean {
   const count = mapCount(map);
   if (count > comparedMax) {
     const keys = new KeySet(map);
-    return (bytes, place) => keys.has(bytes, place);
+    return (bytes, place, to) => keys.has(bytes, place, to);
   }
   const texts: Uint8Array[] = [];
   let at = contentsOf(map);

@@ -112,6 +112,13 @@ export function textSpan(bytes: Uint8Array, at: number): Span | null {
   return head === 0xdb ? { from: at + 5, to: at + 5 + u32(bytes, at + 1) } : null;
 }
 
+/** Where the content of the text at `at` begins: it goes to the end of the value. -1 when it is no text. */
+export function textFrom(bytes: Uint8Array, at: number): number {
+  const head = bytes[at]!;
+  if (head >= 0xa0 && head < 0xc0) return at + 1;
+  return head >= 0xd9 && head <= 0xdb ? at + 1 + 2 ** (head - 0xd9) : -1;
+}
+
 /** The text at `at`, or null. */
 export function textAt(bytes: Uint8Array, at: number): string | null {
   const span = textSpan(bytes, at);
