@@ -32,7 +32,8 @@ export class KeySet {
     let place = this.#next;
     if (this.#guessesLeft === 0 || !this.#isAt(place, bytes, from, end)) {
       if (this.#guessesLeft > 0) this.#guessesLeft--;
-      const slots = (this.#slots ??= this.#hashed());
+      this.#slots ??= this.#hashed();
+      const slots = this.#slots;
       place = slots[this.#slotOf(slots, hashOf(bytes, from, end), bytes, from, end)]! & this.#placeMask;
       if (place === 0) return false;
     }

@@ -231,7 +231,7 @@ export class Dispatcher {
       this.#failRevoked(turn, slot, frame, delivery);
       return;
     }
-    const tasks = taskFrame(frame, state.completions.pluginState(lane.name), delivery?.packed);
+    const tasks = taskFrame(frame, state.completions.pluginState(lane.name), state.parts, delivery?.packed);
     turn.after(() => {
       this.#hostOf(slot).submit(tasks);
       this.#outstanding.sent(slot.name, frame);

@@ -1,6 +1,7 @@
 // From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/port.ts';
 import { jobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
+import { lengthOf, type Parts } from '../../runtime/parted.ts';
 import type { Again } from './backlog.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { type Block, groupOf } from './records/block.ts';
@@ -48,7 +49,7 @@ export function pickFrame(
 
   function add(open: OpenBlock, index: number, attempt: number, isKept: boolean): void {
     open.block ??= load(open);
-    bytes += open.block.payload(index).length;
+    bytes += lengthOf(open.block.payload(index));
     opens.push(open);
     indexes.push(index);
     attempts.push(attempt);
@@ -129,7 +130,7 @@ export function singleJobFrame(
 }
 
 /** What the host gets of it; `secrets` are packed. */
-export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Array): TaskFrame {
+export function taskFrame(frame: JobFrame, state: Uint8Array, parts: Parts, secrets?: Uint8Array): TaskFrame {
   const groups: TaskGroup[] = [];
   const payloads: Uint8Array[] = [];
   for (let task = 0; task < frame.opens.length; ) {
@@ -164,6 +165,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, secrets?: Uint8Arr
     ids: frame.ids,
     attempts: frame.attempts,
     payloads,
+    parts,
   };
 }
 

@@ -6,6 +6,7 @@ import { type Body, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
+import { type Parts, partsIn } from '../../runtime/parted.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
@@ -54,6 +55,8 @@ export type JobEnd = {
 
 export class JobState {
   readonly reader: Reader;
+  /** Of payloads. */
+  readonly parts: Parts;
   readonly blockKeys: BlockKeys;
   readonly random: () => number;
   readonly gauges: Gauges;
@@ -82,6 +85,7 @@ export class JobState {
 
   constructor(options: JobStateOptions) {
     this.reader = options.reader;
+    this.parts = partsIn(options.reader);
     this.blockKeys = options.blockKeys;
     this.random = options.random;
     this.gauges = options.gauges;

@@ -15,6 +15,7 @@ import {
   usKey,
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
+import { pipelinePlugin } from './records/job.ts';
 
 /** Blocks that are read in one turn, and keys of blocks that are looked at. */
 const blocksPerTurnMax = 4;
@@ -223,9 +224,16 @@ export class Retention {
       const { root } = block.group(place);
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
+    if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);
     this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);
     completions.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));
+  }
+
+  /** Of runs: what values in parts name. */
+  #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
+    const range = { from: jobId(key, 0), to: jobId(key, count) };
+    for (const part of this.#desk.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
   /** Takes the block's entries out of the journal's page of this time. */

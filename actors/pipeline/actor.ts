@@ -32,6 +32,8 @@ export type PipelineActorOptions = {
   readonly openRunsBytesMax?: number;
   /** What the runs in memory may take; by default 64 MiB. */
   readonly loadedBytesMax?: number;
+  /** Gathered results that take more are not put together; by default 4 MiB. */
+  readonly partedBytesMin?: number;
   /** Finds a committed job, for the error of a stopped loop; by default in the store. */
   readonly ancestor?: FindAncestor;
   /** What a job that succeeded has left behind; by default as it is in the store. */

@@ -1,13 +1,15 @@
 // A chain on its way through a run: the event or result it carries, its baggage, and where it has come from.
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
+import { asSections, encodeParted, isParted } from '../../runtime/parted.ts';
 import { contentsOf, isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
 import type { EntryEvent } from '../job/protocol.ts';
+import { besideAt } from './gathered.ts';
 import { type Data, follow, type Large } from './lookup.ts';
 
 export type ChainEvent = EntryEvent & { readonly dedupeKey: string | null };
 
-/** `cause` null: the run itself. `result`: what the last job gave, packed; null before any. */
+/** `cause` null: the run itself. `result`: what the last job gave, packed, perhaps in parts; null before any. */
 export type Chain = {
   readonly path: readonly number[];
   readonly payload: Packed;
@@ -34,13 +36,23 @@ export function carrying({ path, payload, event, depth, cause, result }: Chain, 
 /** Packed data is decoded whole when it takes no more than this; of what is larger, only what is asked for. */
 const wholeBytesMax = 4096;
 
-/** Packed bytes that are decoded when somebody asks for their value. */
+/** Packed bytes that are decoded when somebody asks for their value, and put together when they are in parts. */
 export class Packed {
-  readonly bytes: Uint8Array;
+  /** As they are written: perhaps in parts. */
+  readonly stored: Uint8Array;
+  readonly #read: (parted: Uint8Array) => Uint8Array;
+  #whole: Uint8Array | null;
   #value: Json | undefined;
 
-  constructor(bytes: Uint8Array) {
-    this.bytes = bytes;
+  constructor(stored: Uint8Array, read: (parted: Uint8Array) => Uint8Array = unreadable) {
+    this.stored = stored;
+    this.#read = read;
+    this.#whole = isParted(stored) ? null : stored;
+  }
+
+  get bytes(): Uint8Array {
+    this.#whole ??= this.#read(this.stored);
+    return this.#whole;
   }
 
   get value(): Json {
@@ -54,6 +66,8 @@ export class Packed {
 
   /** What lies under the keys; undefined when something on the way is missing. */
   find(keys: readonly string[]): Json | undefined {
+    const beside = this.#whole === null && keys.length === 1 ? besideAt(this.stored, keys[0]!) : null;
+    if (beside !== null) return unpack<Json>(beside);
     if (this.#value !== undefined || this.bytes.length <= wholeBytesMax) return follow(this.value, keys);
     const bytes = this.bytesAt(keys);
     return bytes === null ? undefined : unpack<Json>(bytes);
@@ -78,8 +92,8 @@ export function dataOf({ payload, context }: Pick<Chain, 'payload' | 'context'>,
 export function largeOf({ payload, context }: Pick<Chain, 'payload' | 'context'>): Large {
   return ({ root, keys }) => {
     if (root === 'config') return null;
-    const { bytes } = root === 'payload' ? payload : context;
-    return bytes.length <= wholeBytesMax ? null : (root === 'payload' ? payload : context).bytesAt(keys);
+    const packed = root === 'payload' ? payload : context;
+    return !isParted(packed.stored) && packed.bytes.length <= wholeBytesMax ? null : packed.bytesAt(keys);
   };
 }
 
@@ -90,8 +104,18 @@ export function withResult(map: Uint8Array, result: Uint8Array): Uint8Array {
   return Buffer.concat([mapHead(mapCount(map) + 1), map.subarray(contentsOf(map)), resultKey, result]);
 }
 
-/** A result as a payload: a map as it is, nothing as an empty map, anything else as `{result: …}`. */
-export function asPayload(result: Uint8Array | undefined): Uint8Array {
+/** A result as a payload: a map as it is, nothing as an empty map, anything else as `{result: …}`. `headOf` finds how one in parts begins. */
+export function asPayload(
+  result: Uint8Array | undefined,
+  headOf: (parted: Uint8Array) => Uint8Array = unreadable,
+): Uint8Array {
   if (result === undefined || isNil(result)) return packedEmpty;
-  return mapCount(result) >= 0 ? result : withResult(packedEmpty, result);
+  if (!isParted(result)) return mapCount(result) >= 0 ? result : withResult(packedEmpty, result);
+  const head = headOf(result);
+  if (isNil(head)) return packedEmpty;
+  return mapCount(head) >= 0 ? result : encodeParted([mapHead(1), resultKey, ...asSections(result)]);
+}
+
+function unreadable(): never {
+  throw new Error('a value in parts where there is none');
 }

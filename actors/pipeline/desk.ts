@@ -4,6 +4,8 @@ import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
+import { packedNull } from '../../runtime/packing.ts';
+import { partsOf, wholeOf } from '../../runtime/parted.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../culprit.ts';
@@ -16,6 +18,7 @@ import { Dedupe } from './dedupe.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
 import { arrivalKey, listKey, scopeKey } from './records/run.ts';
+import { partedBytesMin } from './gathered.ts';
 import { recount } from './recount.ts';
 import { idText, type Outer, type Run, type Scope } from './run.ts';
 import { Runs } from './runs.ts';
@@ -95,6 +98,8 @@ export type DeskOptions = {
   readonly openRunsBytesMax?: number;
   /** What the runs in memory may take; by default 64 MiB. */
   readonly loadedBytesMax?: number;
+  /** Gathered results that take more are not put together; by default 4 MiB. */
+  readonly partedBytesMin?: number;
 };
 
 export class Desk {
@@ -107,6 +112,7 @@ export class Desk {
   readonly descendants: Descendants;
   readonly #openRunsMax: number;
   readonly #openRunsBytesMax: number;
+  readonly partedBytesMin: number;
   readonly tasks: Task[] = [];
   /** Runs that failed, and whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
@@ -124,6 +130,8 @@ export class Desk {
   bytesInTurn = 0;
   /** What lists of fan-outs take in memory. */
   listBytes = 0;
+  /** Arrivals of this turn that values in parts name, by their keys: no read shows them before its commit. */
+  readonly #named = new Map<string, Uint8Array>();
   readonly #dirty = new Set<Run>();
 
   constructor(options: DeskOptions) {
@@ -132,6 +140,7 @@ export class Desk {
     this.jobs = jobs;
     this.#openRunsMax = options.openRunsMax ?? openRunsMaxDefault;
     this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
+    this.partedBytesMin = options.partedBytesMin ?? partedBytesMin;
     this.config = config;
     this.setAside = options.setAside ?? new SetAside();
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
@@ -169,6 +178,7 @@ export class Desk {
     this.turn = turn;
     this.turnNumber++;
     this.bytesInTurn = 0;
+    this.#named.clear();
     this.dedupe.committed();
     this.runs.renew(this.turnNumber);
     this.descendants.renew();
@@ -261,7 +271,7 @@ export class Desk {
     for (const scope of run.scopes.values()) {
       if (!scope.dirty) continue;
       keepOrigin(scope);
-      if (scope.rest.length > restBytesMax) this.#spill(run, scope);
+      if (scope.rest.length > restBytesMax) this.spill(run, scope);
       scope.dirty = false;
       if (scope.id === 0) continue;
       const record = encodeScope(scope);
@@ -290,7 +300,9 @@ export class Desk {
     this.batch.put('lists', listKey(run.id, fan.id), encodePlan(fan.plan!));
   }
 
-  #spill(run: Run, scope: Scope): void {
+  /** What has come to the scope gets a value of its own. */
+  spill(run: Run, scope: Scope): void {
+    if (scope.rest.length === 0) return;
     const value = scope.rest.take();
     const values = scope.fresh.turn === this.turnNumber ? [...scope.fresh.values, value] : [value];
     scope.fresh = { turn: this.turnNumber, values };
@@ -307,6 +319,37 @@ export class Desk {
     logs.push(scope.rest.bytes());
     return logs;
   }
+
+  /** One of the values of the scope's arrivals, until the next read. */
+  arrivalAt(run: Run, scope: Scope, number: number): Uint8Array | undefined {
+    const { turn, values } = scope.fresh;
+    const fresh = turn === this.turnNumber ? values[number - (scope.stored - values.length)] : undefined;
+    return fresh ?? this.reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
+  }
+
+  /** A value in parts names the scope's arrivals: from now on they belong to the run's job, and are pruned with it. */
+  nameArrivals(run: Run, scope: Scope): void {
+    const { turn, values } = scope.fresh;
+    const first = scope.stored - values.length;
+    for (const [place, value] of turn === this.turnNumber ? values.entries() : []) {
+      this.#named.set(idText(arrivalKey(run.id, scope.id, scope.position, first + place)), value);
+    }
+    scope.stored = 0;
+  }
+
+  /** The bytes of a value that may be in parts. */
+  readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.#parts, value);
+
+  /** How a value in parts begins. */
+  readonly headOf = (parted: Uint8Array): Uint8Array => {
+    for (const part of partsOf(this.#parts, parted)) if (part.length > 0) return part;
+    return packedNull;
+  };
+
+  readonly #parts = {
+    get: (key: Uint8Array) => this.#named.get(idText(key)) ?? this.reader.get('arrivals', key),
+    has: (key: Uint8Array) => this.#named.has(idText(key)) || this.reader.peek('arrivals', key) !== undefined,
+  };
 
   dropArrivals(run: Run, scope: Scope): void {
     for (let i = 0; i < scope.stored; i++) {

@@ -1,12 +1,13 @@
 // Where chains come together: at a join, or at the end of a run. The last one to come makes the next step start.
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
-import { contentsOf, skipValue } from '../../runtime/splice.ts';
+import { lengthOf } from '../../runtime/parted.ts';
 import { bringContext, mergeContext } from './baggage.ts';
 import { type Chain, movedTo, Packed } from './chain.ts';
 import type { Node } from './compile.ts';
 import type { Desk } from './desk.ts';
 import { finishRun } from './finish.ts';
+import { gathered, joinedPayload } from './gathered.ts';
 import { joinEventType } from './protocol.ts';
 import { spliceArrivals } from './records/arrivals.ts';
 import { advanceScope, gatheringNode, type Origin, type Run, type Scope } from './run.ts';
@@ -51,7 +52,7 @@ function collect(
   ordinal: number,
   result: Uint8Array,
 ): void {
-  scope.bytes += result.length;
+  scope.bytes += lengthOf(result);
   if (scope.bytes <= gatheredBytesMax) {
     scope.rest.add(path, ordinal, result);
     return;
@@ -97,7 +98,9 @@ function fire(desk: Desk, run: Run, scope: Scope): void {
     return;
   }
   if (node.kind !== 'join') throw new Error('chains are gathered by a join');
-  const payload = joinedPayload(desk, run, scope, node.collect);
+  const counts = { succeeded: scope.arrived - scope.failed, failed: scope.failed };
+  const payload =
+    node.collect === 'counts' ? pack(counts) : joinedPayload(desk, run, scope, pack({ results: null, ...counts }));
   const { cause } = scope.origin;
   const context =
     scope.leaves === null
@@ -106,7 +109,7 @@ function fire(desk: Desk, run: Run, scope: Scope): void {
   desk.dropArrivals(run, scope);
   const chain: Chain = {
     path: scope.path,
-    payload: new Packed(payload),
+    payload: new Packed(payload, desk.read),
     context: new Packed(context),
     event: { type: joinEventType, source: run.version.name, dedupeKey: null },
     depth: scope.depth,
@@ -126,17 +129,6 @@ function fire(desk: Desk, run: Run, scope: Scope): void {
   desk.touch(run);
 }
 
-/** `{results, succeeded, failed}`, put together from bytes. */
-function joinedPayload(desk: Desk, run: Run, scope: Scope, collect: 'results' | 'counts'): Uint8Array {
-  const { arrived, failed } = scope;
-  const counts = { succeeded: arrived - failed, failed };
-  if (collect === 'counts') return pack(counts);
-  const empty = pack({ results: null, ...counts });
-  const from = skipValue(empty, contentsOf(empty));
-  const results = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
-  return Buffer.concat([empty.subarray(0, from), ...results, empty.subarray(from + packedNull.length)]);
-}
-
 /** A list where the definition ends forked; else the value itself, and a list only where jobs emitted several events. */
 function resultOf(desk: Desk, run: Run, scope: Scope): { result: Uint8Array; logs: Uint8Array | null } {
   if (scope.overflown) {
@@ -147,6 +139,5 @@ function resultOf(desk: Desk, run: Run, scope: Scope): { result: Uint8Array; log
   const isList = run.version.compiled.endsForked || arrived > 1;
   // The only chain ended on the way: its event had been taken before.
   if (!isList && arrived === 0) return { result: packedNull, logs: null };
-  const [head, ...results] = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
-  return { result: Buffer.concat(isList ? [head!, ...results] : results), logs: null };
+  return { result: gathered(desk, run, scope, isList), logs: null };
 }

@@ -8,13 +8,13 @@ import type { Scope } from './run.ts';
 export const parkedBytesMax = 2 ** 20;
 
 export function isParkable({ payload, context, result }: Chain): boolean {
-  return payload.bytes.length + context.bytes.length + result.length <= parkedBytesMax;
+  return payload.stored.length + context.stored.length + result.length <= parkedBytesMax;
 }
 
 /** The chain before a node. */
 export function parkedAt(node: number, { id: scope }: Scope, chain: Chain): ParkedPlan {
   const { path, cause, depth, event } = chain;
-  const payload = unpinned(chain.payload.bytes);
-  const result = chain.result === chain.payload.bytes ? null : unpinned(chain.result);
+  const payload = unpinned(chain.payload.stored);
+  const result = chain.result === chain.payload.stored ? null : unpinned(chain.result);
   return { node, scope, path, cause, depth, event, context: unpinned(chain.context.bytes), list: payload, result };
 }

@@ -3,6 +3,7 @@ import type { Path } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
+import { isParted } from '../../runtime/parted.ts';
 import { contentsOf, listCount, mapCount, spanAt } from '../../runtime/splice.ts';
 import { addBaggage, contextFault } from './baggage.ts';
 import { type Chain, carrying, dataOf, largeOf, Packed } from './chain.ts';
@@ -12,6 +13,7 @@ import type { Desk, Stand } from './desk.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endChains, markFork } from './gather.ts';
+import { withEntries } from './gathered.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
 import { bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
@@ -43,7 +45,7 @@ export class Work {
 
   #single(run: Run, scope: Scope, node: number, step: WorkStep, chain: Chain): void {
     const stand = standAt(scope, node, chain);
-    const payload = chain.payload.bytes;
+    const payload = chain.payload.stored;
     if (step.with === null) {
       this.#children.make(run, step, stand, [payload], null);
       return;
@@ -51,7 +53,7 @@ export class Work {
     const added = packEntries(step.with, dataOf(chain, null), largeOf(chain));
     if (isMissing(added)) this.#children.make(run, step, stand, [payload], added.missing);
     else {
-      const laid = mapCount(added) === 0 ? payload : overlayMap(payload, added);
+      const laid = mapCount(added) === 0 ? payload : laidOver(chain.payload, added);
       this.#children.make(run, step, stand, [laid], null);
     }
   }
@@ -75,6 +77,11 @@ export class Work {
     const plan = { ...standAt(scope, node, chain), list: unpinned(list), ...planWith(step, perElement, chain) };
     this.#expansion.add(run, beginFanOut(run.fansMade++, count, plan));
   }
+}
+
+function laidOver(payload: Packed, added: Uint8Array): Uint8Array {
+  const parted = isParted(payload.stored) ? withEntries(payload.stored, added) : null;
+  return parted ?? overlayMap(payload.bytes, added);
 }
 
 /** The context with the step's baggage, but for what only the elements of a fan-out know. */

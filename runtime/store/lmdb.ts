@@ -156,6 +156,10 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
       const room = of[table].getBinaryFast(key);
       return room && copyOf(room);
     },
+    peek(table, key) {
+      const room = of[table].getBinaryFast(key);
+      return room && new Uint8Array(room.buffer, room.byteOffset, room.length);
+    },
     scan: (table, range) => of[table].getRange(bounds(range)) as Iterable<{ key: Uint8Array; value: Uint8Array }>,
     keys: (table, range) => of[table].getKeys(bounds(range)) as Iterable<Uint8Array>,
     count: table => (of[table].getStats() as { entryCount: number }).entryCount,

@@ -35,6 +35,7 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
 
   return {
     get: (table, key) => sheets.get(table)!.values.get(text(key)),
+    peek: (table, key) => sheets.get(table)!.values.get(text(key)),
     *scan(table, range: Range) {
       const sheet = sheets.get(table)!;
       for (const key of keysIn(sheet, range)) {

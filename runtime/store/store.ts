@@ -15,7 +15,7 @@ export const tables = [
   'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
-  'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join
+  'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join; a large one stays as long as the run's job: values in parts name it (runtime/parted.ts)
   'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded, or a chain that waits for a turn
   'emissions', // job id (16), to start runs or to go on (1) (+ 1) -> where the events in its record go that have not been taken yet, and the cursor in them
   'descendants', // root job id (16) -> how many descendants it has; only of large trees with open runs (actors/pipeline/descendants.ts)
@@ -55,6 +55,8 @@ export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?:
 export interface Reader<T extends string = Table> {
   /** The value, as bytes that stay valid, or undefined. */
   get(table: T, key: Key): Uint8Array | undefined;
+  /** The same, as bytes that stay valid until the next read: nothing large is copied for them. */
+  peek(table: T, key: Key): Uint8Array | undefined;
   scan(table: T, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
   /** The keys alone: no value is copied. */
   keys(table: T, range: Range): Iterable<Key>;

@@ -23,16 +23,16 @@ export type JobDetail = 'bare' | 'plain' | 'whole';
 /** Whether it takes more than a moment to show the job. */
 export function isLongToShow(job: JobView, detail: JobDetail): boolean {
   if (detail === 'bare') return false;
-  const { payload, context } = job.input;
-  return job.isLarge || isLong(payload, detail) || isLong(context, detail);
+  const { payloadBytes, context } = job.input;
+  return job.isLarge || isLong(payloadBytes, detail) || isLong(context.length, detail);
 }
 
-function isLong(value: Uint8Array, detail: JobDetail): boolean {
-  return value.length > pieceBytes && isShown(value, detail);
+function isLong(bytes: number, detail: JobDetail): boolean {
+  return bytes > pieceBytes && isShown(bytes, detail);
 }
 
-function isShown(value: Uint8Array, detail: JobDetail): boolean {
-  return detail === 'whole' || value.length <= shownInputBytesMax;
+function isShown(bytes: number, detail: JobDetail): boolean {
+  return detail === 'whole' || bytes <= shownInputBytesMax;
 }
 
 /** GET /job/{job_id}. */
@@ -53,16 +53,17 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
 
 /** What it was given; `omitted` names the values that are too large to be shown unasked. */
 function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
-  const { payload, context, event, pipeline, runId, stepId, index } = job.input;
+  const { input } = job;
+  const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
   const place =
     `,"pipeline":${text(pipeline)},"run_id":${text(runId)},"step_id":${text(stepId)},"index":${index}` +
     `,"event":${event === null ? 'null' : envelope(job, event)}`;
   const values: JsonPart[] = [];
   const omitted: string[] = [];
-  for (const [name, value] of [['payload', payload] as const, ['context', context] as const]) {
-    if (isShown(value, detail)) values.push(`,"${name}":`, () => value);
-    else omitted.push(name);
-  }
+  if (isShown(payloadBytes, detail)) values.push(',"payload":', () => input.payload);
+  else omitted.push('payload');
+  if (isShown(context.length, detail)) values.push(',"context":', () => context);
+  else omitted.push('context');
   return [place, ...values, omitted.length === 0 ? '' : `,"omitted":${JSON.stringify(omitted)}`];
 }
 

@@ -4,7 +4,18 @@
 //
 // That byte says which parts there are.
 import { copyBytes } from '../../../runtime/bytes.ts';
-import { type Body, bodyPart, emptyBody, hasDeflated, hasPart } from '../../../runtime/host/wire/outcome.ts';
+import {
+  type Body,
+  bodyPart,
+  decodeBody,
+  emptyBody,
+  encodeBody,
+  hasDeflated,
+  hasPart,
+  partedResult,
+} from '../../../runtime/host/wire/outcome.ts';
+import { shownOf } from '../../../runtime/parted.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
 import { statuses, type TerminalStatus } from './job.ts';
 
 /** Where the body begins in a record. */
@@ -61,10 +72,12 @@ export class StoredAttempt implements Attempt {
   readonly final: boolean;
   readonly startedUs: number;
   readonly completedUs: number;
+  readonly #reader: Reader;
   readonly #record: Buffer;
   readonly #readApart: () => Body | undefined;
 
-  constructor(record: Buffer, readApart: () => Body | undefined) {
+  constructor(reader: Reader, record: Buffer, readApart: () => Body | undefined) {
+    this.#reader = reader;
     this.status = statuses[record[0]!] as TerminalStatus;
     this.final = (record[1]! & finalFlag) !== 0;
     this.startedUs = record.readDoubleLE(2);
@@ -74,17 +87,31 @@ export class StoredAttempt implements Attempt {
   }
 
   get body(): Body {
+    const body = this.stored;
+    const parted = partedResult(body);
+    if (parted === null) return body;
+    const result = shownOf(this.#reader, parted);
+    return encodeBody({ ...decodeBody(body), counts: bodyPart(body, 'counts'), result });
+  }
+
+  /** Its result, where that is in parts. */
+  get parted(): Uint8Array | null {
+    return partedResult(this.stored);
+  }
+
+  /** The body as it lies there: its result may be in parts. */
+  get stored(): Body {
     return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
   /** Whether the body lies apart, or a part of it is deflated: to show it takes more than a moment. */
   get isLarge(): boolean {
-    return isApart(this.#record) || hasDeflated(this.#kept);
+    return isApart(this.#record) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
 
   /** As text, or null where there is none. The body is read only for a part that it has. */
   text(part: 'error' | 'stderr'): string | null {
-    return hasPart(this.#kept, part) ? textOf(this.body, part) : null;
+    return hasPart(this.#kept, part) ? textOf(this.stored, part) : null;
   }
 
   /** What of the body is in the record. */

@@ -122,7 +122,7 @@ export class AttemptPage {
 
   /** How the attempt of the job at this place of the block ended; undefined when it is not in here. */
   attempt(index: number): StoredAttempt | undefined {
-    return this.has(index) ? new StoredAttempt(this.#record(index), this.#readApart) : undefined;
+    return this.has(index) ? new StoredAttempt(this.#reader, this.#record(index), this.#readApart) : undefined;
   }
 
   /** Whether the body of its only attempt lies apart. */

@@ -26,6 +26,7 @@ import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
+import { partInvariants } from './part-invariants.ts';
 import { runInvariants } from './run-invariants.ts';
 
 /** Asked of one key of its table; what is wrong, or null. A key that is gone is fine. */
@@ -71,7 +72,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'bodies_have_attempts', table: 'bodies', wrong: bodyHasAttempt },
     { name: 'runs_are_open', table: 'runs', wrong: runIsOpen },
     { name: 'jobs_of_open_runs_are_kept', table: 'runs', wrong: jobsOfRunAreKept },
-    { name: 'arrivals_have_runs', table: 'arrivals', wrong: partHasRun },
+    ...partInvariants(reader),
     { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
     ...runInvariants(reader),

@@ -9,6 +9,7 @@ import { type Block, groupOf } from '../records/block.ts';
 import { type JobGroup, pipelinePlugin, readTally, type Status, type Tally } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { decodeRetry, isOut } from '../records/retry.ts';
+import { lengthOf, shownOf } from '../../../runtime/parted.ts';
 
 /** A job as the API shows it, with times in µs since the epoch. */
 export type JobView = {
@@ -35,8 +36,10 @@ export type JobView = {
 
 /** What a job was given, and its place in a run. */
 export type JobInput = {
-  /** Packed. */
+  /** Packed. One in parts is read when it is asked for; null where a part of it was pruned. */
   readonly payload: Uint8Array;
+  /** How long it is. */
+  readonly payloadBytes: number;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
   /** For `handle`: the envelope around the payload. eventId null: the job's own id. */
@@ -69,7 +72,7 @@ export class BlockJobs {
     const runningUs = ending?.attempt.final ? null : this.#runningSince(index, ending !== undefined);
     const id = this.#prefix + indexText(index);
     const openCounts = () => this.#openCounts(index);
-    return new StoredJob(id, this.#block, index, ending, runningUs, openCounts);
+    return new StoredJob(this.#reader, id, this.#block, index, ending, runningUs, openCounts);
   }
 
   #openCounts(index: number): Tally | null {
@@ -96,6 +99,7 @@ class StoredJob implements JobView {
   readonly jobId: string;
   readonly status: Status;
   readonly #block: Block;
+  readonly #reader: Reader;
   readonly #index: number;
   readonly #last: NumberedAttempt | undefined;
   /** Null: it does not run. */
@@ -103,6 +107,7 @@ class StoredJob implements JobView {
   readonly #openCounts: () => Tally | null;
 
   constructor(
+    reader: Reader,
     id: string,
     block: Block,
     index: number,
@@ -110,6 +115,7 @@ class StoredJob implements JobView {
     runningUs: number | null,
     openCounts: () => Tally | null,
   ) {
+    this.#reader = reader;
     this.jobId = id;
     this.status = last?.attempt.final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
     this.#block = block;
@@ -121,7 +127,7 @@ class StoredJob implements JobView {
 
   get counts(): Tally | null {
     if (!isRun(this.#block)) return null;
-    return this.#final ? readTally(this.#final.body) : this.#openCounts();
+    return this.#final ? readTally(this.#final.stored) : this.#openCounts();
   }
 
   get parentJobId(): string | null {
@@ -144,8 +150,13 @@ class StoredJob implements JobView {
   get input(): JobInput {
     const { group, offset } = groupOf(this.#block, this.#index);
     const { event, context, pipeline, stepId, run } = group;
+    const reader = this.#reader;
+    const payload = this.#block.payload(this.#index);
     return {
-      payload: this.#block.payload(this.#index),
+      get payload() {
+        return shownOf(reader, payload);
+      },
+      payloadBytes: lengthOf(payload),
       context,
       event,
       pipeline,

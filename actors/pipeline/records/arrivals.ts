@@ -2,7 +2,8 @@
 //
 //   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
 //
-// A stretch holds chains whose ordinals follow one another: those of its head, and from there on the last one counts up.
+// A stretch holds chains whose ordinals follow one another: those of its head, and from there on the last one counts up. A result
+// in parts is a stretch of its own: it comes from a run that was called, and has no ordinal.
 import { listHead } from '../../../runtime/splice.ts';
 
 const bytesMin = 256;
@@ -99,14 +100,20 @@ type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array 
 export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   const stretches: Stretch[] = [];
   let found = 0;
-  for (const log of logs) found += readStretches(bufferOf(log), stretches);
+  for (const log of logs) {
+    found += readStretches(log, (path, from, to) => stretches.push({ path, results: log.subarray(from, to) }));
+  }
   if (found !== count) throw new Error(`${found} arrivals are there of ${count}`);
   stretches.sort((a, b) => comparePaths(a.path, b.path));
   return [listHead(count), ...stretches.map(({ results }) => results)];
 }
 
-/** Returns how many results they hold. */
-function readStretches(log: Buffer, into: Stretch[]): number {
+/** Tells of each stretch where its results lie, and returns how many they are in all. */
+export function readStretches(
+  bytes: Uint8Array,
+  take: (path: readonly number[], from: number, to: number) => void,
+): number {
+  const log = bufferOf(bytes);
   let at = 0;
   let found = 0;
   const number = (): number => {
@@ -121,10 +128,9 @@ function readStretches(log: Buffer, into: Stretch[]): number {
     const path: number[] = [];
     for (let steps = number(); steps > 0; steps--) path.push(number());
     found += log.readUInt32LE(at);
-    const bytes = log.readUInt32LE(at + 4);
-    at += lengthsBytes;
-    into.push({ path, results: log.subarray(at, at + bytes) });
-    at += bytes;
+    const end = at + lengthsBytes + log.readUInt32LE(at + 4);
+    take(path, at + lengthsBytes, end);
+    at = end;
   }
   return found;
 }

@@ -9,11 +9,12 @@ import { Group } from '../../processes/group.ts';
 import type { Marks } from '../../processes/host-marks.ts';
 import { originVariable } from '../../processes/strays.ts';
 import { type HostSetup, pipeFd, sharesSession } from '../wire/host-setup.ts';
-import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../wire/message.ts';
+import { encodeMessage, keyBytes, type Message, type MessageKind, MessageReader } from '../wire/message.ts';
 import type { HostOptions } from '../wire/port.ts';
 import { describe } from '../wire/response.ts';
 import { Tail } from '../wire/tail.ts';
 import { pluginEnvironment } from './environment.ts';
+import { Outbox } from './outbox.ts';
 
 /** A host is pinged so often, and is dead when it has said nothing to so many pings in a row: who keeps its deadlines has stopped. */
 export const pingMs = 10_000;
@@ -26,9 +27,6 @@ const lastWordsMs = 500;
 /** Of node, for a host that does nothing but start programs: half of its memory would be room for short-lived objects. */
 const smallOptions = ['--max-semi-space-size=1'];
 
-/** What a write fails with when the other end is closed. */
-const closedErrors = ['EPIPE', 'ECONNRESET'];
-
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
 
 export class HostProcess {
@@ -38,6 +36,7 @@ export class HostProcess {
   readonly #child: ChildProcess;
   readonly #group: Group;
   readonly #pipe: Socket;
+  readonly #outbox: Outbox;
   readonly #stderr = new Tail();
 
   private constructor(child: ChildProcess, pid: number, take: HostMessage, hide: (text: string) => string) {
@@ -48,6 +47,7 @@ export class HostProcess {
     this.#child = child;
     this.#group = new Group(child);
     this.#pipe = child.stdio[pipeFd] as Socket;
+    this.#outbox = new Outbox(this.#pipe);
     this.gone = this.#live(key, take, hide);
   }
 
@@ -84,16 +84,10 @@ export class HostProcess {
    * Written at once: the host shall wake before the turn's other receivers do. `onUnread` is called, before `gone` resolves
    * or within the call, when the host was found dead: then it never had the whole message.
    */
-  send(message: readonly Uint8Array[], onUnread: () => void = () => {}): void {
+  send(message: Message, onUnread: () => void = () => {}): void {
     const { exitCode, signalCode } = this.#child;
-    if (exitCode !== null || signalCode !== null || !this.#pipe.writable) {
-      onUnread();
-      return;
-    }
-    for (const part of message.slice(0, -1)) this.#pipe.write(part);
-    this.#pipe.write(message.at(-1)!, error => {
-      if (error && closedErrors.includes((error as NodeJS.ErrnoException).code!)) onUnread();
-    });
+    if (exitCode !== null || signalCode !== null || !this.#pipe.writable) onUnread();
+    else this.#outbox.send(message, onUnread);
   }
 
   kill(): void {
@@ -112,7 +106,7 @@ export class HostProcess {
     let fault: string | null = null;
     const pinging = setInterval(() => {
       if (unanswered++ < unansweredMax) {
-        this.send([ping]);
+        this.send({ head: ping });
         return;
       }
       fault ??= ', which did not answer any more';
@@ -129,6 +123,10 @@ export class HostProcess {
       }
     });
     this.#pipe.on('error', () => {});
+    this.#outbox.onFault = error => {
+      fault ??= `, which was sent half a message: ${describe(error)}`;
+      this.kill();
+    };
     child.stderr!.on('data', chunk => this.#stderr.push(chunk));
     const closed = Promise.all(
       [this.#pipe, child.stderr!].map(stream => new Promise(done => stream.once('close', done))),
@@ -139,6 +137,7 @@ export class HostProcess {
     // What it had answered before counts.
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();
+    this.#outbox.close();
     child.stderr!.destroy();
     const said = hide(this.#stderr.text().trim());
     return `the plugin host died (${signal ?? `exit status ${code}`})${fault ?? ''}${said && `: ${said.slice(-1000)}`}`;

@@ -5,7 +5,7 @@ import { Marks } from '../../processes/host-marks.ts';
 import { encodeFrame } from '../wire/frame.ts';
 import type { Configure, Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
-import { encodeMessage, type MessageKind } from '../wire/message.ts';
+import { encodeMessage, type Message, type MessageKind } from '../wire/message.ts';
 import { readOutcomes, readReturned } from '../wire/outcome-message.ts';
 import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from '../wire/port.ts';
 import { describe, settleFailure } from '../wire/response.ts';
@@ -26,7 +26,7 @@ type Configuration = {
   readonly asked: string;
 };
 
-type Submitted = { readonly frame: TaskFrame; readonly message: readonly Uint8Array[] };
+type Submitted = { readonly frame: TaskFrame; readonly message: Message };
 
 /** `over` resolves when it was stopped, by whomever, and no process of it is left. */
 export type StartedHost = PluginHost & { readonly over: Promise<void> };
@@ -63,7 +63,7 @@ class Host implements StartedHost {
     const message = encodeMessage('configure', pack(body));
     const numbers = new Map(plugins.map(({ instance }, i) => [instance, i]));
     this.#configuration = { generation: body.generation, numbers, message, asked };
-    this.#process?.send([message]);
+    this.#process?.send({ head: message });
   }
 
   submit(frame: TaskFrame): void {
@@ -72,7 +72,7 @@ class Host implements StartedHost {
     if (this.#stopping.signal.aborted) setImmediate(() => this.#return(frame));
     else if (number === undefined) setImmediate(() => this.#refuse(frame, `there is no plugin "${frame.instance}"`));
     else {
-      let message: readonly Uint8Array[];
+      let message: Message;
       try {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
@@ -99,7 +99,7 @@ class Host implements StartedHost {
     this.#stopping.abort();
     for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
     const running = this.#process;
-    running?.send([encodeMessage('stop', pack({ graceMs } satisfies Stop))]);
+    running?.send({ head: encodeMessage('stop', pack({ graceMs } satisfies Stop)) });
     const late = setTimeout(() => running?.kill(), graceMs + stopMarginMs);
     await this.over;
     clearTimeout(late);
@@ -151,7 +151,7 @@ class Host implements StartedHost {
     }
     if (this.#stopping.signal.aborted) running.kill();
     this.#process = running;
-    if (this.#configuration.message.length > 0) running.send([this.#configuration.message]);
+    if (this.#configuration.message.length > 0) running.send({ head: this.#configuration.message });
     for (const submitted of this.#backlog.splice(0)) this.#send(submitted);
     return running;
   }

@@ -1,6 +1,7 @@
 // What a host says an attempt left behind is checked where it comes in: plugin code shares the process of the host, and may have
 // changed anything there. So nothing that the ledger reads of a body later can be out of place.
 import { endWithin, listCount, mapCount } from '../../splice.ts';
+import { isParted } from '../../parted.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
@@ -46,6 +47,8 @@ function checkPart(body: Body, at: number, end: number, place: number, isDeflate
   const { mayDeflate, is } = shapes[place]!;
   if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
   if (isDeflated || is === 'text') return;
+  // With it a value in parts would begin, which names what it likes.
+  if (isParted(body.subarray(at, end))) throw new RangeError(`${parts[place]} is not one packed value`);
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))
     throw new RangeError(`${parts[place]} is not one packed value`);
   if ((is === 'list' && listCount(body, at) < 0) || (is === 'map' && mapCount(body, at) < 0))

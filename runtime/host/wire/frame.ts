@@ -4,7 +4,8 @@
 //   | concurrency (2) | attempts (4 a task) | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
 import { formatId, jobIdBytes } from '../../ids.ts';
 import { pack, unpack } from '../../packing.ts';
-import { allocateMessage } from './message.ts';
+import { checkParts, chunksOf, isParted, lengthOf, type Parts, wholeOf } from '../../parted.ts';
+import { allocateMessage, type Message } from './message.ts';
 import type { EventHeaders, TaskFrame, TaskGroup } from './port.ts';
 
 type Header = {
@@ -33,13 +34,17 @@ const fixedBytes = 40;
 /** On the wire: no runner. */
 const noRunner = 0xffff;
 
-/** A larger payload that is the last of its frame is sent as it is, behind the rest. */
+/** A larger payload that is the last of its frame is sent as it is, behind the rest; one in parts is read as it is sent. */
 const ownBytesMin = 2 ** 20;
 
-/** A whole message, in parts. `plugin` is the instance's place in the list of `generation`. */
-export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): readonly Uint8Array[] {
-  const { groups, payloads, attempts, state, secrets, ids } = frame;
-  const count = payloads.length;
+/** A whole message. `plugin` is the instance's place in the list of `generation`. Throws where a payload cannot be read. */
+export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Message {
+  const { groups, attempts, state, secrets, ids, parts = noParts } = frame;
+  const count = frame.payloads.length;
+  const final = frame.payloads.at(-1)!;
+  const long = isParted(final) && lengthOf(final) >= ownBytesMin ? final : null;
+  const payloads = frame.payloads.map(payload => (payload === long ? payload : wholeOf(parts, payload)));
+  if (long) checkParts(parts, long);
   const packed = pack([
     frame.command,
     state.length,
@@ -47,11 +52,11 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   ]);
   let bytes = fixedBytes + 8 * count + packed.length + state.length + (secrets?.length ?? 0) + ids.length;
   for (const group of groups) bytes += group.context.length;
-  for (const payload of payloads) bytes += payload.length;
+  for (const payload of payloads) bytes += lengthOf(payload);
   const last = payloads.at(-1)!;
-  const own = last.length >= ownBytesMin ? last : null;
+  const own = lengthOf(last) >= ownBytesMin ? last : null;
 
-  const { message, bodyAt } = allocateMessage('frame', bytes, own?.length);
+  const { message, bodyAt } = allocateMessage('frame', bytes, own ? lengthOf(own) : 0);
   let at = bodyAt;
   at = message.writeDoubleLE(frame.frameId, at);
   at = message.writeUInt32LE(generation, at);
@@ -63,7 +68,7 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   at = message.writeUInt16LE(frame.runner === undefined || frame.runner < 0 ? noRunner : frame.runner, at);
   at = message.writeUInt16LE(frame.concurrency ?? 1, at);
   for (let i = 0; i < count; i++) at = message.writeUInt32LE(attempts[i]!, at);
-  for (let i = 0; i < count; i++) at = message.writeUInt32LE(payloads[i]!.length, at);
+  for (let i = 0; i < count; i++) at = message.writeUInt32LE(lengthOf(payloads[i]!), at);
   const put = (part: Uint8Array) => {
     message.set(part, at);
     at += part.length;
@@ -74,8 +79,11 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   put(ids);
   for (const group of groups) put(group.context);
   for (let i = 0; i < count - (own ? 1 : 0); i++) put(payloads[i]!);
-  return own ? [message, own] : [message];
+  if (long) return { head: message, more: () => chunksOf(parts, long) };
+  return own ? { head: message, more: () => [own] } : { head: message };
 }
+
+const noParts: Parts = { get: () => undefined, has: () => false };
 
 function eventFields({ event }: TaskGroup): unknown {
   if (event === null) return null;

@@ -18,6 +18,9 @@ const kinds = [
 ] as const;
 export type MessageKind = (typeof kinds)[number];
 
+/** As it is sent: what follows its head is read when there is room for it, anew each time. */
+export type Message = { readonly head: Uint8Array; readonly more?: () => Iterable<Uint8Array> };
+
 /** Of a host's key: nobody guesses it. */
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);

@@ -5,6 +5,7 @@
 // The highest bit of a length tells that the part is deflated.
 import { copyBytes } from '../../bytes.ts';
 import { packedNull } from '../../packing.ts';
+import { partedMark } from '../../parted.ts';
 import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 
 /** What a host may say. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
@@ -110,6 +111,15 @@ export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
   if (!hasPart(body, wanted)) return undefined;
   const value = storedPart(body, wanted);
   return isDeflated(body, lengthAt(body, wanted)) ? inflate(value) : value;
+}
+
+/** The result, where it is in parts: that of a run may be. */
+export function partedResult(body: Body): Uint8Array | null {
+  // It is the first part.
+  if (!hasPart(body, 'result') || isDeflated(body, 1)) return null;
+  let start = 1;
+  for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
+  return body[start] === partedMark ? storedPart(body, 'result') : null;
 }
 
 /** As it lies in the body, which has it. */

@@ -2,6 +2,7 @@
 import type { SystemClock } from '../../clock.ts';
 import type { JsonObject } from '../../packing.ts';
 import type { Sandbox } from '../../processes/sandbox.ts';
+import type { Parts } from '../../parted.ts';
 import type { Body } from './outcome.ts';
 
 /** SHA-256 in hex of the files of a directory, by their path in it, links resolved. */
@@ -86,8 +87,10 @@ export type TaskFrame = {
   /** 16 bytes a task. */
   readonly ids: Uint8Array;
   readonly attempts: readonly number[];
-  /** Packed payloads. */
+  /** Packed payloads; some may be in parts. */
   readonly payloads: readonly Uint8Array[];
+  /** Finds these, once the commit is done that brought them; left out: there are none. */
+  readonly parts?: Parts;
 };
 
 export const verdicts = ['ok', 'error', 'timed_out'] as const;

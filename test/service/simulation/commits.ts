@@ -14,6 +14,7 @@ import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdByte
 import { type Json, unpack } from '../../../runtime/packing.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
+import { partsIn, wholeOf } from '../../../runtime/parted.ts';
 import { holds } from './broken.ts';
 
 export type KnownAttempt = {
@@ -265,7 +266,7 @@ export class Commits {
           commit: this.count,
           createdUs: block.createdUs,
           group: groupOf(block, index).group,
-          payload: unpack<Json>(block.payload(index)),
+          payload: unpack<Json>(wholeOf(partsIn(this.#reader), block.payload(index))),
           attempts: [],
         });
       }

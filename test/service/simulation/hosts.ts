@@ -6,6 +6,7 @@ import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../../runtime/
 import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import { wholeOf } from '../../../runtime/parted.ts';
 import { holds } from './broken.ts';
 import type { Dice } from './dice.ts';
 import type { Faults } from './faults.ts';
@@ -191,7 +192,7 @@ function tasksOf(frame: TaskFrame): Task[] {
       const call = {
         instance: frame.instance,
         stepId,
-        payload: unpack(frame.payloads[task]!),
+        payload: unpack(wholeOf(frame.parts!, frame.payloads[task]!)),
         context: unpack(context),
       };
       const id = formatId(frame.ids.subarray(task * 16, task * 16 + 16));

@@ -16,8 +16,12 @@ import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-a
 import { type Condition, type Life, Lives } from '../../../service/ledger/lives.ts';
 import type { Dice } from './dice.ts';
 
-/** `loadedBytesMax` 0: each run is read again in each turn that needs it. */
-export type RunLimits = { readonly openRunsMax: number; readonly loadedBytesMax: number };
+/** `loadedBytesMax` 0: each run is read again in each turn that needs it. `partedBytesMin` 0: nothing that was gathered is put together. */
+export type RunLimits = {
+  readonly openRunsMax: number;
+  readonly loadedBytesMax: number;
+  readonly partedBytesMin: number;
+};
 
 export type Outside = {
   readonly store: Store;

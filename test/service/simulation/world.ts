@@ -84,7 +84,11 @@ export class World {
       isDamaged: root => this.#poison.roots.has(root),
     });
     const runs = new Dice(seed, 'open runs');
-    this.#runs = { openRunsMax: runs.pick([3, 30, 16_384]), loadedBytesMax: runs.pick([0, 2 ** 26]) };
+    this.#runs = {
+      openRunsMax: runs.pick([3, 30, 16_384]),
+      loadedBytesMax: runs.pick([0, 2 ** 26]),
+      partedBytesMin: runs.pick([0, 60, 2 ** 22]),
+    };
     this.#poison = new Poison(memory, this.#commits, this.#runs);
     this.#store = this.#poison.over({ ...memory, commit: batch => this.#commit(memory, batch) });
     this.#vault = new VaultModel(memory, new Dice(seed, 'vault'));

@@ -303,6 +303,7 @@ export class MemoryEngine implements Engine {
       counts: null,
       input: {
         payload: pack({ n: 1 }),
+        payloadBytes: 4,
         context: pack({}),
         event: null,
         pipeline: null,

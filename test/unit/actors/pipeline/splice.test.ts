@@ -93,7 +93,13 @@ it('lays very many keys over others, in whatever order they are', () => {
   const entriesOf = (keys: readonly string[], value: number) => Object.fromEntries(keys.map(key => [key, value]));
   const under = entriesOf(names, 1);
   const rest = names.filter((_, n) => n % 3 === 0);
-  for (const over of [names, shuffled, rest, names.map(key => `${key}!`), [...rest, ...shuffled.map(key => `${key}!`)]]) {
+  for (const over of [
+    names,
+    shuffled,
+    rest,
+    names.map(key => `${key}!`),
+    [...rest, ...shuffled.map(key => `${key}!`)],
+  ]) {
     expect(unpack(overlayMap(pack(under), pack(entriesOf(over, 2))))).toEqual({ ...under, ...entriesOf(over, 2) });
   }
 });

@@ -1,0 +1,44 @@
+// What must hold of arrivals, and of the values in parts that name them.
+import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { isParted, partKeys } from '../../../runtime/parted.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
+import { latestAttempt } from '../records/attempts.ts';
+import { decodeBlock } from '../records/block.ts';
+import type { Invariant } from './invariants.ts';
+import { pipelinePlugin } from '../records/job.ts';
+
+export function partInvariants(reader: Reader): readonly Invariant[] {
+  return [
+    { name: 'arrivals_have_runs', table: 'arrivals', wrong: arrivalHasRun },
+    { name: 'values_have_their_parts', table: 'blocks', wrong: valuesHaveParts },
+  ];
+
+  /** What a value in parts names outlives its run, and is pruned with the run's job. */
+  function arrivalHasRun(key: Uint8Array): string | null {
+    const run = Buffer.from(key.subarray(0, jobIdBytes));
+    if (reader.get('runs', run) || reader.get('blocks', blockOf(run))) return null;
+    return `something came to the run ${formatId(run)}, which is not kept`;
+  }
+
+  /** Payloads of all jobs, and results of runs. */
+  function valuesHaveParts(key: Uint8Array, value: Uint8Array): string | null {
+    const block = decodeBlock(value);
+    for (let index = 0; index < block.count; index++) {
+      const id = jobId(Buffer.from(key), index);
+      const result = block.plugin === pipelinePlugin ? latestAttempt(reader, id)?.attempt.parted : null;
+      const gone = goneOf(block.payload(index)) ?? (result ? goneOf(result) : null);
+      if (gone !== null) return `${formatId(id)}: of its payload or result ${gone} is gone`;
+    }
+    return null;
+  }
+
+  function goneOf(stored: Uint8Array): string | null {
+    if (!isParted(stored)) return null;
+    for (const part of partKeys(stored)) {
+      const run = Buffer.from(part.subarray(0, jobIdBytes));
+      if (!reader.peek('arrivals', part) && reader.get('blocks', blockOf(run)))
+        return `what came to the run ${formatId(run)}`;
+    }
+    return null;
+  }
+}

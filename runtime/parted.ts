@@ -1,0 +1,157 @@
+// A value in parts: it stands for packed bytes that are in the store already, and names where they lie. Whoever reads it follows it.
+//
+//   0xc1, with which no packed value begins | length of what it stands for (4) | packed list of sections
+import { pack, packedNull, unpack } from './packing.ts';
+import type { Reader } from './store/store.ts';
+
+/** Bytes, or stretches of stored values whose keys begin alike: for each of them the number behind that (4), from where, up to where. */
+export type Section = Uint8Array | Stretches;
+export type Stretches = { readonly base: Uint8Array; readonly at: readonly number[] };
+type PackedSection = Uint8Array | [base: Uint8Array, ...at: number[]];
+
+/** Where stored values are found by their keys. */
+export type Parts = {
+  get(key: Uint8Array): Uint8Array | undefined;
+  has(key: Uint8Array): boolean;
+};
+
+export const partedMark = 0xc1;
+const headBytes = 5;
+/** Of what is read or sent at once. */
+const chunkBytes = 256 * 2 ** 10;
+
+/** A stored value that is named is there no more. */
+export class PartGone extends Error {}
+const gone = 'a part of the value is no longer kept';
+
+export function isParted(value: Uint8Array): boolean {
+  return value[0] === partedMark;
+}
+
+/** How long the packed bytes are, in parts or not. */
+export function lengthOf(value: Uint8Array): number {
+  return isParted(value) ? asBuffer(value).readUInt32LE(1) : value.length;
+}
+
+export function encodeParted(sections: readonly Section[]): Uint8Array {
+  const packed = pack(sections.map(each => (each instanceof Uint8Array ? each : [each.base, ...each.at])));
+  const parted = Buffer.allocUnsafeSlow(headBytes + packed.length);
+  parted[0] = partedMark;
+  parted.writeUInt32LE(
+    sections.reduce((sum, section) => sum + sectionBytes(section), 0),
+    1,
+  );
+  parted.set(packed, headBytes);
+  return parted;
+}
+
+function sectionBytes(section: Section): number {
+  if (section instanceof Uint8Array) return section.length;
+  const { at } = section;
+  let bytes = 0;
+  for (let i = 0; i < at.length; i += 3) bytes += at[i + 2]! - at[i + 1]!;
+  return bytes;
+}
+
+export function sectionsOf(parted: Uint8Array): Section[] {
+  return unpack<PackedSection[]>(parted.subarray(headBytes)).map(section => {
+    if (section instanceof Uint8Array) return section;
+    const [base, ...at] = section;
+    return { base, at };
+  });
+}
+
+/** The sections of any value: of one that is not in parts it is itself. */
+export function asSections(value: Uint8Array): readonly Section[] {
+  return isParted(value) ? sectionsOf(value) : [value];
+}
+
+/** The keys of the stored values that it names. */
+export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
+  for (const section of sectionsOf(parted)) {
+    if (section instanceof Uint8Array) continue;
+    for (let i = 0; i < section.at.length; i += 3) {
+      if (i === 0 || section.at[i] !== section.at[i - 3]) yield partKey(section.base, section.at[i]!);
+    }
+  }
+}
+
+/** Throws PartGone where it cannot be read any more. */
+export function checkParts(parts: Parts, parted: Uint8Array): void {
+  for (const key of partKeys(parted)) if (!parts.has(key)) throw new PartGone(gone);
+}
+
+function partKey(base: Uint8Array, number: number): Uint8Array {
+  const key = Buffer.allocUnsafe(base.length + 4);
+  key.set(base);
+  key.writeUInt32BE(number, base.length);
+  return key;
+}
+
+/** What it stands for, piece by piece. Throws PartGone. */
+export function* partsOf(parts: Parts, parted: Uint8Array): Iterable<Uint8Array> {
+  for (const section of sectionsOf(parted)) {
+    if (section instanceof Uint8Array) {
+      yield section;
+      continue;
+    }
+    const { base, at } = section;
+    let value: Uint8Array | undefined;
+    for (let i = 0; i < at.length; i += 3) {
+      if (i === 0 || at[i] !== at[i - 3]) value = parts.get(partKey(base, at[i]!));
+      if (value === undefined) throw new PartGone(gone);
+      yield value.subarray(at[i + 1]!, at[i + 2]!);
+    }
+  }
+}
+
+/** The same in pieces of equal length, whatever the parts are. */
+export function* chunksOf(parts: Parts, parted: Uint8Array): Iterable<Uint8Array> {
+  let left = lengthOf(parted);
+  let chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, left));
+  let filled = 0;
+  for (const part of partsOf(parts, parted)) {
+    for (let from = 0; from < part.length; ) {
+      const taken = Math.min(part.length - from, chunk.length - filled);
+      chunk.set(part.subarray(from, from + taken), filled);
+      from += taken;
+      filled += taken;
+      if (filled < chunk.length) continue;
+      yield chunk;
+      left -= filled;
+      chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, left));
+      filled = 0;
+    }
+  }
+}
+
+/** The packed bytes, whole. Throws PartGone. */
+export function wholeOf(parts: Parts, value: Uint8Array): Uint8Array {
+  if (!isParted(value)) return value;
+  const whole = Buffer.allocUnsafeSlow(lengthOf(value));
+  let at = 0;
+  for (const part of partsOf(parts, value)) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** For who looks at it: null where a part was pruned. */
+export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
+  try {
+    return wholeOf(partsIn(reader), value);
+  } catch (error) {
+    if (error instanceof PartGone) return packedNull;
+    throw error;
+  }
+}
+
+/** Parts lie in this table. */
+export function partsIn(reader: Reader): Parts {
+  return { get: key => reader.get('arrivals', key), has: key => reader.peek('arrivals', key) !== undefined };
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
