@@ -5,6 +5,7 @@ import type { JobState } from './job-state.ts';
 import { OpenRuns } from './open-runs.ts';
 import { attemptsOf, pagesOf } from './records/attempts.ts';
 import { type Block, decodeBlock } from './records/block.ts';
+import { pipelinePlugin } from './records/job.ts';
 import {
   asBuffer,
   journalEntryBytes,
@@ -15,7 +16,6 @@ import {
   usKey,
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
-import { pipelinePlugin } from './records/job.ts';
 
 /** Blocks that are read in one turn, and keys of blocks that are looked at. */
 const blocksPerTurnMax = 4;

@@ -2,8 +2,8 @@
 import { packedNull } from '../../runtime/packing.ts';
 import { encodeParted, isParted, type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, entryAt, listHead, mapCount, mapHead, skipValue } from '../../runtime/splice.ts';
-import { comparePaths, readStretches, spliceArrivals } from './records/arrivals.ts';
 import type { Desk } from './desk.ts';
+import { comparePaths, readStretches, spliceArrivals } from './records/arrivals.ts';
 import { arrivalKey } from './records/run.ts';
 import type { Run, Scope } from './run.ts';
 

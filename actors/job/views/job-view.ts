@@ -1,6 +1,7 @@
 // The jobs of a block as the API shows them. Only the parts that are read are decoded.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../../runtime/ids.ts';
+import { lengthOf, shownOf } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readOpenTally } from '../../pipeline/records/run.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
@@ -9,7 +10,6 @@ import { type Block, groupOf } from '../records/block.ts';
 import { type JobGroup, pipelinePlugin, readTally, type Status, type Tally } from '../records/job.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
 import { decodeRetry, isOut } from '../records/retry.ts';
-import { lengthOf, shownOf } from '../../../runtime/parted.ts';
 
 /** A job as the API shows it, with times in µs since the epoch. */
 export type JobView = {

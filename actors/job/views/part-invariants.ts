@@ -4,8 +4,8 @@ import { isParted, partKeys } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { decodeBlock } from '../records/block.ts';
-import type { Invariant } from './invariants.ts';
 import { pipelinePlugin } from '../records/job.ts';
+import type { Invariant } from './invariants.ts';
 
 export function partInvariants(reader: Reader): readonly Invariant[] {
   return [

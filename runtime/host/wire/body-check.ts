@@ -1,7 +1,8 @@
 // What a host says an attempt left behind is checked where it comes in: plugin code shares the process of the host, and may have
 // changed anything there. So nothing that the ledger reads of a body later can be out of place.
-import { endWithin, listCount, mapCount } from '../../splice.ts';
+
 import { isParted } from '../../parted.ts';
+import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**

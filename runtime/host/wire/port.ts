@@ -1,8 +1,8 @@
 // The contract between the ledger thread and a plugin host: frames of tasks go out, outcomes come back.
 import type { SystemClock } from '../../clock.ts';
 import type { JsonObject } from '../../packing.ts';
-import type { Sandbox } from '../../processes/sandbox.ts';
 import type { Parts } from '../../parted.ts';
+import type { Sandbox } from '../../processes/sandbox.ts';
 import type { Body } from './outcome.ts';
 
 /** SHA-256 in hex of the files of a directory, by their path in it, links resolved. */

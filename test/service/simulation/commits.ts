@@ -12,9 +12,9 @@ import { type Invariant, invariantsOf } from '../../../actors/job/views/invarian
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { type Json, unpack } from '../../../runtime/packing.ts';
+import { partsIn, wholeOf } from '../../../runtime/parted.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
-import { partsIn, wholeOf } from '../../../runtime/parted.ts';
 import { holds } from './broken.ts';
 
 export type KnownAttempt = {
