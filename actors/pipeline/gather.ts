@@ -9,7 +9,6 @@ import type { Desk } from './desk.ts';
 import { finishRun } from './finish.ts';
 import { gathered, joinedPayload } from './gathered.ts';
 import { joinEventType } from './protocol.ts';
-import { spliceArrivals } from './records/arrivals.ts';
 import { advanceScope, gatheringNode, type Origin, type Run, type Scope } from './run.ts';
 
 /** More results than this fail the run at a join, and are left out of a run's own result. */
