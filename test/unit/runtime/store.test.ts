@@ -71,6 +71,16 @@ it('answers reads and scans like a sorted map, after any commits', () => {
   );
 });
 
+it('gives a value that is only peeked at until the next read', () => {
+  for (const store of [disk, openMemoryStore()]) {
+    for (const length of [0, 5, 5_000_000]) {
+      apply(store, [{ key: Buffer.from('peeked'), value: Buffer.alloc(length, 7) }]);
+      expect(Buffer.alloc(length, 7).equals(store.peek('names', Buffer.from('peeked'))!)).toBe(true);
+    }
+    expect(store.peek('names', Buffer.from('nothing'))).toBe(undefined);
+  }
+});
+
 it('gives values that stay as they are when the key is written again', () => {
   const at = Buffer.from('stay');
   apply(disk, [{ key: at, value: Buffer.from('one') }]);

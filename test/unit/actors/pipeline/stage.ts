@@ -8,6 +8,7 @@ import type { Config } from '../../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
+import { type Parts, partsIn, wholeOf } from '../../../../runtime/parted.ts';
 import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
@@ -26,7 +27,9 @@ export type Job = {
   readonly command: string;
   readonly group: JobGroup;
   readonly offset: number;
+  /** Perhaps in parts. */
   readonly payload: Uint8Array;
+  readonly parts: Parts;
   readonly createdAt: number;
   status: Status;
   body: Body | null;
@@ -46,6 +49,8 @@ export type StageOptions = {
   /** What the open runs in memory may take: 0 has each read again in each turn. */
   readonly loadedBytesMax?: number;
   readonly openRunsBytesMax?: number;
+  /** What was gathered and takes more is named in parts. */
+  readonly partedBytesMin?: number;
   /** Whether a turn has had its time, each time that it is asked; by default it never has. */
   readonly isSpent?: () => boolean;
   /** By default 10,000,000. */
@@ -100,6 +105,7 @@ export class Stage {
       config: configOf(this.#options),
       ...(this.#options.openRunsMax !== undefined && { openRunsMax: this.#options.openRunsMax }),
       ...(this.#options.loadedBytesMax !== undefined && { loadedBytesMax: this.#options.loadedBytesMax }),
+      ...(this.#options.partedBytesMin !== undefined && { partedBytesMin: this.#options.partedBytesMin }),
       ...(this.#options.openRunsBytesMax !== undefined && { openRunsBytesMax: this.#options.openRunsBytesMax }),
       jobs: this.#jobs(),
       wake: () => {
@@ -296,6 +302,7 @@ export class Stage {
       group,
       offset,
       payload: Buffer.from(payload),
+      parts: partsIn(this.store),
       createdAt: this.turns,
       status: 'queued',
       body: null,
@@ -309,7 +316,7 @@ export class Stage {
   }
 
   #run(job: Job): void {
-    const outcome = this.#options.plugins[job.plugin]!(unpack(job.payload) as never, job);
+    const outcome = this.#options.plugins[job.plugin]!(payloadOf(job) as never, job);
     const { result, events, error } = outcome;
     job.status = outcome.status ?? (error === undefined ? 'succeeded' : 'failed');
     job.body = encodeBody({
@@ -323,7 +330,7 @@ export class Stage {
 /** The value of a job's result. */
 export function resultOf(job: Job): Json | undefined {
   const part = job.body && bodyPart(job.body, 'result');
-  return part ? unpack(part) : undefined;
+  return part ? unpack(wholeOf(job.parts, part)) : undefined;
 }
 
 export function errorOf(job: Job): string {
@@ -331,7 +338,7 @@ export function errorOf(job: Job): string {
 }
 
 export function payloadOf(job: Job): Json {
-  return unpack(job.payload);
+  return unpack(wholeOf(job.parts, job.payload));
 }
 
 export function contextOf(job: Job): Json {

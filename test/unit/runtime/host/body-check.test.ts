@@ -31,6 +31,13 @@ const said = fc.record<Parts>(
   { requiredKeys: [] },
 );
 
+it('takes no value in parts, however long it is: it would name what it likes', () => {
+  for (const length of [3, checkedBytesMax + 1]) {
+    const body = encodeBody({ result: Buffer.alloc(length, 0xc1) });
+    expect(() => checkBody(body)).toThrow('result is not one packed value');
+  }
+});
+
 it('takes all that hosts make', () => {
   fc.assert(
     fc.property(said, parts => {

@@ -1,0 +1,73 @@
+// Results that were gathered and are large are named where they lie. Whoever looks at them sees what they would see otherwise.
+import { describe, expect, it } from 'vitest';
+import { isParted } from '../../../../runtime/parted.ts';
+import { plugins } from './cast.ts';
+import { errorOf, type Job, payloadOf, resultOf, Stage } from './stage.ts';
+
+const fan = { id: 'fan', uses: 'echo', foreach: 'payload.list', with: { list: '{payload.item}' } };
+const joined = { uses: 'sink', join: 'all' };
+const list = ['a', { b: 1 }, 'c'.repeat(10_000), 4, [5]];
+
+/** What follows a fan-out, by what it is for. */
+const cases: { readonly [name: string]: readonly object[] } = {
+  'a join': [joined],
+  'a join with more entries': [{ ...joined, with: { more: 1, text: 'all of {payload.succeeded}' } }],
+  'a join whose results are replaced': [{ ...joined, with: { results: 1, succeeded: '{payload.results.0}' } }],
+  'a join that copies its results': [{ ...joined, with: { copy: '{payload.results}' } }],
+  'a join that renders its results': [{ ...joined, with: { text: 'all: {payload.results}' } }],
+  'a condition on what is beside the results': [{ ...joined, if: { path: 'payload.succeeded', op: 'gt', value: 9 } }],
+  'a condition on a result': [{ ...joined, if: { path: 'payload.results.3.list', op: 'eq', value: 4 } }],
+  'a fan-out of the results': [{ uses: 'sink', join: 'all', foreach: 'payload.results' }, joined],
+  'branches that share them': [{ join: 'all', split: [[{ uses: 'sink' }], [{ uses: 'echo' }]] }],
+  'a join of joins': [{ join: 'all', split: [[{ uses: 'sink' }], [{ uses: 'echo' }]] }, joined],
+  'the end of a run': [],
+  'a call': [{ call: 'called', join: 'all' }, { uses: 'sink' }],
+  'a call whose result is a list': [{ call: 'listing', join: 'all' }, { uses: 'sink' }],
+  'many calls': [{ call: 'called', join: 'all', foreach: 'payload.results' }, joined],
+  'baggage of them': [{ ...joined, baggage: { kept: 'payload.results.0' } }],
+};
+
+function stageOf(steps: readonly object[], partedBytesMin: number): Stage {
+  return new Stage({
+    plugins,
+    partedBytesMin,
+    pipelines: [
+      { name: 'p', steps: [fan, ...steps] },
+      { name: 'called', steps: [{ uses: 'echo' }] },
+      { name: 'listing', steps: [{ uses: 'echo', foreach: 'payload.results' }] },
+    ],
+  });
+}
+
+const shown = (job: Job) => [job.plugin, job.status, payloadOf(job), resultOf(job), errorOf(job)];
+const shownIn = (stage: Stage) => [...stage.jobs.values()].map(shown);
+
+describe.each(Object.entries(cases))('%s', (_, steps) => {
+  it('gives the same in parts as put together', () => {
+    const [whole, parted] = [stageOf(steps, 2 ** 30), stageOf(steps, 0)];
+    for (const stage of [whole, parted]) expect(stage.run('p', { list }).status).toBe('succeeded');
+    expect(shownIn(parted)).toEqual(shownIn(whole));
+    expect(whole.store.count('arrivals')).toBe(0);
+  });
+});
+
+it('writes no copy of what is joined: the job that gets it names it', () => {
+  const stage = stageOf([joined], 5_000);
+  stage.run('p', { list });
+  const [sink] = stage.of('sink');
+  expect([isParted(sink!.payload), sink!.payload.length < 500]).toEqual([true, true]);
+  expect(payloadOf(sink!)).toMatchObject({ results: list.map(each => ({ list: each })), succeeded: 5, failed: 0 });
+  stage.run('p', { list: ['small'] });
+  expect(isParted(stage.of('sink')[1]!.payload)).toBe(false);
+});
+
+it('finds what is named after a restart in between, with arrivals of several turns', () => {
+  const stage = stageOf([joined, { uses: 'echo', foreach: 'payload.results' }], 0);
+  const id = stage.start('p', { list });
+  while (stage.isBusy) {
+    stage.restart();
+    stage.work(1);
+  }
+  expect(stage.jobs.get(id)!.status).toBe('succeeded');
+  expect(resultOf(stage.jobs.get(id)!)).toHaveLength(5);
+});
