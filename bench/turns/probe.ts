@@ -1,13 +1,14 @@
 // What each turn of a service's ledger takes of its thread's CPU: measured inside it, by a module that its threads load first.
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 /** Shorter turns are only counted. */
 const notedMs = 5;
 
 const code = (file: string): string => `
 import { appendFileSync, readFileSync } from 'node:fs';
-if (/actors\\/ledger\\.[jt]s$/.test(process.argv[1] ?? '')) {
+if (/ledger\\/thread\\.[jt]s$/.test(process.argv[1] ?? '')) {
   const usedMs = () => Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
+  appendFileSync(${JSON.stringify(file)}, '');
   const later = globalThis.setImmediate;
   // Each turn of the ledger is one.
   globalThis.setImmediate = (turn, ...given) => later(() => {
@@ -24,7 +25,7 @@ export function notingTurns(file: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(code(file))}`;
 }
 
-/** The CPU time of the longer turns so far, in ms. */
+/** The CPU time of the longer turns so far, in ms. Throws where no thread of the service has noted any. */
 export function notedTurns(file: string): number[] {
-  return existsSync(file) ? readFileSync(file, 'latin1').split('\n').slice(0, -1).map(Number) : [];
+  return readFileSync(file, 'latin1').split('\n').slice(0, -1).map(Number);
 }
