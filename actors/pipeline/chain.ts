@@ -4,7 +4,7 @@ import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/p
 import { asSections, encodeParted, isParted } from '../../runtime/parted.ts';
 import { contentsOf, isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
 import type { EntryEvent } from '../job/protocol.ts';
-import { besideAt } from './gathered.ts';
+import { besideAt } from './joined.ts';
 import { type Data, follow, type Large } from './lookup.ts';
 
 export type ChainEvent = EntryEvent & { readonly dedupeKey: string | null };

@@ -17,7 +17,7 @@ import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
-import { partedBytesMin } from './gathered.ts';
+import { partedBytesMin } from './joined.ts';
 import { arrivalKey, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { idText, type Outer, type Run, type Scope } from './run.ts';

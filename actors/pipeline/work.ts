@@ -13,7 +13,7 @@ import type { Desk, Stand } from './desk.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
 import { endChains, markFork } from './gather.ts';
-import { withEntries } from './gathered.ts';
+import { withEntries } from './joined.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
 import { bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
