@@ -233,7 +233,7 @@ export class Retention {
   /** Of runs: what values in parts name. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
-    for (const part of this.#desk.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
+    for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
   /** Takes the block's entries out of the journal's page of this time. */
