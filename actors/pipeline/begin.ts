@@ -64,7 +64,7 @@ export function beginRun(desk: Desk, version: Version, beginning: Beginning): Jo
   const { definition, first } = version.compiled;
   const chain: Chain = {
     path: [],
-    payload: new Packed(beginning.payload, desk.read),
+    payload: new Packed(beginning.payload, desk.arrivals.read),
     context: new Packed(context),
     event: definition.on === null || beginning.isDelivery ? event : { ...event, type: definition.on },
     depth,

@@ -3,8 +3,6 @@
 import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
-import { packedNull } from '../../runtime/packing.ts';
-import { partsOf, wholeOf } from '../../runtime/parted.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -12,13 +10,14 @@ import { blame } from '../culprit.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
 import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
+import { Arrivals } from './arrivals.ts';
 import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
 import { partedBytesMin } from './joined.ts';
-import { arrivalKey, listKey, scopeKey } from './records/run.ts';
+import { listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { idText, type Outer, type Run, type Scope } from './run.ts';
 import { Runs } from './runs.ts';
@@ -113,6 +112,7 @@ export class Desk {
   readonly #openRunsMax: number;
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
+  readonly arrivals: Arrivals;
   readonly tasks: Task[] = [];
   /** Runs that failed, and whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
@@ -130,8 +130,6 @@ export class Desk {
   bytesInTurn = 0;
   /** What lists of fan-outs take in memory. */
   listBytes = 0;
-  /** Arrivals of this turn that values in parts name, by their keys: no read shows them before its commit. */
-  readonly #named = new Map<string, Uint8Array>();
   readonly #dirty = new Set<Run>();
 
   constructor(options: DeskOptions) {
@@ -140,6 +138,7 @@ export class Desk {
     this.jobs = jobs;
     this.#openRunsMax = options.openRunsMax ?? openRunsMaxDefault;
     this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
+    this.arrivals = new Arrivals(store);
     this.partedBytesMin = options.partedBytesMin ?? partedBytesMin;
     this.config = config;
     this.setAside = options.setAside ?? new SetAside();
@@ -178,7 +177,7 @@ export class Desk {
     this.turn = turn;
     this.turnNumber++;
     this.bytesInTurn = 0;
-    this.#named.clear();
+    this.arrivals.renew(turn.batch, this.turnNumber);
     this.dedupe.committed();
     this.runs.renew(this.turnNumber);
     this.descendants.renew();
@@ -271,7 +270,7 @@ export class Desk {
     for (const scope of run.scopes.values()) {
       if (!scope.dirty) continue;
       keepOrigin(scope);
-      if (scope.rest.length > restBytesMax) this.spill(run, scope);
+      if (scope.rest.length > restBytesMax) this.arrivals.spill(run, scope);
       scope.dirty = false;
       if (scope.id === 0) continue;
       const record = encodeScope(scope);
@@ -300,67 +299,8 @@ export class Desk {
     this.batch.put('lists', listKey(run.id, fan.id), encodePlan(fan.plan!));
   }
 
-  /** What has come to the scope gets a value of its own. */
-  spill(run: Run, scope: Scope): void {
-    if (scope.rest.length === 0) return;
-    const value = scope.rest.take();
-    const values = scope.fresh.turn === this.turnNumber ? [...scope.fresh.values, value] : [value];
-    scope.fresh = { turn: this.turnNumber, values };
-    this.batch.put('arrivals', arrivalKey(run.id, scope.id, scope.position, scope.stored++), value);
-  }
-
-  /** All arrivals at the next join of the scope. */
-  arrivalsOf(run: Run, scope: Scope): Uint8Array[] {
-    const logs: Uint8Array[] = [];
-    const from = arrivalKey(run.id, scope.id, scope.position, 0);
-    const to = arrivalKey(run.id, scope.id, scope.position, scope.stored);
-    if (scope.stored > 0) for (const { value } of this.reader.scan('arrivals', { from, to })) logs.push(value);
-    if (scope.fresh.turn === this.turnNumber) logs.push(...scope.fresh.values);
-    logs.push(scope.rest.bytes());
-    return logs;
-  }
-
-  /** One of the values of the scope's arrivals, until the next read. */
-  arrivalAt(run: Run, scope: Scope, number: number): Uint8Array | undefined {
-    const { turn, values } = scope.fresh;
-    const fresh = turn === this.turnNumber ? values[number - (scope.stored - values.length)] : undefined;
-    return fresh ?? this.reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
-  }
-
-  /** A value in parts names the scope's arrivals: from now on they belong to the run's job, and are pruned with it. */
-  nameArrivals(run: Run, scope: Scope): void {
-    const { turn, values } = scope.fresh;
-    const first = scope.stored - values.length;
-    for (const [place, value] of turn === this.turnNumber ? values.entries() : []) {
-      this.#named.set(idText(arrivalKey(run.id, scope.id, scope.position, first + place)), value);
-    }
-    scope.stored = 0;
-  }
-
-  /** The bytes of a value that may be in parts. */
-  readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.#parts, value);
-
-  /** How a value in parts begins. */
-  readonly headOf = (parted: Uint8Array): Uint8Array => {
-    for (const part of partsOf(this.#parts, parted)) if (part.length > 0) return part;
-    return packedNull;
-  };
-
-  readonly #parts = {
-    get: (key: Uint8Array) => this.#named.get(idText(key)) ?? this.reader.get('arrivals', key),
-    has: (key: Uint8Array) => this.#named.has(idText(key)) || this.reader.peek('arrivals', key) !== undefined,
-  };
-
-  dropArrivals(run: Run, scope: Scope): void {
-    for (let i = 0; i < scope.stored; i++) {
-      this.batch.remove('arrivals', arrivalKey(run.id, scope.id, scope.position, i));
-    }
-    scope.stored = 0;
-    scope.rest.take();
-  }
-
   dropScope(run: Run, scope: Scope): void {
-    this.dropArrivals(run, scope);
+    this.arrivals.drop(run, scope);
     run.scopes.delete(scope.id);
     if (!scope.persisted) return;
     this.batch.remove('runs', scopeKey(run.id, scope.id));
@@ -377,7 +317,7 @@ export class Desk {
   dropParts(run: Run): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {
-      if (scope.id === 0) this.dropArrivals(run, scope);
+      if (scope.id === 0) this.arrivals.drop(run, scope);
       else this.dropScope(run, scope);
     }
   }

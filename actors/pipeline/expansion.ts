@@ -110,7 +110,7 @@ export class Expansion {
     desk.dropFan(run, fan);
     const at = run.scopes.get(scope)!;
     desk.touch(run, at);
-    const [payload, baggage] = [new Packed(list, desk.read), new Packed(context)];
+    const [payload, baggage] = [new Packed(list, desk.arrivals.read), new Packed(context)];
     const chain = { path, payload, context: baggage, event, depth, cause, result: result ?? list };
     desk.tasks.push({ kind: 'enter', run, scope: at, node, chain, hasWaited: true });
   }

@@ -61,7 +61,7 @@ function collect(
     desk.fail(run, `step "${node.stepId}": more than ${gatheredBytesMax / 2 ** 20} MiB of results to join; ${advice}`);
   } else {
     scope.overflown = true;
-    desk.dropArrivals(run, scope);
+    desk.arrivals.drop(run, scope);
   }
 }
 
@@ -105,10 +105,10 @@ function fire(desk: Desk, run: Run, scope: Scope): void {
     scope.leaves === null
       ? scope.origin.context
       : pack(mergeContext(unpack<JsonObject>(scope.origin.context), scope.leaves));
-  desk.dropArrivals(run, scope);
+  desk.arrivals.drop(run, scope);
   const chain: Chain = {
     path: scope.path,
-    payload: new Packed(payload, desk.read),
+    payload: new Packed(payload, desk.arrivals.read),
     context: new Packed(context),
     event: { type: joinEventType, source: run.version.name, dedupeKey: null },
     depth: scope.depth,

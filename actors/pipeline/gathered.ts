@@ -24,8 +24,8 @@ export function gathered(
   const { arrived } = scope;
   const parted = scope.bytes > desk.partedBytesMin ? inParts(desk, run, scope, isList, before, behind) : null;
   if (parted) return parted;
-  const [head, ...results] = spliceArrivals(desk.arrivalsOf(run, scope), arrived);
-  return Buffer.concat([before, ...(isList ? [head!] : []), ...results.map(desk.read), behind]);
+  const [head, ...results] = spliceArrivals(desk.arrivals.of(run, scope), arrived);
+  return Buffer.concat([before, ...(isList ? [head!] : []), ...results.map(desk.arrivals.read), behind]);
 }
 
 type Place = { readonly path: readonly number[]; readonly number: number; readonly from: number; readonly to: number };
@@ -40,9 +40,9 @@ function inParts(
   behind: Uint8Array,
 ): Uint8Array | null {
   const places: Named[] = [];
-  desk.spill(run, scope);
+  desk.arrivals.spill(run, scope);
   for (let number = 0; number < scope.stored; number++) {
-    const log = desk.arrivalAt(run, scope, number);
+    const log = desk.arrivals.at(run, scope, number);
     if (!log) throw new Error('an arrival has no record');
     readStretches(log, (path, from, to) => {
       const results = log.subarray(from, to);
@@ -67,7 +67,7 @@ function inParts(
   }
   close();
   if (behind.length > 0) sections.push(behind);
-  desk.nameArrivals(run, scope);
+  desk.arrivals.name(run, scope);
   return encodeParted(sections);
 }
 

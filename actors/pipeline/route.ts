@@ -347,7 +347,7 @@ export class Router {
     const result = ending.result ?? packedNull;
     const chain: Chain = {
       path,
-      payload: new Packed(asPayload(result, desk.headOf), desk.read),
+      payload: new Packed(asPayload(result, desk.arrivals.headOf), desk.arrivals.read),
       context: new Packed(context),
       event: { type: `${pipelinePlugin}.${ending.name}.result`, source: pipelinePlugin, dedupeKey: null },
       depth: ending.depth,

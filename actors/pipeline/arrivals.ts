@@ -1,0 +1,85 @@
+// What has come to the joins of open runs, in the store: written as it comes, and read when the last one is there.
+import { packedNull } from '../../runtime/packing.ts';
+import { type Parts, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
+import type { Batch, Reader } from '../../runtime/store/store.ts';
+import { arrivalKey } from './records/run.ts';
+import { idText, type Run, type Scope } from './run.ts';
+
+export class Arrivals {
+  readonly #reader: Reader;
+  readonly #parts: Parts;
+  /** Those of this turn that values in parts name, by their keys: no read shows them before its commit. */
+  readonly #named = new Map<string, Uint8Array>();
+  #batch!: Batch;
+  #turnNumber = 0;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+    const stored = partsIn(reader);
+    this.#parts = {
+      get: key => this.#named.get(idText(key)) ?? stored.get(key),
+      has: key => this.#named.has(idText(key)) || stored.has(key),
+    };
+  }
+
+  /** A new turn. */
+  renew(batch: Batch, turnNumber: number): void {
+    this.#batch = batch;
+    this.#turnNumber = turnNumber;
+    this.#named.clear();
+  }
+
+  /** What has come to the scope gets a value of its own. */
+  spill(run: Run, scope: Scope): void {
+    if (scope.rest.length === 0) return;
+    const value = scope.rest.take();
+    const values = scope.fresh.turn === this.#turnNumber ? [...scope.fresh.values, value] : [value];
+    scope.fresh = { turn: this.#turnNumber, values };
+    this.#batch.put('arrivals', arrivalKey(run.id, scope.id, scope.position, scope.stored++), value);
+  }
+
+  /** All arrivals at the next join of the scope. */
+  of(run: Run, scope: Scope): Uint8Array[] {
+    const logs: Uint8Array[] = [];
+    const from = arrivalKey(run.id, scope.id, scope.position, 0);
+    const to = arrivalKey(run.id, scope.id, scope.position, scope.stored);
+    if (scope.stored > 0) for (const { value } of this.#reader.scan('arrivals', { from, to })) logs.push(value);
+    if (scope.fresh.turn === this.#turnNumber) logs.push(...scope.fresh.values);
+    logs.push(scope.rest.bytes());
+    return logs;
+  }
+
+  /** One of the values of the scope's arrivals, until the next read. */
+  at(run: Run, scope: Scope, number: number): Uint8Array | undefined {
+    const { turn, values } = scope.fresh;
+    const fresh = turn === this.#turnNumber ? values[number - (scope.stored - values.length)] : undefined;
+    return fresh ?? this.#reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
+  }
+
+  /** A value in parts names the scope's arrivals: from now on they belong to the run's job, and are pruned with it. */
+  name(run: Run, scope: Scope): void {
+    const { turn, values } = scope.fresh;
+    const first = scope.stored - values.length;
+    for (const [place, value] of turn === this.#turnNumber ? values.entries() : []) {
+      this.#named.set(idText(arrivalKey(run.id, scope.id, scope.position, first + place)), value);
+    }
+    scope.stored = 0;
+  }
+
+  /** The bytes of a value that may be in parts. */
+  readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.#parts, value);
+
+  /** How a value in parts begins. */
+  readonly headOf = (parted: Uint8Array): Uint8Array => {
+    for (const part of partsOf(this.#parts, parted)) if (part.length > 0) return part;
+    return packedNull;
+  };
+
+  drop(run: Run, scope: Scope): void {
+    for (let i = 0; i < scope.stored; i++) {
+      this.#batch.remove('arrivals', arrivalKey(run.id, scope.id, scope.position, i));
+    }
+    scope.stored = 0;
+    scope.rest.take();
+  }
+}
