@@ -133,7 +133,7 @@ export class Exchange implements Call, Sink {
     const { route } = admission;
     this.#route = route;
     this.params = admission.params;
-    const found = route.find(this);
+    const found = route.find?.(this);
     if (isProblem(found)) return found;
     if (admission.wrongMethod) return admission.wrongMethod;
     this.found = found;

@@ -82,7 +82,7 @@ type Declaration<P extends string, Q extends Parameters, F> = {
     readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
   };
   /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */
-  find(call: Call<Params<P>, unknown, unknown>): F | Problem;
+  find?(call: Call<Params<P>, unknown, unknown>): F | Problem;
   handle(call: Call<Params<P>, Query<Q>, F>): Answer | Promise<Answer>;
   /** Told of every refusal once the route is found, also of those that are not its own. */
   refused?(problem: Problem): void;

@@ -55,19 +55,11 @@ export interface Engine {
   stopping(): boolean;
 }
 
-export type EngineParts = {
-  readonly link: Link;
-  readonly reader: Reader;
-  readonly gauges: Gauges;
-  readonly hub: Hub;
-  readonly reads: Reads;
-  readonly administration: Administration;
-  readonly vault: VaultCalls;
-  readonly config: () => Config;
-  readonly stopping: () => boolean;
-  readonly startedAtMs: number;
-  readonly version: string;
-};
+/** What the engine hands on as it is, and what it is made from. */
+export type EngineParts = Pick<
+  Engine,
+  'reads' | 'administration' | 'vault' | 'config' | 'stopping' | 'startedAtMs' | 'version'
+> & { readonly link: Link; readonly reader: Reader; readonly gauges: Gauges; readonly hub: Hub };
 
 export type GatewayEngine = Engine & {
   /** What the pipeline actor tells the edge. */
@@ -76,31 +68,14 @@ export type GatewayEngine = Engine & {
   readonly release: () => void;
 };
 
-export function openEngine({
-  link,
-  reader,
-  gauges,
-  hub,
-  reads,
-  administration,
-  vault,
-  config,
-  stopping,
-  startedAtMs,
-  version,
-}: EngineParts): GatewayEngine {
+export function openEngine(parts: EngineParts): GatewayEngine {
+  const { link, reader, gauges, hub, config } = parts;
   const blocks = new BlockCache(reader);
   const submissions = new Submissions(link);
   const waiters = new RunWaiters(link, reader);
 
   return {
-    reads,
-    administration,
-    vault,
-    config,
-    stopping,
-    startedAtMs,
-    version,
+    ...parts,
     queueDepth: () => gauges.get('queued'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => submissions.submit(submission),

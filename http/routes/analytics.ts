@@ -60,7 +60,6 @@ const getQueue = route({
   body: null,
   problems: ['unavailable'],
   answers: { 200: { description: 'The queue.', schema: queueSchema } },
-  find: () => null,
   async handle({ engine }) {
     const queue = await engine.administration.queue();
     if (queue.kind === 'refused') return problem('unavailable', 'the ledger cannot be asked right now');
@@ -98,7 +97,6 @@ const getSummary = route({
   query: {},
   body: null,
   answers: { 200: { description: 'The counts. Every status is present.', schema: summarySchema } },
-  find: () => null,
   handle: ({ engine }) => json(200, JSON.stringify({ window: '24h', stats: engine.administration.summary() })),
 });
 

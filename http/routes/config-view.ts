@@ -39,7 +39,6 @@ const getConfigView = route({
     'or session, in singular or plural, in any letter case, in `snake_case` or `camelCase`. Only keys matter: a password ' +
     'inside an address is shown.',
   answers: { 200: { description: 'The configuration.', schema: viewSchema } },
-  find: () => null,
   handle: ({ config }) => json(200, JSON.stringify(viewOf(config))),
 });
 

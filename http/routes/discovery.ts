@@ -50,7 +50,6 @@ const getStart = route({
   query: {},
   body: null,
   answers: { 200: { description: 'The service and its discovery paths.', schema: startSchema } },
-  find: () => null,
   handle(call) {
     const { name } = call.config.service;
     return json(200, JSON.stringify({ name, description, uptime_seconds: uptimeSeconds(call), discovery }));
@@ -79,7 +78,6 @@ const getHealth = route({
   query: {},
   body: null,
   answers: { 200: { description: 'The service runs.', schema: healthSchema } },
-  find: () => null,
   handle(call) {
     const { engine, config } = call;
     let parts = healthParts.get(config);
@@ -141,7 +139,6 @@ const getSkills = route({
     200: { description: 'The skills.', schema: Type.Object({ skills: Type.Array(skillSchema) }) },
     304: unchanged,
   },
-  find: () => null,
   handle: call => answerDocument(call, 'skills', () => ({ skills: skillsOf(call.config) })),
 });
 
@@ -156,7 +153,6 @@ const getDocument = route({
   query: {},
   body: null,
   answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
-  find: () => null,
   handle(call) {
     const { config, engine } = call;
     return answerDocument(call, 'openapi', () =>
@@ -203,7 +199,6 @@ const getPipelinesDocument = route({
   query: {},
   body: null,
   answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
-  find: () => null,
   handle(call) {
     const { config, engine } = call;
     const make = () => pipelinesDocument(config.service.name, engine.version, config.pipelines);
@@ -240,7 +235,6 @@ export function controlDocumentRoute(routes: () => readonly Route[]): Route {
     query: {},
     body: null,
     answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
-    find: () => null,
     handle(call) {
       const { config, engine } = call;
       const make = () => controlDocument(config.service.name, engine.version, routes());
@@ -268,7 +262,6 @@ const getAiPlugin = route({
   query: {},
   body: null,
   answers: { 200: { description: 'The manifest.', schema: aiPluginSchema }, 304: unchanged },
-  find: () => null,
   handle: call => answerDocument(call, 'ai plugin', () => aiPlugin(call.config.service.name)),
 });
 

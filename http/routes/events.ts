@@ -55,7 +55,6 @@ const getEvents = route({
       type: 'text/event-stream',
     },
   },
-  find: () => null,
   handle(call) {
     const { types = [], job_id: jobId = null, root, run, last_event_id: queryId } = call.query;
     // A gap is told whatever types are wanted; who names it alone wants nothing else.

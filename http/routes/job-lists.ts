@@ -103,7 +103,6 @@ const getJobs = route({
     },
   },
   problems: ['too_many_reads'],
-  find: () => null,
   handle(call) {
     const { query } = call;
     // What is found would tell what is hidden.
@@ -158,7 +157,6 @@ const getLogs = route({
     },
   },
   problems: ['too_many_reads'],
-  find: () => null,
   handle(call) {
     const { query } = call;
     const withResult = maySeeResults(call.caller!);

@@ -24,7 +24,6 @@ const getPlugins = route({
     200: { description: 'The plugins with the names of their commands.', schema: listSchema },
     304: { description: 'The client has the current version (If-None-Match).', schema: null },
   },
-  find: () => null,
   handle: call =>
     answerDocument(call, 'plugins', () => ({
       plugins: Object.values(call.config.plugins).map(({ name, manifest: { version, description, commands } }) => {

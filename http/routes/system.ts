@@ -49,7 +49,6 @@ const postReload = route({
       schema: Type.Union([reloadSchema, trialSchema]),
     },
   },
-  find: () => null,
   async handle({ engine, query }) {
     if (query.dry_run === true) {
       const { held, ...found } = await engine.administration.dryRunReload();
@@ -106,7 +105,6 @@ const getDoctor = route({
   notes:
     'Concurrent calls share one examination. Sandboxes are tried at most once a minute, because each try starts processes.',
   answers: { 200: { description: 'The checks. The status is degraded if one has not passed.', schema: doctorSchema } },
-  find: () => null,
   async handle({ engine }) {
     const checks = await engine.administration.doctor().catch(unlessDown);
     if ('kind' in checks) return checks;
@@ -135,7 +133,6 @@ const getSelfcheck = route({
     'larger one; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +
     'it is reported, because work continues meanwhile. A parent that retention has removed is not a failure.',
   answers: { 200: { description: 'The invariants that do not hold.', schema: selfcheckSchema } },
-  find: () => null,
   async handle({ engine }) {
     const found = await engine.administration.selfcheck().catch(unlessDown);
     if ('kind' in found) return found;

@@ -35,7 +35,6 @@ const getTopology = route({
   query: {},
   body: null,
   answers: { 200: { description: 'Plugins and signals, sorted by name.', schema: topologySchema } },
-  find: () => null,
   handle(call) {
     const body = { captured_at: timestamp(call.nowMs() * 1000), ...topologyIn(call.config) };
     return json(200, JSON.stringify(body));

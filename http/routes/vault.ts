@@ -130,7 +130,6 @@ function vaultRoute({ op, path, summary, notes, body, answer, problems, request 
     body,
     problems: ['disk_full', 'unavailable', ...(op === 'list' || op === 'audit.prune' ? [] : nameProblems), ...problems],
     answers: { 200: { description: 'The effect is on disk, and the call is in the audit trail.', schema: answer } },
-    find: () => null,
     handle(call) {
       const { engine, caller, body: given } = call;
       if (given === undefined) return problem('invalid_request', 'a JSON body is needed');

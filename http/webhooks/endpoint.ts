@@ -67,7 +67,6 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
     body: null,
     raw: { bytesMax: bodyBytesMax, setting: 'max_body_size of the endpoint' },
     answers: { 202: { description: 'The job is on disk.', schema: accepted } },
-    find: () => null,
     handle(call) {
       const bytes = call.body as Uint8Array;
       const isSigned = verify(header => call.header(header), bytes, call.nowMs());

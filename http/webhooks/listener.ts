@@ -58,7 +58,6 @@ const getHealth: Route = route({
       }),
     },
   },
-  find: () => null,
   handle(call) {
     const status = call.engine.stopping() ? 'stopping' : 'ok';
     return json(200, JSON.stringify({ status, uptime_seconds: uptimeSeconds(call), version: call.engine.version }));

@@ -76,7 +76,7 @@ test('an integer that would be rounded is 400 with its place, or text where the 
   const refused = await send(gateway, '/webhook/plain', large, signed(large));
   expect(refused).toMatchObject({
     status: 400,
-    body: { code: 'invalid_json', errors: [{ pointer: '/order/id', message: expect.stringContaining('as text') }] },
+    body: { code: 'invalid_json', errors: [{ pointer: '/order/id', message: expect.stringContaining('as a string') }] },
   });
   const taken = await send(gateway, '/webhook/lenient', large, signed(large));
   expect(taken.status).toBe(202);
