@@ -44,7 +44,7 @@ test('a vault is set aside with its key, and the trail of the next one begins wi
     status: 0,
     json: { abandoned: true, records: aside.statePath, key_file: aside.keys.file },
   });
-  expect(stderr).toContain('jobs run without secrets now');
+  expect(stderr).toContain('jobs now run without secrets');
   expect(condition()).toBe('absent');
   expect([existsSync(at.place.keys.file), readFileSync(aside.keys.file)]).toEqual([false, key]);
   expect(statSync(aside.keys.file).mode & 0o777).toBe(0o600);
