@@ -2,7 +2,7 @@
 //
 // The service checks a configuration whole; its callers must not depend on that. An unset variable, a broken plugin or a wrong key
 // elsewhere changes nothing here, and what cannot be read is named beside the value that is taken in its place.
-import { formatProblems, type Problem } from './check/problem.ts';
+import { type ConfigProblem, formatProblems } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';
 import { readApi } from './section/api.ts';
@@ -24,7 +24,7 @@ export type AccessOptions = {
 /** `doubts`: lines `file:line:column: path: what is wrong`; where there are any, the service may have another value. */
 export type Setting<T> = { readonly value: T; readonly doubts: readonly string[] };
 
-export type Access = {
+export type ClientAccess = {
   readonly mainFile: string;
   readonly enabled: boolean;
   readonly listen: Setting<ListenAddress>;
@@ -36,11 +36,11 @@ export type Access = {
 };
 
 /** A text says why there is no main file. */
-export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): Access | string {
+export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): ClientAccess | string {
   const main = findMainFile(path, env, cwd, disk);
   if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
-  const problems: Problem[] = [];
-  const report = (problem: Problem): void => void problems.push(problem);
+  const problems: ConfigProblem[] = [];
+  const report = (problem: ConfigProblem): void => void problems.push(problem);
   const { files, documents } = readClosure(main.file, disk, env, report);
   const start = { file: main.file, line: 1, column: 1 };
   const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));

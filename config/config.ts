@@ -190,9 +190,9 @@ export const loggedJobs = ['none', 'failed', 'all'] as const;
 /** Values of `api.server`: `auto` is `uws` where it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;
 
-type Section = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
+type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
 /** A value of a section of `Config`, such as `service.workersMax`. */
-export type SettingName = { [S in Section]: `${S}.${keyof Config[S] & string}` }[Section];
+export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 
 /** The instance of a name that came from outside: `constructor` and the like are no instances. */
 export function instanceNamed(config: Config, name: string): PluginInstance | undefined {

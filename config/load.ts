@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';
 import { checkSeal, type Seal, unsealed } from './seal/seal.ts';
-import type { Survey } from './seal/survey.ts';
+import type { FileSurvey } from './seal/survey.ts';
 import type { Certificates } from './section/tls.ts';
 import { diskFiles, isWithin } from './source/files.ts';
 
@@ -46,7 +46,7 @@ export function sealGap(reason: string): string {
 }
 
 /** In strict mode what runs must be what was verified. */
-function withDigests(config: Config, { digests }: Survey): Config {
+function withDigests(config: Config, { digests }: FileSurvey): Config {
   const all = [...digests];
   const sealed = (manifest: Manifest): Manifest => {
     const { directory } = manifest;

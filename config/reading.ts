@@ -1,7 +1,7 @@
 // Files on disk to one checked `Config`, and everything that is wrong with them.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
-import { formatPlace, formatProblems, type Problem } from './check/problem.ts';
+import { type ConfigProblem, formatPlace, formatProblems } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config, Manifest } from './config.ts';
 import { discoverPlugins, type PluginPlace } from './plugin/discovery.ts';
@@ -35,7 +35,7 @@ export type ReadOptions = {
 };
 
 /** What the files say. */
-export type Reading = {
+export type ConfigReading = {
   /** Right where there are no problems; not frozen yet. */
   readonly config: Config;
   /** Read and checked; not part of `config`, which any thread may hold. */
@@ -52,13 +52,13 @@ export type Reading = {
 };
 
 /** Never throws for what files and environment say. A text says why there is no main file. */
-export function readConfiguration(options: ReadOptions): Reading | string {
+export function readConfiguration(options: ReadOptions): ConfigReading | string {
   const bytes = new Map<string, Uint8Array>();
   const disk = keepingBytes(options.disk ?? diskFiles, bytes);
   const main = findMainFile(options.path, options.env, options.cwd, disk);
   if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
-  const problems: Problem[] = [];
-  const report = (problem: Problem): void => {
+  const problems: ConfigProblem[] = [];
+  const report = (problem: ConfigProblem): void => {
     problems.push(problem);
   };
 
@@ -77,7 +77,7 @@ export function readConfiguration(options: ReadOptions): Reading | string {
   const webhooks = readWebhooks(root, tokens, instances, report);
   checkListeners(root, api, webhooks, report);
   const service = readService(root, options.processors ?? availableParallelism());
-  const warned: Problem[] = [...instances.warnings];
+  const warned: ConfigProblem[] = [...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);
   // Read past `bytes`: a key is in no other place.
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
@@ -113,6 +113,6 @@ export function readConfiguration(options: ReadOptions): Reading | string {
   };
 }
 
-function placeText({ place }: Problem): string {
+function placeText({ place }: ConfigProblem): string {
   return place === null ? '' : formatPlace(place);
 }

@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 import { restartSettings } from './section/restart.ts';
 import { defaultKeyFile } from './section/service.ts';
 
-export type Reloaded = {
+export type ReloadComparison = {
   /** Keys of the settings that changed and need a restart. */
   readonly kept: readonly string[];
   /** The new configuration with the old values of these. */
@@ -13,7 +13,7 @@ export type Reloaded = {
 
 type Sections = { [section: string]: { [property: string]: unknown } };
 
-export function compareForReload(old: Config, next: Config): Reloaded {
+export function compareForReload(old: Config, next: Config): ReloadComparison {
   const before = old as unknown as Sections;
   const merged = { ...next } as unknown as Sections;
   const kept: string[] = [];

@@ -22,7 +22,7 @@ const words: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a whole word of the key is one of the telling ones, in any letter case, or the plural of one. */
-export function isTelling(key: string): boolean {
+export function isSecretKey(key: string): boolean {
   for (const segment of key.split(/[^\p{L}]+/u)) {
     if (isWord(segment)) return true;
     // `apiKey`, `APIKey`, `keyID`
@@ -43,7 +43,7 @@ export function redact(value: Json): Json {
   if (Array.isArray(value)) return value.map(redact);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value as JsonObject);
-  return Object.fromEntries(entries.map(([key, inner]) => [key, isTelling(key) ? redacted : redact(inner)]));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, isSecretKey(key) ? redacted : redact(inner)]));
 }
 
 /** The members of the response, with the concurrency of commands that allow more than 1. */

@@ -1,7 +1,7 @@
 // Who calls and what they may do: bearer tokens and their scopes (docs/contract.md#access).
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import type { Scope } from '../config/section/scope.ts';
+import type { ApiScope } from '../config/section/scope.ts';
 
 export type Caller = {
   /** Of its token; null when the configuration gives none. */
@@ -16,7 +16,7 @@ export type Caller = {
 };
 
 /** Whether the caller has one of the scopes, by name, by implication, or as `*`. */
-export function may(caller: Caller, anyOf: readonly Scope[]): boolean {
+export function may(caller: Caller, anyOf: readonly ApiScope[]): boolean {
   if (caller.scopes.has('*')) return true;
   for (const scope of anyOf) if (caller.scopes.has(scope)) return true;
   return false;
@@ -28,7 +28,7 @@ export function scopesText(anyOf: readonly string[]): string {
   return `${scopes.length === 1 ? 'the scope' : 'one of the scopes'} ${scopes.join(', ')}`;
 }
 
-const implied: { readonly [scope: string]: Scope } = {
+const implied: { readonly [scope: string]: ApiScope } = {
   'plugin:rw': 'plugin:ro',
   'events:rw': 'events:ro',
   'system:rw': 'system:ro',

@@ -2,7 +2,7 @@
 
 import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
-import type { Scope } from '../config/section/scope.ts';
+import type { ApiScope } from '../config/section/scope.ts';
 import type { Schema } from '../runtime/schema-type.ts';
 import type { Engine } from '../service/engine.ts';
 import type { Answer } from './answer.ts';
@@ -22,11 +22,11 @@ export type Access =
   | { readonly kind: 'open' }
   | { readonly kind: 'signed' }
   | { readonly kind: 'token' }
-  | { readonly kind: 'scopes'; readonly anyOf: readonly Scope[] }
+  | { readonly kind: 'scopes'; readonly anyOf: readonly ApiScope[] }
   | { readonly kind: 'vault'; readonly op: VaultOp };
 export const open: Access = { kind: 'open' };
 export const anyToken: Access = { kind: 'token' };
-export function anyOf(...scopes: readonly Scope[]): Access {
+export function anyOf(...scopes: readonly ApiScope[]): Access {
   return { kind: 'scopes', anyOf: scopes };
 }
 

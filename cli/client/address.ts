@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { Access } from '../../config/access.ts';
+import type { ClientAccess } from '../../config/access.ts';
 import { isLoopback } from '../../config/address.ts';
 import { formatListen } from '../../config/quantity.ts';
 import { knownToken } from '../../service/local-token.ts';
@@ -75,7 +75,7 @@ function whereabouts({
   listen,
   hasTls,
   statePath,
-}: Access): Pick<Address, 'url' | 'serverName' | 'notes'> {
+}: ClientAccess): Pick<Address, 'url' | 'serverName' | 'notes'> {
   const running = runningAddress(statePath.value);
   if (running !== null) {
     const serverName = running.tls?.name;
@@ -112,7 +112,7 @@ function isOwn(host: string): boolean {
 }
 
 /** The tokens that the files give, those for everything first; then the one that the first start, or `init`, has made. */
-function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: Access, isOthers: boolean): Tokens {
+function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
   if (isOthers) {
     const tokenHint = `no token was sent: ${mainFile} belongs to another user; name it with --config, ${way}`;

@@ -1,10 +1,10 @@
 // `headgate token new`.
 import { InvalidArgumentError, Option } from 'commander';
-import { type Scope, scopes } from '../../config/section/scope.ts';
+import { type ApiScope, scopes } from '../../config/section/scope.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 
-export const tokenNew = command<{ readonly name: string; readonly scope: readonly Scope[] }>({
+export const tokenNew = command<{ readonly name: string; readonly scope: readonly ApiScope[] }>({
   usage: 'token new <name>',
   description: 'create an API token, and print the configuration entry for it; nothing is stored',
   examples: ['headgate token new ci --scope plugin:rw --scope jobs:ro'],
@@ -27,7 +27,7 @@ export const tokenNew = command<{ readonly name: string; readonly scope: readonl
   },
 });
 
-function addScope(text: string, earlier: readonly Scope[] = []): readonly Scope[] {
+function addScope(text: string, earlier: readonly ApiScope[] = []): readonly ApiScope[] {
   const scope = scopes.find(known => known === text);
   if (!scope) throw new InvalidArgumentError(`scopes are ${scopes.join(', ')}.`);
   return [...new Set([...earlier, scope])];

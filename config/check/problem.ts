@@ -1,15 +1,15 @@
 // What is wrong with a configuration, where, and how it is told.
-import { type NodePath, type Place, placesAt, type SourceNode } from '../source/tree.ts';
+import { type NodePath, placesAt, type SourceNode, type SourcePlace } from '../source/tree.ts';
 
 /** No place: the trouble is not in a file (none was found). */
-export type Problem = {
-  readonly place: Place | null;
+export type ConfigProblem = {
+  readonly place: SourcePlace | null;
   readonly path: NodePath;
   readonly message: string;
   /** Whatever else is wrong with the value at this place follows from this, and is not told. */
   readonly isCause?: true;
 };
-export type Report = (problem: Problem) => void;
+export type Report = (problem: ConfigProblem) => void;
 /** Reports what is wrong with the value at a path of a tree, or with its key. */
 export type ReportAt = (path: NodePath, message: string, at?: 'key' | 'value') => void;
 
@@ -30,12 +30,12 @@ export function formatPath(path: NodePath): string {
     .join('');
 }
 
-export function formatPlace(place: Place): string {
+export function formatPlace(place: SourcePlace): string {
   return `${place.file}:${place.line}:${place.column}`;
 }
 
 /** `file:line:column: path: what is wrong and what would be right`, on one line. */
-function formatProblem(problem: Problem): string {
+function formatProblem(problem: ConfigProblem): string {
   const parts = [problem.place === null ? '' : formatPlace(problem.place), formatPath(problem.path), problem.message];
   return parts
     .filter(part => part !== '')
@@ -44,12 +44,12 @@ function formatProblem(problem: Problem): string {
 }
 
 /** In the order of reading: by file, line and column; each said once, and consequences of others not at all. */
-export function formatProblems(problems: readonly Problem[], files: readonly string[]): string[] {
-  const rank = (problem: Problem): number => {
+export function formatProblems(problems: readonly ConfigProblem[], files: readonly string[]): string[] {
+  const rank = (problem: ConfigProblem): number => {
     const index = files.indexOf(problem.place?.file ?? '');
     return index === -1 ? files.length : index;
   };
-  const at = (problem: Problem): string => (problem.place === null ? '' : formatPlace(problem.place));
+  const at = (problem: ConfigProblem): string => (problem.place === null ? '' : formatPlace(problem.place));
   const causes = new Set(problems.filter(problem => problem.isCause).map(at));
   const sorted = problems
     .filter(problem => problem.isCause || !causes.has(at(problem)))

@@ -13,7 +13,7 @@ import {
   type SourceNode,
 } from '../source/tree.ts';
 import { type Definitions, definitionsOf, isValid, type Mismatch, mismatchesOf, resolved } from './mismatch.ts';
-import type { Problem, Report } from './problem.ts';
+import type { ConfigProblem, Report } from './problem.ts';
 import { closest, didYouMean, hint } from './suggestion.ts';
 
 /** Reports what breaks the schema. Returns the tree without unset keys, and with misspelt keys under the names that they mean. */
@@ -95,7 +95,7 @@ function isSchema(value: unknown): value is JsonObject {
 }
 
 /** What is wrong with a key: unknown, missing, badly named or without one that it needs. */
-function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mismatch): Problem | null {
+function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mismatch): ConfigProblem | null {
   if (key === null) return null;
   const path = [...parent, key];
   const properties = (schema['properties'] ?? {}) as { readonly [key: string]: JsonObject };
@@ -113,7 +113,7 @@ function keyProblem(root: SourceNode, { path: parent, keyword, schema, key }: Mi
 }
 
 /** What is wrong with a value: one problem for each, whatever number of keywords it breaks. */
-function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): Problem | null {
+function valueProblem(root: SourceNode, { path, keyword, schema }: Mismatch): ConfigProblem | null {
   const node = nodeAt(root, ...path);
   if (node === undefined) return null;
   if (keyword === 'oneOf' && node.kind === 'map') {

@@ -46,7 +46,7 @@ type StepCommon = {
 };
 
 /** What a step that makes jobs has besides. */
-type Work = StepCommon & {
+type WorkStepFields = StepCommon & {
   readonly foreach: Path | null;
   readonly with: readonly (readonly [string, Template])[] | null;
   /** Dotted target -> path. */
@@ -54,8 +54,8 @@ type Work = StepCommon & {
 };
 
 export type Step =
-  | (Work & { readonly kind: 'uses'; readonly instance: string; readonly command: string })
-  | (Work & { readonly kind: 'call'; readonly pipeline: string })
+  | (WorkStepFields & { readonly kind: 'uses'; readonly instance: string; readonly command: string })
+  | (WorkStepFields & { readonly kind: 'call'; readonly pipeline: string })
   | (StepCommon & {
       readonly kind: 'split';
       readonly branches: readonly { readonly name: string | null; readonly steps: readonly Step[] }[];

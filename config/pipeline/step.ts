@@ -9,7 +9,7 @@ import { type PathRoot, quote, readPath } from './path.ts';
 import { readTemplates } from './template.ts';
 
 /** What the steps of one pipeline are checked against. */
-export type Surroundings = {
+export type StepContext = {
   /** Plugin instance -> its commands. */
   readonly plugins: ReadonlyMap<string, readonly string[]>;
   readonly pipelines: readonly string[];
@@ -30,14 +30,14 @@ type OnError = Step['onError'];
 type Source = { readonly [key: string]: unknown };
 
 /** A sequence; steps of a wrong shape are left out. `number` is its place, as `2.1.`: steps without an id get theirs from it. */
-export function readSteps(list: unknown, around: Surroundings, at: NodePath, number: string, onError: OnError): Step[] {
+export function readSteps(list: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Step[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((step, i) => readStep(step, around, [...at, i], `${number}${i + 1}`, onError, i === 0) ?? []);
 }
 
 function readStep(
   value: unknown,
-  around: Surroundings,
+  around: StepContext,
   at: NodePath,
   number: string,
   inherited: OnError,
@@ -90,7 +90,7 @@ function refuseWork(value: Source, kind: string, at: NodePath, reportAt: ReportA
   }
 }
 
-function readId(id: unknown, { ids, reportAt }: Surroundings, at: NodePath): string | null {
+function readId(id: unknown, { ids, reportAt }: StepContext, at: NodePath): string | null {
   if (typeof id !== 'string') return null;
   const first = ids.get(id);
   if (first !== undefined) reportAt([...at, 'id'], `${quote(id)} is already the id of ${formatPath(first)}`);
@@ -104,7 +104,7 @@ function joinOf({ join, collect }: Source): Join | null {
 
 function readUses(
   value: unknown,
-  { plugins, whyUnusable, reportAt }: Surroundings,
+  { plugins, whyUnusable, reportAt }: StepContext,
   at: NodePath,
 ): { readonly instance: string; readonly command: string } | null {
   if (typeof value !== 'string' || value === '') return null;
@@ -120,7 +120,7 @@ function readUses(
   return null;
 }
 
-function readCall(value: unknown, { pipelines, reportAt }: Surroundings, at: NodePath): string | null {
+function readCall(value: unknown, { pipelines, reportAt }: StepContext, at: NodePath): string | null {
   if (typeof value !== 'string' || value === '') return null;
   if (pipelines.includes(value)) return value;
   reportAt(at, `unknown pipeline ${quote(value)}${hint(value, pipelines, 'pipelines')}`);
@@ -145,7 +145,7 @@ function readBaggage(map: Source, at: NodePath, reportAt: ReportAt): (readonly [
 type Branch = { readonly name: string | null; readonly steps: readonly Step[] };
 
 /** Branches in a map by name, or in a list; a branch is a list of steps, one step or, in a list, `{name, steps}`. */
-function readSplit(value: unknown, around: Surroundings, at: NodePath, number: string, onError: OnError): Branch[] {
+function readSplit(value: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Branch[] {
   const isList = Array.isArray(value);
   const branches: (readonly [string | number, unknown])[] = isList
     ? [...value.entries()]

@@ -10,10 +10,10 @@ import {
   type NodePath,
   nodeAt,
   numberOf,
-  type Place,
   placesAt,
   plainValue,
   type SourceNode,
+  type SourcePlace,
   textOf,
   textsOf,
 } from '../source/tree.ts';
@@ -26,7 +26,7 @@ export function readCommands(
   compiler: SchemaCompiler,
   report: Report,
 ): Command[] {
-  const seen = new Map<string, Place>();
+  const seen = new Map<string, SourcePlace>();
   const replacing = replacingCommands(root, dialect);
   return itemsOf(nodeAt(root, 'commands')).map((node, index) => {
     const name = textOf(nodeAt(node, 'name')) ?? '';

@@ -1,9 +1,17 @@
 // How many jobs of a command may be under way at once in one thread or persistent process: the manifest says it, an instance may say otherwise.
-import type { Problem, Report } from '../check/problem.ts';
+import type { ConfigProblem, Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Command, Manifest } from '../config.ts';
 import * as field from '../section/field.ts';
-import { entriesOf, type NodePath, nodeAt, numberOf, type Place, placesAt, type SourceNode } from '../source/tree.ts';
+import {
+  entriesOf,
+  type NodePath,
+  nodeAt,
+  numberOf,
+  placesAt,
+  type SourceNode,
+  type SourcePlace,
+} from '../source/tree.ts';
 
 export const concurrencyMax = 1024;
 
@@ -44,11 +52,12 @@ export function checkCommands(
 }
 
 /** What is wrong with `plugins.<name>.concurrency`. */
-export function concurrencyProblems(name: string, manifest: Manifest, node: SourceNode): Problem[] {
-  const found: Problem[] = [];
+export function concurrencyProblems(name: string, manifest: Manifest, node: SourceNode): ConfigProblem[] {
+  const found: ConfigProblem[] = [];
   const setting = nodeAt(node, 'concurrency');
   const path = ['plugins', name, 'concurrency'];
-  const refuse = (place: Place, at: readonly string[], message: string) => found.push({ place, path: at, message });
+  const refuse = (place: SourcePlace, at: readonly string[], message: string) =>
+    found.push({ place, path: at, message });
   const forAll = numberOf(setting);
   if (setting !== undefined && forAll !== undefined && forAll > 1) {
     const why = refusal(manifest, null);

@@ -1,9 +1,9 @@
 // Searches the plugin roots for manifests. Broken ones are kept apart: they stop nothing unless something names them.
 import { dirname, join } from 'node:path';
-import { formatPlace, type Problem, type Report } from '../check/problem.ts';
+import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { diskReason, type Files } from '../source/files.ts';
-import type { NodePath, Place } from '../source/tree.ts';
+import type { NodePath, SourcePlace } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
@@ -13,7 +13,7 @@ const directoriesMax = 20_000;
 export type PluginRoot = {
   /** Absolute. */
   readonly directory: string;
-  readonly place: Place;
+  readonly place: SourcePlace;
   readonly path: NodePath;
   /** Not named by the configuration: may be missing. */
   readonly isDefault: boolean;
@@ -21,7 +21,7 @@ export type PluginRoot = {
   readonly isBundled: boolean;
 };
 
-export type BrokenPlugin = { readonly name: string; readonly problems: readonly Problem[] };
+export type BrokenPlugin = { readonly name: string; readonly problems: readonly ConfigProblem[] };
 /** Where a plugin lies, sound or broken: its directory, and the root under which it was found; absolute, links not resolved. */
 export type PluginPlace = { readonly directory: string; readonly root: string };
 export type Discovery = {
@@ -39,7 +39,7 @@ export function discoverPlugins(
   report: Report,
 ): Discovery {
   const manifests = new Map<string, Manifest>();
-  const places = new Map<string, Place>();
+  const places = new Map<string, SourcePlace>();
   const broken: BrokenPlugin[] = [];
   const bundled = new Map<string, PluginRoot>();
   const found: PluginPlace[] = [];

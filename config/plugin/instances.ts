@@ -1,7 +1,7 @@
 // Puts plugins and configuration together: the instances that jobs can name.
 import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
-import { formatPlace, type Problem, type Report } from '../check/problem.ts';
+import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import { type Config, type Manifest, type PluginInstance, retryDefault } from '../config.ts';
 import { parseDuration } from '../quantity.ts';
@@ -11,9 +11,9 @@ import {
   isEmptyNode,
   nodeAt,
   numberOf,
-  type Place,
   plainValue,
   type SourceNode,
+  type SourcePlace,
   textOf,
 } from '../source/tree.ts';
 import { concurrencyProblems, readConcurrency } from './concurrency.ts';
@@ -32,10 +32,10 @@ export type Instances = {
   /** Enabled ones, sorted by name. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
   /** Why a name is no instance, for those who name it: its problems count as errors then. */
-  readonly unusable: ReadonlyMap<string, readonly Problem[]>;
+  readonly unusable: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly disabled: Config['disabledPlugins'];
   /** Of plugins that are left out, and that nothing in `plugins` names. */
-  readonly warnings: readonly Problem[];
+  readonly warnings: readonly ConfigProblem[];
 };
 
 /** Why a name that something else uses is no instance, or null when nothing is known of it. Its problems are reported. */
@@ -48,25 +48,25 @@ export function reportUnusable(instances: Instances, name: string, report: Repor
   return unusableMessage(name, problems);
 }
 
-function unusableMessage(name: string, problems: readonly Problem[]): string {
+function unusableMessage(name: string, problems: readonly ConfigProblem[]): string {
   const place = problems[0]?.place;
   return `the plugin ${JSON.stringify(name)} cannot be used as it is${place ? `; see ${formatPlace(place)}` : ''}`;
 }
 
-type Work = {
+type InstanceBuild = {
   readonly discovery: Discovery;
   /** The value of `plugins`, or undefined. */
   readonly configured: SourceNode | undefined;
   readonly report: Report;
-  readonly unusable: Map<string, readonly Problem[]>;
+  readonly unusable: Map<string, readonly ConfigProblem[]>;
   readonly named: Set<string>;
-  readonly warnings: Problem[];
+  readonly warnings: ConfigProblem[];
 };
 
 export function makeInstances(configured: SourceNode | undefined, discovery: Discovery, report: Report): Instances {
   const { manifests, broken } = discovery;
   const brokenOnly = broken.filter(plugin => !manifests.has(plugin.name));
-  const work: Work = {
+  const work: InstanceBuild = {
     discovery,
     configured,
     report,
@@ -101,7 +101,7 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
     }
     const place = { file: `${manifest.directory}/manifest.yaml`, line: 1, column: 1 };
     const message = `the plugin ${JSON.stringify(name)} is left out until plugins.${name}.config has ${missing.join(', ')}`;
-    const problem: Problem = { place, path: ['config_keys', 'required'], message };
+    const problem: ConfigProblem = { place, path: ['config_keys', 'required'], message };
     warnings.push(problem);
     work.unusable.set(name, [problem]);
   }
@@ -120,7 +120,7 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
 }
 
 /** Null: there is none; the reason is reported. */
-function configuredInstance(work: Work, name: string, node: SourceNode): PluginInstance | null {
+function configuredInstance(work: InstanceBuild, name: string, node: SourceNode): PluginInstance | null {
   const manifest = resolveManifest(work, name);
   if (manifest === null) return null;
   checkConfigKeys(work, name, manifest, node);
@@ -136,7 +136,7 @@ function configuredInstance(work: Work, name: string, node: SourceNode): PluginI
 }
 
 /** Follows `uses` to a manifest. */
-function resolveManifest(work: Work, instance: string): Manifest | null {
+function resolveManifest(work: InstanceBuild, instance: string): Manifest | null {
   const { configured, discovery, report } = work;
   const chain = [instance];
   for (;;) {
@@ -159,7 +159,7 @@ function resolveManifest(work: Work, instance: string): Manifest | null {
   }
 }
 
-function namedManifest(work: Work, instance: string, name: string, chain: readonly string[]): Manifest | null {
+function namedManifest(work: InstanceBuild, instance: string, name: string, chain: readonly string[]): Manifest | null {
   const manifest = work.discovery.manifests.get(name);
   if (manifest !== undefined) return manifest;
   const via = chain.at(-2);
@@ -178,21 +178,21 @@ function namedManifest(work: Work, instance: string, name: string, chain: readon
   return null;
 }
 
-function isDisabled(work: Work, name: string): boolean {
+function isDisabled(work: InstanceBuild, name: string): boolean {
   return flagOf(nodeAt(work.configured, name, 'enabled')) === false;
 }
 
-function entryPlace(configured: SourceNode | undefined, name: string): Place {
+function entryPlace(configured: SourceNode | undefined, name: string): SourcePlace {
   return entriesOf(configured).find(([key]) => key === name)![1].keyPlace;
 }
 
-function unknownPlugin(work: Work, name: string, place: Place, path: readonly string[]): Problem {
+function unknownPlugin(work: InstanceBuild, name: string, place: SourcePlace, path: readonly string[]): ConfigProblem {
   const known = [...work.discovery.manifests.keys()].sort();
   const message = `there is no plugin ${JSON.stringify(name)} in the plugin roots${hint(name, known, 'plugins')}`;
   return { place, path, message };
 }
 
-function checkConfigKeys(work: Work, name: string, manifest: Manifest, node: SourceNode): void {
+function checkConfigKeys(work: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
   const config = nodeAt(node, 'config');
   for (const key of manifest.configKeys.required) {
     const value = nodeAt(config, key);
@@ -203,7 +203,7 @@ function checkConfigKeys(work: Work, name: string, manifest: Manifest, node: Sou
   }
 }
 
-function checkTimeouts(work: Work, name: string, manifest: Manifest, node: SourceNode): void {
+function checkTimeouts(work: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
   const commands = manifest.commands.map(command => command.name);
   for (const [command, entry] of entriesOf(nodeAt(node, 'timeouts'))) {
     const path = ['plugins', name, 'timeouts', command];

@@ -2,13 +2,22 @@
 import { dirname, sep } from 'node:path';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { SandboxKind } from '../../runtime/processes/sandbox.ts';
-import type { Problem, Report } from '../check/problem.ts';
+import type { ConfigProblem, Report } from '../check/problem.ts';
 import { checkShape } from '../check/shape.ts';
 import type { Command, Manifest } from '../config.ts';
 import { parseDuration } from '../quantity.ts';
 import { parseTree } from '../source/document.ts';
 import { diskReason, type Files } from '../source/files.ts';
-import { flagOf, nodeAt, numberOf, type Place, placesAt, type SourceNode, textOf, textsOf } from '../source/tree.ts';
+import {
+  flagOf,
+  nodeAt,
+  numberOf,
+  placesAt,
+  type SourceNode,
+  type SourcePlace,
+  textOf,
+  textsOf,
+} from '../source/tree.ts';
 import { readCommands } from './command.ts';
 import { checkCommands } from './concurrency.ts';
 import { type Entrypoint, readEntrypoint } from './entrypoint.ts';
@@ -17,10 +26,10 @@ import { manifestSchema, openManifestSchema } from './manifest-schema.ts';
 export type ReadManifest = {
   /** The name it gives itself, else that of its directory. */
   readonly name: string;
-  readonly namePlace: Place;
+  readonly namePlace: SourcePlace;
   /** Null when there are problems. */
   readonly manifest: Manifest | null;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ConfigProblem[];
 };
 
 /** Of settings that a worker plugin cannot have. */
@@ -35,10 +44,10 @@ export const reservedMessage = 'is reserved for the jobs of pipelines; choose an
 
 export function makeManifestReader(disk: Files, compiler: SchemaCompiler): ManifestReader {
   return file => {
-    const problems: Problem[] = [];
+    const problems: ConfigProblem[] = [];
     const report: Report = problem => problems.push(problem);
     const directory = dirname(file);
-    const start: Place = { file, line: 1, column: 1 };
+    const start: SourcePlace = { file, line: 1, column: 1 };
     const fallbackName = directory.slice(directory.lastIndexOf(sep) + 1);
     const parsed = readTree(disk, file, report);
     if (parsed === null) return { name: fallbackName, namePlace: start, manifest: null, problems };

@@ -1,6 +1,6 @@
 // What an instance of a process plugin runs in: what its manifest asks for, or more.
 import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/processes/sandbox.ts';
-import type { Problem } from '../check/problem.ts';
+import type { ConfigProblem } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { parseDuration, parseSize } from '../quantity.ts';
 import { nodeAt, numberOf, placesAt, type SourceNode, textOf } from '../source/tree.ts';
@@ -25,8 +25,8 @@ export function readSandbox(manifest: Manifest, node: SourceNode | undefined): S
 }
 
 /** A setting that would seem to protect and does not, or less than the plugin asks for, is an error. */
-export function sandboxProblems(name: string, manifest: Manifest, node: SourceNode): Problem[] {
-  const found: Problem[] = [];
+export function sandboxProblems(name: string, manifest: Manifest, node: SourceNode): ConfigProblem[] {
+  const found: ConfigProblem[] = [];
   const refuse = (key: 'sandbox' | 'limits', message: string) =>
     found.push({ place: placesAt(node, [key]).value, path: ['plugins', name, key], message });
   const isSet = (key: string) => nodeAt(node, key) !== undefined;

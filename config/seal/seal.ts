@@ -1,28 +1,28 @@
 // Compares the configuration on disk with its lock (docs/contract.md#seal): the bytes that were parsed are compared, and no file is read twice.
 import { dirname, join } from 'node:path';
-import type { Reading } from '../reading.ts';
+import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files } from '../source/files.ts';
 import type { Environment } from '../source/interpolation.ts';
 import {
-  type Acceptance,
+  type AcceptanceNote,
+  type AcceptedLock,
   acceptanceFile,
-  type InForce,
-  type Memory,
-  memoryFile,
+  acceptanceNoteFile,
+  type LockAcceptance,
   readAcceptance,
-  readMemory,
+  readAcceptanceNote,
 } from './acceptance.ts';
 import { isStrictEnvironment, keyFileOf, readSealKey, resolved } from './key.ts';
 import { claimsStrict, type Lock, lockName, openLock } from './lock.ts';
-import { type Finding, type Survey, survey } from './survey.ts';
+import { type FileSurvey, type LockFinding, survey } from './survey.ts';
 
-export type Seal = InForce & {
+export type Seal = AcceptedLock & {
   /** Nothing but what is locked may be started: findings are errors. */
   readonly strict: boolean;
   /** False: never locked, and nothing wants it to be; nothing was looked at. */
   readonly isSealed: boolean;
   /** The lock in force: its code is right, and it is not older than one that was in force before. */
-  readonly lock: Acceptance | null;
+  readonly lock: LockAcceptance | null;
   /** What is not as locked, and what is unsafe: a line each. */
   readonly findings: readonly string[];
   /** What is only worth a warning. */
@@ -31,7 +31,7 @@ export type Seal = InForce & {
   readonly gap: string | null;
 };
 
-export type Sealing = { readonly seal: Seal; readonly survey: Survey | null };
+export type Sealing = { readonly seal: Seal; readonly survey: FileSurvey | null };
 
 export type SealOptions = {
   readonly env: Environment;
@@ -53,10 +53,10 @@ export const unsealed: Seal = {
 
 const remedy = 'restore what was locked, or lock again with "headgate config lock"';
 
-export function checkSeal(reading: Reading, options: SealOptions): Sealing {
+export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing {
   const { config } = reading;
   const { env, disk } = options;
-  const memory = memoryOf(reading, options);
+  const memory = acceptanceNoteOf(reading, options);
   const accepted = acceptedLock(options.statePath ?? config.state.path, memory, disk);
   const onDisk = readLock(reading, options);
   const isWanted = config.service.strictMode || isStrictEnvironment(env);
@@ -78,8 +78,8 @@ export function checkSeal(reading: Reading, options: SealOptions): Sealing {
       strict: isWanted || isLockStrict,
       isSealed: true,
       lock: lock === null || isOlder ? null : { number: lock.number, strict: lock.strict },
-      findings: findings.map(tell),
-      cautions: tellGroupWritable(found.groupWritable),
+      findings: findings.map(formatFinding),
+      cautions: groupWritableWarnings(found.groupWritable),
       memory,
       gap: accepted.gap,
     },
@@ -88,39 +88,42 @@ export function checkSeal(reading: Reading, options: SealOptions): Sealing {
 }
 
 /** Beside the main file. */
-export function lockFile({ config }: Reading): string {
+export function lockFile({ config }: ConfigReading): string {
   return join(dirname(config.mainFile), lockName);
 }
 
 /** `file:1:1: seal: what is wrong`, as every problem of a configuration. */
-export function tell({ path, message }: Finding): string {
+export function formatFinding({ path, message }: LockFinding): string {
   return `${path}:1:1: seal: ${message}`.replaceAll(/[\r\n]+/g, ' ');
 }
 
 /** One line for all of them: where the group is a person's own, it is the usual state of every file. */
-export function tellGroupWritable(paths: readonly string[]): string[] {
+export function groupWritableWarnings(paths: readonly string[]): string[] {
   const [first] = paths;
   if (first === undefined) return [];
   const which = paths.length === 1 ? '' : `and ${paths.length - 1} more of what is sealed `;
-  return [tell({ path: first, message: `${which}can be written by a group; chmod g-w would be safer` })];
+  return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w would be safer` })];
 }
 
 /** Null: nothing says where the seal key is to be. */
-export function memoryOf(reading: Reading, { env, cwd, disk }: Omit<SealOptions, 'statePath'>): Memory | null {
+export function acceptanceNoteOf(
+  reading: ConfigReading,
+  { env, cwd, disk }: Omit<SealOptions, 'statePath'>,
+): AcceptanceNote | null {
   const keyFile = keyFileOf(env, cwd);
   return keyFile === null ? null : { keyFile, directory: resolved(dirname(reading.config.mainFile), disk) };
 }
 
-type Accepted = {
-  readonly lock: Acceptance | null;
-  readonly findings: readonly Finding[];
+type KnownLock = {
+  readonly lock: LockAcceptance | null;
+  readonly findings: readonly LockFinding[];
   readonly gap: string | null;
 };
 
 /** The higher number and the stricter word of both notes: whoever names another state has written the note in it. */
-function acceptedLock(statePath: string, memory: Memory | null, disk: Files): Accepted {
-  const findings: Finding[] = [];
-  const read = (path: string, reading: () => Acceptance | null): Acceptance | null => {
+function acceptedLock(statePath: string, memory: AcceptanceNote | null, disk: Files): KnownLock {
+  const findings: LockFinding[] = [];
+  const read = (path: string, reading: () => LockAcceptance | null): LockAcceptance | null => {
     try {
       return reading();
     } catch (error) {
@@ -130,14 +133,14 @@ function acceptedLock(statePath: string, memory: Memory | null, disk: Files): Ac
     }
   };
   const ofState = read(acceptanceFile(statePath), () => readAcceptance(statePath, disk));
-  const file = memory && memoryFile(memory);
-  const beside = memory && read(file!, () => readMemory(memory, disk));
+  const file = memory && acceptanceNoteFile(memory);
+  const beside = memory && read(file!, () => readAcceptanceNote(memory, disk));
   const isGap = ofState !== null && ofState.number > (beside?.number ?? -1);
   const gap = isGap ? (file === null ? 'HOME is not set' : `${file} does not have it`) : null;
   return { lock: stricter(ofState, beside), findings, gap };
 }
 
-function stricter(a: Acceptance | null, b: Acceptance | null): Acceptance | null {
+function stricter(a: LockAcceptance | null, b: LockAcceptance | null): LockAcceptance | null {
   if (a === null || b === null) return a ?? b;
   return { number: Math.max(a.number, b.number), strict: a.strict || b.strict };
 }
@@ -147,10 +150,10 @@ type OnDisk = {
   readonly isThere: boolean;
   readonly lock: Lock | null;
   readonly isStrict: boolean;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly LockFinding[];
 };
 
-function readLock(reading: Reading, { env, cwd, disk }: SealOptions): OnDisk {
+function readLock(reading: ConfigReading, { env, cwd, disk }: SealOptions): OnDisk {
   const file = lockFile(reading);
   if (disk.kind(file) === 'missing') {
     const message = 'is missing; create it with "headgate config lock"';
@@ -176,10 +179,10 @@ function readLock(reading: Reading, { env, cwd, disk }: SealOptions): OnDisk {
   }
 }
 
-function compare({ number, files }: Lock, found: Survey, { config }: Reading): Finding[] {
+function compare({ number, files }: Lock, found: FileSurvey, { config }: ConfigReading): LockFinding[] {
   const base = dirname(config.mainFile);
   const locked = new Map(files.map(file => [file.path, file]));
-  const findings: Finding[] = [];
+  const findings: LockFinding[] = [];
   for (const { path, size, sha256 } of found.files) {
     const before = locked.get(path);
     locked.delete(path);

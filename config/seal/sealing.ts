@@ -1,12 +1,12 @@
 // `headgate config lock`: seals what is on disk now, when it is right and safe.
 import { dirname } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
-import { type Reading, type ReadOptions, readConfiguration } from '../reading.ts';
+import { type ConfigReading, type ReadOptions, readConfiguration } from '../reading.ts';
 import { diskFiles } from '../source/files.ts';
-import { acceptanceFile, memoryFile, readAcceptance, readMemory } from './acceptance.ts';
+import { acceptanceFile, acceptanceNoteFile, readAcceptance, readAcceptanceNote } from './acceptance.ts';
 import { isStrictEnvironment, makeSealKey, readSealKey } from './key.ts';
 import { encodeLock, type Lock, openLock } from './lock.ts';
-import { lockFile, memoryOf, type SealOptions, tell, tellGroupWritable } from './seal.ts';
+import { acceptanceNoteOf, formatFinding, groupWritableWarnings, lockFile, type SealOptions } from './seal.ts';
 import { survey } from './survey.ts';
 
 export type Locked =
@@ -32,7 +32,7 @@ export function lockConfiguration(options: ReadOptions): Locked {
   const { config } = reading;
   const file = lockFile(reading);
   const found = survey(reading, file, disk);
-  const problems = [...reading.problems, ...found.findings.map(tell)];
+  const problems = [...reading.problems, ...found.findings.map(formatFinding)];
   if (problems.length > 0) return { ok: false, problems };
 
   let key = readSealKey(config, env, cwd, disk);
@@ -41,7 +41,7 @@ export function lockConfiguration(options: ReadOptions): Locked {
     makeSealKey(key.file);
     key = readSealKey(config, env, cwd, disk);
   }
-  if (!key.ok) return { ok: false, problems: [tell({ path: key.file ?? file, message: key.message })] };
+  if (!key.ok) return { ok: false, problems: [formatFinding({ path: key.file ?? file, message: key.message })] };
 
   const before = numberBefore(reading, key.key, { env, cwd, disk });
   if (typeof before === 'string') return { ok: false, problems: [before] };
@@ -52,24 +52,29 @@ export function lockConfiguration(options: ReadOptions): Locked {
     files: found.files,
   };
   replaceFile(file, encodeLock(lock, key.key), lockMode);
-  const warnings = [...reading.warnings, ...tellGroupWritable(found.groupWritable)];
+  const warnings = [...reading.warnings, ...groupWritableWarnings(found.groupWritable)];
   return { ok: true, file, lock, keyFile: key.file, isNewKey, warnings };
 }
 
 /** The highest number that counts until now; a text says why nobody can tell. */
-function numberBefore(reading: Reading, key: Uint8Array, options: Omit<SealOptions, 'statePath'>): number | string {
+function numberBefore(
+  reading: ConfigReading,
+  key: Uint8Array,
+  options: Omit<SealOptions, 'statePath'>,
+): number | string {
   const file = lockFile(reading);
   const { path } = reading.config.state;
-  const memory = memoryOf(reading, options);
+  const memory = acceptanceNoteOf(reading, options);
   const notes = [{ note: acceptanceFile(path), read: () => readAcceptance(path, diskFiles) }];
-  if (memory !== null) notes.push({ note: memoryFile(memory), read: () => readMemory(memory, diskFiles) });
+  if (memory !== null)
+    notes.push({ note: acceptanceNoteFile(memory), read: () => readAcceptanceNote(memory, diskFiles) });
   const onDisk = diskFiles.kind(file) === 'file' ? openLock(diskFiles.read(file), key) : null;
   let highest = onDisk?.number ?? 0;
   for (const { note, read } of notes) {
     try {
       highest = Math.max(highest, read()?.number ?? 0);
     } catch (error) {
-      return tell({ path: note, message: (error as Error).message });
+      return formatFinding({ path: note, message: (error as Error).message });
     }
   }
   return highest;

@@ -1,7 +1,7 @@
 // What a lock covers, as it is on disk now: the include closure and every file of the plugins, with what is unsafe about them.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
-import type { Reading } from '../reading.ts';
+import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files, isWithin } from '../source/files.ts';
 import type { LockedFile } from './lock.ts';
 
@@ -9,20 +9,24 @@ import type { LockedFile } from './lock.ts';
 const filesMax = 50_000;
 
 /** About one file or directory; the path is absolute. */
-export type Finding = { readonly path: string; readonly message: string };
+export type LockFinding = { readonly path: string; readonly message: string };
 
-export type Survey = {
+export type FileSurvey = {
   /** Sorted by path. */
   readonly files: readonly LockedFile[];
   /** SHA-256 in hex of each of them, by real path. */
   readonly digests: ReadonlyMap<string, string>;
   /** Paths that leave their directory through a link, that everyone can write, or that cannot be read. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly LockFinding[];
   /** Paths that a group can write. */
   readonly groupWritable: readonly string[];
 };
 
-export function survey({ config, pluginPlaces, manifests, bytes }: Reading, lockFile: string, disk: Files): Survey {
+export function survey(
+  { config, pluginPlaces, manifests, bytes }: ConfigReading,
+  lockFile: string,
+  disk: Files,
+): FileSurvey {
   const surveyor = new Surveyor(dirname(config.mainFile), bytes, disk);
   surveyor.inspectLock(lockFile);
   for (const file of config.files) surveyor.takeIncluded(file);
@@ -47,7 +51,7 @@ class Surveyor {
     this.#disk = disk;
   }
 
-  survey(): Survey {
+  survey(): FileSurvey {
     return {
       files: [...this.#files.values()].sort((a, b) => (a.path < b.path ? -1 : 1)),
       digests: this.#digests,

@@ -7,7 +7,7 @@ import { type Report, reportIn } from '../check/problem.ts';
 import { readCondition } from '../pipeline/condition.ts';
 import { findCycles } from '../pipeline/cycles.ts';
 import { hooks, type PipelineDefinition } from '../pipeline/definition.ts';
-import { readSteps, type Surroundings } from '../pipeline/step.ts';
+import { readSteps, type StepContext } from '../pipeline/step.ts';
 import { readSchema } from '../plugin/command.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { type NodePath, nodeAt, plainValue, type SourceNode } from '../source/tree.ts';
@@ -48,7 +48,7 @@ export function readPipelines(
 /** Null without a name. Where the shape is wrong, which is reported, the definition is not used. */
 function readPipeline(
   value: { readonly [key: string]: unknown },
-  around: Surroundings,
+  around: StepContext,
   at: NodePath,
 ): PipelineDefinition | null {
   const { name, description, on, on_hook: onHook, execution_mode: mode, timeout_secs: timeoutSecs } = value;

@@ -16,4 +16,4 @@ export const scopes = [
   'system:ro',
   'system:rw',
 ] as const;
-export type Scope = (typeof scopes)[number];
+export type ApiScope = (typeof scopes)[number];

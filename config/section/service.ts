@@ -5,7 +5,16 @@ import type { Config, LogLevel } from '../config.ts';
 import { bundledDirectory, bundledRoot } from '../plugin/bundled.ts';
 import type { PluginRoot } from '../plugin/discovery.ts';
 import { parseDuration } from '../quantity.ts';
-import { flagOf, itemsOf, nodeAt, numberOf, type Place, type SourceNode, textOf, textsOf } from '../source/tree.ts';
+import {
+  flagOf,
+  itemsOf,
+  nodeAt,
+  numberOf,
+  type SourceNode,
+  type SourcePlace,
+  textOf,
+  textsOf,
+} from '../source/tree.ts';
 
 const day = 86_400_000;
 
@@ -61,7 +70,7 @@ export function defaultKeyFile(statePath: string): string {
 export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[] {
   const list = nodeAt(root, 'plugin_roots');
   if (list === undefined) {
-    const place: Place = { file: mainFile, line: 1, column: 1 };
+    const place: SourcePlace = { file: mainFile, line: 1, column: 1 };
     const directory = join(dirname(mainFile), 'plugins');
     return [{ directory, place, path: ['plugin_roots'], isDefault: true, isBundled: false }];
   }

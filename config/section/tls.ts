@@ -1,6 +1,6 @@
 // The settings of a listener that say how it is protected: `tls` and `behind_proxy`. Its certificate is read here, too.
 import { type Certificate, type CertificateProblem, readCertificate } from '../certificate.ts';
-import type { Problem, Report } from '../check/problem.ts';
+import type { ConfigProblem, Report } from '../check/problem.ts';
 import type { Protection, TlsFiles } from '../config.ts';
 import type { Files } from '../source/files.ts';
 import { flagOf, nodeAt, placesAt, type SourceNode } from '../source/tree.ts';
@@ -36,7 +36,7 @@ export function readCertificates(
   const found = listenerNames.flatMap(name => {
     if (files[name] === undefined) return [];
     const { certificate, problems, warnings } = readCertificate(files[name], disk, { nowMs: Date.now(), strict });
-    const placed = ({ file, message }: CertificateProblem): Problem => {
+    const placed = ({ file, message }: CertificateProblem): ConfigProblem => {
       const path = [name, 'tls', file];
       return { place: placesAt(root, path).value, path, message };
     };

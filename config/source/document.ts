@@ -1,17 +1,17 @@
 // YAML bytes to a tree with places. The only file that knows the yaml library.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
-import type { Problem } from '../check/problem.ts';
-import type { ListNode, MapEntry, MapNode, NodePath, Place, ScalarNode, SourceNode } from './tree.ts';
+import type { ConfigProblem } from '../check/problem.ts';
+import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceNode, SourcePlace } from './tree.ts';
 
 const depthMax = 64;
 // Aliases can repeat a node without end in a few bytes.
 const nodesMax = 200_000;
 
-export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly Problem[] };
+export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly ConfigProblem[] };
 
 /** Never throws: whatever the bytes are, the answer is a tree or problems. An empty file has no root. */
 export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
-  const start: Place = { file, line: 1, column: 1 };
+  const start: SourcePlace = { file, line: 1, column: 1 };
   const refuse = (message: string): ParsedDocument => ({
     root: null,
     problems: [{ place: start, path: [], message }],
@@ -41,20 +41,24 @@ function convert(file: string, text: string): ParsedDocument {
     uniqueKeys: false,
     logLevel: 'error',
   });
-  const placeAt = (offset: number): Place => {
+  const placeAt = (offset: number): SourcePlace => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   const errors = [...document.errors, ...document.warnings];
   if (errors.length > 0) return { root: null, problems: syntaxProblems(errors, placeAt, text) };
-  const problems: Problem[] = [];
+  const problems: ConfigProblem[] = [];
   const root = document.contents === null ? null : new Converter(placeAt, text, problems).node(document.contents, []);
   return { root, problems };
 }
 
 /** One for each line: what follows on the same line is mostly a consequence. */
-function syntaxProblems(errors: readonly YAMLError[], placeAt: (offset: number) => Place, text: string): Problem[] {
-  const byLine = new Map<number, Problem>();
+function syntaxProblems(
+  errors: readonly YAMLError[],
+  placeAt: (offset: number) => SourcePlace,
+  text: string,
+): ConfigProblem[] {
+  const byLine = new Map<number, ConfigProblem>();
   for (const error of errors) {
     const place = placeAt(error.pos[0]);
     const line = text.split('\n', place.line)[place.line - 1] ?? '';
@@ -62,26 +66,26 @@ function syntaxProblems(errors: readonly YAMLError[], placeAt: (offset: number) 
     const advice = /[[{,:]\s*\$\{/.test(line) ? '; inside { } and [ ] write "${NAME}" in quotes' : '';
     const several = error.code === 'MULTIPLE_DOCS';
     const wrong = several ? 'holds more than one document; keep one' : `is not valid YAML: ${error.message}`;
-    const problem: Problem = { place, path: [], message: `${wrong}${advice}` };
+    const problem: ConfigProblem = { place, path: [], message: `${wrong}${advice}` };
     byLine.set(place.line, byLine.get(place.line) ?? problem);
   }
   return [...byLine.values()];
 }
 
 class Converter {
-  readonly #placeAt: (offset: number) => Place;
+  readonly #placeAt: (offset: number) => SourcePlace;
   readonly #text: string;
-  readonly #problems: Problem[];
+  readonly #problems: ConfigProblem[];
   readonly #anchors = new Map<string, Node>();
   #nodes = 0;
 
-  constructor(placeAt: (offset: number) => Place, text: string, problems: Problem[]) {
+  constructor(placeAt: (offset: number) => SourcePlace, text: string, problems: ConfigProblem[]) {
     this.#placeAt = placeAt;
     this.#text = text;
     this.#problems = problems;
   }
 
-  node(node: unknown, path: NodePath, fallback?: Place): SourceNode {
+  node(node: unknown, path: NodePath, fallback?: SourcePlace): SourceNode {
     if (++this.#nodes > nodesMax) throw new TooLarge(`holds more than ${nodesMax} values, aliases counted in full`);
     if (path.length > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
     const place = this.#place(node, fallback);
@@ -107,7 +111,7 @@ class Converter {
     return emptyScalar(place);
   }
 
-  #map(pairs: readonly { key: unknown; value: unknown }[], place: Place, path: NodePath): MapNode {
+  #map(pairs: readonly { key: unknown; value: unknown }[], place: SourcePlace, path: NodePath): MapNode {
     const entries = new Map<string, MapEntry>();
     for (const pair of pairs) {
       const keyPlace = this.#place(pair.key, place);
@@ -128,14 +132,14 @@ class Converter {
     return { kind: 'map', place, entries };
   }
 
-  #scalar(node: { value: unknown; type?: string; range?: unknown; source?: string }, place: Place): ScalarNode {
+  #scalar(node: { value: unknown; type?: string; range?: unknown; source?: string }, place: SourcePlace): ScalarNode {
     const range = node.range as readonly number[] | undefined;
     const written = range === undefined ? String(node.value) : this.#text.slice(range[0], range[1]);
     const plain = node.type === undefined || node.type === 'PLAIN';
     return { kind: 'scalar', place, value: scalarValue(node.value, node.source ?? written), written, plain };
   }
 
-  #place(node: unknown, fallback?: Place): Place {
+  #place(node: unknown, fallback?: SourcePlace): SourcePlace {
     const range = (node as { range?: readonly number[] } | null)?.range;
     return range?.[0] === undefined ? (fallback ?? this.#placeAt(0)) : this.#placeAt(range[0]);
   }
@@ -146,7 +150,7 @@ function keyOf(node: unknown): string | undefined {
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
 }
 
-function emptyScalar(place: Place): ScalarNode {
+function emptyScalar(place: SourcePlace): ScalarNode {
   return { kind: 'scalar', place, value: null, written: '', plain: true };
 }
 

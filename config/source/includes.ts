@@ -12,7 +12,7 @@ import {
   type MapNode,
   type NodePath,
   nodeAt,
-  type Place,
+  type SourcePlace,
   textOf,
 } from './tree.ts';
 
@@ -23,26 +23,26 @@ export type Closure = {
   readonly documents: readonly MapNode[];
 };
 
-type Reading = {
+type ClosureReading = {
   readonly disk: Files;
   readonly env: Environment;
   readonly report: Report;
   readonly files: string[];
   readonly documents: MapNode[];
   /** Real path -> where it was named first. */
-  readonly named: Map<string, Place>;
+  readonly named: Map<string, SourcePlace>;
 };
 
-type Naming = { readonly place: Place; readonly path: NodePath; readonly chain: readonly string[] };
+type IncludeSite = { readonly place: SourcePlace; readonly path: NodePath; readonly chain: readonly string[] };
 
 export function readClosure(mainFile: string, disk: Files, env: Environment, report: Report): Closure {
-  const reading: Reading = { disk, env, report, files: [], documents: [], named: new Map() };
-  const place: Place = { file: mainFile, line: 1, column: 1 };
+  const reading: ClosureReading = { disk, env, report, files: [], documents: [], named: new Map() };
+  const place: SourcePlace = { file: mainFile, line: 1, column: 1 };
   readOne(reading, mainFile, { place, path: [], chain: [] });
   return { files: reading.files, documents: reading.documents };
 }
 
-function readOne(reading: Reading, file: string, naming: Naming): void {
+function readOne(reading: ClosureReading, file: string, naming: IncludeSite): void {
   const { disk, env, report } = reading;
   const chain = [...naming.chain, file];
   let bytes: Uint8Array;
@@ -58,7 +58,7 @@ function readOne(reading: Reading, file: string, naming: Naming): void {
   }
   const parsed = parseTree(file, bytes);
   for (const problem of parsed.problems) report(problem);
-  const start: Place = { file, line: 1, column: 1 };
+  const start: SourcePlace = { file, line: 1, column: 1 };
   const root = parsed.root === null || isEmptyNode(parsed.root) ? emptyMap(start) : parsed.root;
   if (root.kind !== 'map') {
     const message = `is ${describeKind(root)}; a configuration file must be a map of settings`;
@@ -72,7 +72,7 @@ function readOne(reading: Reading, file: string, naming: Naming): void {
   readIncludes(reading, map, file, chain);
 }
 
-function readIncludes(reading: Reading, map: MapNode, file: string, chain: readonly string[]): void {
+function readIncludes(reading: ClosureReading, map: MapNode, file: string, chain: readonly string[]): void {
   const include = nodeAt(map, 'include');
   if (include === undefined || isEmptyNode(include)) return;
   if (include.kind !== 'list') {
@@ -81,7 +81,7 @@ function readIncludes(reading: Reading, map: MapNode, file: string, chain: reado
     return;
   }
   for (const [index, item] of include.items.entries()) {
-    const naming: Naming = { place: item.place, path: ['include', index], chain };
+    const naming: IncludeSite = { place: item.place, path: ['include', index], chain };
     const text = textOf(item);
     if (text === undefined || text === '') {
       reading.report({ ...naming, message: 'must be the path of a file or directory' });
@@ -91,7 +91,7 @@ function readIncludes(reading: Reading, map: MapNode, file: string, chain: reado
   }
 }
 
-function readPath(reading: Reading, path: string, naming: Naming): void {
+function readPath(reading: ClosureReading, path: string, naming: IncludeSite): void {
   const kind = reading.disk.kind(path);
   if (kind === 'directory') {
     for (const file of yamlFiles(reading, path, naming)) readPath(reading, file, naming);
@@ -104,7 +104,7 @@ function readPath(reading: Reading, path: string, naming: Naming): void {
 }
 
 /** Links that lead nowhere are among them: what was to be read there is missed. */
-function yamlFiles(reading: Reading, directory: string, naming: Naming): string[] {
+function yamlFiles(reading: ClosureReading, directory: string, naming: IncludeSite): string[] {
   try {
     return [...reading.disk.list(directory)]
       .filter(name => name.endsWith('.yaml') && !name.startsWith('.'))
@@ -118,7 +118,7 @@ function yamlFiles(reading: Reading, directory: string, naming: Naming): string[
 }
 
 /** False, and said, when the file is in the closure already: by a cycle, or named a second time. */
-function admit(reading: Reading, real: string, file: string, naming: Naming): boolean {
+function admit(reading: ClosureReading, real: string, file: string, naming: IncludeSite): boolean {
   const before = reading.named.get(real);
   reading.named.set(real, before ?? naming.place);
   if (before === undefined) return true;

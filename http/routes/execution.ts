@@ -5,7 +5,7 @@ import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { entryDispatches } from '../../actors/pipeline/views/entries.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
-import type { Scope } from '../../config/section/scope.ts';
+import type { ApiScope } from '../../config/section/scope.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
@@ -45,7 +45,7 @@ const takingProblems = [
 const eventCommand = 'handle';
 const triggerEvent = { type: 'api.trigger', source: 'api' } as const;
 
-const neededFor: { readonly [type in Command['type']]: readonly Scope[] } = {
+const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],
 };

@@ -3,7 +3,7 @@
 import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
 import { pipelinePlugin, statuses } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
-import type { Scope } from '../../config/section/scope.ts';
+import type { ApiScope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
@@ -15,7 +15,7 @@ import { oneOf } from '../query.ts';
 import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 
-export const resultScopes: readonly Scope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
+export const resultScopes: readonly ApiScope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
 /** Whether `result`, `last_error` and `stderr` are shown. */
 export function maySeeResults(caller: Caller): boolean {

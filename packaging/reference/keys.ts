@@ -8,7 +8,7 @@ import type { JsonObject } from '../../runtime/packing.ts';
 type Schemas = { readonly [key: string]: JsonObject };
 
 /** A map of settings: where it stands in the file, and its keys. */
-export type Section = {
+export type ReferenceSection = {
   readonly title: string;
   readonly about: string;
   readonly keys: Schemas;
@@ -39,7 +39,7 @@ export function configKeysPage(): string {
   return [configPreface, ...configSections().map(sectionText)].join('\n');
 }
 
-export function configSections(): Section[] {
+export function configSections(): ReferenceSection[] {
   const { pipeline, step, condition } = pipelineDefinitions;
   return [
     ...sectionsOf(settingsSchema, ''),
@@ -54,7 +54,7 @@ export function manifestKeysPage(): string {
 }
 
 /** The map and all maps of settings below it, in the order of the schema. */
-export function sectionsOf(schema: JsonObject, at: string): Section[] {
+export function sectionsOf(schema: JsonObject, at: string): ReferenceSection[] {
   if (schema['items'] !== undefined) return sectionsOf(schema['items'] as JsonObject, `${at}[]`);
   if (isSchema(schema['additionalProperties'])) return sectionsOf(schema['additionalProperties'], `${at}.NAME`);
   if (schema['additionalProperties'] !== false) return [];
@@ -63,11 +63,11 @@ export function sectionsOf(schema: JsonObject, at: string): Section[] {
   return [sectionOf(at, String(schema['description']), schema), ...inner];
 }
 
-function sectionOf(title: string, about: string, { properties, required = [] }: JsonObject): Section {
+function sectionOf(title: string, about: string, { properties, required = [] }: JsonObject): ReferenceSection {
   return { title, about, keys: properties as Schemas, required: required as readonly string[] };
 }
 
-function sectionText({ title, about, keys, required }: Section): string {
+function sectionText({ title, about, keys, required }: ReferenceSection): string {
   const rows = Object.entries(keys).map(([key, schema]) => {
     const marks = [...(required.includes(key) ? ['required'] : []), ...restartOf(schema)];
     const value = [shownValue(schema), ...marks].join('; ');

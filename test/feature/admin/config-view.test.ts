@@ -1,6 +1,6 @@
 // GET /config/view: the configuration in force, without anything secret.
 import { expect, test } from 'vitest';
-import { isTelling, redact } from '../../../config/view.ts';
+import { isSecretKey, redact } from '../../../config/view.ts';
 import { startGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';
 
@@ -77,12 +77,12 @@ test.each([
   ],
   ...['api_key', 'apiKey', 'APIKey', 'API_KEY', 'api-keys', 'accessTokens', 'clientSecret', 'x.auth.y', 'keyId'],
   ...['sessions', 'credentials', 'tokenValue', 'token2', 'key_1', 'PRIVATE-data', 'KEYFile', 'Api Key'],
-])('the key %s is redacted', key => expect(isTelling(key)).toBe(true));
+])('the key %s is redacted', key => expect(isSecretKey(key)).toBe(true));
 
 test.each([
   ...['monkey', 'tokenizer', 'keyboard', 'author', 'authority', 'secretary'],
   ...['monkeys', 'sessional', 'cookiecutter', 'privateer', 'donkeyId', 'hockeyKit', 'url', '', '_', '7'],
-])('the key "%s" stays', key => expect(isTelling(key)).toBe(false));
+])('the key "%s" stays', key => expect(isSecretKey(key)).toBe(false));
 
 test('whatever stands under a telling key goes, at any depth', () => {
   const value = { a: [{ keys: ['x', 'y'] }, { b: { token: null, session: { c: 1 }, d: 0 } }], password: 7 };

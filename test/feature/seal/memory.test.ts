@@ -3,13 +3,19 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { type LoadResult, loadConfig } from '../../../config/load.ts';
-import { accept, acceptanceFile, type Memory, memoryFile, readMemory } from '../../../config/seal/acceptance.ts';
+import {
+  type AcceptanceNote,
+  accept,
+  acceptanceFile,
+  acceptanceNoteFile,
+  readAcceptanceNote,
+} from '../../../config/seal/acceptance.ts';
 import { diskFiles } from '../../../config/source/files.ts';
 import { makeSandbox } from '../../unit/config/sandbox.ts';
 import { edit, load, locked, makeSealed, makeUnsealed, optionsOf, type Sealed } from './sealed.ts';
 
 const state = ({ directory }: Sealed, name = 'data') => join(directory, name);
-const memoryOf = ({ directory, keyFile }: Sealed): Memory => ({ keyFile, directory });
+const memoryOf = ({ directory, keyFile }: Sealed): AcceptanceNote => ({ keyFile, directory });
 
 function loadedOf(sealed: Sealed, env: Sealed['env'] = {}): Extract<LoadResult, { ok: true }> {
   const loaded = loadConfig(optionsOf(sealed, env));
@@ -37,12 +43,12 @@ function inForce(): Sealed {
 
 test('the lock in force is noted with the state, and beside the key for its directory alone', () => {
   const sealed = inForce();
-  const file = memoryFile(memoryOf(sealed));
+  const file = acceptanceNoteFile(memoryOf(sealed));
   const { directory } = sealed;
   expect(JSON.parse(readFileSync(acceptanceFile(state(sealed)), 'utf8'))).toEqual({ number: 1, strict: true });
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ number: 1, strict: true, directory });
   expect([file, dirname(file)].map(diskFiles.mode)).toEqual([0o600, 0o700]);
-  expect(readMemory({ ...memoryOf(sealed), directory: '/elsewhere' }, diskFiles)).toBe(null);
+  expect(readAcceptanceNote({ ...memoryOf(sealed), directory: '/elsewhere' }, diskFiles)).toBe(null);
 });
 
 describe('where a strict lock was in force,', () => {
@@ -94,7 +100,7 @@ describe('where a strict lock was in force,', () => {
     ['names no directory', '{"number":1,"strict":false}'],
   ])('a memory that %s opens nothing and says what to do', (_, text) => {
     const sealed = inForce();
-    const file = memoryFile(memoryOf(sealed));
+    const file = acceptanceNoteFile(memoryOf(sealed));
     writeFileSync(file, text);
     rmSync(sealed.lockFile);
     rmSync(state(sealed), { recursive: true });
@@ -108,7 +114,7 @@ describe('where a strict lock was in force,', () => {
 
   it('a memory that cannot be read is an error, not a missing one', () => {
     const sealed = inForce();
-    const file = memoryFile(memoryOf(sealed));
+    const file = acceptanceNoteFile(memoryOf(sealed));
     rmSync(file);
     mkdirSync(file);
     rmSync(sealed.lockFile);
@@ -122,7 +128,7 @@ describe('where a strict lock was in force,', () => {
     expect(locked(sealed).lock).toMatchObject({ number: 2, strict: false });
     expect(load(sealed)).toMatchObject({ ok: true, strict: false, findings: [] });
     start(sealed);
-    expect(readMemory(memoryOf(sealed), diskFiles)).toEqual({ number: 2, strict: false });
+    expect(readAcceptanceNote(memoryOf(sealed), diskFiles)).toEqual({ number: 2, strict: false });
   });
 });
 
@@ -136,7 +142,7 @@ describe('the number of a lock', () => {
 
   it('is not given where the memory is damaged', () => {
     const sealed = inForce();
-    writeFileSync(memoryFile(memoryOf(sealed)), '');
+    writeFileSync(acceptanceNoteFile(memoryOf(sealed)), '');
     expect(() => locked(sealed)).toThrow('find out who changed it, then remove it');
   });
 });
@@ -148,8 +154,8 @@ describe('the memory', () => {
     locked(sealed, env);
     expect(start(sealed, env)).toBe(null);
     const memory = { keyFile: env.HEADGATE_SEAL_KEY_FILE, directory: sealed.directory };
-    expect(readMemory(memory, diskFiles)).toEqual({ number: 1, strict: true });
-    expect(existsSync(memoryFile(memoryOf(sealed)))).toBe(false);
+    expect(readAcceptanceNote(memory, diskFiles)).toEqual({ number: 1, strict: true });
+    expect(existsSync(acceptanceNoteFile(memoryOf(sealed)))).toBe(false);
   });
 
   it('says nothing of a copy of the directory', () => {
@@ -171,7 +177,7 @@ describe('where nothing can be noted beside the key,', () => {
     const sealed = makeSealed(true);
     readOnly(sealed);
     const { seal } = loadedOf(sealed);
-    expect(seal.gap).toBe(`${memoryFile(memoryOf(sealed))} does not have it`);
+    expect(seal.gap).toBe(`${acceptanceNoteFile(memoryOf(sealed))} does not have it`);
     rmSync(sealed.lockFile);
     edit(sealed, 'config.yaml', text => text.replace('true', 'false'));
     expect(load(sealed)).toMatchObject({ ok: false, strict: true });

@@ -1,6 +1,6 @@
 // The keys of config.yaml and manifest.yaml, from the schemas, with what these say of them.
 import { manifestSchema } from '../../../config/plugin/manifest-schema.ts';
-import { configSections, type Section, sectionsOf } from '../../../packaging/reference/keys.ts';
+import { configSections, type ReferenceSection, sectionsOf } from '../../../packaging/reference/keys.ts';
 
 export type Key = {
   readonly name: string;
@@ -14,7 +14,7 @@ const choices = [
   ...['path', 'op', 'all', 'any', 'not'].map(key => `pipelines[].if.${key}`),
 ];
 
-function keysIn(sections: readonly Section[]): Key[] {
+function keysIn(sections: readonly ReferenceSection[]): Key[] {
   return sections.flatMap(({ title, keys, required }) =>
     Object.entries(keys).map(([key, schema]) => {
       const name = title === '' ? key : `${title}.${key}`;

@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import type { Problem } from '../../../config/check/problem.ts';
+import type { ConfigProblem } from '../../../config/check/problem.ts';
 import { loadConfig } from '../../../config/load.ts';
 import { parseDuration, parseListen, parseSize } from '../../../config/quantity.ts';
 import { parseTree } from '../../../config/source/document.ts';
@@ -29,7 +29,7 @@ function treeOf(value: unknown): SourceNode {
   return parseTree('x.yaml', Buffer.from(JSON.stringify(value))).root!;
 }
 
-function merge(a: SourceNode, b: SourceNode, problems: Problem[] = []): SourceNode {
+function merge(a: SourceNode, b: SourceNode, problems: ConfigProblem[] = []): SourceNode {
   return mergeTrees(a, b, problem => problems.push(problem));
 }
 
@@ -59,7 +59,7 @@ describe('merging', () => {
     let without = 0;
     fc.assert(
       fc.property(tree, tree, tree, (a, b, c) => {
-        const problems: Problem[] = [];
+        const problems: ConfigProblem[] = [];
         const [x, y, z] = [treeOf(a), treeOf(b), treeOf(c)];
         const left = merge(merge(x, y, problems), z, problems);
         const right = merge(x, merge(y, z, problems), problems);
@@ -77,7 +77,7 @@ describe('merging', () => {
       fc.property(tree, a => {
         expect(plainValue(merge(treeOf(a), treeOf({})))).toEqual(a);
         expect(plainValue(merge(treeOf({}), treeOf(a)))).toEqual(a);
-        const problems: Problem[] = [];
+        const problems: ConfigProblem[] = [];
         merge(treeOf(a), treeOf(a), problems);
         expect(problems).toEqual([]);
       }),
@@ -101,7 +101,7 @@ describe('variables', () => {
     const { root } = parseTree('x.yaml', Buffer.from(text));
     fc.assert(
       fc.property(nasty, value => {
-        const problems: Problem[] = [];
+        const problems: ConfigProblem[] = [];
         const result = interpolateTree(root!, { X: value }, problem => problems.push(problem));
         expect(problems).toEqual([]);
         expect(shape(result)).toEqual(shape(root!));

@@ -1,11 +1,11 @@
 // Pipelines written as plain values, checked and read as those of a configuration file are.
-import { formatPath, type Problem } from '../../../../config/check/problem.ts';
+import { type ConfigProblem, formatPath } from '../../../../config/check/problem.ts';
 import { checkShape } from '../../../../config/check/shape.ts';
 import type { PipelineDefinition } from '../../../../config/pipeline/definition.ts';
 import type { Instances } from '../../../../config/plugin/instances.ts';
 import { readPipelines } from '../../../../config/section/pipelines.ts';
 import { settingsSchema } from '../../../../config/section/settings.ts';
-import type { MapEntry, Place, SourceNode } from '../../../../config/source/tree.ts';
+import type { MapEntry, SourceNode, SourcePlace } from '../../../../config/source/tree.ts';
 import { makeSchemaCompiler } from '../../../../runtime/json-schema.ts';
 
 /** Plugin -> its commands. */
@@ -18,8 +18,8 @@ export function checkPipelines(
   pipelines: unknown,
   commands: Commands,
 ): { readonly pipelines: readonly PipelineDefinition[]; readonly problems: readonly string[] } {
-  const problems: Problem[] = [];
-  const report = (problem: Problem): void => void problems.push(problem);
+  const problems: ConfigProblem[] = [];
+  const report = (problem: ConfigProblem): void => void problems.push(problem);
   const plugins = Object.entries(commands).map(
     ([name, names]) => [name, { manifest: { commands: names.map(command => ({ name: command })) } }] as const,
   );
@@ -29,7 +29,7 @@ export function checkPipelines(
   return { pipelines: found, problems: problems.map(({ path, message }) => `${formatPath(path)}: ${message}`) };
 }
 
-const place: Place = { file: 'config.yaml', line: 1, column: 1 };
+const place: SourcePlace = { file: 'config.yaml', line: 1, column: 1 };
 
 function treeOf(value: unknown): SourceNode {
   if (Array.isArray(value)) return { kind: 'list', place, items: value.map(treeOf) };
