@@ -1,5 +1,5 @@
 // Entries of one list that share what must be their own.
-import { itemsOf, nodeAt, type SourceNode, type SourcePlace, textOf } from '../source/tree.ts';
+import { itemsOf, nodeAt, type SourceLocation, type SourceNode, textOf } from '../source/tree.ts';
 import { formatPlace, type Report } from './problem.ts';
 
 /** Names both places, whatever files they are in. `what` completes "is already the name of …". */
@@ -11,7 +11,7 @@ export function reportDuplicates(
   report: Report,
   isSecret = false,
 ): void {
-  const first = new Map<string, SourcePlace>();
+  const first = new Map<string, SourceLocation>();
   for (const [index, item] of itemsOf(list).entries()) {
     const node = nodeAt(item, key);
     const text = textOf(node);

@@ -1,9 +1,9 @@
 // What is wrong with a configuration, where, and how it is told.
-import { type NodePath, placesAt, type SourceNode, type SourcePlace } from '../source/tree.ts';
+import { type NodePath, placesAt, type SourceLocation, type SourceNode } from '../source/tree.ts';
 
 /** No place: the trouble is not in a file (none was found). */
 export type ConfigProblem = {
-  readonly place: SourcePlace | null;
+  readonly place: SourceLocation | null;
   readonly path: NodePath;
   readonly message: string;
   /** Whatever else is wrong with the value at this place follows from this, and is not told. */
@@ -30,7 +30,7 @@ export function formatPath(path: NodePath): string {
     .join('');
 }
 
-export function formatPlace(place: SourcePlace): string {
+export function formatPlace(place: SourceLocation): string {
   return `${place.file}:${place.line}:${place.column}`;
 }
 

@@ -51,10 +51,10 @@ function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Defin
   return ofKind.find(isMeant) ?? ofKind[0];
 }
 
-type Check = { readonly definitions: Definitions; readonly report: Report };
+type ShapeContext = { readonly definitions: Definitions; readonly report: Report };
 
 /** `plugins:` with nothing behind it is unset; a named entry of a map (`echo:`) is one without settings. */
-function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: Check): SourceNode {
+function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: ShapeContext): SourceNode {
   if (node.kind === 'scalar') return node;
   const found = resolved(written, check.definitions);
   const schema = found['anyOf'] === undefined ? found : alternativeFor(node, found, check.definitions);

@@ -27,7 +27,7 @@ const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
 
 type OnError = Step['onError'];
-type Source = { readonly [key: string]: unknown };
+type StepSource = { readonly [key: string]: unknown };
 
 /** A sequence; steps of a wrong shape are left out. `number` is its place, as `2.1.`: steps without an id get theirs from it. */
 export function readSteps(list: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Step[] {
@@ -74,7 +74,7 @@ function readStep(
 }
 
 /** What a step that makes jobs has besides. */
-function readWork(value: Source, at: NodePath, reportAt: ReportAt) {
+function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
   return {
     foreach: readPath(value['foreach'], dataRoots, [...at, 'foreach'], reportAt),
     with: isObject(value['with']) ? readTemplates(value['with'], [...at, 'with'], reportAt) : null,
@@ -82,7 +82,7 @@ function readWork(value: Source, at: NodePath, reportAt: ReportAt) {
   };
 }
 
-function refuseWork(value: Source, kind: string, at: NodePath, reportAt: ReportAt): void {
+function refuseWork(value: StepSource, kind: string, at: NodePath, reportAt: ReportAt): void {
   for (const key of ['foreach', 'with', 'baggage']) {
     if (value[key] === undefined) continue;
     const message = `"${key}" belongs to a step with "uses" or "call", not to one with "${kind}"`;
@@ -98,7 +98,7 @@ function readId(id: unknown, { ids, reportAt }: StepContext, at: NodePath): stri
   return id;
 }
 
-function joinOf({ join, collect }: Source): Join | null {
+function joinOf({ join, collect }: StepSource): Join | null {
   return join === undefined ? null : { collect: collect === 'counts' ? 'counts' : 'results' };
 }
 
@@ -127,7 +127,7 @@ function readCall(value: unknown, { pipelines, reportAt }: StepContext, at: Node
   return null;
 }
 
-function readBaggage(map: Source, at: NodePath, reportAt: ReportAt): (readonly [string, Path])[] {
+function readBaggage(map: StepSource, at: NodePath, reportAt: ReportAt): (readonly [string, Path])[] {
   const targets = Object.keys(map);
   return targets.flatMap(target => {
     const refuse = (message: string) => reportAt([...at, target], message, 'key');

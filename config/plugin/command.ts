@@ -12,8 +12,8 @@ import {
   numberOf,
   placesAt,
   plainValue,
+  type SourceLocation,
   type SourceNode,
-  type SourcePlace,
   textOf,
   textsOf,
 } from '../source/tree.ts';
@@ -26,7 +26,7 @@ export function readCommands(
   compiler: SchemaCompiler,
   report: Report,
 ): Command[] {
-  const seen = new Map<string, SourcePlace>();
+  const seen = new Map<string, SourceLocation>();
   const replacing = replacingCommands(root, dialect);
   return itemsOf(nodeAt(root, 'commands')).map((node, index) => {
     const name = textOf(nodeAt(node, 'name')) ?? '';

@@ -9,8 +9,8 @@ import {
   nodeAt,
   numberOf,
   placesAt,
+  type SourceLocation,
   type SourceNode,
-  type SourcePlace,
 } from '../source/tree.ts';
 
 export const concurrencyMax = 1024;
@@ -56,7 +56,7 @@ export function concurrencyProblems(name: string, manifest: Manifest, node: Sour
   const found: ConfigProblem[] = [];
   const setting = nodeAt(node, 'concurrency');
   const path = ['plugins', name, 'concurrency'];
-  const refuse = (place: SourcePlace, at: readonly string[], message: string) =>
+  const refuse = (place: SourceLocation, at: readonly string[], message: string) =>
     found.push({ place, path: at, message });
   const forAll = numberOf(setting);
   if (setting !== undefined && forAll !== undefined && forAll > 1) {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { diskReason, type Files } from '../source/files.ts';
-import type { NodePath, SourcePlace } from '../source/tree.ts';
+import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
@@ -13,7 +13,7 @@ const directoriesMax = 20_000;
 export type PluginRoot = {
   /** Absolute. */
   readonly directory: string;
-  readonly place: SourcePlace;
+  readonly place: SourceLocation;
   readonly path: NodePath;
   /** Not named by the configuration: may be missing. */
   readonly isDefault: boolean;
@@ -39,7 +39,7 @@ export function discoverPlugins(
   report: Report,
 ): Discovery {
   const manifests = new Map<string, Manifest>();
-  const places = new Map<string, SourcePlace>();
+  const places = new Map<string, SourceLocation>();
   const broken: BrokenPlugin[] = [];
   const bundled = new Map<string, PluginRoot>();
   const found: PluginPlace[] = [];

@@ -12,8 +12,8 @@ import {
   nodeAt,
   numberOf,
   plainValue,
+  type SourceLocation,
   type SourceNode,
-  type SourcePlace,
   textOf,
 } from '../source/tree.ts';
 import { concurrencyProblems, readConcurrency } from './concurrency.ts';
@@ -182,11 +182,16 @@ function isDisabled(work: InstanceBuild, name: string): boolean {
   return flagOf(nodeAt(work.configured, name, 'enabled')) === false;
 }
 
-function entryPlace(configured: SourceNode | undefined, name: string): SourcePlace {
+function entryPlace(configured: SourceNode | undefined, name: string): SourceLocation {
   return entriesOf(configured).find(([key]) => key === name)![1].keyPlace;
 }
 
-function unknownPlugin(work: InstanceBuild, name: string, place: SourcePlace, path: readonly string[]): ConfigProblem {
+function unknownPlugin(
+  work: InstanceBuild,
+  name: string,
+  place: SourceLocation,
+  path: readonly string[],
+): ConfigProblem {
   const known = [...work.discovery.manifests.keys()].sort();
   const message = `there is no plugin ${JSON.stringify(name)} in the plugin roots${hint(name, known, 'plugins')}`;
   return { place, path, message };

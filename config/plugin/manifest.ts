@@ -13,8 +13,8 @@ import {
   nodeAt,
   numberOf,
   placesAt,
+  type SourceLocation,
   type SourceNode,
-  type SourcePlace,
   textOf,
   textsOf,
 } from '../source/tree.ts';
@@ -26,7 +26,7 @@ import { manifestSchema, openManifestSchema } from './manifest-schema.ts';
 export type ReadManifest = {
   /** The name it gives itself, else that of its directory. */
   readonly name: string;
-  readonly namePlace: SourcePlace;
+  readonly namePlace: SourceLocation;
   /** Null when there are problems. */
   readonly manifest: Manifest | null;
   readonly problems: readonly ConfigProblem[];
@@ -47,7 +47,7 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     const problems: ConfigProblem[] = [];
     const report: Report = problem => problems.push(problem);
     const directory = dirname(file);
-    const start: SourcePlace = { file, line: 1, column: 1 };
+    const start: SourceLocation = { file, line: 1, column: 1 };
     const fallbackName = directory.slice(directory.lastIndexOf(sep) + 1);
     const parsed = readTree(disk, file, report);
     if (parsed === null) return { name: fallbackName, namePlace: start, manifest: null, problems };

@@ -10,8 +10,8 @@ import {
   itemsOf,
   nodeAt,
   numberOf,
+  type SourceLocation,
   type SourceNode,
-  type SourcePlace,
   textOf,
   textsOf,
 } from '../source/tree.ts';
@@ -70,7 +70,7 @@ export function defaultKeyFile(statePath: string): string {
 export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[] {
   const list = nodeAt(root, 'plugin_roots');
   if (list === undefined) {
-    const place: SourcePlace = { file: mainFile, line: 1, column: 1 };
+    const place: SourceLocation = { file: mainFile, line: 1, column: 1 };
     const directory = join(dirname(mainFile), 'plugins');
     return [{ directory, place, path: ['plugin_roots'], isDefault: true, isBundled: false }];
   }

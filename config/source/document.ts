@@ -1,7 +1,7 @@
 // YAML bytes to a tree with places. The only file that knows the yaml library.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { ConfigProblem } from '../check/problem.ts';
-import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceNode, SourcePlace } from './tree.ts';
+import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';
 
 const depthMax = 64;
 // Aliases can repeat a node without end in a few bytes.
@@ -11,7 +11,7 @@ export type ParsedDocument = { readonly root: SourceNode | null; readonly proble
 
 /** Never throws: whatever the bytes are, the answer is a tree or problems. An empty file has no root. */
 export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
-  const start: SourcePlace = { file, line: 1, column: 1 };
+  const start: SourceLocation = { file, line: 1, column: 1 };
   const refuse = (message: string): ParsedDocument => ({
     root: null,
     problems: [{ place: start, path: [], message }],
@@ -41,7 +41,7 @@ function convert(file: string, text: string): ParsedDocument {
     uniqueKeys: false,
     logLevel: 'error',
   });
-  const placeAt = (offset: number): SourcePlace => {
+  const placeAt = (offset: number): SourceLocation => {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
@@ -55,7 +55,7 @@ function convert(file: string, text: string): ParsedDocument {
 /** One for each line: what follows on the same line is mostly a consequence. */
 function syntaxProblems(
   errors: readonly YAMLError[],
-  placeAt: (offset: number) => SourcePlace,
+  placeAt: (offset: number) => SourceLocation,
   text: string,
 ): ConfigProblem[] {
   const byLine = new Map<number, ConfigProblem>();
@@ -73,19 +73,19 @@ function syntaxProblems(
 }
 
 class Converter {
-  readonly #placeAt: (offset: number) => SourcePlace;
+  readonly #placeAt: (offset: number) => SourceLocation;
   readonly #text: string;
   readonly #problems: ConfigProblem[];
   readonly #anchors = new Map<string, Node>();
   #nodes = 0;
 
-  constructor(placeAt: (offset: number) => SourcePlace, text: string, problems: ConfigProblem[]) {
+  constructor(placeAt: (offset: number) => SourceLocation, text: string, problems: ConfigProblem[]) {
     this.#placeAt = placeAt;
     this.#text = text;
     this.#problems = problems;
   }
 
-  node(node: unknown, path: NodePath, fallback?: SourcePlace): SourceNode {
+  node(node: unknown, path: NodePath, fallback?: SourceLocation): SourceNode {
     if (++this.#nodes > nodesMax) throw new TooLarge(`holds more than ${nodesMax} values, aliases counted in full`);
     if (path.length > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
     const place = this.#place(node, fallback);
@@ -111,7 +111,7 @@ class Converter {
     return emptyScalar(place);
   }
 
-  #map(pairs: readonly { key: unknown; value: unknown }[], place: SourcePlace, path: NodePath): MapNode {
+  #map(pairs: readonly { key: unknown; value: unknown }[], place: SourceLocation, path: NodePath): MapNode {
     const entries = new Map<string, MapEntry>();
     for (const pair of pairs) {
       const keyPlace = this.#place(pair.key, place);
@@ -132,14 +132,17 @@ class Converter {
     return { kind: 'map', place, entries };
   }
 
-  #scalar(node: { value: unknown; type?: string; range?: unknown; source?: string }, place: SourcePlace): ScalarNode {
+  #scalar(
+    node: { value: unknown; type?: string; range?: unknown; source?: string },
+    place: SourceLocation,
+  ): ScalarNode {
     const range = node.range as readonly number[] | undefined;
     const written = range === undefined ? String(node.value) : this.#text.slice(range[0], range[1]);
     const plain = node.type === undefined || node.type === 'PLAIN';
     return { kind: 'scalar', place, value: scalarValue(node.value, node.source ?? written), written, plain };
   }
 
-  #place(node: unknown, fallback?: SourcePlace): SourcePlace {
+  #place(node: unknown, fallback?: SourceLocation): SourceLocation {
     const range = (node as { range?: readonly number[] } | null)?.range;
     return range?.[0] === undefined ? (fallback ?? this.#placeAt(0)) : this.#placeAt(range[0]);
   }
@@ -150,7 +153,7 @@ function keyOf(node: unknown): string | undefined {
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
 }
 
-function emptyScalar(place: SourcePlace): ScalarNode {
+function emptyScalar(place: SourceLocation): ScalarNode {
   return { kind: 'scalar', place, value: null, written: '', plain: true };
 }
 

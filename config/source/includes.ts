@@ -12,7 +12,7 @@ import {
   type MapNode,
   type NodePath,
   nodeAt,
-  type SourcePlace,
+  type SourceLocation,
   textOf,
 } from './tree.ts';
 
@@ -30,14 +30,14 @@ type ClosureReading = {
   readonly files: string[];
   readonly documents: MapNode[];
   /** Real path -> where it was named first. */
-  readonly named: Map<string, SourcePlace>;
+  readonly named: Map<string, SourceLocation>;
 };
 
-type IncludeSite = { readonly place: SourcePlace; readonly path: NodePath; readonly chain: readonly string[] };
+type IncludeSite = { readonly place: SourceLocation; readonly path: NodePath; readonly chain: readonly string[] };
 
 export function readClosure(mainFile: string, disk: Files, env: Environment, report: Report): Closure {
   const reading: ClosureReading = { disk, env, report, files: [], documents: [], named: new Map() };
-  const place: SourcePlace = { file: mainFile, line: 1, column: 1 };
+  const place: SourceLocation = { file: mainFile, line: 1, column: 1 };
   readOne(reading, mainFile, { place, path: [], chain: [] });
   return { files: reading.files, documents: reading.documents };
 }
@@ -58,7 +58,7 @@ function readOne(reading: ClosureReading, file: string, naming: IncludeSite): vo
   }
   const parsed = parseTree(file, bytes);
   for (const problem of parsed.problems) report(problem);
-  const start: SourcePlace = { file, line: 1, column: 1 };
+  const start: SourceLocation = { file, line: 1, column: 1 };
   const root = parsed.root === null || isEmptyNode(parsed.root) ? emptyMap(start) : parsed.root;
   if (root.kind !== 'map') {
     const message = `is ${describeKind(root)}; a configuration file must be a map of settings`;

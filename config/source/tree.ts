@@ -2,29 +2,29 @@
 import type { Json } from '../../runtime/packing.ts';
 
 /** Line and column count from 1. */
-export type SourcePlace = { readonly file: string; readonly line: number; readonly column: number };
+export type SourceLocation = { readonly file: string; readonly line: number; readonly column: number };
 /** Keys and indexes from the root: `pipelines[0].steps` is `['pipelines', 0, 'steps']`. */
 export type NodePath = readonly (string | number)[];
 
 export type ScalarNode = {
   readonly kind: 'scalar';
-  readonly place: SourcePlace;
+  readonly place: SourceLocation;
   readonly value: null | boolean | number | string;
   /** As it stands in the file, before interpolation: the only form that messages may show. */
   readonly written: string;
   /** Unquoted: typed again once variables are in. */
   readonly plain: boolean;
 };
-export type ListNode = { readonly kind: 'list'; readonly place: SourcePlace; readonly items: readonly SourceNode[] };
-export type MapEntry = { readonly keyPlace: SourcePlace; readonly value: SourceNode };
+export type ListNode = { readonly kind: 'list'; readonly place: SourceLocation; readonly items: readonly SourceNode[] };
+export type MapEntry = { readonly keyPlace: SourceLocation; readonly value: SourceNode };
 export type MapNode = {
   readonly kind: 'map';
-  readonly place: SourcePlace;
+  readonly place: SourceLocation;
   readonly entries: ReadonlyMap<string, MapEntry>;
 };
 export type SourceNode = ScalarNode | ListNode | MapNode;
 
-export function emptyMap(place: SourcePlace): MapNode {
+export function emptyMap(place: SourceLocation): MapNode {
   return { kind: 'map', place, entries: new Map() };
 }
 
@@ -51,7 +51,7 @@ export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceN
 }
 
 /** The places of a path, as far as it exists: the key's and the value's; the deepest ancestor's for what is missing. */
-export function placesAt(root: SourceNode, path: NodePath): { key: SourcePlace; value: SourcePlace } {
+export function placesAt(root: SourceNode, path: NodePath): { key: SourceLocation; value: SourceLocation } {
   let here = root;
   let key = root.place;
   for (const step of path) {

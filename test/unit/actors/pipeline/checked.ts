@@ -5,7 +5,7 @@ import type { PipelineDefinition } from '../../../../config/pipeline/definition.
 import type { Instances } from '../../../../config/plugin/instances.ts';
 import { readPipelines } from '../../../../config/section/pipelines.ts';
 import { settingsSchema } from '../../../../config/section/settings.ts';
-import type { MapEntry, SourceNode, SourcePlace } from '../../../../config/source/tree.ts';
+import type { MapEntry, SourceLocation, SourceNode } from '../../../../config/source/tree.ts';
 import { makeSchemaCompiler } from '../../../../runtime/json-schema.ts';
 
 /** Plugin -> its commands. */
@@ -29,7 +29,7 @@ export function checkPipelines(
   return { pipelines: found, problems: problems.map(({ path, message }) => `${formatPath(path)}: ${message}`) };
 }
 
-const place: SourcePlace = { file: 'config.yaml', line: 1, column: 1 };
+const place: SourceLocation = { file: 'config.yaml', line: 1, column: 1 };
 
 function treeOf(value: unknown): SourceNode {
   if (Array.isArray(value)) return { kind: 'list', place, items: value.map(treeOf) };
