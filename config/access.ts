@@ -1,7 +1,7 @@
-// What a caller needs of a configuration: address, state directory and tokens, from whatever of its files can be read.
+// The settings that clients of the service need: address, state directory and tokens, from those files and keys that can be read.
 //
-// The service checks a configuration whole; its callers must not depend on that. An unset variable, a broken plugin or a wrong key
-// elsewhere changes nothing here, and what cannot be read is named beside the value that is taken in its place.
+// The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key elsewhere does not
+// matter here. For a setting that cannot be read, the default is returned together with the problems.
 import { type ConfigProblem, formatProblems } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';
@@ -21,21 +21,21 @@ export type AccessOptions = {
   readonly disk?: Files;
 };
 
-/** `doubts`: lines `file:line:column: path: what is wrong`; where there are any, the service may have another value. */
+/** `doubts`: lines `file:line:column: path: what is wrong`. If there are any, the service may use another value. */
 export type Setting<T> = { readonly value: T; readonly doubts: readonly string[] };
 
 export type ClientAccess = {
   readonly mainFile: string;
   readonly enabled: boolean;
   readonly listen: Setting<ListenAddress>;
-  /** It speaks HTTPS. */
+  /** Whether the API uses HTTPS. */
   readonly hasTls: boolean;
   readonly statePath: Setting<string>;
-  /** Those whose text can be read. Doubts name the others. */
+  /** The tokens whose text can be read; the doubts name the others. */
   readonly tokens: Setting<readonly ApiToken[]>;
 };
 
-/** A text says why there is no main file. */
+/** Returns a message if there is no main file. */
 export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): ClientAccess | string {
   const main = findMainFile(path, env, cwd, disk);
   if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
@@ -47,7 +47,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   const unresolved = new Set(problems.filter(({ isCause }) => isCause).map(({ place }) => place));
   const root = withoutUnresolved(merged, node => unresolved.has(node.place));
 
-  /** What is wrong at, above or within the setting; files that were passed over count only where nothing else says the value. */
+  /** The problems at, above or within the setting. Files that cannot be read count only if no other file has the setting. */
   const doubtsAbout = (setting: NodePath, isKnown: boolean): string[] => {
     const wrong = problems.filter(({ path: at }) => {
       if (at.length === 0 || at[0] === 'include') return !isKnown;
@@ -60,7 +60,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   const listenNode = nodeAt(root, 'api', 'listen');
   const isListenRead = parseListen(textOf(listenNode)) !== undefined;
   if (listenNode !== undefined && !isListenRead) {
-    const message = 'is not right; it must be a host and a port such as 127.0.0.1:8080';
+    const message = 'is not valid; it must be a host and a port such as 127.0.0.1:8080';
     report({ place: listenNode.place, path: ['api', 'listen'], message });
   }
   const usable = tokens.filter(({ token }) => /^[!-~]+$/.test(token));
@@ -75,7 +75,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   };
 }
 
-/** The tree without the scalars whose variables have no value. */
+/** The tree without scalars that contain an unset variable. */
 function withoutUnresolved(node: SourceNode, isUnresolved: (node: SourceNode) => boolean): SourceNode {
   if (node.kind === 'scalar') return node;
   const inner = (value: SourceNode): SourceNode => withoutUnresolved(value, isUnresolved);

@@ -1,6 +1,6 @@
-// Which addresses nobody but this machine can reach.
+// Tells addresses that only this machine can reach from others.
 
-/** Of a host as `api.listen` names it: an address, or a name. */
+/** `host`: an address or a name, as in `api.listen`. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase();
   return name === 'localhost' || name === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(name);

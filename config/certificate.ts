@@ -1,20 +1,20 @@
-// The certificate of a listener and its key: read together, and checked before either counts.
+// Reads and checks the certificate of a listener together with its private key.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { TlsFiles } from './config.ts';
 import { diskReason, type Files } from './source/files.ts';
 
-/** Of a certificate file with its chain, and of a key file. */
+/** The limit for the certificate file, which contains the chain, and for the key file. */
 export const pemBytesMax = 1_048_576;
-/** A certificate that ends within this time is worth a warning. */
+/** A certificate that expires within this time causes a warning. */
 export const endsSoonMs = 14 * 86_400_000;
 
-/** A pair that belongs together, as its files had it. */
+/** A certificate and the key that belongs to it. */
 export type Certificate = {
   /** PEM: the service's own certificate first, then its chain. */
   readonly chain: Buffer;
   /** PEM. */
   readonly key: Buffer;
-  /** The host names that it is valid for, in lower case; one may begin with `*.`. */
+  /** The host names that it is valid for, in lower case; a name can begin with `*.`. */
   readonly names: readonly string[];
   readonly endsAtMs: number;
 };
@@ -23,23 +23,23 @@ export type TlsFile = keyof TlsFiles;
 export type CertificateProblem = { readonly file: TlsFile; readonly message: string };
 
 export type CertificateReading = {
-  /** Null: what is wrong is in `problems`. */
+  /** Null if there are problems. */
   readonly certificate: Certificate | null;
   readonly problems: readonly CertificateProblem[];
-  /** About a pair that can be served. */
+  /** About a certificate that can be served all the same. */
   readonly warnings: readonly CertificateProblem[];
 };
 
-/** Bits that others than owner and group must not have; a group such as `ssl-cert` is trusted. */
+/** Permissions that users other than owner and group must not have; a group such as `ssl-cert` is trusted. */
 const looseBits: { readonly [file in TlsFile]: number } = { cert: 0o002, key: 0o006 };
 
 export type ReadingRules = {
   readonly nowMs: number;
-  /** A file that everyone can use is a problem, not a warning. */
+  /** Whether a file that everyone can use is a problem instead of a warning. */
   readonly strict: boolean;
 };
 
-/** Never throws for what the files say. No message contains anything of the key. */
+/** Never throws because of the files' contents. No message contains any part of the key. */
 export function readCertificate(files: TlsFiles, disk: Files, { nowMs, strict }: ReadingRules): CertificateReading {
   const problems: CertificateProblem[] = [];
   const warnings: CertificateProblem[] = [];
@@ -47,7 +47,7 @@ export function readCertificate(files: TlsFiles, disk: Files, { nowMs, strict }:
     const exposure = exposureOf(file, files[file], disk);
     if (exposure !== null) (strict ? problems : warnings).push({ file, message: exposure });
   }
-  /** The value, or null with its problem noted. */
+  /** The value, or null after noting the problem. */
   const attempt = <T>(file: TlsFile, make: () => T): T | null => {
     try {
       return make();
@@ -67,7 +67,7 @@ export function readCertificate(files: TlsFiles, disk: Files, { nowMs, strict }:
   if (!own.checkPrivateKey(parsedKey)) {
     const isMisplaced = rest.some(certificate => certificate.checkPrivateKey(parsedKey));
     const message = isMisplaced
-      ? `${files.cert} has its chain first; put the certificate of the service before it`
+      ? `${files.cert} begins with its chain; put the certificate of the service first`
       : `${files.key} is not the key of the certificate in ${files.cert}`;
     problems.push({ file: isMisplaced ? 'cert' : 'key', message });
   }
@@ -96,7 +96,7 @@ function exposureOf(file: TlsFile, path: string, disk: Files): string | null {
     const how = (mode & 0o002) === 0 ? 'read' : 'written';
     return `${path} can be ${how} by everyone; remove that permission (chmod o-${file === 'key' ? 'rw' : 'w'})`;
   } catch {
-    // That it cannot be read is said once.
+    // Reading the file reports why.
     return null;
   }
 }
@@ -110,7 +110,7 @@ function read(path: string, disk: Files): Buffer {
   } catch (error) {
     throw new Error(`cannot be read (${diskReason(error)})`);
   }
-  if (bytes.length > pemBytesMax) throw new Error(`has ${bytes.length} bytes; at most ${pemBytesMax} are read`);
+  if (bytes.length > pemBytesMax) throw new Error(`has ${bytes.length} bytes; it must have at most ${pemBytesMax}`);
   return Buffer.from(bytes);
 }
 
@@ -118,12 +118,12 @@ const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE--
 
 function parseChain(bytes: Buffer): X509Certificate[] {
   const blocks = bytes.toString('latin1').match(certificateBlock) ?? [];
-  if (blocks.length === 0) throw new Error('has no certificate in PEM (-----BEGIN CERTIFICATE-----)');
+  if (blocks.length === 0) throw new Error('contains no PEM certificate (-----BEGIN CERTIFICATE-----)');
   return blocks.map((block, index) => {
     try {
       return new X509Certificate(block);
     } catch {
-      throw new Error(`has a certificate that cannot be parsed: number ${index + 1} of ${blocks.length}`);
+      throw new Error(`contains a certificate that cannot be parsed: number ${index + 1} of ${blocks.length}`);
     }
   });
 }
@@ -133,17 +133,17 @@ function parseKey(bytes: Buffer): KeyObject {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
     throw new Error('is encrypted; the service needs a key without a passphrase');
   if (!/-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/.test(text))
-    throw new Error('has no private key in PEM (-----BEGIN PRIVATE KEY-----)');
+    throw new Error('contains no PEM private key (-----BEGIN PRIVATE KEY-----)');
   try {
     return createPrivateKey(bytes);
   } catch {
-    throw new Error('has a private key that cannot be parsed');
+    throw new Error('contains a private key that cannot be parsed');
   }
 }
 
 const hostName = /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
-/** Those of subjectAltName; where there is none, the common name. Addresses are left out: callers do not send them. */
+/** The names in subjectAltName, or else the common name. IP addresses are left out, because clients do not send them as server name. */
 function namesOf({ subjectAltName, subject }: X509Certificate): string[] {
   const alternatives = (subjectAltName ?? '').split(', ').flatMap(entry => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
   const common = /^CN=(.*)$/m.exec(subject)?.[1] ?? '';

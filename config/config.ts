@@ -1,4 +1,4 @@
-// The whole configuration after loading and checking: plain frozen data that any thread can hold.
+// The type of a loaded and checked configuration: plain frozen data that can be passed to any thread.
 
 import type { LogFormat } from '../runtime/log.ts';
 import type { JsonObject } from '../runtime/packing.ts';
@@ -12,11 +12,11 @@ export type ListenAddress = { readonly host: string; readonly port: number };
 /** Absolute paths of PEM files. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
 
-/** Of a listener: what stands between it and other machines. */
+/** How the traffic of a listener is protected. */
 export type Protection = {
-  /** It speaks HTTPS; left out: HTTP. */
+  /** The files of the certificate; absent: the listener uses plain HTTP. */
   readonly tls?: TlsFiles;
-  /** A proxy with TLS is said to stand in front. */
+  /** The operator says that a proxy with TLS is in front. */
   readonly behindProxy?: true;
 };
 
@@ -30,28 +30,28 @@ export type ApiToken = {
 export type WebhookEndpoint = {
   readonly name: string;
   readonly path: string;
-  /** What its deliveries are handed to: one of the two. */
+  /** The plugin or the pipeline that receives the deliveries: exactly one is set. */
   readonly plugin?: string;
   readonly pipeline?: string;
   readonly secretRef: string;
-  /** As written; of `standard-webhooks` it is `webhook-signature`. */
+  /** The name as written; for `standard-webhooks` it is `webhook-signature`. */
   readonly signatureHeader: string;
   readonly bodyBytesMax: number;
-  /** Fixed headers, a `whsec_` key, and both guards below are set. */
+  /** The scheme sets all headers, requires a `whsec_` key, and checks time and id. */
   readonly scheme?: 'standard-webhooks';
-  /** The header with the Unix seconds that are signed too, and how far they may be off, both ways. */
+  /** The header with the signed time in Unix seconds, and how far it may be off in either direction. */
   readonly timestamp?: { readonly header: string; readonly toleranceMs: number };
-  /** The header with the id by which repeats are known; required of senders once it is set. */
+  /** The header with the id that identifies repeated deliveries. If it is set, each delivery must have it. */
   readonly idHeader?: string;
-  /** An integer that a double cannot hold exactly is read as text; absent: the delivery is refused. */
+  /** Integers that a double cannot hold exactly become text; absent: the delivery is refused. */
   readonly bigIntegers?: 'text';
-  /** Names of headers that go into the event, as they are called there. */
+  /** The headers that become part of the event, by the names that they have there. */
   readonly headers?: readonly string[];
-  /** The type of the event; left out: `webhook.<name>`. */
+  /** The type of the event; absent: `webhook.<name>`. */
   readonly event?: EventTemplate;
 };
 
-/** Text, and paths into `headers` and `payload` whose values are put in. */
+/** Text, and paths into `headers` and `payload` that are replaced by their values. */
 export type EventTemplate = { readonly written: string; readonly parts: readonly (string | Path)[] };
 
 export type CommandType = 'read' | 'write';
@@ -60,14 +60,14 @@ export type Command = {
   readonly name: string;
   readonly type: CommandType;
   readonly description: string | null;
-  /** Full JSON Schema (the short form is expanded), or null. */
+  /** A full JSON Schema (the short form is expanded), or null. */
   readonly inputSchema: JsonObject | null;
   readonly outputSchema: JsonObject | null;
   readonly idempotent: boolean;
   readonly retrySafe: boolean;
-  /** So many jobs of it may be under way at once in one thread or persistent process; left out: 1. */
+  /** How many of its jobs one thread or persistent process may run at once; absent: 1. */
   readonly concurrency?: number;
-  /** Its `state_updates` take the place of the plugin's state, instead of being laid over it. */
+  /** `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
   readonly consume: readonly string[];
   readonly emit: readonly { readonly event: string; readonly values: readonly string[] }[];
@@ -80,20 +80,20 @@ export type Manifest = {
   readonly description: string;
   readonly dialect: 'headgate' | 'ductile';
   readonly runtime: 'worker' | 'process';
-  /** Absolute; inside `directory` once links are resolved. */
+  /** Absolute, as is `entrypoint`, which is inside `directory` with links resolved. */
   readonly directory: string;
   readonly entrypoint: string;
   readonly concurrencySafe: boolean;
   readonly commands: readonly Command[];
   readonly configKeys: { readonly required: readonly string[]; readonly optional: readonly string[] };
   /**
-   * In strict mode: SHA-256 in hex of every sealed file of the directory, by its path in it, links resolved. What is
-   * loaded or started from there must be this; what lies in node_modules is not sealed.
+   * In strict mode: relative path -> SHA-256 in hex, for every sealed file of the directory, with links resolved. Only files with
+   * these hashes are loaded or started. Files in node_modules are not sealed.
    */
   readonly digests?: { readonly [path: string]: string };
-  /** What a process plugin asks for at least; left out: none. */
+  /** The least strict sandbox that a process plugin accepts; absent: none. */
   readonly sandbox?: Sandbox['kind'];
-  /** `mode: persistent`: a process serves many jobs, recycled after so many or so long. */
+  /** `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or `ageMs`. */
   readonly persistent?: { readonly jobsMax: number | null; readonly ageMs: number | null };
 };
 
@@ -103,22 +103,22 @@ export type RetryPolicy = {
   readonly backoffMaxMs: number;
 };
 
-/** Of a plugin whose configuration sets none. */
+/** The retry policy of plugins whose configuration sets none. */
 export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000, backoffMaxMs: 600_000 };
 
-/** A plugin as jobs see it: a manifest under an instance name, with its own config and state. */
+/** An instance of a plugin: the manifest under a configured name, with its own config and state. */
 export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
   readonly config: JsonObject;
-  /** How many jobs of it may run at once; null: no limit but the workers. 1 for `concurrency_safe: false`. */
+  /** How many of its jobs may run at once; null: as many as workers allow. 1 for `concurrency_safe: false`. */
   readonly parallelism: number | null;
-  /** Command -> how many jobs of it may be under way in one thread or persistent process; one that is left out: 1. */
+  /** Command -> how many of its jobs one thread or persistent process may run at once; absent commands: 1. */
   readonly concurrency?: { readonly [command: string]: number };
-  /** Command -> deadline of one attempt; every command of the manifest has one. */
+  /** Command -> deadline of one attempt, for every command of the manifest. */
   readonly deadlineMs: { readonly [command: string]: number };
   readonly retry: RetryPolicy;
-  /** What its processes run in; left out: none. */
+  /** The sandbox of its processes; absent: none. */
   readonly sandbox?: Sandbox;
 };
 
@@ -132,27 +132,27 @@ export type Config = {
     readonly strictMode: boolean;
     readonly workersMax: number;
     readonly queueDepthMax: number;
-    /** Jobs that are held or wait for their next attempt. */
+    /** Limit for jobs that are held or wait for their next attempt. */
     readonly waitingMax: number;
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];
   };
   readonly log: {
-    /** Null: `text` where stderr is a terminal, else `json`. */
+    /** Null: `text` if stderr is a terminal, else `json`. */
     readonly format: LogFormat | null;
-    /** Of which jobs the log tells the end. */
+    /** The jobs whose end is logged. */
     readonly jobs: (typeof loggedJobs)[number];
-    /** Lines about jobs, refused deliveries and refused calls: of each so many a minute. */
+    /** Lines per minute about jobs, and as many about refused deliveries and about refused calls. */
     readonly perMinute: number;
   };
   readonly state: {
     readonly path: string;
-    /** `heldMs`: for so long a job is held, then it fails. */
+    /** `heldMs`: a job that is held for longer fails. */
     readonly retention: { readonly jobsMs: number; readonly jobsMax: number; readonly heldMs: number };
   };
   readonly api: Protection & {
     readonly enabled: boolean;
-    /** What serves HTTP, on both listeners. */
+    /** The HTTP server of both listeners. */
     readonly server: (typeof servers)[number];
     readonly listen: ListenAddress;
     readonly bodyBytesMax: number;
@@ -167,17 +167,17 @@ export type Config = {
   readonly pluginRoots: readonly string[];
   /** Enabled instances by name, sorted. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
-  /** Those with `enabled: false`, for the view of the configuration alone: nothing can be run of them. */
+  /** Instances with `enabled: false`. They cannot run; only the view of the configuration uses them. */
   readonly disabledPlugins: { readonly [instance: string]: { readonly config: JsonObject } };
   readonly pipelines: readonly PipelineDefinition[];
   readonly vault: {
     readonly keyFile: string;
-    /** For so long the audit trail is kept; 0: for ever. */
+    /** How long records of the audit trail are kept; 0: without limit. */
     readonly auditRetentionMs: number;
-    /** The directory that pruned records of the trail are written to first; null: none. */
+    /** The directory to which records of the trail are written before they are pruned; null: none. */
     readonly auditExport: string | null;
   };
-  /** Broken plugins and other things that stop nothing. */
+  /** Lines about broken plugins and other problems that do not prevent a start. */
   readonly warnings: readonly string[];
 };
 
@@ -187,14 +187,14 @@ export const logFormats = ['json', 'text'] as const satisfies readonly LogFormat
 /** Values of `log.jobs`. */
 export const loggedJobs = ['none', 'failed', 'all'] as const;
 
-/** Values of `api.server`: `auto` is `uws` where it can be loaded, else `node`. */
+/** Values of `api.server`: `auto` is `uws` if it can be loaded, else `node`. */
 export const servers = ['auto', 'uws', 'node'] as const;
 
 type SectionName = 'service' | 'state' | 'api' | 'webhooks' | 'vault';
 /** A value of a section of `Config`, such as `service.workersMax`. */
 export type SettingName = { [S in SectionName]: `${S}.${keyof Config[S] & string}` }[SectionName];
 
-/** The instance of a name that came from outside: `constructor` and the like are no instances. */
+/** The instance of a name that came from outside. Inherited properties such as `constructor` are not instances. */
 export function instanceNamed(config: Config, name: string): PluginInstance | undefined {
   return Object.hasOwn(config.plugins, name) ? config.plugins[name] : undefined;
 }

@@ -1,4 +1,4 @@
-// Files on disk to one frozen, checked `Config` that is as it was locked, or everything that is wrong with them.
+// Loads the configuration: one frozen `Config`, checked and compared with its lock, or everything that is wrong with it.
 import { relative } from 'node:path';
 import type { Config, Manifest } from './config.ts';
 import { type ReadOptions, readConfiguration } from './reading.ts';
@@ -8,7 +8,7 @@ import type { Certificates } from './section/tls.ts';
 import { diskFiles, isWithin } from './source/files.ts';
 
 export type LoadOptions = ReadOptions & {
-  /** Where the newest accepted lock is noted: that of the running service; `state.path` as it is read, when it is left out. */
+  /** The state with the note of the accepted lock: that of the running service. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 
@@ -22,7 +22,7 @@ export type LoadResult =
       readonly seal: Seal;
     };
 
-/** Never throws for what files and environment say. */
+/** Never throws because of the contents of files or environment. */
 export function loadConfig(options: LoadOptions): LoadResult {
   const reading = readConfiguration(options);
   if (typeof reading === 'string') return { ok: false, problems: [reading], warnings: [], seal: unsealed };
@@ -35,17 +35,17 @@ export function loadConfig(options: LoadOptions): LoadResult {
   return { ok: true, config: freezeDeeply(checked), certificates: reading.certificates, seal };
 }
 
-/** What a start or a reload says beside the warnings of the configuration. */
+/** The warnings of a start or reload about the seal. */
 export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
   return [...(strict ? [] : findings), ...cautions];
 }
 
-/** That the lock in force is not noted beside the seal key, for this reason. */
+/** The warning that the accepted lock is not noted beside the seal key. */
 export function sealGap(reason: string): string {
-  return `the lock in force is noted in state.path alone: whoever changes the configuration can name another (${reason})`;
+  return `only state.path has the note of the accepted lock, and a changed configuration can name another state.path (${reason})`;
 }
 
-/** In strict mode what runs must be what was verified. */
+/** In strict mode each plugin carries the hashes of its files, and only these files run. */
 function withDigests(config: Config, { digests }: FileSurvey): Config {
   const all = [...digests];
   const sealed = (manifest: Manifest): Manifest => {

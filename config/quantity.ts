@@ -1,22 +1,22 @@
-// Durations (`250ms 30s 5m 24h 7d`), sizes (`512KB 1MB 1GB`) and listen addresses (`127.0.0.1:8080`).
+// Parses durations (`250ms 30s 5m 24h 7d`), sizes (`512KB 1MB 1GB`) and listen addresses (`127.0.0.1:8080`).
 import type { ListenAddress } from './config.ts';
 
 const unitMs: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const unitBytes: { readonly [unit: string]: number } = { '': 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
 
-// Shared with the JSON Schemas, so that an editor says the same.
+// Also used by the JSON Schemas, so that editors apply the same rules.
 export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
 export const sizePattern = '^[1-9]([0-9]{0,11}(KB|MB)?|[0-9]{0,8}GB)$';
 export const listenPattern = '^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.%]+\\]):[0-9]{1,5}$';
 
-/** Milliseconds, or undefined when the text is not a duration. */
+/** Milliseconds, or undefined if the text is not a duration. */
 export function parseDuration(text: string | undefined): number | undefined {
   if (text === undefined || !new RegExp(durationPattern).test(text)) return undefined;
   const digits = /^[0-9]+/.exec(text)![0];
   return Number(digits) * unitMs[text.slice(digits.length)]!;
 }
 
-/** Bytes, in powers of 1024, or undefined when the text is not a size. */
+/** Bytes, or undefined if the text is not a size. Units are powers of 1024. */
 export function parseSize(text: string | number | undefined): number | undefined {
   if (typeof text === 'number') return Number.isSafeInteger(text) && text > 0 ? text : undefined;
   if (text === undefined || !new RegExp(sizePattern).test(text)) return undefined;
@@ -24,7 +24,7 @@ export function parseSize(text: string | number | undefined): number | undefined
   return Number(digits) * unitBytes[text.slice(digits.length)]!;
 }
 
-/** `host:port`; an IPv6 host stands in brackets. Port 0: any free one. */
+/** Parses `host:port`; an IPv6 host is in brackets. Port 0 means any free port. */
 export function parseListen(text: string | undefined): ListenAddress | undefined {
   if (text === undefined || !new RegExp(listenPattern).test(text)) return undefined;
   const colon = text.lastIndexOf(':');
@@ -32,7 +32,7 @@ export function parseListen(text: string | undefined): ListenAddress | undefined
   return port > 65_535 ? undefined : { host: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port };
 }
 
-/** As `parseListen` reads it. */
+/** The inverse of `parseListen`. */
 export function formatListen({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

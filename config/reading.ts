@@ -1,4 +1,4 @@
-// Files on disk to one checked `Config`, and everything that is wrong with them.
+// Reads and checks the configuration files: one `Config`, and everything that is wrong with the files.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
 import { type ConfigProblem, formatPlace, formatProblems } from './check/problem.ts';
@@ -28,30 +28,30 @@ export type ReadOptions = {
   readonly path?: string | undefined;
   readonly env: Environment;
   readonly cwd: string;
-  /** Default of `max_workers`. */
+  /** The default of `max_workers`. */
   readonly processors?: number;
   /** Each file is read exactly once, through `read`. */
   readonly disk?: Files;
 };
 
-/** What the files say. */
+/** A configuration that was read. */
 export type ConfigReading = {
-  /** Right where there are no problems; not frozen yet. */
+  /** Valid only if there are no problems; not frozen yet. */
   readonly config: Config;
-  /** Read and checked; not part of `config`, which any thread may hold. */
+  /** Not part of `config`, because that is passed to every thread. */
   readonly certificates: Certificates;
   /** Lines `file:line:column: path: what is wrong and what would be right`, in the order of reading. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
-  /** Of every plugin in the roots, sound or broken. */
+  /** The location of every plugin in the roots, valid or not. */
   readonly pluginPlaces: readonly PluginPlace[];
-  /** Of every sound plugin in the roots, also of those that are not enabled. */
+  /** The manifest of every valid plugin in the roots, enabled or not. */
   readonly manifests: readonly Manifest[];
   /** Path -> the bytes that were parsed. */
   readonly bytes: ReadonlyMap<string, Uint8Array>;
 };
 
-/** Never throws for what files and environment say. A text says why there is no main file. */
+/** Never throws because of the contents of files or environment. Returns a message if there is no main file. */
 export function readConfiguration(options: ReadOptions): ConfigReading | string {
   const bytes = new Map<string, Uint8Array>();
   const disk = keepingBytes(options.disk ?? diskFiles, bytes);
@@ -79,7 +79,7 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);
-  // Read past `bytes`: a key is in no other place.
+  // Not through `disk`, which keeps the bytes: private keys must not stay in memory.
   const certificates = readCertificates(root, { api: api.tls, webhooks: webhooks.tls }, options.disk ?? diskFiles, {
     ...{ strict, report, warn: problem => void warned.push(problem) },
   });
@@ -99,9 +99,9 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
     vault: readVault(root, state.path),
     warnings: formatProblems(warned, files),
   };
-  // What something names has become an error.
-  const told = new Set(problems.map(placeText));
-  const others = warned.filter(warning => !told.has(placeText(warning)));
+  // A warning is left out if it has also been reported as an error.
+  const reported = new Set(problems.map(placeText));
+  const others = warned.filter(warning => !reported.has(placeText(warning)));
   return {
     config: { ...config, plugins: withHidden(config, keyFileOf(options.env, options.cwd)) },
     certificates,

@@ -1,13 +1,13 @@
-// What a reload cannot change while the service runs: the settings that the schema marks keep their value until the next start.
+// Merges a reloaded configuration with the running one: settings that need a restart keep their value until the next start.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
 import { restartSettings } from './section/restart.ts';
 import { defaultKeyFile } from './section/service.ts';
 
 export type ReloadComparison = {
-  /** Keys of the settings that changed and need a restart. */
+  /** The keys that changed and need a restart. */
   readonly kept: readonly string[];
-  /** The new configuration with the old values of these. */
+  /** The new configuration, with the old values of these keys. */
   readonly config: Config;
 };
 
@@ -28,7 +28,7 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
     merged[section] = Object.freeze(value === undefined ? others : { ...others, [property]: value });
   }
   const config = merged as unknown as Config;
-  // The default key file lies in the state directory and stays with it.
+  // The default key file is in the state directory and stays with it.
   if (next.vault.keyFile !== defaultKeyFile(next.state.path)) return { kept, config: Object.freeze(config) };
   const vault = Object.freeze({ ...next.vault, keyFile: defaultKeyFile(config.state.path) });
   return { kept, config: Object.freeze({ ...config, vault }) };

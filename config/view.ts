@@ -1,6 +1,6 @@
-// The configuration as it may be shown (docs/contract.md#config-view): no token, no key, and no value that its key calls a secret.
+// The configuration without its secrets (docs/contract.md#config-view): tokens, keys, and values whose key names a secret.
 //
-// The rule looks at keys only. A password inside an address, under a key such as `url`, is shown: it belongs under a key of its own.
+// Only keys are examined. A password inside an address, under a key such as `url`, is shown; it needs a key of its own to be redacted.
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import type { Config } from './config.ts';
 import { formatListen } from './quantity.ts';
@@ -21,7 +21,7 @@ const words: ReadonlySet<string> = new Set([
   'session',
 ]);
 
-/** Whether a whole word of the key is one of the telling ones, in any letter case, or the plural of one. */
+/** Whether a whole word of the key, in any letter case, is one of the words that name a secret, or the plural of one. */
 export function isSecretKey(key: string): boolean {
   for (const segment of key.split(/[^\p{L}]+/u)) {
     if (isWord(segment)) return true;
@@ -38,7 +38,7 @@ function isWord(text: string): boolean {
   return words.has(word) || (word.endsWith('s') && words.has(word.slice(0, -1)));
 }
 
-/** The value with everything under telling keys replaced, whatever it is, at any depth. */
+/** The value with everything under keys that name a secret replaced, at any depth. */
 export function redact(value: Json): Json {
   if (Array.isArray(value)) return value.map(redact);
   if (typeof value !== 'object' || value === null) return value;

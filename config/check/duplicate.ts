@@ -1,8 +1,8 @@
-// Entries of one list that share what must be their own.
+// Reports entries of a list that share a value which must be unique.
 import { itemsOf, nodeAt, type SourceLocation, type SourceNode, textOf } from '../source/tree.ts';
 import { formatPlace, type Report } from './problem.ts';
 
-/** Names both places, whatever files they are in. `what` completes "is already the name of …". */
+/** `what` completes the message "is already …". The message names the location of both entries, but not the value of a secret. */
 export function reportDuplicates(
   list: SourceNode | undefined,
   path: readonly string[],
@@ -22,7 +22,7 @@ export function reportDuplicates(
       continue;
     }
     const shown = isSecret ? 'the same text' : JSON.stringify(text);
-    const message = `${shown} is already ${what} at ${formatPlace(before)}; each must have its own`;
+    const message = `${shown} is already ${what} at ${formatPlace(before)}; it must be unique`;
     report({ place: node.place, path: [...path, index, key], message });
   }
 }

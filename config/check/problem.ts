@@ -1,12 +1,12 @@
-// What is wrong with a configuration, where, and how it is told.
+// A problem of the configuration: what is wrong and where, and the line that reports it.
 import { type NodePath, placesAt, type SourceLocation, type SourceNode } from '../source/tree.ts';
 
-/** No place: the trouble is not in a file (none was found). */
+/** `place` is null if the problem is in no file. */
 export type ConfigProblem = {
   readonly place: SourceLocation | null;
   readonly path: NodePath;
   readonly message: string;
-  /** Whatever else is wrong with the value at this place follows from this, and is not told. */
+  /** All other problems at this place are consequences of this one and are not reported. */
   readonly isCause?: true;
 };
 export type Report = (problem: ConfigProblem) => void;
@@ -19,7 +19,7 @@ export function reportIn(root: SourceNode, report: Report): ReportAt {
 
 const plainKey = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
-/** `pipelines[0].steps[1].uses`; keys that are not words stand in brackets and quotes. */
+/** `pipelines[0].steps[1].uses`; keys that are not plain words are in brackets and quotes. */
 export function formatPath(path: NodePath): string {
   return path
     .map((key, index) => {
@@ -43,7 +43,7 @@ function formatProblem(problem: ConfigProblem): string {
     .replaceAll(/[\r\n]+\s*/g, ' ');
 }
 
-/** In the order of reading: by file, line and column; each said once, and consequences of others not at all. */
+/** Lines in the order of reading, by file, line and column, without duplicates and without consequences of other problems. */
 export function formatProblems(problems: readonly ConfigProblem[], files: readonly string[]): string[] {
   const rank = (problem: ConfigProblem): number => {
     const index = files.indexOf(problem.place?.file ?? '');

@@ -1,4 +1,4 @@
-// Checks a tree against a JSON Schema and says what breaks it in words, at the place in the file.
+// Checks a tree against a JSON Schema and reports each mismatch in words, at its location in the file.
 import type { JsonObject } from '../../runtime/packing.ts';
 import {
   describeKind,
@@ -31,7 +31,7 @@ export function checkShape(root: SourceNode, schema: JsonObject, report: Report)
   return tree;
 }
 
-/** What breaks a union breaks, more exactly, the alternative that a map or list was meant for. */
+/** Replaces the mismatch of a union by those of the alternative that a map or list was meant for. */
 function closeUp(tree: SourceNode, mismatch: Mismatch, definitions: Definitions): Mismatch[] {
   const { keyword, path, schema } = mismatch;
   const node = keyword === 'anyOf' ? nodeAt(tree, ...path) : undefined;
@@ -53,7 +53,7 @@ function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Defin
 
 type ShapeContext = { readonly definitions: Definitions; readonly report: Report };
 
-/** `plugins:` with nothing behind it is unset; a named entry of a map (`echo:`) is one without settings. */
+/** `plugins:` without a value is unset; a named entry of a map without a value (`echo:`) is an entry without settings. */
 function normalised(node: SourceNode, written: JsonObject, path: NodePath, check: ShapeContext): SourceNode {
   if (node.kind === 'scalar') return node;
   const found = resolved(written, check.definitions);
@@ -134,9 +134,9 @@ function wrongness(node: SourceNode, schema: JsonObject): string {
   if (node.kind !== 'scalar') return `is ${describeKind(node)}`;
   if (node.value === null) return 'is empty';
   if (node.value === '') return 'is an empty string';
-  // A secret in the wrong place is still a secret.
+  // A scalar in place of a map or list can be a misplaced secret: it is not shown.
   if (schema['type'] === 'object' || schema['type'] === 'array') return `is ${describeKind(node)}`;
-  const kind = typeof node.value === 'string' ? 'not right' : `a ${typeof node.value}`;
+  const kind = typeof node.value === 'string' ? 'not valid' : `a ${typeof node.value}`;
   if (schema['writeOnly'] === true) return `is ${kind}`;
   const shown = node.plain ? JSON.stringify(node.written) : node.written;
   const short = typeof node.value === 'string' ? shown : node.written;

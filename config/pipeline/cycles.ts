@@ -1,7 +1,7 @@
-// Pipelines that call themselves, directly or through others.
+// Finds pipelines that call themselves, directly or through others.
 import type { PipelineDefinition, Step } from './definition.ts';
 
-/** The pipelines that a sequence calls, at any depth. */
+/** The pipelines that a list of steps calls, at any depth. */
 function callsOf(steps: readonly Step[]): string[] {
   const found: string[] = [];
   for (const step of steps) {
@@ -12,7 +12,7 @@ function callsOf(steps: readonly Step[]): string[] {
   return found;
 }
 
-/** Each cycle once, as the names along it, begun at the pipeline that is defined first. */
+/** Each cycle once, as the names along it, starting with the pipeline that is defined first. */
 export function findCycles(pipelines: readonly PipelineDefinition[]): string[][] {
   const calls = new Map(pipelines.map(pipeline => [pipeline.name, [...new Set(callsOf(pipeline.steps))]]));
   const cycles: string[][] = [];

@@ -1,9 +1,9 @@
-// A pipeline after parsing: a tree of steps with conditions, templates and paths already taken apart. Plain data.
+// The types of a parsed pipeline: a tree of steps with parsed conditions, templates and paths, as plain data.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** `headers`: in the type of a webhook's event alone. */
+/** Only the event type of a webhook can use `headers`. */
 export const pathRoots = ['payload', 'context', 'config', 'headers'] as const;
-/** `payload.items.0.name` taken apart. No keys: the root itself. */
+/** A parsed path such as `payload.items.0.name`. Without keys it is the root itself. */
 export type Path = { readonly root: (typeof pathRoots)[number]; readonly keys: readonly string[] };
 
 export const operators = [
@@ -27,7 +27,7 @@ export type Condition =
   | { readonly kind: 'all' | 'any'; readonly of: readonly Condition[] }
   | { readonly kind: 'not'; readonly of: Condition };
 
-/** A value of `with`: literals, one whole reference, text with references in it, or lists and maps of these. */
+/** A value of `with`: a literal, a single reference, text that contains references, or a list or map of these. */
 export type Template =
   | { readonly kind: 'literal'; readonly value: Json }
   | { readonly kind: 'reference'; readonly path: Path }
@@ -38,18 +38,18 @@ export type Template =
 export type Join = { readonly collect: 'results' | 'counts' };
 
 type StepCommon = {
-  /** Given, or made from its place: unique in the pipeline. */
+  /** The given id, or one made from the position of the step; unique in the pipeline. */
   readonly id: string;
   readonly if: Condition | null;
   readonly onError: 'continue' | 'fail';
   readonly join: Join | null;
 };
 
-/** What a step that makes jobs has besides. */
+/** The further fields of a step that creates jobs. */
 type WorkStepFields = StepCommon & {
   readonly foreach: Path | null;
   readonly with: readonly (readonly [string, Template])[] | null;
-  /** Dotted target -> path. */
+  /** Pairs of a dotted name in the context and the path that its value is read from. */
   readonly baggage: readonly (readonly [string, Path])[];
 };
 
@@ -64,7 +64,7 @@ export type Step =
 
 export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out'] as const;
 export type JobHook = (typeof jobHooks)[number];
-/** How runs end. Nothing ends a run with the last two yet. */
+/** How runs end. The last two do not occur yet. */
 export const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;
 export type RunHook = (typeof runHooks)[number];
 export const hooks = [...jobHooks, ...runHooks] as const;
@@ -77,9 +77,9 @@ export function isJobHook(hook: Hook): hook is JobHook {
 export type PipelineDefinition = {
   readonly name: string;
   readonly description?: string;
-  /** What the payload of a call or delivery must be: full JSON Schema (the short form is expanded). */
+  /** The full JSON Schema for the payload of a call or delivery (the short form is expanded). */
   readonly inputSchema?: JsonObject;
-  /** Neither: it runs only when called. */
+  /** The event type that starts it. With neither `on` nor `onHook`, only calls start it. */
   readonly on: string | null;
   readonly onHook: Hook | null;
   readonly executionMode: 'synchronous' | 'asynchronous';

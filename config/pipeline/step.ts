@@ -21,7 +21,7 @@ export type StepContext = {
 };
 
 const kinds = ['uses', 'call', 'split', 'steps'] as const;
-/** Names that the service itself gives in a request's context. */
+/** Names that the service itself sets in a request's context. */
 const reservedBaggage = ['pipeline', 'step_id', 'depth'];
 const dataRoots: readonly PathRoot[] = ['payload', 'context'];
 const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
@@ -29,7 +29,7 @@ const stepRoots: readonly PathRoot[] = ['payload', 'context', 'config'];
 type OnError = Step['onError'];
 type StepSource = { readonly [key: string]: unknown };
 
-/** A sequence; steps of a wrong shape are left out. `number` is its place, as `2.1.`: steps without an id get theirs from it. */
+/** The steps of a list; those of a wrong shape are left out. `number` is the position of the list, such as `2.1.`, for steps without an id. */
 export function readSteps(list: unknown, around: StepContext, at: NodePath, number: string, onError: OnError): Step[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((step, i) => readStep(step, around, [...at, i], `${number}${i + 1}`, onError, i === 0) ?? []);
@@ -73,7 +73,7 @@ function readStep(
   }
 }
 
-/** What a step that makes jobs has besides. */
+/** The further fields of a step that creates jobs. */
 function readWork(value: StepSource, at: NodePath, reportAt: ReportAt) {
   return {
     foreach: readPath(value['foreach'], dataRoots, [...at, 'foreach'], reportAt),
@@ -134,9 +134,10 @@ function readBaggage(map: StepSource, at: NodePath, reportAt: ReportAt): (readon
     const keys = target.split('.');
     if (keys.some(key => key.trim() === '')) refuse(`${quote(target)} must have a name after every dot`);
     if (keys.includes('__proto__')) refuse('a key cannot be called "__proto__"');
-    if (reservedBaggage.includes(keys[0]!)) refuse(`"${keys[0]}" in the context is given by the service`);
+    if (reservedBaggage.includes(keys[0]!))
+      refuse(`"${keys[0]}" in the context is set by the service; choose another name`);
     const outer = targets.find(other => target.startsWith(`${other}.`));
-    if (outer !== undefined) refuse(`${quote(target)} would lie inside ${quote(outer)}, which is a value`);
+    if (outer !== undefined) refuse(`${quote(target)} would be inside ${quote(outer)}, which is a value itself`);
     const path = readPath(map[target], dataRoots, [...at, target], reportAt);
     return path === null ? [] : [[target, path] as const];
   });
@@ -160,7 +161,8 @@ function readSplit(value: unknown, around: StepContext, at: NodePath, number: st
       return { name, steps: step === null ? [] : [step] };
     }
     const own = branch['name'];
-    if (names.has(own)) around.reportAt([...place, 'name'], `two branches are called ${JSON.stringify(own)}`);
+    if (names.has(own))
+      around.reportAt([...place, 'name'], `${JSON.stringify(own)} is already the name of a branch of this split`);
     names.add(own);
     return { name: String(own), steps: readSteps(branch['steps'], around, [...place, 'steps'], first, onError) };
   });

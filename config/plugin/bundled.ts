@@ -1,10 +1,10 @@
-// The plugins that come with headgate: where they lie, and how `plugin_roots` asks for them.
+// The plugins that come with headgate: their directory, and the name by which `plugin_roots` includes them.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 export const bundledRoot = 'headgate:bundled';
 
-/** By the package's own name: the same from the sources and from dist/. */
+/** Resolved by the name of the package, so that sources and dist/ find the same directory. */
 export function bundledDirectory(): string {
   return join(dirname(createRequire(import.meta.url).resolve('headgate/package.json')), 'plugins');
 }

@@ -1,4 +1,4 @@
-// The commands of a manifest, with schemas that compile.
+// Reads the commands of a manifest, and checks that their schemas compile.
 
 import { type SchemaCompiler, schemaProblem } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
@@ -33,7 +33,7 @@ export function readCommands(
     const place = placesAt(node, ['name']).value;
     const before = seen.get(name);
     if (before !== undefined && name !== '') {
-      const message = `${JSON.stringify(name)} is already a command at ${formatPlace(before)}; name each command once`;
+      const message = `${JSON.stringify(name)} is already the name of a command at ${formatPlace(before)}; it must be unique`;
       report({ place, path: ['commands', index, 'name'], message });
     }
     seen.set(name, before ?? place);
@@ -57,13 +57,13 @@ export function readCommands(
   });
 }
 
-/** Of the own dialect alone. */
+/** Only manifests of headgate's own dialect have `concurrency`. */
 function concurrencyOf(node: SourceNode, dialect: Manifest['dialect']): Pick<Command, 'concurrency'> {
   const concurrency = dialect === 'headgate' ? numberOf(nodeAt(node, 'concurrency')) : undefined;
   return concurrency === undefined || concurrency === 1 ? {} : { concurrency };
 }
 
-/** Null: there is none, or it cannot be used, which is reported. */
+/** Null if there is none, or if it cannot be used, which is reported. */
 export function readSchema(
   root: SourceNode,
   path: NodePath,
@@ -81,13 +81,13 @@ export function readSchema(
   }
   const wrong = schemaProblem(expanded.schema) ?? compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
-  // Runs unmodified: there a schema was a description, and what cannot be used restricts nothing.
+  // In the ductile dialect schemas are descriptions: one that cannot be used is ignored, so that the plugin runs unmodified.
   if (dialect === 'ductile') return null;
-  report({ place: node.place, path, message: `is not a JSON Schema that can be used: ${wrong}` });
+  report({ place: node.place, path, message: `is not a usable JSON Schema: ${wrong}` });
   return null;
 }
 
-/** Such as a reference to what is not there. */
+/** Why the schema does not compile, for example an unresolved reference; null if it does. */
 function compileProblem(compiler: SchemaCompiler, schema: JsonObject): string | null {
   const compiled = compiler(schema);
   return compiled.ok ? null : compiled.message;

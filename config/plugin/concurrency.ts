@@ -1,4 +1,4 @@
-// How many jobs of a command may be under way at once in one thread or persistent process: the manifest says it, an instance may say otherwise.
+// `concurrency`: how many jobs of a command one thread or persistent process may run at once. The manifest sets it; an instance can override it.
 import type { ConfigProblem, Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Command, Manifest } from '../config.ts';
@@ -15,28 +15,28 @@ import {
 
 export const concurrencyMax = 1024;
 
-/** Of a command, in its manifest. */
+/** The field of a command in a manifest. */
 export function concurrencyField(description: string) {
   return field.count(1, description, concurrencyMax);
 }
 
-/** Of an instance: a number, or a map from command to number. */
+/** The field of an instance: a number, or a map from command to number. */
 export function concurrencySetting(description: string) {
   const expected = `a whole number from 1 to ${concurrencyMax}, or a map from commands to such numbers`;
   const one = concurrencyField('Of the command.');
   return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 
-/** Null: the command may have more than one under way. */
+/** Why a command cannot have a concurrency above 1; null if it can. `command` null: any command of the plugin. */
 function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent'>, command: Command | null) {
-  if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at once';
+  if (!manifest.concurrencySafe) return 'the plugin is concurrency_safe: false and runs one job at a time';
   if (manifest.runtime === 'process' && manifest.persistent === undefined)
-    return 'the plugin has a process for each attempt, which runs one job (mode: persistent keeps processes for many)';
+    return 'the plugin starts a process for each attempt (mode: persistent keeps a process for many jobs)';
   if (command?.retrySafe !== false) return null;
-  return `the command "${command.name}" is retry_safe: false, and jobs that are under way together may have to run again`;
+  return `the command "${command.name}" is retry_safe: false, and jobs that run together may have to run again`;
 }
 
-/** Reports commands of a manifest that cannot have what they ask for. `root`: the manifest. */
+/** Reports commands of a manifest that cannot have their `concurrency`. `root`: the tree of the manifest. */
 export function checkCommands(
   root: SourceNode,
   manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent' | 'commands'>,
@@ -51,7 +51,7 @@ export function checkCommands(
   }
 }
 
-/** What is wrong with `plugins.<name>.concurrency`. */
+/** The problems of `plugins.<name>.concurrency`. */
 export function concurrencyProblems(name: string, manifest: Manifest, node: SourceNode): ConfigProblem[] {
   const found: ConfigProblem[] = [];
   const setting = nodeAt(node, 'concurrency');
@@ -82,7 +82,7 @@ function refusedMessage(wanted: number, why: string): string {
   return `is ${wanted}, but ${why}; it must be 1`;
 }
 
-/** Of the commands that may have more than one under way; undefined: there is none. `node`: the value of `plugins.<name>`. */
+/** Command -> concurrency, for commands above 1; undefined if there is none. `node`: the value of `plugins.<name>`. */
 export function readConcurrency(
   { commands }: Manifest,
   node: SourceNode | undefined,

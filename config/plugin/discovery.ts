@@ -1,4 +1,4 @@
-// Searches the plugin roots for manifests. Broken ones are kept apart: they stop nothing unless something names them.
+// Searches the plugin roots for manifests. Invalid ones are collected separately: they are errors only if the configuration uses them.
 import { dirname, join } from 'node:path';
 import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
@@ -7,7 +7,7 @@ import type { NodePath, SourceLocation } from '../source/tree.ts';
 import type { ManifestReader } from './manifest.ts';
 
 const depthMax = 32;
-// A root that was meant to be another one (`/`, a home) is told, not searched for minutes.
+// With more, the root is probably the wrong directory (`/`, a home), which is reported at once instead of searched for minutes.
 const directoriesMax = 20_000;
 
 export type PluginRoot = {
@@ -15,19 +15,19 @@ export type PluginRoot = {
   readonly directory: string;
   readonly place: SourceLocation;
   readonly path: NodePath;
-  /** Not named by the configuration: may be missing. */
+  /** The default root, which may be missing. */
   readonly isDefault: boolean;
-  /** What comes with headgate: a plugin of it is off until something names it. */
+  /** The root of the plugins that come with headgate: each is off until `plugins` names it. */
   readonly isBundled: boolean;
 };
 
 export type BrokenPlugin = { readonly name: string; readonly problems: readonly ConfigProblem[] };
-/** Where a plugin lies, sound or broken: its directory, and the root under which it was found; absolute, links not resolved. */
+/** The directory of a plugin, valid or not, and the root in which it was found: absolute paths, links not resolved. */
 export type PluginPlace = { readonly directory: string; readonly root: string };
 export type Discovery = {
   readonly manifests: ReadonlyMap<string, Manifest>;
   readonly broken: readonly BrokenPlugin[];
-  /** Names of bundled plugins, and the root that offers them. */
+  /** Name of a bundled plugin -> the root that contains it. */
   readonly bundled: ReadonlyMap<string, PluginRoot>;
   readonly places: readonly PluginPlace[];
 };
@@ -52,7 +52,7 @@ export function discoverPlugins(
       if (manifest === null) {
         broken.push({ name, problems });
       } else if (before !== undefined) {
-        const message = `${JSON.stringify(name)} is also the name of the plugin at ${formatPlace(before)}; give one of them another name`;
+        const message = `${JSON.stringify(name)} is already the name of the plugin at ${formatPlace(before)}; it must be unique`;
         report({ place: namePlace, path: ['name'], message });
       } else {
         places.set(name, namePlace);
@@ -64,7 +64,7 @@ export function discoverPlugins(
   return { manifests, broken, bundled, places: found };
 }
 
-/** What lies inside a plugin's directory belongs to the plugin and is not searched. */
+/** The manifests under a root. The directory of a plugin is not searched for further plugins. */
 function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, report: Report): string[] {
   const kind = disk.kind(root.directory);
   if (kind === 'missing' && root.isDefault) return [];
@@ -81,7 +81,7 @@ function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, rep
       if (visited.has(real) || depth > depthMax) return;
       visited.add(real);
       if (visited.size === directoriesMax) {
-        const message = `${root.directory} holds more than ${directoriesMax} directories; name the directory of the plugins`;
+        const message = `${root.directory} contains more than ${directoriesMax} directories; it must be a directory of plugins`;
         report({ place: root.place, path: root.path, message });
       }
       if (visited.size >= directoriesMax) return;

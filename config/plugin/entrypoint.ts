@@ -1,4 +1,4 @@
-// The file that runs a plugin: inside its directory once links are resolved, and able to run.
+// Reads the entrypoint of a plugin: a file inside the plugin's directory, also with links resolved, that can be run.
 import { extname, resolve } from 'node:path';
 import type { Report } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
@@ -13,7 +13,7 @@ export type Entrypoint = {
   readonly runtime: 'worker' | 'process';
 };
 
-/** The file that runs, links resolved; refused outside of the plugin's directory. */
+/** The entrypoint with links resolved, or null if it is refused. */
 export function readEntrypoint(
   root: SourceNode,
   directory: string,
@@ -33,12 +33,12 @@ export function readEntrypoint(
   if (kind === 'missing') return refuse(`${path} does not exist; it must be a file in the plugin's directory`);
   const home = disk.realpath(directory);
   const real = disk.realpath(path);
-  if (!isWithin(real, home)) return refuse(`leads to ${real}; it must lie inside ${home}`);
+  if (!isWithin(real, home)) return refuse(`leads to ${real}; it must be inside ${home}`);
   if (kind !== 'file') return refuse(`${path} is not a file; it must be a file in the plugin's directory`);
   const given = dialect === 'ductile' ? 'process' : textOf(nodeAt(root, 'runtime'));
   const usual = workerExtensions.includes(extname(text)) ? 'worker' : 'process';
   const runtime = given === 'worker' || given === 'process' ? given : usual;
   if (runtime === 'process' && !disk.isExecutable(real))
-    return refuse(`${real} is not executable; chmod +x makes it so`);
+    return refuse(`${real} is not executable; make it executable (chmod +x)`);
   return { directory: home, entrypoint: real, runtime };
 }

@@ -1,10 +1,10 @@
-// `fact_outputs` of a ductile.plugin manifest: which commands answer with the whole of the plugin's state.
+// Reads `fact_outputs` of a ductile.plugin manifest: the commands whose response contains the plugin's whole state.
 import type { Manifest } from '../config.ts';
 import { itemsOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 
 const wholeState = 'mirror_object';
 
-/** Names of commands; a rule that names no view means the whole state too. */
+/** The names of these commands. A rule without a view means the whole state, too. */
 export function replacingCommands(root: SourceNode, dialect: Manifest['dialect']): ReadonlySet<string> {
   if (dialect !== 'ductile') return new Set();
   const rules = itemsOf(nodeAt(root, 'fact_outputs')).filter(

@@ -1,14 +1,14 @@
-// Paths that a plugin in bubblewrap never sees, wherever they lie: the state, the configuration, and the keys.
+// Paths that plugins in bubblewrap never see, wherever they are: the state, the configuration files and the keys.
 import { dirname } from 'node:path';
 import type { Config, PluginInstance } from '../config.ts';
 
-/** The plugins, each that runs in bubblewrap with the paths that it must not see. `sealKey`: null where nothing says where it is. */
+/** The plugins; those in bubblewrap get the paths to hide. `sealKey`: the file of the seal key, or null if it has no known directory. */
 export function withHidden(config: Config, sealKey: string | null): Config['plugins'] {
   const { files, mainFile, state, vault, api, webhooks } = config;
   const directories = [state.path, ...new Set([mainFile, ...files].map(dirname))];
   const known = [vault.keyFile, sealKey, api.tls?.key, webhooks.tls?.key];
   const keys = [...new Set(known.filter(key => typeof key === 'string'))];
-  // Files too: a directory of the configuration may be one that the plugin needs.
+  // Files, not their directories: the plugin may need other files there.
   const hidden = [...directories, ...files, ...keys];
   const hide = (plugin: PluginInstance): PluginInstance =>
     plugin.sandbox?.kind === 'bwrap' ? { ...plugin, sandbox: { ...plugin.sandbox, hidden } } : plugin;

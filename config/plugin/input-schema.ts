@@ -1,4 +1,4 @@
-// Schemas of payloads in manifests: full JSON Schema, or the short form `{ field: type }`.
+// Expands schemas of payloads, which are full JSON Schemas or the short form `{ field: type }`.
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { hint } from '../check/suggestion.ts';
 
@@ -6,7 +6,7 @@ const typeNames = ['string', 'integer', 'number', 'boolean', 'object', 'array', 
 
 const isTypeName = (value: Json): boolean => (typeNames as readonly Json[]).includes(value);
 
-// Keywords whose value can be text: a map of texts with only such keys may be a full schema.
+// Keywords whose value can be a string: a map of strings that has only these keys may be a full schema.
 const textKeywords = [
   '$schema',
   '$id',
@@ -24,7 +24,7 @@ export type ExpandedSchema =
   | { readonly ok: true; readonly schema: JsonObject }
   | { readonly ok: false; readonly key: string; readonly message: string };
 
-/** The full schema. Of the short form the fields are optional, and others are allowed. */
+/** The full schema. The fields of the short form are optional, and other fields are allowed. */
 export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile'): ExpandedSchema {
   if (!isShort(written)) return { ok: true, schema: written };
   const properties: { [field: string]: JsonObject } = {};
@@ -32,7 +32,7 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
     if (isTypeName(type)) {
       properties[key] = type === 'any' ? {} : { type };
     } else if (dialect === 'ductile') {
-      // Runs unmodified: what we do not know restricts nothing.
+      // In the ductile dialect an unknown type restricts nothing, so that the plugin runs unmodified.
       properties[key] = { description: type };
     } else {
       const message = `is ${JSON.stringify(type)}, which is not a type${hint(type, typeNames, 'types')}`;

@@ -1,4 +1,4 @@
-// Puts plugins and configuration together: the instances that jobs can name.
+// Combines the plugins found with the `plugins` section into the instances that jobs can use.
 import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
@@ -29,19 +29,19 @@ const deadlineDefaultMs = new Map([
 const deadlineOtherMs = 60_000;
 
 export type Instances = {
-  /** Enabled ones, sorted by name. */
+  /** Enabled instances, sorted by name. */
   readonly plugins: { readonly [instance: string]: PluginInstance };
-  /** Why a name is no instance, for those who name it: its problems count as errors then. */
+  /** Name -> why there is no such instance. If the configuration uses the name, these problems are errors. */
   readonly unusable: ReadonlyMap<string, readonly ConfigProblem[]>;
   readonly disabled: Config['disabledPlugins'];
-  /** Of plugins that are left out, and that nothing in `plugins` names. */
+  /** Problems of plugins that `plugins` does not name. */
   readonly warnings: readonly ConfigProblem[];
 };
 
-/** Why a name that something else uses is no instance, or null when nothing is known of it. Its problems are reported. */
+/** Why a name cannot be used as an instance, or null if the name is unknown. Reports the problems of the plugin. */
 export function reportUnusable(instances: Instances, name: string, report: Report): string | null {
   if (Object.hasOwn(instances.disabled, name))
-    return `the plugin ${JSON.stringify(name)} is disabled; enable it or name another`;
+    return `the plugin ${JSON.stringify(name)} is disabled; enable it or use another`;
   const problems = instances.unusable.get(name);
   if (problems === undefined) return null;
   for (const problem of problems) report(problem);
@@ -50,7 +50,7 @@ export function reportUnusable(instances: Instances, name: string, report: Repor
 
 function unusableMessage(name: string, problems: readonly ConfigProblem[]): string {
   const place = problems[0]?.place;
-  return `the plugin ${JSON.stringify(name)} cannot be used as it is${place ? `; see ${formatPlace(place)}` : ''}`;
+  return `the plugin ${JSON.stringify(name)} is not usable${place ? `; see ${formatPlace(place)}` : ''}`;
 }
 
 type InstanceBuild = {
@@ -89,8 +89,8 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
     if (nodeAt(configured, name) !== undefined) continue;
     const offer = discovery.bundled.get(name);
     if (offer !== undefined) {
-      // What comes with headgate is not on because it is there.
-      const message = `the bundled plugin ${JSON.stringify(name)} is off until plugins.${name} is there`;
+      // Bundled plugins are off unless `plugins` names them.
+      const message = `the bundled plugin ${JSON.stringify(name)} is off; add plugins.${name} to switch it on`;
       work.unusable.set(name, [{ place: offer.place, path: offer.path, message }]);
       continue;
     }
@@ -100,13 +100,13 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
       continue;
     }
     const place = { file: `${manifest.directory}/manifest.yaml`, line: 1, column: 1 };
-    const message = `the plugin ${JSON.stringify(name)} is left out until plugins.${name}.config has ${missing.join(', ')}`;
+    const message = `the plugin ${JSON.stringify(name)} is not loaded until plugins.${name}.config has ${missing.join(', ')}`;
     const problem: ConfigProblem = { place, path: ['config_keys', 'required'], message };
     warnings.push(problem);
     work.unusable.set(name, [problem]);
   }
   for (const { name, problems } of broken) {
-    const note = `; until then the plugin ${JSON.stringify(name)} is left out`;
+    const note = `; until then the plugin ${JSON.stringify(name)} is not loaded`;
     if (!work.named.has(name))
       warnings.push(...problems.map(problem => ({ ...problem, message: problem.message + note })));
   }
@@ -119,7 +119,7 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   };
 }
 
-/** Null: there is none; the reason is reported. */
+/** Null if there is no such instance; the reason is reported. */
 function configuredInstance(work: InstanceBuild, name: string, node: SourceNode): PluginInstance | null {
   const manifest = resolveManifest(work, name);
   if (manifest === null) return null;
@@ -129,13 +129,13 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
   for (const problem of concurrencyProblems(name, manifest, node)) work.report(problem);
   const parallelism = nodeAt(node, 'parallelism');
   if (parallelism !== undefined && (numberOf(parallelism) ?? 1) > 1 && !manifest.concurrencySafe) {
-    const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at once`;
+    const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at a time`;
     work.warnings.push({ place: parallelism.place, path: ['plugins', name, 'parallelism'], message });
   }
   return composeInstance(name, manifest, node);
 }
 
-/** Follows `uses` to a manifest. */
+/** Follows the `uses` of an instance to a manifest. */
 function resolveManifest(work: InstanceBuild, instance: string): Manifest | null {
   const { configured, discovery, report } = work;
   const chain = [instance];
@@ -145,7 +145,7 @@ function resolveManifest(work: InstanceBuild, instance: string): Manifest | null
     const next = textOf(node);
     if (next === undefined) return namedManifest(work, instance, name, chain);
     if (chain.includes(next)) {
-      const message = `goes in a circle: ${[...chain, next].join(' -> ')}; one of them must be a plugin`;
+      const message = `forms a cycle: ${[...chain, next].join(' -> ')}; one of them must be a plugin`;
       const place = nodeAt(configured, instance, 'uses')!.place;
       report({ place, path: ['plugins', instance, 'uses'], message });
       return null;
@@ -172,7 +172,7 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
     for (const problem of problems) work.report(problem);
     work.report({ place, path, message: unusableMessage(name, problems) });
   } else if (via === undefined || isDisabled(work, name)) {
-    // An instance that is on and leads to nothing says so itself; for the others it was said.
+    // An enabled instance that leads to nothing reports that itself.
     work.report(unknownPlugin(work, name, place, path));
   }
   return null;

@@ -124,10 +124,10 @@ export const manifestSchema = field.closedMap(
   'The manifest of a plugin.',
 );
 
-// Of this dialect alone: to another they are keys like any unknown one.
+// Keys of headgate's own dialect: in the other they are unknown keys.
 const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age', 'concurrency'];
 
-/** The same without the ban on unknown keys, for `ductile.plugin`. */
+/** The schema for `ductile.plugin`, which allows unknown keys. */
 export const openManifestSchema = withUnknownKeys(manifestSchema);
 
 function withUnknownKeys(schema: JsonObject): JsonObject {

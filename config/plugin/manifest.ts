@@ -1,4 +1,4 @@
-// One manifest.yaml: bytes to a checked `Manifest`, or what is wrong with it.
+// Reads one manifest.yaml: a checked `Manifest`, or what is wrong with it.
 import { dirname, sep } from 'node:path';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { SandboxKind } from '../../runtime/processes/sandbox.ts';
@@ -24,23 +24,23 @@ import { type Entrypoint, readEntrypoint } from './entrypoint.ts';
 import { manifestSchema, openManifestSchema } from './manifest-schema.ts';
 
 export type ReadManifest = {
-  /** The name it gives itself, else that of its directory. */
+  /** The name in the manifest, else that of the directory. */
   readonly name: string;
   readonly namePlace: SourceLocation;
-  /** Null when there are problems. */
+  /** Null if there are problems. */
   readonly manifest: Manifest | null;
   readonly problems: readonly ConfigProblem[];
 };
 
-/** Of settings that a worker plugin cannot have. */
-export const workerMessage = 'is for process plugins; a worker plugin runs in a thread beside others';
+/** The message for settings that a worker plugin cannot have. */
+export const workerMessage = 'is only for process plugins; a worker plugin runs in a thread';
 
-/** Reads manifests with one compiler and one disk. */
+/** Reads the manifest in a file. */
 export type ManifestReader = (file: string) => ReadManifest;
 
-// A plugin of this name could not be told from the jobs of pipelines.
+// Runs of pipelines are jobs of this plugin name.
 export const reservedName = 'pipeline';
-export const reservedMessage = 'is reserved for the jobs of pipelines; choose another name';
+export const reservedMessage = 'is reserved for runs of pipelines; choose another name';
 
 export function makeManifestReader(disk: Files, compiler: SchemaCompiler): ManifestReader {
   return file => {
@@ -115,7 +115,7 @@ function compose(
   };
   return {
     name,
-    // `version: 1.0` is a number to YAML; what counts is how it is written.
+    // `version: 1.0` is a number in YAML: its text is used.
     version: textOf(version) ?? (version?.kind === 'scalar' ? version.written : ''),
     protocol: numberOf(nodeAt(root, 'protocol')) ?? 2,
     description: textOf(nodeAt(root, 'description')) ?? '',

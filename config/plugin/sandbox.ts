@@ -1,4 +1,4 @@
-// What an instance of a process plugin runs in: what its manifest asks for, or more.
+// The sandbox of an instance of a process plugin: the one that its manifest asks for, or a stricter one.
 import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import type { ConfigProblem } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
@@ -24,7 +24,7 @@ export function readSandbox(manifest: Manifest, node: SourceNode | undefined): S
   };
 }
 
-/** A setting that would seem to protect and does not, or less than the plugin asks for, is an error. */
+/** Settings that have no effect, or that are less strict than the manifest asks for, are errors. */
 export function sandboxProblems(name: string, manifest: Manifest, node: SourceNode): ConfigProblem[] {
   const found: ConfigProblem[] = [];
   const refuse = (key: 'sandbox' | 'limits', message: string) =>
@@ -35,7 +35,7 @@ export function sandboxProblems(name: string, manifest: Manifest, node: SourceNo
   if (manifest.runtime === 'worker') {
     if (kind !== 'none') refuse('sandbox', workerMessage);
   } else if (sandboxKinds.indexOf(kind) < sandboxKinds.indexOf(asked)) {
-    refuse('sandbox', `is ${kind}; the plugin asks for ${asked}, which can be raised, not lowered`);
+    refuse('sandbox', `is ${kind}, which is less strict than the ${asked} that the manifest asks for`);
   }
   if (isSet('limits') && kind === 'none') refuse('limits', 'has no effect without a sandbox; set sandbox: limits');
   return found;

@@ -1,18 +1,18 @@
-// Which lock was in force last, by which an older lock, or none, is told from a first one. It is noted twice: with the state, and
-// beside the seal key by configuration directory, since whoever changes the configuration can name another state.
+// The notes of the newest lock that a start or reload accepted. An older lock, or a missing one, is recognized by them. There are two
+// notes: one with the state, and one per configuration directory beside the seal key, because a changed configuration can name another state.
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { makeDirectory, replaceFile } from '../../runtime/durable-file.ts';
 import { diskFiles, diskReason, type Files } from '../source/files.ts';
 
-/** Of the newest lock that a start or reload went through with. */
+/** The newest lock that a start or reload accepted. */
 export type LockAcceptance = { readonly number: number; readonly strict: boolean };
 
-/** The note beside the seal key; `directory` is that of the main file, with links resolved. */
+/** Where the note beside the seal key is. `directory` is the main file's, with links resolved. */
 export type AcceptanceNote = { readonly keyFile: string; readonly directory: string };
 
-/** The lock in force, and where it is to be noted beside the state. A memory of null: no directory for the seal key is known. */
-export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly memory: AcceptanceNote | null };
+/** The lock to accept, and where to note it beside the seal key; null if the seal key has no known directory. */
+export type AcceptedLock = { readonly lock: LockAcceptance | null; readonly note: AcceptanceNote | null };
 
 export function acceptanceFile(statePath: string): string {
   return join(statePath, 'seal.json');
@@ -23,36 +23,36 @@ export function acceptanceNoteFile({ keyFile, directory }: AcceptanceNote): stri
   return join(dirname(keyFile), 'accepted', `${name}.json`);
 }
 
-/** Null: no lock was ever in force with this state. Throws when there is a record that cannot be read; the message says what to do. */
+/** Null: no lock was accepted with this state. Throws if the note cannot be read; the message says what to do. */
 export function readAcceptance(statePath: string, disk: Files): LockAcceptance | null {
   const file = acceptanceFile(statePath);
-  return disk.kind(file) === 'missing' ? null : readRecord(file, disk);
+  return disk.kind(file) === 'missing' ? null : readNoteFile(file, disk);
 }
 
-/** As `readAcceptance`; null too where the directory of the key does not exist or cannot be entered. */
-export function readAcceptanceNote(memory: AcceptanceNote, disk: Files): LockAcceptance | null {
-  if (disk.kind(dirname(memory.keyFile)) !== 'directory') return null;
-  return readRecord(acceptanceNoteFile(memory), disk, memory.directory);
+/** As `readAcceptance`; also null if the key's directory does not exist or cannot be entered. */
+export function readAcceptanceNote(note: AcceptanceNote, disk: Files): LockAcceptance | null {
+  if (disk.kind(dirname(note.keyFile)) !== 'directory') return null;
+  return readNoteFile(acceptanceNoteFile(note), disk, note.directory);
 }
 
 /**
- * Notes the lock that a start or reload went through with; durable when it returns. Throws the error of the system where the state
- * cannot have it. Returns why it is not noted beside the key: there the directory may well be read-only. Null: it is.
+ * Writes both notes of an accepted lock durably. Throws the system's error if the note with the state cannot be written. Returns why
+ * the note beside the key cannot be written, since that directory may be read-only; null if both are written.
  */
-export function accept(statePath: string, { lock, memory }: AcceptedLock): string | null {
+export function accept(statePath: string, { lock, note }: AcceptedLock): string | null {
   if (lock === null) return null;
-  note(acceptanceFile(statePath), lock, readAcceptance(statePath, diskFiles), {});
-  if (memory === null) return 'HOME is not set';
+  writeNote(acceptanceFile(statePath), lock, readAcceptance(statePath, diskFiles), {});
+  if (note === null) return 'HOME is not set';
   try {
-    const { directory } = memory;
-    note(acceptanceNoteFile(memory), lock, readAcceptanceNote(memory, diskFiles), { directory });
+    const { directory } = note;
+    writeNote(acceptanceNoteFile(note), lock, readAcceptanceNote(note, diskFiles), { directory });
     return null;
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-function note(
+function writeNote(
   file: string,
   lock: LockAcceptance,
   before: LockAcceptance | null,
@@ -64,17 +64,18 @@ function note(
   replaceFile(file, Buffer.from(`${JSON.stringify({ number, strict, ...more })}\n`), 0o600);
 }
 
-/** `directory`: which the record must be of. */
-function readRecord(file: string, disk: Files, directory?: string): LockAcceptance | null {
+/** `directory`: the one that the note must name, if any. */
+function readNoteFile(file: string, disk: Files, directory?: string): LockAcceptance | null {
   try {
     const record = JSON.parse(Buffer.from(disk.read(file)).toString()) as Partial<LockAcceptance & AcceptanceNote>;
     const { number, strict } = record;
-    if (!Number.isSafeInteger(number) || typeof strict !== 'boolean') throw new Error('no number and strictness');
-    if (record.directory !== directory) throw new Error('it is of another directory');
+    if (!Number.isSafeInteger(number) || typeof strict !== 'boolean')
+      throw new Error('it has no number or no strictness');
+    if (record.directory !== directory) throw new Error('it is for another directory');
     return { number: number!, strict };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    const message = `does not contain the lock in force (${diskReason(error)}); find out who changed it, then remove it`;
+    const message = `cannot be read as the note of the accepted lock (${diskReason(error)}); find out who changed it, then remove it`;
     throw new Error(message, { cause: error });
   }
 }

@@ -1,4 +1,4 @@
-// The seal key: 32 bytes in a file of its owner's, away from everything that it seals.
+// The seal key: 32 random bytes in a file that only its owner can use, outside of everything that it seals.
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { createFile, makeDirectory } from '../../runtime/durable-file.ts';
@@ -8,21 +8,22 @@ import type { Environment } from '../source/interpolation.ts';
 
 const keyBytes = 32;
 
-/** `isMissing`: there is no such file yet. */
+/** `isMissing`: the file does not exist. */
 export type SealKey =
   | { readonly ok: true; readonly key: Uint8Array; readonly file: string }
   | { readonly ok: false; readonly message: string; readonly file: string | null; readonly isMissing: boolean };
 
-/** Reads the key of HEADGATE_SEAL_KEY_FILE, else of ~/.config/headgate/seal.key; refuses it where the configuration could reach it. */
+/** Reads the key from HEADGATE_SEAL_KEY_FILE, else from ~/.config/headgate/seal.key. Refuses a key in a directory that it seals. */
 export function readSealKey(config: Config, env: Environment, cwd: string, disk: Files): SealKey {
   const file = keyFileOf(env, cwd);
   const refuse = (message: string, isMissing = false): SealKey => ({ ok: false, message, file, isMissing });
-  if (file === null) return refuse('HOME is not set: set HEADGATE_SEAL_KEY_FILE to the file of the seal key');
+  if (file === null) return refuse('HOME is not set; name the file of the seal key with HEADGATE_SEAL_KEY_FILE');
   const place = forbiddenPlace(file, config, disk);
   if (place !== null)
-    return refuse(`the seal key must not lie in ${place}; move it, and name it with HEADGATE_SEAL_KEY_FILE`);
+    return refuse(`the seal key must not be in ${place}; move it, and name its file with HEADGATE_SEAL_KEY_FILE`);
   try {
-    if (disk.kind(file) === 'missing') return refuse('the seal key does not exist; restore it, or lock again', true);
+    if (disk.kind(file) === 'missing')
+      return refuse('the seal key is missing; restore it, or create one with "headgate config lock"', true);
     if (disk.kind(file) !== 'file') return refuse('the seal key is not a file');
     if ((disk.mode(file) & 0o077) !== 0)
       return refuse('users other than its owner can use the seal key; set its mode to 0600');
@@ -34,20 +35,20 @@ export function readSealKey(config: Config, env: Environment, cwd: string, disk:
   }
 }
 
-/** Makes the key where there is none. Throws the error of the system. */
+/** Creates the key. Throws the system's error. */
 export function makeSealKey(file: string): void {
   makeDirectory(dirname(file), 0o700);
   createFile(file, randomBytes(keyBytes), 0o600);
 }
 
-/** Where the key is, or is to be; null: nothing says where. */
+/** The file of the key, which may not exist yet; null: neither HEADGATE_SEAL_KEY_FILE nor HOME is set. */
 export function keyFileOf(env: Environment, cwd: string): string | null {
   const named = env['HEADGATE_SEAL_KEY_FILE'];
   if (named) return resolve(cwd, named);
   return env['HOME'] ? join(resolve(cwd, env['HOME']), '.config/headgate/seal.key') : null;
 }
 
-/** Which place that may be written with the configuration the file lies in, as it is named or with links resolved. */
+/** The sealed or writable directory that contains the file, by its name or with links resolved; null if none does. */
 function forbiddenPlace(file: string, config: Config, disk: Files): string | null {
   const places: readonly (readonly [name: string, directory: string])[] = [
     ['the configuration directory', dirname(config.mainFile)],
@@ -61,7 +62,7 @@ function forbiddenPlace(file: string, config: Config, disk: Files): string | nul
   return found === undefined ? null : `${found[0]} ${found[1]}`;
 }
 
-/** With the links resolved of as much of the path as exists. */
+/** The path, with links resolved as far as it exists. */
 export function resolved(path: string, disk: Files): string {
   try {
     return disk.realpath(path);
@@ -71,7 +72,7 @@ export function resolved(path: string, disk: Files): string {
   }
 }
 
-/** HEADGATE_STRICT: anything but nothing and 0 counts. */
+/** Whether HEADGATE_STRICT is set to anything other than an empty text or 0. */
 export function isStrictEnvironment(env: Environment): boolean {
   return !['', '0', undefined].includes(env['HEADGATE_STRICT']);
 }

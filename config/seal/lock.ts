@@ -1,8 +1,8 @@
-// The lock: every sealed file with size and hash, and a code that nobody can make without the seal key.
+// The lock file: every sealed file with size and hash, authenticated with the seal key.
 //
 //   headgate-lock/1 <HMAC-SHA-256 in hex, of "headgate-lock/1\n" and all that follows>
 //   {"number":7,"strict":true,"directory":"/etc/headgate"}
-//   {"path":"api.yaml","size":311,"sha256":"…"}          one line a file, sorted by path
+//   {"path":"api.yaml","size":311,"sha256":"…"}          one line per file, sorted by path
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export const lockName = '.headgate.lock';
@@ -12,11 +12,11 @@ const format = 'headgate-lock/1';
 export type LockedFile = { readonly path: string; readonly size: number; readonly sha256: string };
 
 export type Lock = {
-  /** Of two locks of a directory the newer has the higher one; from 1. */
+  /** Counts from 1; each new lock of a directory has a higher number. */
   readonly number: number;
   /** Whether the configuration was strict when it was locked. */
   readonly strict: boolean;
-  /** Of the main file, links resolved: a lock counts nowhere else. */
+  /** The main file's directory with links resolved; the lock is valid only there. */
   readonly directory: string;
   readonly files: readonly LockedFile[];
 };
@@ -28,7 +28,7 @@ export function encodeLock(lock: Lock, key: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${format} ${codeOf(body, key).toString('hex')}\n`), body]);
 }
 
-/** The lock when its code is right under this key, else null. Nothing is parsed before the code is known to be right. */
+/** The lock, or null if its code is wrong for this key. Nothing is parsed before the code is verified. */
 export function openLock(bytes: Uint8Array, key: Uint8Array): Lock | null {
   const { head, body } = cut(bytes);
   const [, hex] = /^headgate-lock\/1 ([0-9a-f]{64})$/.exec(head) ?? [];
@@ -38,7 +38,7 @@ export function openLock(bytes: Uint8Array, key: Uint8Array): Lock | null {
   return { number, strict, directory, files: files.map(line => JSON.parse(line) as LockedFile) };
 }
 
-/** Whether a lock of unknown origin says that it is strict: a claim that is believed, since it only closes. */
+/** Whether an unverified lock says that it is strict. The claim can be believed, since it only makes the check stricter. */
 export function claimsStrict(bytes: Uint8Array): boolean {
   const [first = ''] = cut(bytes).body.toString().split('\n', 1);
   return /"strict"\s*:\s*true/.test(first);

@@ -1,4 +1,4 @@
-// Compares the configuration on disk with its lock (docs/contract.md#seal): the bytes that were parsed are compared, and no file is read twice.
+// Compares the configuration on disk with its lock (docs/contract.md#seal). The bytes that were parsed are compared; no file is read twice.
 import { dirname, join } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files } from '../source/files.ts';
@@ -17,17 +17,17 @@ import { claimsStrict, type Lock, lockName, openLock } from './lock.ts';
 import { type FileSurvey, type LockFinding, survey } from './survey.ts';
 
 export type Seal = AcceptedLock & {
-  /** Nothing but what is locked may be started: findings are errors. */
+  /** Only a configuration that matches its lock may run: findings are errors. */
   readonly strict: boolean;
-  /** False: never locked, and nothing wants it to be; nothing was looked at. */
+  /** False: the configuration was never locked and strict mode is off, so nothing was compared. */
   readonly isSealed: boolean;
-  /** The lock in force: its code is right, and it is not older than one that was in force before. */
+  /** The lock that is valid: its code is right, and no newer lock was accepted before. */
   readonly lock: LockAcceptance | null;
-  /** What is not as locked, and what is unsafe: a line each. */
+  /** One line for each difference from the lock, and for each unsafe file. */
   readonly findings: readonly string[];
-  /** What is only worth a warning. */
+  /** Lines that are warnings even in strict mode. */
   readonly cautions: readonly string[];
-  /** Why the lock in force is noted with the state alone; null: it is noted beside the seal key as well, or there is none. */
+  /** Why only the note with the state has the accepted lock; null: the note beside the seal key has it too, or there is no lock. */
   readonly gap: string | null;
 };
 
@@ -37,7 +37,7 @@ export type SealOptions = {
   readonly env: Environment;
   readonly cwd: string;
   readonly disk: Files;
-  /** With which state the newest accepted lock is noted; `state.path` as it was read, when it is left out. */
+  /** The state with the note of the accepted lock. Default: `state.path` of the configuration. */
   readonly statePath?: string | undefined;
 };
 
@@ -45,31 +45,31 @@ export const unsealed: Seal = {
   strict: false,
   isSealed: false,
   lock: null,
-  memory: null,
+  note: null,
   findings: [],
   cautions: [],
   gap: null,
 };
 
-const remedy = 'restore what was locked, or lock again with "headgate config lock"';
+const remedy = 'restore it, or lock the configuration again with "headgate config lock"';
 
 export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing {
   const { config } = reading;
   const { env, disk } = options;
-  const memory = acceptanceNoteOf(reading, options);
-  const accepted = acceptedLock(options.statePath ?? config.state.path, memory, disk);
+  const note = acceptanceNoteOf(reading, options);
+  const accepted = acceptedLock(options.statePath ?? config.state.path, note, disk);
   const onDisk = readLock(reading, options);
   const isWanted = config.service.strictMode || isStrictEnvironment(env);
-  if (!isWanted && !onDisk.isThere && accepted.lock === null) return { seal: { ...unsealed, memory }, survey: null };
+  if (!isWanted && !onDisk.isThere && accepted.lock === null) return { seal: { ...unsealed, note }, survey: null };
 
   const { lock } = onDisk;
   const isOlder = lock !== null && lock.number < (accepted.lock?.number ?? 0);
-  // The lock in force decides; where it is not there, or cannot be told from a forged one, so does the one before it.
+  // A valid lock decides. Without one, the lock on disk and the one that was accepted last can each require strict mode.
   const isLockStrict = lock !== null && !isOlder ? lock.strict : onDisk.isStrict || (accepted.lock?.strict ?? false);
   const found = survey(reading, lockFile(reading), disk);
   const findings = [...accepted.findings, ...onDisk.findings, ...found.findings];
   if (isOlder) {
-    const message = `is lock ${lock.number}, and lock ${accepted.lock!.number} has been in force here since; ${remedy}`;
+    const message = `is lock ${lock.number}, which is older than the accepted lock ${accepted.lock!.number}; ${remedy}`;
     findings.push({ path: lockFile(reading), message });
   }
   if (lock !== null) findings.push(...compare(lock, found, reading));
@@ -80,32 +80,32 @@ export function checkSeal(reading: ConfigReading, options: SealOptions): Sealing
       lock: lock === null || isOlder ? null : { number: lock.number, strict: lock.strict },
       findings: findings.map(formatFinding),
       cautions: groupWritableWarnings(found.groupWritable),
-      memory,
+      note,
       gap: accepted.gap,
     },
     survey: found,
   };
 }
 
-/** Beside the main file. */
+/** The lock lies beside the main file. */
 export function lockFile({ config }: ConfigReading): string {
   return join(dirname(config.mainFile), lockName);
 }
 
-/** `file:1:1: seal: what is wrong`, as every problem of a configuration. */
+/** `file:1:1: seal: what is wrong`, like the lines of other problems. */
 export function formatFinding({ path, message }: LockFinding): string {
   return `${path}:1:1: seal: ${message}`.replaceAll(/[\r\n]+/g, ' ');
 }
 
-/** One line for all of them: where the group is a person's own, it is the usual state of every file. */
+/** One line for all paths: where each user has a group of their own, every file is usually group-writable. */
 export function groupWritableWarnings(paths: readonly string[]): string[] {
   const [first] = paths;
   if (first === undefined) return [];
-  const which = paths.length === 1 ? '' : `and ${paths.length - 1} more of what is sealed `;
-  return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w would be safer` })];
+  const which = paths.length === 1 ? '' : `and ${paths.length - 1} more sealed paths `;
+  return [formatFinding({ path: first, message: `${which}can be written by a group; chmod g-w is safer` })];
 }
 
-/** Null: nothing says where the seal key is to be. */
+/** Null: the seal key has no known directory. */
 export function acceptanceNoteOf(
   reading: ConfigReading,
   { env, cwd, disk }: Omit<SealOptions, 'statePath'>,
@@ -120,23 +120,23 @@ type KnownLock = {
   readonly gap: string | null;
 };
 
-/** The higher number and the stricter word of both notes: whoever names another state has written the note in it. */
-function acceptedLock(statePath: string, memory: AcceptanceNote | null, disk: Files): KnownLock {
+/** The higher number and the stricter mode of both notes: a changed configuration can name a state with another note in it. */
+function acceptedLock(statePath: string, note: AcceptanceNote | null, disk: Files): KnownLock {
   const findings: LockFinding[] = [];
   const read = (path: string, reading: () => LockAcceptance | null): LockAcceptance | null => {
     try {
       return reading();
     } catch (error) {
       findings.push({ path, message: (error as Error).message });
-      // What it said is lost: the worst is taken for true.
+      // An unreadable note counts as strict.
       return { number: 0, strict: true };
     }
   };
   const ofState = read(acceptanceFile(statePath), () => readAcceptance(statePath, disk));
-  const file = memory && acceptanceNoteFile(memory);
-  const beside = memory && read(file!, () => readAcceptanceNote(memory, disk));
+  const file = note && acceptanceNoteFile(note);
+  const beside = note && read(file!, () => readAcceptanceNote(note, disk));
   const isGap = ofState !== null && ofState.number > (beside?.number ?? -1);
-  const gap = isGap ? (file === null ? 'HOME is not set' : `${file} does not have it`) : null;
+  const gap = isGap ? (file === null ? 'HOME is not set' : `${file} lacks it`) : null;
   return { lock: stricter(ofState, beside), findings, gap };
 }
 
@@ -145,7 +145,7 @@ function stricter(a: LockAcceptance | null, b: LockAcceptance | null): LockAccep
   return { number: Math.max(a.number, b.number), strict: a.strict || b.strict };
 }
 
-/** `lock`: null where there is none that opens. `isStrict`: whether it says so, opened or not. */
+/** `lock`: null if there is none with a valid code. `isStrict`: whether it claims to be strict, valid or not. */
 type OnDisk = {
   readonly isThere: boolean;
   readonly lock: Lock | null;
@@ -169,10 +169,10 @@ function readLock(reading: ConfigReading, { env, cwd, disk }: SealOptions): OnDi
     const key = readSealKey(reading.config, env, cwd, disk);
     if (!key.ok) return closed(key.message, key.file ?? file);
     const lock = openLock(bytes, key.key);
-    if (lock === null) return closed(`is not what was locked with this key: its code is wrong; ${remedy}`);
+    if (lock === null) return closed(`was changed, or locked with another key: its code is wrong; ${remedy}`);
     const isHere = lock.directory === disk.realpath(dirname(file));
     if (!isHere)
-      return closed(`was made for ${lock.directory} and counts nowhere else; lock anew with "headgate config lock"`);
+      return closed(`was made for ${lock.directory} and is valid only there; lock again with "headgate config lock"`);
     return { isThere: true, lock, isStrict, findings: [] };
   } catch (error) {
     return closed(`cannot be read (${diskReason(error)}); ${remedy}`);
@@ -191,6 +191,6 @@ function compare({ number, files }: Lock, found: FileSurvey, { config }: ConfigR
       findings.push({ path: join(base, path), message: `has changed since lock ${number}; ${remedy}` });
   }
   for (const path of locked.keys())
-    findings.push({ path: join(base, path), message: `is in lock ${number} and is missing; ${remedy}` });
+    findings.push({ path: join(base, path), message: `is missing, but is in lock ${number}; ${remedy}` });
   return findings;
 }

@@ -1,4 +1,4 @@
-// `headgate config lock`: seals what is on disk now, when it is right and safe.
+// `headgate config lock`: locks the configuration on disk if it is valid and safe.
 import { dirname } from 'node:path';
 import { replaceFile } from '../../runtime/durable-file.ts';
 import { type ConfigReading, type ReadOptions, readConfiguration } from '../reading.ts';
@@ -15,16 +15,16 @@ export type Locked =
       readonly file: string;
       readonly lock: Lock;
       readonly keyFile: string;
-      /** The key did not exist before. */
+      /** The seal key was created. */
       readonly isNewKey: boolean;
       readonly warnings: readonly string[];
     }
-  /** Nothing was locked; a line for each reason. */
+  /** Nothing was locked; one line for each reason. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const lockMode = 0o644;
 
-/** Throws the error of the system where lock or key cannot be written; the old lock is whole then. */
+/** Throws the system's error if the lock or the key cannot be written; the old lock stays intact. */
 export function lockConfiguration(options: ReadOptions): Locked {
   const reading = readConfiguration(options);
   if (typeof reading === 'string') return { ok: false, problems: [reading] };
@@ -56,7 +56,7 @@ export function lockConfiguration(options: ReadOptions): Locked {
   return { ok: true, file, lock, keyFile: key.file, isNewKey, warnings };
 }
 
-/** The highest number that counts until now; a text says why nobody can tell. */
+/** The highest number in the lock on disk and in the notes, or the line of a problem. */
 function numberBefore(
   reading: ConfigReading,
   key: Uint8Array,
@@ -64,10 +64,10 @@ function numberBefore(
 ): number | string {
   const file = lockFile(reading);
   const { path } = reading.config.state;
-  const memory = acceptanceNoteOf(reading, options);
+  const besideKey = acceptanceNoteOf(reading, options);
   const notes = [{ note: acceptanceFile(path), read: () => readAcceptance(path, diskFiles) }];
-  if (memory !== null)
-    notes.push({ note: acceptanceNoteFile(memory), read: () => readAcceptanceNote(memory, diskFiles) });
+  if (besideKey !== null)
+    notes.push({ note: acceptanceNoteFile(besideKey), read: () => readAcceptanceNote(besideKey, diskFiles) });
   const onDisk = diskFiles.kind(file) === 'file' ? openLock(diskFiles.read(file), key) : null;
   let highest = onDisk?.number ?? 0;
   for (const { note, read } of notes) {

@@ -1,22 +1,22 @@
-// What a lock covers, as it is on disk now: the include closure and every file of the plugins, with what is unsafe about them.
+// Collects the files that a lock covers, with their hashes and what is unsafe about them: the configuration files and every file of the plugins.
 import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import type { ConfigReading } from '../reading.ts';
 import { diskReason, type Files, isWithin } from '../source/files.ts';
 import type { LockedFile } from './lock.ts';
 
-/** Of one lock: a root that was meant to be another one is told, not read for minutes. */
+/** Files of one lock. With more, a plugin root is probably the wrong directory, which is reported at once instead of read for minutes. */
 const filesMax = 50_000;
 
-/** About one file or directory; the path is absolute. */
+/** What is wrong with one file or directory; the path is absolute. */
 export type LockFinding = { readonly path: string; readonly message: string };
 
 export type FileSurvey = {
   /** Sorted by path. */
   readonly files: readonly LockedFile[];
-  /** SHA-256 in hex of each of them, by real path. */
+  /** Real path -> SHA-256 in hex. */
   readonly digests: ReadonlyMap<string, string>;
-  /** Paths that leave their directory through a link, that everyone can write, or that cannot be read. */
+  /** Paths that leave their directory through a link, that everyone can write or that cannot be read. */
   readonly findings: readonly LockFinding[];
   /** Paths that a group can write. */
   readonly groupWritable: readonly string[];
@@ -31,7 +31,7 @@ export function survey(
   surveyor.inspectLock(lockFile);
   for (const file of config.files) surveyor.takeIncluded(file);
   for (const { directory, root } of pluginPlaces) surveyor.takePlugin(directory, root);
-  // One that lies in node_modules is sealed all the same.
+  // An entrypoint in node_modules is sealed, too.
   for (const { entrypoint } of manifests) surveyor.takeEntrypoint(entrypoint);
   return surveyor.survey();
 }
@@ -61,26 +61,26 @@ class Surveyor {
   }
 
   inspectLock(file: string): void {
-    if (this.#disk.kind(file) !== 'missing' && this.#isAtHome(file, this.#base)) this.#checkModes(file, file);
+    if (this.#disk.kind(file) !== 'missing' && this.#isInside(file, this.#base)) this.#checkModes(file, file);
   }
 
-  /** A file of the closure: at home in the directory of the main file, or in its own when it lies elsewhere. */
+  /** A configuration file. It must lie in the directory of the main file or, if it is included from elsewhere, in its own. */
   takeIncluded(file: string): void {
     const home = isWithin(file, this.#base) ? this.#base : dirname(file);
     this.#checkModes(dirname(file), home);
-    if (this.#isAtHome(file, home)) this.#takeFile(file);
+    if (this.#isInside(file, home)) this.#takeFile(file);
   }
 
   takePlugin(directory: string, root: string): void {
     this.#checkModes(directory, root);
-    if (directory === root || this.#isAtHome(directory, root)) this.#takeDirectory(directory, directory, []);
+    if (directory === root || this.#isInside(directory, root)) this.#takeDirectory(directory, directory, []);
   }
 
   takeEntrypoint(file: string): void {
     if (!this.#digests.has(file)) this.#takeFile(file);
   }
 
-  /** `above`: real paths of the directories on the way; a link back to one of them adds nothing. */
+  /** `above`: real paths of the parent directories; a link back to one of them is skipped. */
   #takeDirectory(directory: string, home: string, above: readonly string[]): void {
     const { realpath, list, kind } = this.#disk;
     try {
@@ -89,13 +89,13 @@ class Surveyor {
       this.#checkModes(directory, home);
       for (const name of list(directory)) {
         const path = join(directory, name);
-        if (!this.#isAtHome(path, home)) continue;
+        if (!this.#isInside(path, home)) continue;
         const what = kind(path);
         if (what === 'file') this.#takeFile(path);
         else if (what !== 'directory') this.#find(path, 'is neither a file nor a directory');
         else if (name !== 'node_modules') this.#takeDirectory(path, home, [...above, real]);
         if (this.#files.size > filesMax) {
-          this.#find(home, `more than ${filesMax} files are to be sealed; what is not code belongs elsewhere`);
+          this.#find(home, `has more than ${filesMax} files to seal; move files that are not code elsewhere`);
           return;
         }
       }
@@ -104,7 +104,7 @@ class Surveyor {
     }
   }
 
-  /** What was parsed counts, and is not read again. */
+  /** Bytes that were parsed already are not read again. */
   #takeFile(path: string): void {
     try {
       this.#checkModes(path, path);
@@ -118,26 +118,26 @@ class Surveyor {
     }
   }
 
-  #isAtHome(path: string, home: string): boolean {
+  #isInside(path: string, home: string): boolean {
     try {
       const real = this.#disk.realpath(path);
       const realHome = this.#disk.realpath(home);
       if (real === realHome || isWithin(real, realHome)) return true;
-      this.#find(path, `leads out of ${home}, to ${real}; put there what it shall be, instead of a link`);
+      this.#find(path, `is a link out of ${home}, to ${real}; replace the link with a copy of what it leads to`);
     } catch (error) {
-      this.#find(path, `cannot be followed (${diskReason(error)})`);
+      this.#find(path, `cannot be resolved (${diskReason(error)})`);
     }
     return false;
   }
 
-  /** Of the path, and of the directories above it up to the home. */
+  /** Checks the modes of the path and of the directories above it, up to `home`. */
   #checkModes(path: string, home: string): void {
     try {
       const mode = this.#disk.mode(path);
       if ((mode & 0o002) !== 0) this.#find(path, 'can be written by everyone; remove that permission (chmod o-w)');
       else if ((mode & 0o020) !== 0) this.#groupWritable.add(path);
     } catch (error) {
-      this.#find(path, `cannot be looked at (${diskReason(error)})`);
+      this.#find(path, `has permissions that cannot be read (${diskReason(error)})`);
     }
     if (path !== home) this.#checkModes(dirname(path), home);
   }

@@ -1,4 +1,4 @@
-// The `api` section: where it listens and who may call.
+// Reads the `api` section: the address, the server and the tokens of the API.
 import { reportDuplicates } from '../check/duplicate.ts';
 import type { Report } from '../check/problem.ts';
 import { type ApiToken, type Config, servers } from '../config.ts';
@@ -32,7 +32,7 @@ function readToken(node: SourceNode, path: readonly (string | number)[], report:
   const expiresAtMs = text === undefined ? null : Date.parse(text);
   if (expires !== undefined && expiresAtMs !== null && !isRealTime(text!, expiresAtMs)) {
     const looksRight = /^\d{4}-\d\d-\d\d[Tt]/.test(text!);
-    const message = `is ${JSON.stringify(text)}, which does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
+    const message = `is ${JSON.stringify(text)}, a time that does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
     if (looksRight) report({ place: expires.place, path: [...path, 'expires_at'], message });
   }
   return {
@@ -43,7 +43,7 @@ function readToken(node: SourceNode, path: readonly (string | number)[], report:
   };
 }
 
-// Date.parse takes 30 February for 2 March.
+// Date.parse reads 30 February as 2 March.
 function isRealTime(text: string, ms: number): boolean {
   if (Number.isNaN(ms)) return false;
   const [year, month, day] = text.slice(0, 10).split('-').map(Number);

@@ -1,21 +1,21 @@
-// The building blocks of the JSON Schemas: every field says what is expected of it, for messages and for editors.
+// The building blocks of the JSON Schemas. Every field has a text for messages and a description for editors.
 import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
 import type { SettingName } from '../config.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
 
-/** `expected` completes "must be …". `description` is for editors. */
+/** `expected` completes "it must be …" in messages. `description` is for editors and the reference. */
 export type FieldOptions = { readonly expected: string; readonly description?: string };
 
 const namePattern = '^[A-Za-z0-9_-]{1,128}$';
 const nameExpected = 'a name of letters, digits, "_" and "-", at most 128 of them';
-/** Of plugins, instances and commands. `__proto__` would be no key of plain objects. */
+/** The rule for names of plugins, instances and commands. `__proto__` is refused because names become keys of plain objects. */
 export const nameRule = { pattern: namePattern, not: { const: '__proto__' }, expected: nameExpected };
 
 export function text(options: FieldOptions & Schema) {
   return Type.String({ minLength: 1, ...options });
 }
 
-/** Text that no message shows. */
+/** Secret text: messages do not show it. */
 export function secretText(options: FieldOptions & Schema) {
   return Type.String({ minLength: 1, writeOnly: true, ...options });
 }
@@ -44,7 +44,7 @@ export function duration(description: string) {
   return Type.String({ pattern: durationPattern, expected, description });
 }
 
-/** Of something that 0 keeps for ever. */
+/** A duration, or 0 for no limit. */
 export function durationOrZero(description: string) {
   const zero = Type.Integer({ minimum: 0, maximum: 0 });
   const expected = 'a duration such as 12h or 90d, or 0';
@@ -71,7 +71,7 @@ export function freeMap(description: string, expected = 'a map') {
   return Type.Object({}, { additionalProperties: true, expected, description });
 }
 
-/** A map with known keys only; those not wrapped in `optional` are required. */
+/** A map with known keys only. Keys that are not wrapped in `optional` are required. */
 export function closedMap(properties: Properties, description: string, more: Schema = {}): Schema {
   return Type.Object(properties, { additionalProperties: false, expected: 'a map of settings', description, ...more });
 }
@@ -87,14 +87,14 @@ export function listOf(items: Schema, description: string): Schema {
 }
 
 /**
- * Marks a key that the service reads only when it starts. `setting` is its name in `Config`: a reload keeps the value that is
- * there (config/reload.ts), and `config show`, the reference and the shipped schema say so.
+ * Marks a key that the service reads only when it starts. `setting` is its name in `Config`. A reload keeps the value that the
+ * service started with (config/reload.ts); `config show`, the reference and the shipped schema mention the restart.
  */
 export function restart(setting: SettingName, schema: Schema): Schema {
   return { ...schema, restart: setting };
 }
 
-/** Marks a key whose value is live; only its presence needs a restart. */
+/** Marks a key whose value is live, but whose addition or removal needs a restart. */
 export function restartToSwitch(setting: SettingName, schema: Schema): Schema {
   return { ...schema, restart: setting, restartToSwitch: true };
 }

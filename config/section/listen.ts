@@ -1,4 +1,4 @@
-// A listen address of the configuration; what its pattern lets pass is checked here.
+// Reads a listen address, and checks what the pattern in the schema cannot: the port's range, and that two listeners differ.
 import type { Report } from '../check/problem.ts';
 import type { Config, ListenAddress } from '../config.ts';
 import { listenPattern, parseListen } from '../quantity.ts';
@@ -16,7 +16,7 @@ export function readListen(root: SourceNode, path: readonly string[], report: Re
   return listen;
 }
 
-/** Two listeners cannot share an address, unless the port is any free one. */
+/** Reports two listeners at one address. With port 0 each gets a free port. */
 export function checkListeners(
   root: SourceNode,
   api: Config['api'],
@@ -26,6 +26,6 @@ export function checkListeners(
   const { host, port } = webhooks.listen;
   if (!api.enabled || port === 0 || host !== api.listen.host || port !== api.listen.port) return;
   const own = nodeAt(root, 'webhooks', 'listen') === undefined ? ['api', 'listen'] : ['webhooks', 'listen'];
-  const message = `${host}:${port} is the address of both listeners, api.listen and webhooks.listen; give one another port`;
+  const message = `${host}:${port} is the address of both api.listen and webhooks.listen; give one of them another port`;
   report({ place: placesAt(root, own).value, path: own, message });
 }

@@ -40,7 +40,7 @@ export function readPipelines(
   const pipelines = read.filter(pipeline => pipeline !== null);
   for (const cycle of findCycles(pipelines)) {
     const index = read.findIndex(pipeline => pipeline?.name === cycle[0]);
-    reportAt(['pipelines', index, 'steps'], `pipelines call each other in a circle: ${cycle.join(' → ')}`);
+    reportAt(['pipelines', index, 'steps'], `pipelines call each other in a cycle: ${cycle.join(' → ')}`);
   }
   return pipelines;
 }

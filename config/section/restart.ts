@@ -1,13 +1,13 @@
-// Which settings the service reads only when it starts, as the schema marks them.
+// The settings that the service reads only when it starts: those that the schema marks with `restart`.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { settingsSchema } from './settings.ts';
 
 export type RestartSetting = {
-  /** As it is written in a file: `service.max_workers`. */
+  /** The key in a file: `service.max_workers`. */
   readonly key: string;
-  /** Section and property in `Config`: `service`, `workersMax`. */
+  /** The section and property in `Config`: `service`, `workersMax`. */
   readonly at: readonly [section: string, property: string];
-  /** Only whether it is there counts: a changed value is live. */
+  /** Whether only adding or removing the key needs a restart, while a changed value is live. */
   readonly isSwitch: boolean;
 };
 

@@ -1,4 +1,4 @@
-// The sections `service`, `log`, `state` and `vault`, and the plugin roots: plain settings and paths.
+// Reads the sections `service`, `log`, `state` and `vault`, and the plugin roots.
 import { dirname, join, resolve } from 'node:path';
 import type { LogFormat } from '../../runtime/log.ts';
 import type { Config, LogLevel } from '../config.ts';
@@ -77,14 +77,14 @@ export function readPluginRoots(root: SourceNode, mainFile: string): PluginRoot[
   return itemsOf(list).flatMap((item, index) => {
     const isBundled = textOf(item) === bundledRoot;
     const directory = isBundled ? bundledDirectory() : readPath(item);
-    // What else begins with it was told as wrong.
+    // The schema reports every other text that begins with `headgate:`.
     return directory === undefined || (!isBundled && textOf(item)?.startsWith('headgate:'))
       ? []
       : [{ directory, place: item.place, path: ['plugin_roots', index], isDefault: false, isBundled }];
   });
 }
 
-/** Relative paths are relative to the file that names them. */
+/** The absolute path. A relative path is relative to the file that contains it. */
 export function readPath(node: SourceNode | undefined): string | undefined {
   const text = textOf(node);
   return node === undefined || text === undefined || text === '' ? undefined : resolve(dirname(node.place.file), text);

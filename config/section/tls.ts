@@ -1,4 +1,4 @@
-// The settings of a listener that say how it is protected: `tls` and `behind_proxy`. Its certificate is read here, too.
+// Reads `tls` and `behind_proxy` of a listener, and its certificate.
 import { type Certificate, type CertificateProblem, readCertificate } from '../certificate.ts';
 import type { ConfigProblem, Report } from '../check/problem.ts';
 import type { Protection, TlsFiles } from '../config.ts';
@@ -8,7 +8,7 @@ import { readPath } from './service.ts';
 
 export const listenerNames = ['api', 'webhooks'] as const;
 export type ListenerName = (typeof listenerNames)[number];
-/** Of each listener with TLS. */
+/** The certificate of each listener that has TLS. */
 export type Certificates = { readonly [name in ListenerName]?: Certificate };
 
 export function readProtection(root: SourceNode, name: ListenerName): Protection {
@@ -23,7 +23,7 @@ export function readProtection(root: SourceNode, name: ListenerName): Protection
 export type CertificateRules = {
   readonly strict: boolean;
   readonly report: Report;
-  /** For a pair that can be served all the same. */
+  /** Reports what is wrong with a certificate that can be served all the same. */
   readonly warn: Report;
 };
 

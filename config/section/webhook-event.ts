@@ -1,22 +1,22 @@
-// What of a delivery goes into its event besides the body: headers by name, and the type, which may be a template over both.
+// What the event of a webhook delivery has besides the body: named headers, and a type that can be a template over headers and body.
 import type { Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { EventTemplate, WebhookEndpoint } from '../config.ts';
 import { parseText } from '../pipeline/template.ts';
 import { itemsOf, type NodePath, nodeAt, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 
-/** Names of headers in an endpoint, and characters of a header. */
+/** Limits for the number of headers of an endpoint, and for the characters of a header's value. */
 export const eventHeadersMax = 16;
 export const eventHeaderCharsMax = 256;
-/** What the type of a delivery's event may be. */
+/** The valid types of a delivery's event. */
 export const eventTypeShape = /^[A-Za-z0-9._-]{1,128}$/;
 export const eventTypeExpected = '1 to 128 letters, digits, ".", "_" and "-"';
 
-/** Credentials: whoever reads the event or the job would have them. */
+/** Headers that carry credentials, which readers of the event or job must not see. */
 const secretHeaders = ['authorization', 'proxy-authorization', 'cookie'];
 const roots = ['headers', 'payload'] as const;
 
-/** Of one endpoint; `signatureHeader` is that of its scheme. */
+/** Checks `headers` and `event` of one endpoint; `signatureHeader` is that of its scheme. */
 export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: string, report: Report): void {
   checkHeaderNames(item, path, signatureHeader, report);
   const node = nodeAt(item, 'event');
@@ -34,14 +34,14 @@ export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: st
     const [name = ''] = part.keys;
     if (part.root === 'headers' && (part.keys.length !== 1 || !names.includes(name))) {
       refuse(
-        `${JSON.stringify(part.keys.join('.'))} is not among the "headers" of the endpoint${hint(name, names, 'headers')}`,
+        `${JSON.stringify(part.keys.join('.'))} is not one of the "headers" of the endpoint${hint(name, names, 'headers')}`,
       );
     } else if (part.keys.length === 0)
       refuse('{payload} is the whole body; name a string in it, such as {payload.action}');
   }
   const literals = parts.filter(part => typeof part === 'string').join('');
   if (literals !== '' && !eventTypeShape.test(literals))
-    refuse(`${JSON.stringify(text)}: a type has ${eventTypeExpected}`);
+    refuse(`is ${JSON.stringify(text)}; the type of an event must be ${eventTypeExpected}`);
 }
 
 function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: string, report: Report): void {
@@ -50,15 +50,15 @@ function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: str
     const name = textOf(node)?.toLowerCase();
     if (name === undefined) continue;
     const refuse = (message: string) => report({ place: node.place, path: [...path, 'headers', index], message });
-    if (secretHeaders.includes(name)) refuse('carries credentials, which never go into an event; remove it');
+    if (secretHeaders.includes(name)) refuse('carries credentials, which are never part of an event; remove it');
     else if (name === signatureHeader.toLowerCase())
-      refuse('carries the signature, which never goes into an event; remove it');
-    else if (seen.has(name)) refuse('is there already; the case of letters does not count');
+      refuse('carries the signature, which is never part of an event; remove it');
+    else if (seen.has(name)) refuse('is listed twice (header names are case-insensitive); remove one');
     seen.add(name);
   }
 }
 
-/** Of an endpoint that was checked. */
+/** Reads `headers` and `event` of an endpoint that `checkEvent` accepted. */
 export function readEvent(item: SourceNode): Pick<WebhookEndpoint, 'headers' | 'event'> {
   const headers = textsOf(nodeAt(item, 'headers'));
   const written = textOf(nodeAt(item, 'event')) ?? '';

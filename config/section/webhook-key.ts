@@ -1,6 +1,6 @@
-// Keys of webhook signatures, as they are written in `tokens`.
+// The keys of webhook signatures, as `tokens` has them.
 
-/** What the keys of Standard Webhooks begin with; base64 follows. */
+/** Keys of Standard Webhooks are this prefix and base64. */
 export const standardKeyPrefix = 'whsec_';
 const standardKeyShape = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
@@ -8,7 +8,7 @@ export function isStandardKey(key: string): boolean {
   return standardKeyShape.test(key);
 }
 
-/** The bytes that the base64 stands for. */
+/** The decoded bytes of a Standard Webhooks key. */
 export function standardKeyBytes(key: string): Buffer {
   return Buffer.from(key.slice(standardKeyPrefix.length), 'base64');
 }

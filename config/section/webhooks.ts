@@ -1,4 +1,4 @@
-// The `webhooks` section and the `tokens` that its endpoints name.
+// Reads the `webhooks` section, and the keys in `tokens` that its endpoints use.
 import { reportDuplicates } from '../check/duplicate.ts';
 import type { Report } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
@@ -43,7 +43,7 @@ export function readWebhooks(
 ): Config['webhooks'] {
   const list = nodeAt(root, 'webhooks', 'endpoints');
   const path = ['webhooks', 'endpoints'];
-  // As they are written: what is wrong with one of them is told at its own place.
+  // All names, also of invalid pipelines: these are reported where they are defined.
   const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
   reportDuplicates(list, path, 'name', 'the name of an endpoint', report);
   reportDuplicates(list, path, 'path', 'the path of an endpoint', report);
@@ -66,10 +66,10 @@ function checkTarget(item: SourceNode, path: NodePath, report: Report): void {
   if (item.kind !== 'map') return;
   const [plugin, pipeline] = [nodeAt(item, 'plugin'), nodeAt(item, 'pipeline')];
   if (plugin === undefined && pipeline === undefined) {
-    const message = 'is missing; an endpoint needs the "plugin" or the "pipeline" for its deliveries';
+    const message = 'is missing; an endpoint must have a "plugin" or a "pipeline" that receives its deliveries';
     report({ place: item.place, path: [...path, 'plugin'], message });
   } else if (plugin !== undefined && pipeline !== undefined) {
-    const message = 'cannot be combined with "plugin": deliveries go to one of the two; remove the other';
+    const message = 'cannot be combined with "plugin": only one of them receives the deliveries; remove the other';
     report({ place: placesAt(item, ['pipeline']).key, path: [...path, 'pipeline'], message });
   }
 }
@@ -91,7 +91,7 @@ function checkPlugin(item: SourceNode, path: NodePath, instances: Instances, rep
   const instance = Object.hasOwn(instances.plugins, name) ? instances.plugins[name] : undefined;
   if (instance !== undefined) {
     if (instance.manifest.commands.some(command => command.name === 'handle')) return;
-    refuse(`the plugin ${shown} has no command "handle"; a webhook needs a plugin that has it`);
+    refuse(`the plugin ${shown} has no command "handle"; a webhook requires that command`);
     return;
   }
   const known = hint(name, Object.keys(instances.plugins), 'plugins');
@@ -106,7 +106,7 @@ function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'],
   if (!Object.hasOwn(tokens, name)) {
     refuse(`there is no ${JSON.stringify(name)} in tokens${hint(name, Object.keys(tokens), 'tokens')}`);
   } else if (isStandard(item) && !isStandardKey(tokens[name]!)) {
-    const wanted = `${standardKeyPrefix} and base64 for the scheme standard-webhooks`;
+    const wanted = `${standardKeyPrefix} followed by base64, as the scheme standard-webhooks requires`;
     refuse(`the key of ${JSON.stringify(name)} must be ${wanted}`);
   }
 }
@@ -117,24 +117,24 @@ function checkHeaders(item: SourceNode, path: NodePath, report: Report): void {
     checkSignatureHeader(item, path, report);
     for (const key of ['timestamp_header', 'id_header']) {
       if (nodeAt(item, key) === undefined) continue;
-      const message = 'is fixed by the scheme standard-webhooks; remove it';
+      const message = 'is set by the scheme standard-webhooks; remove it';
       report({ place: placesAt(item, [key]).key, path: [...path, key], message });
     }
   } else if (nodeAt(item, 'signature_header') === undefined) {
     const message = 'is missing; it must be the name of a header';
     report({ place: item.place, path: [...path, 'signature_header'], message });
   } else if (nodeAt(item, 'tolerance') !== undefined && nodeAt(item, 'timestamp_header') === undefined) {
-    const message = 'has no effect without timestamp_header; set that too';
+    const message = 'has no effect without timestamp_header; set both or remove it';
     report({ place: placesAt(item, ['tolerance']).key, path: [...path, 'tolerance'], message });
   }
 }
 
-/** It may be named, as in every other endpoint, where it is the one that the scheme has. */
+/** With a scheme, `signature_header` may be left out; if it is there, it must be the header of the scheme. */
 function checkSignatureHeader(item: SourceNode, path: NodePath, report: Report): void {
   const node = nodeAt(item, 'signature_header');
   const name = textOf(node);
   if (node === undefined || name === undefined || name.toLowerCase() === standard.signature) return;
-  const message = `is ${JSON.stringify(name)}; the scheme standard-webhooks has ${standard.signature}: write that, or remove it`;
+  const message = `is ${JSON.stringify(name)}; the scheme standard-webhooks requires ${standard.signature}: write that, or remove the key`;
   report({ place: node.place, path: [...path, 'signature_header'], message });
 }
 

@@ -1,15 +1,15 @@
-// YAML bytes to a tree with places. The only file that knows the yaml library.
+// Parses YAML into a tree whose keys and values know their location. The only file that uses the yaml library.
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { ConfigProblem } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';
 
 const depthMax = 64;
-// Aliases can repeat a node without end in a few bytes.
+// A few bytes of aliases can expand to any number of nodes.
 const nodesMax = 200_000;
 
 export type ParsedDocument = { readonly root: SourceNode | null; readonly problems: readonly ConfigProblem[] };
 
-/** Never throws: whatever the bytes are, the answer is a tree or problems. An empty file has no root. */
+/** Returns a tree or problems for any bytes; never throws. An empty file has no root. */
 export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
   const start: SourceLocation = { file, line: 1, column: 1 };
   const refuse = (message: string): ParsedDocument => ({
@@ -27,7 +27,7 @@ export function parseTree(file: string, bytes: Uint8Array): ParsedDocument {
   } catch (error) {
     if (error instanceof TooLarge) return refuse(error.message);
     if (error instanceof RangeError) return refuse('is nested too deeply to be read');
-    return refuse(`is not YAML that can be read: ${error instanceof Error ? error.message : String(error)}`);
+    return refuse(`cannot be parsed as YAML: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -52,7 +52,7 @@ function convert(file: string, text: string): ParsedDocument {
   return { root, problems };
 }
 
-/** One for each line: what follows on the same line is mostly a consequence. */
+/** The first problem of each line: others on the same line are usually consequences. */
 function syntaxProblems(
   errors: readonly YAMLError[],
   placeAt: (offset: number) => SourceLocation,
@@ -65,7 +65,7 @@ function syntaxProblems(
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
     const advice = /[[{,:]\s*\$\{/.test(line) ? '; inside { } and [ ] write "${NAME}" in quotes' : '';
     const several = error.code === 'MULTIPLE_DOCS';
-    const wrong = several ? 'holds more than one document; keep one' : `is not valid YAML: ${error.message}`;
+    const wrong = several ? 'contains more than one document; keep one' : `is not valid YAML: ${error.message}`;
     const problem: ConfigProblem = { place, path: [], message: `${wrong}${advice}` };
     byLine.set(place.line, byLine.get(place.line) ?? problem);
   }
@@ -86,13 +86,13 @@ class Converter {
   }
 
   node(node: unknown, path: NodePath, fallback?: SourceLocation): SourceNode {
-    if (++this.#nodes > nodesMax) throw new TooLarge(`holds more than ${nodesMax} values, aliases counted in full`);
+    if (++this.#nodes > nodesMax) throw new TooLarge(`has more than ${nodesMax} values, counting what aliases repeat`);
     if (path.length > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
     const place = this.#place(node, fallback);
     if (isAlias(node)) {
       const target = this.#anchors.get(node.source);
       if (target !== undefined) return this.node(target, path);
-      this.#problems.push({ place, path, message: `*${node.source} names no anchor that stands before it` });
+      this.#problems.push({ place, path, message: `*${node.source} refers to no anchor before it` });
       return emptyScalar(place);
     }
     if (isMap(node)) {
@@ -157,7 +157,7 @@ function emptyScalar(place: SourceLocation): ScalarNode {
   return { kind: 'scalar', place, value: null, written: '', plain: true };
 }
 
-/** JSON has no infinities: such numbers stay the text that they are written as. */
+/** JSON has no infinity or NaN: such numbers stay text, as written. */
 function scalarValue(value: unknown, source: string): ScalarNode['value'] {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value;
   return typeof value === 'number' && Number.isFinite(value) ? value : source;
@@ -165,7 +165,7 @@ function scalarValue(value: unknown, source: string): ScalarNode['value'] {
 
 const core = new Schema({ schema: 'core' });
 
-/** The value that an unquoted scalar of this text has in YAML. */
+/** The value of this text as an unquoted scalar in YAML. */
 export function typedScalar(text: string): ScalarNode['value'] {
   for (const tag of core.tags) {
     if (!('test' in tag) || tag.default !== true || !tag.test?.test(text)) continue;

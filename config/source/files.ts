@@ -1,21 +1,21 @@
-// The disk as configuration sees it: a port, so that tests, and a check of seals, can stand in between.
+// The file system as the configuration uses it: an interface, so that tests can replace it and the seal can keep the bytes that were read.
 import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { sep } from 'node:path';
 
 export type EntryKind = 'file' | 'directory' | 'missing' | 'other';
 
-/** Every function but `kind` and `isExecutable` throws the error of the system when the disk says no. */
+/** All functions except `kind` and `isExecutable` throw the system's error. */
 export type Files = {
-  /** All bytes of a file. Each file is read exactly once in a load. */
+  /** All bytes of a file. A load reads each file exactly once. */
   readonly read: (path: string) => Uint8Array;
   /** The names in a directory, sorted. */
   readonly list: (directory: string) => readonly string[];
-  /** What a path leads to, links followed. */
+  /** What a path refers to; links are followed. */
   readonly kind: (path: string) => EntryKind;
   /** The path with all links resolved. */
   readonly realpath: (path: string) => string;
   readonly isExecutable: (path: string) => boolean;
-  /** The permission bits of what a path leads to, links followed. */
+  /** The permission bits of what a path refers to; links are followed. */
   readonly mode: (path: string) => number;
 };
 
@@ -43,7 +43,7 @@ export const diskFiles: Files = {
   mode: path => statSync(path).mode & 0o7777,
 };
 
-/** The files, with the bytes of each that is read kept in `bytes`, under the path that it was read by. */
+/** The same files; `read` also stores the bytes in `bytes`, by path. */
 export function keepingBytes(disk: Files, bytes: Map<string, Uint8Array>): Files {
   return {
     ...disk,
@@ -55,12 +55,12 @@ export function keepingBytes(disk: Files, bytes: Map<string, Uint8Array>): Files
   };
 }
 
-/** Whether the path lies in the directory, both absolute, by name alone. */
+/** Whether an absolute path is inside an absolute directory, by name; links are not resolved. */
 export function isWithin(path: string, directory: string): boolean {
   return path.startsWith(directory.endsWith(sep) ? directory : directory + sep);
 }
 
-/** Why the disk said no, in a few words: the error's code, else its message. */
+/** A short reason for a file system error: its code, else its message. */
 export function diskReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;

@@ -1,4 +1,4 @@
-// The include closure: the main file and every file that it pulls in, each read once, in the order of reading.
+// Reads the main file and every file that it includes, directly or through others, each once.
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Report } from '../check/problem.ts';
 import { formatPlace } from '../check/problem.ts';
@@ -19,7 +19,7 @@ import {
 export type Closure = {
   /** Absolute paths, in the order of reading. */
   readonly files: readonly string[];
-  /** What each of them says, variables replaced; `include` is left out. */
+  /** The content of each file, with variables replaced and without `include`. */
   readonly documents: readonly MapNode[];
 };
 
@@ -29,7 +29,7 @@ type ClosureReading = {
   readonly report: Report;
   readonly files: string[];
   readonly documents: MapNode[];
-  /** Real path -> where it was named first. */
+  /** Real path -> where a file first included it. */
   readonly named: Map<string, SourceLocation>;
 };
 
@@ -42,18 +42,18 @@ export function readClosure(mainFile: string, disk: Files, env: Environment, rep
   return { files: reading.files, documents: reading.documents };
 }
 
-function readOne(reading: ClosureReading, file: string, naming: IncludeSite): void {
+function readOne(reading: ClosureReading, file: string, site: IncludeSite): void {
   const { disk, env, report } = reading;
-  const chain = [...naming.chain, file];
+  const chain = [...site.chain, file];
   let bytes: Uint8Array;
   try {
     const real = disk.realpath(file);
-    if (!admit(reading, real, file, naming)) return;
+    if (!admit(reading, real, file, site)) return;
     reading.files.push(file);
     bytes = disk.read(file);
   } catch (error) {
     const message = `${file} cannot be read (${diskReason(error)})${chainNote(chain)}`;
-    report({ place: naming.place, path: naming.path, message });
+    report({ place: site.place, path: site.path, message });
     return;
   }
   const parsed = parseTree(file, bytes);
@@ -76,35 +76,35 @@ function readIncludes(reading: ClosureReading, map: MapNode, file: string, chain
   const include = nodeAt(map, 'include');
   if (include === undefined || isEmptyNode(include)) return;
   if (include.kind !== 'list') {
-    const message = 'must be a list of files and directories, such as [api.yaml, pipelines]';
+    const message = `is ${describeKind(include)}; it must be a list of files and directories, such as [api.yaml, pipelines]`;
     reading.report({ place: include.place, path: ['include'], message });
     return;
   }
   for (const [index, item] of include.items.entries()) {
-    const naming: IncludeSite = { place: item.place, path: ['include', index], chain };
+    const site: IncludeSite = { place: item.place, path: ['include', index], chain };
     const text = textOf(item);
     if (text === undefined || text === '') {
-      reading.report({ ...naming, message: 'must be the path of a file or directory' });
+      reading.report({ ...site, message: `is ${describeKind(item)}; it must be the path of a file or directory` });
     } else {
-      readPath(reading, resolve(dirname(file), text), naming);
+      readPath(reading, resolve(dirname(file), text), site);
     }
   }
 }
 
-function readPath(reading: ClosureReading, path: string, naming: IncludeSite): void {
+function readPath(reading: ClosureReading, path: string, site: IncludeSite): void {
   const kind = reading.disk.kind(path);
   if (kind === 'directory') {
-    for (const file of yamlFiles(reading, path, naming)) readPath(reading, file, naming);
+    for (const file of yamlFiles(reading, path, site)) readPath(reading, file, site);
   } else if (kind === 'file') {
-    readOne(reading, path, naming);
+    readOne(reading, path, site);
   } else {
     const wrong = kind === 'missing' ? 'does not exist' : 'is neither a file nor a directory';
-    reading.report({ ...naming, message: `${path} ${wrong}${chainNote([...naming.chain, path])}` });
+    reading.report({ ...site, message: `${path} ${wrong}${chainNote([...site.chain, path])}` });
   }
 }
 
-/** Links that lead nowhere are among them: what was to be read there is missed. */
-function yamlFiles(reading: ClosureReading, directory: string, naming: IncludeSite): string[] {
+/** The YAML files of a directory, including broken links, so that these are reported as missing. */
+function yamlFiles(reading: ClosureReading, directory: string, site: IncludeSite): string[] {
   try {
     return [...reading.disk.list(directory)]
       .filter(name => name.endsWith('.yaml') && !name.startsWith('.'))
@@ -112,21 +112,21 @@ function yamlFiles(reading: ClosureReading, directory: string, naming: IncludeSi
       .map(name => join(directory, name))
       .filter(file => ['file', 'missing'].includes(reading.disk.kind(file)));
   } catch (error) {
-    reading.report({ ...naming, message: `${directory} cannot be listed (${diskReason(error)})` });
+    reading.report({ ...site, message: `${directory} cannot be listed (${diskReason(error)})` });
     return [];
   }
 }
 
-/** False, and said, when the file is in the closure already: by a cycle, or named a second time. */
-function admit(reading: ClosureReading, real: string, file: string, naming: IncludeSite): boolean {
+/** Whether the file is new. Reports a file that includes itself or is included twice. */
+function admit(reading: ClosureReading, real: string, file: string, site: IncludeSite): boolean {
   const before = reading.named.get(real);
-  reading.named.set(real, before ?? naming.place);
+  reading.named.set(real, before ?? site.place);
   if (before === undefined) return true;
-  const isCycle = naming.chain.some(link => reading.disk.realpath(link) === real);
+  const isCycle = site.chain.some(link => reading.disk.realpath(link) === real);
   const message = isCycle
-    ? `includes itself: ${[...naming.chain, file].join(' -> ')}; take one of these out`
-    : `${file} is named twice, first at ${formatPlace(before)}${chainNote([...naming.chain, file])}; name it once`;
-  reading.report({ place: naming.place, path: naming.path, message });
+    ? `includes itself: ${[...site.chain, file].join(' -> ')}; remove one of these includes`
+    : `${file} is included twice, first at ${formatPlace(before)}${chainNote([...site.chain, file])}; include it once`;
+  reading.report({ place: site.place, path: site.path, message });
   return false;
 }
 

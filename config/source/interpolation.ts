@@ -1,4 +1,4 @@
-// `${NAME}` and `${NAME:-default}` in scalars, after parsing: a variable can change a value, never the structure. And no number loses digits.
+// Replaces `${NAME}` and `${NAME:-default}` in scalars after parsing: a variable can change a value, never the structure. Refuses numbers that would lose digits.
 import type { Report } from '../check/problem.ts';
 import { typedScalar } from './document.ts';
 import type { MapEntry, NodePath, ScalarNode, SourceNode } from './tree.ts';
@@ -10,7 +10,7 @@ const reference = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
 // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
 const rule = 'write ${NAME}, ${NAME:-default}, or $${ for a literal ${';
 
-/** The text with its variables replaced; a default stands in for a variable that is unset or empty. */
+/** The text with its variables replaced. A default applies to a variable that is unset or empty. */
 export function interpolate(text: string, env: Environment): { text: string; problems: string[] } {
   const problems: string[] = [];
   const replaced = text.replaceAll(marks, (mark, inner: string | undefined) => {
@@ -34,7 +34,7 @@ export function interpolate(text: string, env: Environment): { text: string; pro
   return { text: replaced, problems };
 }
 
-/** The same tree with every scalar interpolated. Keys stay as they are. */
+/** The tree with every scalar interpolated. Keys are not. */
 export function interpolateTree(node: SourceNode, env: Environment, report: Report, path: NodePath = []): SourceNode {
   if (node.kind === 'scalar') return interpolateScalar(node, env, report, path);
   if (node.kind === 'list') {
@@ -61,10 +61,10 @@ function interpolateScalar(node: ScalarNode, env: Environment, report: Report, p
 }
 
 const rounded = 'has more digits than a number can hold; put it in quotes';
-/** With a point or an exponent it is a measure, which may be rounded; these name somebody, mostly. */
+/** Integers, which are often ids and must not be rounded. Numbers with a point or an exponent are quantities, and may be. */
 const allDigits = /^[-+]?(\d+|0x[\da-f]+|0o[0-7]+)$/i;
 
-/** Whether the number that was read has other digits than its text. */
+/** Whether reading the text as a number changed its digits. */
 function isRounded(value: ScalarNode['value'], text: string): boolean {
   return typeof value === 'number' && !Number.isSafeInteger(value) && allDigits.test(text);
 }

@@ -10,8 +10,8 @@ export type MainFile =
 const mainName = 'config.yaml';
 
 /**
- * `--config`, `$HEADGATE_CONFIG`, `./config.yaml`, `$XDG_CONFIG_HOME/headgate`, `/etc/headgate`: the first that is
- * given counts, also when it is missing; of the last three, the first that exists.
+ * The file that `--config` or else `$HEADGATE_CONFIG` names, even if it is missing; if neither is given, the first that exists of
+ * `./config.yaml`, `$XDG_CONFIG_HOME/headgate/config.yaml` and `/etc/headgate/config.yaml`.
  */
 export function findMainFile(path: string | undefined, env: Environment, cwd: string, files: Files): MainFile {
   const given = path ?? (env['HEADGATE_CONFIG'] || undefined);
@@ -20,7 +20,7 @@ export function findMainFile(path: string | undefined, env: Environment, cwd: st
   const candidates = usualPlaces(env, cwd);
   const found = candidates.find(file => files.kind(file) === 'file');
   if (found !== undefined) return { ok: true, file: found };
-  const message = `no configuration found: looked for ${candidates.join(', ')}; name one with --config, or make one with "headgate init DIR"`;
+  const message = `no configuration found: looked for ${candidates.join(', ')}; name one with --config, or create one with "headgate init DIR"`;
   return { ok: false, place: null, message };
 }
 

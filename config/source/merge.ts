@@ -1,4 +1,4 @@
-// Makes one tree of several files: maps merge deeply, lists append, two different scalars are a conflict.
+// Merges the trees of several files: maps merge deeply, lists are concatenated, two different scalars are a conflict.
 import { formatPlace, type Report } from '../check/problem.ts';
 import {
   describeKind,
@@ -10,9 +10,9 @@ import {
   type SourceNode,
 } from './tree.ts';
 
-/** The merged tree; of two values in conflict the earlier stays. Values are not shown: they may be secrets. */
+/** The merged tree. On a conflict the earlier value stays. Messages do not show values, which can be secrets. */
 export function mergeTrees(first: SourceNode, second: SourceNode, report: Report, path: NodePath = []): SourceNode {
-  // A key with nothing behind it is unset.
+  // A key without a value is unset.
   if (isEmptyNode(second)) return first;
   if (isEmptyNode(first)) return second;
   if (first.kind === 'map' && second.kind === 'map') return mergeMaps(first, second, report, path);

@@ -1,4 +1,4 @@
-// What YAML files say, as a tree in which every key and value knows its place.
+// The content of YAML files as a tree in which every key and value knows its location.
 import type { Json } from '../../runtime/packing.ts';
 
 /** Line and column count from 1. */
@@ -10,9 +10,9 @@ export type ScalarNode = {
   readonly kind: 'scalar';
   readonly place: SourceLocation;
   readonly value: null | boolean | number | string;
-  /** As it stands in the file, before interpolation: the only form that messages may show. */
+  /** The text in the file, before interpolation. Messages show only this form, because variables can hold secrets. */
   readonly written: string;
-  /** Unquoted: typed again once variables are in. */
+  /** Whether it is unquoted: then its type is determined again after interpolation. */
   readonly plain: boolean;
 };
 export type ListNode = { readonly kind: 'list'; readonly place: SourceLocation; readonly items: readonly SourceNode[] };
@@ -39,7 +39,7 @@ export function describeKind(node: SourceNode): string {
   return node.entries.size === 0 ? 'an empty map' : 'a map';
 }
 
-/** The node at a path, or undefined where there is none. */
+/** The node at a path, or undefined. */
 export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceNode | undefined {
   let here = node;
   for (const key of path) {
@@ -50,7 +50,7 @@ export function nodeAt(node: SourceNode | undefined, ...path: NodePath): SourceN
   return here;
 }
 
-/** The places of a path, as far as it exists: the key's and the value's; the deepest ancestor's for what is missing. */
+/** The locations of the key and the value at a path. If there is none, both are that of the deepest ancestor that exists. */
 export function placesAt(root: SourceNode, path: NodePath): { key: SourceLocation; value: SourceLocation } {
   let here = root;
   let key = root.place;
@@ -84,12 +84,12 @@ export function entriesOf(node: SourceNode | undefined): readonly (readonly [str
   return node?.kind === 'map' ? [...node.entries] : [];
 }
 
-/** The texts of a list; other items are left out (the shape check names them). */
+/** The texts of a list. Other items are left out; the shape check reports them. */
 export function textsOf(node: SourceNode | undefined): string[] {
   return itemsOf(node).flatMap(item => textOf(item) ?? []);
 }
 
-/** The value without places. Keys named `__proto__` never get into a tree. */
+/** The value without locations. A tree never has a key named `__proto__`. */
 export function plainValue(node: SourceNode): Json {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plainValue);

@@ -103,7 +103,7 @@ test.each([
   [
     'a value that is none',
     'api: { listen: 8123 }',
-    /config.yaml:1:16: api.listen: is not right; it must be a host and a port/,
+    /config.yaml:1:16: api.listen: is not valid; it must be a host and a port/,
   ],
 ])('where api.listen cannot be read it is the default, which is said: %s', async (_, text, reason) => {
   const { url, notes } = await address({ config: configuration(text) });

@@ -23,7 +23,7 @@ const replaceByLink = (sealed: Sealed, name: string, target: string) => {
   rmSync(at(sealed, name), { recursive: true });
   symlinkSync(target, at(sealed, name));
 };
-const wrongCode = '~/.headgate.lock is not what was locked with this key: its code is wrong';
+const wrongCode = '~/.headgate.lock was changed, or locked with another key: its code is wrong';
 
 const onFiles: readonly Attack[] = [
   ['a changed file', s => edit(s, 'api.yaml', text => `${text}#`), ['~/api.yaml has changed since lock 1']],
@@ -41,7 +41,7 @@ const onFiles: readonly Attack[] = [
     },
     ['~/parts/a.yaml has changed since lock 1', '$HOME/outer.yaml is not in lock 1'],
   ],
-  ['a removed include', s => rmSync(at(s, 'parts/a.yaml')), ['~/parts/a.yaml is in lock 1 and is missing']],
+  ['a removed include', s => rmSync(at(s, 'parts/a.yaml')), ['~/parts/a.yaml is missing, but is in lock 1']],
   [
     'changed plugin code',
     s => edit(s, 'plugins/echo/index.js', () => 'x'),
@@ -61,7 +61,7 @@ const onFiles: readonly Attack[] = [
   [
     'a file less in a plugin',
     s => rmSync(at(s, 'plugins/echo/lib/inner.js')),
-    ['~/plugins/echo/lib/inner.js is in lock 1 and is missing'],
+    ['~/plugins/echo/lib/inner.js is missing, but is in lock 1'],
   ],
   [
     'what changes in node_modules, which is not sealed',
@@ -79,7 +79,7 @@ const onFiles: readonly Attack[] = [
       renameSync(at(s, 'api.yaml'), join(s.env['HOME']!, 'api.yaml'));
       symlinkSync(join(s.env['HOME']!, 'api.yaml'), at(s, 'api.yaml'));
     },
-    ['~/api.yaml leads out of ~, to $HOME/api.yaml', '~/api.yaml is in lock 1 and is missing'],
+    ['~/api.yaml is a link out of ~, to $HOME/api.yaml', '~/api.yaml is missing, but is in lock 1'],
   ],
   [
     'a directory that became a link to elsewhere',
@@ -88,8 +88,8 @@ const onFiles: readonly Attack[] = [
       symlinkSync(join(s.env['HOME']!, 'lib'), at(s, 'plugins/echo/lib'));
     },
     [
-      '~/plugins/echo/lib leads out of ~/plugins/echo, to $HOME/lib',
-      '~/plugins/echo/lib/inner.js is in lock 1 and is missing',
+      '~/plugins/echo/lib is a link out of ~/plugins/echo, to $HOME/lib',
+      '~/plugins/echo/lib/inner.js is missing, but is in lock 1',
     ],
   ],
   [
@@ -99,10 +99,10 @@ const onFiles: readonly Attack[] = [
       symlinkSync('../echo', at(s, 'plugins/echo'));
     },
     [
-      '~/plugins/echo leads out of ~/plugins, to ~/echo',
+      '~/plugins/echo is a link out of ~/plugins, to ~/echo',
       '~/echo/index.js is not in lock 1',
       ...['index.js', 'lib/inner.js', 'manifest.yaml'].map(
-        name => `~/plugins/echo/${name} is in lock 1 and is missing`,
+        name => `~/plugins/echo/${name} is missing, but is in lock 1`,
       ),
     ],
   ],
@@ -115,7 +115,7 @@ const onFiles: readonly Attack[] = [
   [
     'a link to nowhere',
     s => symlinkSync('gone', at(s, 'plugins/echo/x')),
-    ['~/plugins/echo/x cannot be followed (ENOENT)'],
+    ['~/plugins/echo/x cannot be resolved (ENOENT)'],
   ],
   [
     'a pipe',
@@ -175,21 +175,21 @@ const onLock: readonly Attack[] = [
       locked(other);
       copyFileSync(other.lockFile, s.lockFile);
     },
-    ['~/.headgate.lock was made for OTHER and counts nowhere else'],
+    ['~/.headgate.lock was made for OTHER and is valid only there'],
   ],
   [
     'an older lock, with what it locked',
     s => {
       const old = readFileSync(s.lockFile);
-      accept(at(s, 'data'), { lock: { number: locked(s).lock.number, strict: false }, memory: null });
+      accept(at(s, 'data'), { lock: { number: locked(s).lock.number, strict: false }, note: null });
       writeFileSync(s.lockFile, old);
     },
-    ['~/.headgate.lock is lock 1, and lock 2 has been in force here since'],
+    ['~/.headgate.lock is lock 1, which is older than the accepted lock 2'],
   ],
 ];
 
 const onKey: readonly Attack[] = [
-  ['a missing key', s => rmSync(s.keyFile), ['$HOME/.config/headgate/seal.key the seal key does not exist']],
+  ['a missing key', s => rmSync(s.keyFile), ['$HOME/.config/headgate/seal.key the seal key is missing']],
   ['a short key', s => writeFileSync(s.keyFile, 'x'), ['$HOME/.config/headgate/seal.key the seal key has 1 bytes']],
   [
     'a key that others may read',

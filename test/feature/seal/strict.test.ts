@@ -38,7 +38,7 @@ test('switched off in the file, the lock is still strict, and a new lock opens i
 describe('where a strict lock was in force,', () => {
   const inForce = () => {
     const sealed = makeSealed(true);
-    accept(state(sealed), { lock: { number: 1, strict: true }, memory: null });
+    accept(state(sealed), { lock: { number: 1, strict: true }, note: null });
     switchOff(sealed);
     return sealed;
   };
@@ -60,7 +60,7 @@ describe('where a strict lock was in force,', () => {
     const old = readFileSync(sealed.lockFile);
     accept(state(sealed), {
       lock: { number: locked(sealed, { HEADGATE_STRICT: '1' }).lock.number, strict: true },
-      memory: null,
+      note: null,
     });
     writeFileSync(sealed.lockFile, old);
     expect(load(sealed)).toMatchObject({ ok: false, strict: true });
@@ -78,7 +78,7 @@ describe('where a strict lock was in force,', () => {
     writeFileSync(acceptanceFile(state(sealed)), '{}');
     const findings = [
       '~/config.yaml has changed since lock 1',
-      '~/data/seal.json does not contain the lock in force (no number and strictness)',
+      '~/data/seal.json cannot be read as the note of the accepted lock (it has no number or no strictness)',
     ];
     const found = load(sealed);
     expect(found).toMatchObject({ ok: false, strict: true });
@@ -100,10 +100,10 @@ describe('a lock', () => {
   it('has a number that grows, also over a lost lock and a lost key', () => {
     const sealed = makeSealed(true);
     const numbers = [locked(sealed).lock.number, locked(sealed).lock.number];
-    accept(state(sealed), { lock: { number: 3, strict: true }, memory: null });
+    accept(state(sealed), { lock: { number: 3, strict: true }, note: null });
     rmSync(sealed.lockFile);
     numbers.push(locked(sealed).lock.number);
-    accept(state(sealed), { lock: { number: 4, strict: true }, memory: null });
+    accept(state(sealed), { lock: { number: 4, strict: true }, note: null });
     rmSync(sealed.keyFile);
     numbers.push(locked(sealed).lock.number);
     expect(numbers).toEqual([2, 3, 4, 5]);
@@ -112,8 +112,8 @@ describe('a lock', () => {
 
   it('notes no older lock as the one in force', () => {
     const sealed = makeSealed(true);
-    accept(state(sealed), { lock: { number: 7, strict: true }, memory: null });
-    accept(state(sealed), { lock: { number: 6, strict: false }, memory: null });
+    accept(state(sealed), { lock: { number: 7, strict: true }, note: null });
+    accept(state(sealed), { lock: { number: 6, strict: false }, note: null });
     expect(JSON.parse(readFileSync(acceptanceFile(state(sealed)), 'utf8'))).toEqual({ number: 7, strict: true });
   });
 
@@ -150,7 +150,7 @@ describe('the key', () => {
     }
     const env = { HEADGATE_SEAL_KEY_FILE: where === name ? inside : link };
     const result = lockConfiguration(optionsOf(sealed, env));
-    expect(result).toMatchObject({ ok: false, problems: [expect.stringContaining('the seal key must not lie in')] });
+    expect(result).toMatchObject({ ok: false, problems: [expect.stringContaining('the seal key must not be in')] });
     expect(diskFiles.kind(sealed.lockFile)).toBe('missing');
   });
 

@@ -60,31 +60,31 @@ describe('a pair that is refused', () => {
         'key: ~/k does not exist, or its directory cannot be entered',
       ],
     ],
-    ['an empty certificate', '', key, ['cert: ~/c has no certificate in PEM (-----BEGIN CERTIFICATE-----)']],
-    ['a key in place of it', key, key, ['cert: ~/c has no certificate in PEM (-----BEGIN CERTIFICATE-----)']],
+    ['an empty certificate', '', key, ['cert: ~/c contains no PEM certificate (-----BEGIN CERTIFICATE-----)']],
+    ['a key in place of it', key, key, ['cert: ~/c contains no PEM certificate (-----BEGIN CERTIFICATE-----)']],
     [
       'a certificate in place of the key',
       cert,
       cert,
-      ['key: ~/k has no private key in PEM (-----BEGIN PRIVATE KEY-----)'],
+      ['key: ~/k contains no PEM private key (-----BEGIN PRIVATE KEY-----)'],
     ],
     [
       'a damaged certificate',
       cert.toString().replace('M', 'N'),
       key,
-      ['cert: ~/c has a certificate that cannot be parsed: number 1 of 1'],
+      ['cert: ~/c contains a certificate that cannot be parsed: number 1 of 1'],
     ],
     [
       'a damaged chain',
       `${cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
       key,
-      ['cert: ~/c has a certificate that cannot be parsed: number 2 of 2'],
+      ['cert: ~/c contains a certificate that cannot be parsed: number 2 of 2'],
     ],
     [
       'a damaged key',
       cert,
       '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n',
-      ['key: ~/k has a private key that cannot be parsed'],
+      ['key: ~/k contains a private key that cannot be parsed'],
     ],
     [
       'an encrypted key',
@@ -104,13 +104,13 @@ describe('a pair that is refused', () => {
       'a chain in the wrong order',
       `${pem('two.crt')}${cert}`,
       key,
-      ['cert: ~/c has its chain first; put the certificate of the service before it'],
+      ['cert: ~/c begins with its chain; put the certificate of the service first'],
     ],
     [
       'a file that is too large',
       Buffer.alloc(pemBytesMax + 1, ' '),
       key,
-      [`cert: ~/c has ${pemBytesMax + 1} bytes; at most ${pemBytesMax} are read`],
+      [`cert: ~/c has ${pemBytesMax + 1} bytes; it must have at most ${pemBytesMax}`],
     ],
   ])('%s', (_, cert, key, problems) => {
     expect(read(cert, key)).toEqual({ certificate: null, problems, warnings: [] });

@@ -88,7 +88,7 @@ describe('finding', () => {
       '~/empty/config.yaml:1:1: does not exist; $HEADGATE_CONFIG must name a directory with a config.yaml in it',
     );
     expect(at(directory, { XDG_CONFIG_HOME: join(directory, 'gone') })).toBe(
-      'no configuration found: looked for ~/cwd/config.yaml, ~/gone/headgate/config.yaml, /etc/headgate/config.yaml; name one with --config, or make one with "headgate init DIR"',
+      'no configuration found: looked for ~/cwd/config.yaml, ~/gone/headgate/config.yaml, /etc/headgate/config.yaml; name one with --config, or create one with "headgate init DIR"',
     );
   });
 });
@@ -157,8 +157,8 @@ describe('reading', () => {
       const [name, before] = ['abcdefghi'[i]!, 'abcdefghi'[i - 1]!];
       bomb.push(`${name}: &${name} [${`*${before},`.repeat(9)}*${before}]`);
     }
-    expect(first(bomb.join('\n'))).toBe('~/config.yaml:1:1: holds more than 200000 values, aliases counted in full');
-    expect(first('a: &a [*a]')).toMatch(/is nested deeper than 64 levels|names no anchor/);
+    expect(first(bomb.join('\n'))).toBe('~/config.yaml:1:1: has more than 200000 values, counting what aliases repeat');
+    expect(first('a: &a [*a]')).toMatch(/is nested deeper than 64 levels|refers to no anchor/);
   });
 
   it('sees the same file behind a link as the same file', () => {
@@ -166,7 +166,7 @@ describe('reading', () => {
     symlinkSync('a.yaml', join(directory, 'b.yaml'));
     const result = loadSandbox(directory);
     expect(result.ok ? [] : result.problems).toEqual([
-      '~/config.yaml:1:19: include[1]: ~/b.yaml is named twice, first at ~/config.yaml:1:11 (config.yaml -> b.yaml); name it once',
+      '~/config.yaml:1:19: include[1]: ~/b.yaml is included twice, first at ~/config.yaml:1:11 (config.yaml -> b.yaml); include it once',
     ]);
   });
 });

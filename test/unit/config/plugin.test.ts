@@ -132,7 +132,7 @@ config_keys: { optional: [quality] }
     const result = loadSandbox(directory);
     expect(result.ok && Object.keys(result.config.plugins)).toEqual(['a']);
     expect(result.ok && result.config.warnings[0]).toMatch(
-      /entrypoint: leads to .*\/outside; it must lie inside .*\/plugins\/b; until then the plugin "b" is left out$/,
+      /entrypoint: leads to .*\/outside; it must be inside .*\/plugins\/b; until then the plugin "b" is not loaded$/,
     );
   });
 });

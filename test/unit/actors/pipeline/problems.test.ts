@@ -239,12 +239,12 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'baggage inside baggage',
     pipeline({ uses: 'inspector', baggage: { a: 'payload.a', 'a.b': 'payload.b' } }),
-    '[0].steps[0].baggage["a.b"]: "a.b" would lie inside "a", which is a value',
+    '[0].steps[0].baggage["a.b"]: "a.b" would be inside "a", which is a value itself',
   ],
   [
     'reserved baggage',
     pipeline({ uses: 'inspector', baggage: { 'depth.x': 'payload.a' } }),
-    '[0].steps[0].baggage["depth.x"]: "depth" in the context is given by the service',
+    '[0].steps[0].baggage["depth.x"]: "depth" in the context is set by the service; choose another name',
   ],
   ['a split of text', pipeline({ split: 'x' }), '[0].steps[0].split: is "x"; it must be a map or a list of branches'],
   [
@@ -265,7 +265,7 @@ const wrong: [string, unknown, string | string[]][] = [
         { name: 'a', steps: [{ uses: 'inspector' }] },
       ],
     }),
-    '[0].steps[0].split[1].name: two branches are called "a"',
+    '[0].steps[0].split[1].name: "a" is already the name of a branch of this split',
   ],
   [
     'a condition of text',
@@ -358,7 +358,7 @@ const wrong: [string, unknown, string | string[]][] = [
     pipeline({ split: { a: [{ split: [{ name: 'b', steps: [{ steps: [{ uses: '' }] }] }] }] } }),
     '[0].steps[0].split.a[0].split[0].steps[0].steps[0].uses: is an empty string; it must be a plugin, or plugin.command',
   ],
-  ['a call of itself', pipeline({ call: 'p' }), '[0].steps: pipelines call each other in a circle: p → p'],
+  ['a call of itself', pipeline({ call: 'p' }), '[0].steps: pipelines call each other in a cycle: p → p'],
   [
     'a circle',
     [
@@ -366,7 +366,7 @@ const wrong: [string, unknown, string | string[]][] = [
       { name: 'b', steps: [{ split: [{ call: 'c' }] }] },
       { name: 'c', steps: [{ steps: [{ call: 'b' }] }] },
     ],
-    '[1].steps: pipelines call each other in a circle: b → c → b',
+    '[1].steps: pipelines call each other in a cycle: b → c → b',
   ],
 ];
 

@@ -82,7 +82,7 @@ describe('where a strict lock was in force,', () => {
     locked(sealed);
     start(sealed);
     for (const [name, bytes] of old) writeFileSync(join(sealed.directory, name), bytes);
-    const findings = ['~/.headgate.lock is lock 1, and lock 2 has been in force here since'];
+    const findings = ['~/.headgate.lock is lock 1, which is older than the accepted lock 2'];
     expect(load(sealed)).toMatchObject({ ok: false, strict: true, findings });
   });
 
@@ -107,7 +107,7 @@ describe('where a strict lock was in force,', () => {
     const loaded = loadConfig(optionsOf(sealed));
     expect(loaded).toMatchObject({ ok: false, seal: { strict: true } });
     const line = loaded.seal.findings.find(finding =>
-      finding.startsWith(`${file}:1:1: seal: does not contain the lock`),
+      finding.startsWith(`${file}:1:1: seal: cannot be read as the note`),
     );
     expect(line).toMatch(/; find out who changed it, then remove it$/);
   });
@@ -170,14 +170,14 @@ describe('where nothing can be noted beside the key,', () => {
   const readOnly = (sealed: Sealed): void => {
     const { config, seal } = loadedOf(sealed);
     const nowhere = { keyFile: join(sealed.directory, 'api.yaml/seal.key'), directory: sealed.directory };
-    expect(accept(config.state.path, { ...seal, memory: nowhere })).toMatch(/ENOTDIR/);
+    expect(accept(config.state.path, { ...seal, note: nowhere })).toMatch(/ENOTDIR/);
   };
 
   it('the state alone counts, and that is told', () => {
     const sealed = makeSealed(true);
     readOnly(sealed);
     const { seal } = loadedOf(sealed);
-    expect(seal.gap).toBe(`${acceptanceNoteFile(memoryOf(sealed))} does not have it`);
+    expect(seal.gap).toBe(`${acceptanceNoteFile(memoryOf(sealed))} lacks it`);
     rmSync(sealed.lockFile);
     edit(sealed, 'config.yaml', text => text.replace('true', 'false'));
     expect(load(sealed)).toMatchObject({ ok: false, strict: true });
@@ -185,9 +185,9 @@ describe('where nothing can be noted beside the key,', () => {
 
   it('also without a home directory', () => {
     const sealed = makeUnsealed(false);
-    accept(state(sealed), { lock: { number: 1, strict: true }, memory: null });
+    accept(state(sealed), { lock: { number: 1, strict: true }, note: null });
     const { seal } = loadConfig(optionsOf(sealed, { HOME: '' }));
-    expect(seal).toMatchObject({ strict: true, memory: null, gap: 'HOME is not set' });
+    expect(seal).toMatchObject({ strict: true, note: null, gap: 'HOME is not set' });
   });
 
   it('an unsealed configuration is as free as before', () => {
