@@ -1,60 +1,60 @@
-// Two threads and the packets between them: all messages of one turn of the sender go as one.
+// Messages between two threads: those that the sender has gathered go as one packet.
 import type { MessagePort } from 'node:worker_threads';
 import { packMessages, unpackMessages } from './packing.ts';
 import type { ReplyTo } from './turn.ts';
 
-/** On the wire: `[actor, message]` tells or asks, `[ask, value]` answers. */
-type Parcel = readonly [string | number, unknown];
+/** In a packet: `[actor, message]` tells or asks, `[ask, value]` answers. */
+type LinkMessage = readonly [string | number, unknown];
 
 export type Link = {
   tell(actor: string, message: object): void;
   /** The message is sent with a `replyTo`; resolves with the answer. */
-  ask<Answer>(actor: string, message: object, recall?: Recall<Answer>): Promise<Answer>;
+  ask<Answer>(actor: string, message: object, recall?: WithdrawnAsk<Answer>): Promise<Answer>;
   reply(to: ReplyTo, value: unknown): void;
-  /** Sends what has gathered; otherwise it goes when `schedule` says. */
+  /** Sends the gathered messages now, before `schedule` does. */
   flush(): void;
   /** Every ask that has no answer yet, and every later one, fails with ThreadGone. */
   fail(cause: Error): void;
 };
 
-/** The other thread answers nothing any more. */
+/** The other thread has ended, and answers nothing. */
 export class ThreadGone extends Error {
   readonly code = 'thread_gone';
 }
 
-/** Who waits for an answer. */
-export type Asker = {
-  /** Nobody waits any longer: what has not been sent yet is taken back. */
+/** The caller behind an ask. */
+export type PendingAsk = {
+  /** The caller has left: nobody waits for the answer. */
   readonly isGone: boolean;
 };
 
-/** Takes a message back that nobody waits for any more when the packet is sent; its ask resolves with `answer` then. */
-export type Recall<Answer> = { readonly asker: Asker; readonly answer: Answer };
+/** A message whose caller has left before it is sent is withdrawn; its ask resolves with `answer`. */
+export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer: Answer };
 
 export type LinkOptions = {
   readonly thread: string;
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onTold: (actor: string, message: unknown) => void;
-  /** When to flush by itself: `setImmediate` gathers what one poll of the sockets brought. Absent: only by `flush()`. */
+  /** Schedules a flush: `setImmediate` gathers the messages of one poll of the sockets. Absent: only `flush()` sends. */
   readonly schedule?: (flush: () => void) => void;
 };
 
 export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link {
-  let parcels: Parcel[] = [];
-  /** Of those parcels the ones that may be taken back. */
-  let recalls: { readonly parcel: Parcel; readonly ask: number; readonly recall: Recall<unknown> }[] = [];
+  let gathered: LinkMessage[] = [];
+  /** Gathered messages that may be withdrawn. */
+  let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
   let asks = 0;
   let broken: Error | null = null;
   const waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
 
-  function put(parcel: Parcel): void {
-    if (parcels.push(parcel) === 1) schedule?.(flush);
+  function put(message: LinkMessage): void {
+    if (gathered.push(message) === 1) schedule?.(flush);
   }
 
-  function takeBack(): void {
-    for (const { parcel, ask, recall } of recalls) {
+  function withdraw(): void {
+    for (const { sent, ask, recall } of recalls) {
       if (!recall.asker.isGone) continue;
-      parcels.splice(parcels.indexOf(parcel), 1);
+      gathered.splice(gathered.indexOf(sent), 1);
       answer(ask, recall.answer);
     }
     recalls = [];
@@ -67,10 +67,10 @@ export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link 
   }
 
   function flush(): void {
-    if (recalls.length > 0) takeBack();
-    if (parcels.length === 0) return;
-    const packed = packMessages(parcels);
-    parcels = [];
+    if (recalls.length > 0) withdraw();
+    if (gathered.length === 0) return;
+    const packed = packMessages(gathered);
+    gathered = [];
     // A copy of exact size, whose memory moves to the other thread.
     const bytes = new Uint8Array(packed.length);
     bytes.set(packed);
@@ -78,7 +78,7 @@ export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link 
   }
 
   port.on('message', (bytes: Uint8Array) => {
-    for (const [to, value] of unpackMessages<Parcel>(bytes)) {
+    for (const [to, value] of unpackMessages<LinkMessage>(bytes)) {
       if (typeof to === 'string') onTold(to, value);
       else answer(to, value);
     }
@@ -89,9 +89,9 @@ export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link 
     ask(actor, message, recall) {
       if (broken) return Promise.reject(broken);
       const ask = ++asks;
-      const parcel: Parcel = [actor, { ...message, replyTo: { thread, ask } satisfies ReplyTo }];
-      put(parcel);
-      if (recall) recalls.push({ parcel, ask, recall });
+      const sent: LinkMessage = [actor, { ...message, replyTo: { thread, ask } satisfies ReplyTo }];
+      put(sent);
+      if (recall) recalls.push({ sent, ask, recall });
       return new Promise((resolve, reject) => waiting.set(ask, { resolve, reject }));
     },
     reply: (to, value) => put([to.ask, value]),

@@ -87,7 +87,7 @@ export function openEngine(parts: EngineParts): GatewayEngine {
     },
     unwatch: (id, onOver) => waiters.remove(id, onOver),
     told(message) {
-      if (message.kind === 'begun') waiters.renew();
+      if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);
     },
     release: () => waiters.release(),

@@ -1,11 +1,11 @@
 // Held jobs, as the ledger tells of them: those of now, and those that another configuration would hold.
-import type { AskHeld, HeldJobs, HeldReply, QueuedJobs } from '../actors/job/protocol.ts';
+import type { HeldJobs, HeldQuery, HeldReply, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Link } from '../runtime/link.ts';
 import { sandboxFault } from '../runtime/processes/sandbox.ts';
 
 /** The commands of each plugin. */
-export type Commands = NonNullable<AskHeld['next']>;
+export type Commands = NonNullable<HeldQuery['next']>;
 
 export function commandsOf({ plugins }: Config): Commands {
   const commands = Object.values(plugins).map(({ name, manifest }) => [name, manifest.commands.map(one => one.name)]);
@@ -28,7 +28,7 @@ export async function heldUnder(link: Link, config: Config): Promise<readonly Qu
   return held === null ? null : held.map(({ plugin, command, jobs }) => ({ plugin, command, jobs }));
 }
 
-async function ask(link: Link, question: Pick<AskHeld, 'next'>): Promise<readonly HeldJobs[] | null> {
+async function ask(link: Link, question: Pick<HeldQuery, 'next'>): Promise<readonly HeldJobs[] | null> {
   try {
     const reply = await link.ask<HeldReply | { readonly kind: 'refused' }>('job', { kind: 'ask_held', ...question });
     return reply.kind === 'held' ? reply.held : null;

@@ -50,7 +50,7 @@ export class RunWaiters {
 
   /** The pipeline actor was made anew: it is told again what is waited for. */
   renew(): void {
-    for (const name of this.#waiting.keys()) this.#link.tell('pipeline', { kind: 'watch', id: parseId(name)! });
+    for (const name of this.#waiting.keys()) this.#link.tell('pipeline', { kind: 'await_run', id: parseId(name)! });
   }
 
   /** The service stops: nobody waits any longer. */

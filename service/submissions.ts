@@ -2,7 +2,7 @@
 // with one answer. Whoever leaves before the message is sent leaves nothing behind.
 import type { EntryEvent, IdempotencyKey, SubmitJobs, SubmitJobsReply, SubmitReply } from '../actors/job/protocol.ts';
 import { jobIdBytes } from '../runtime/ids.ts';
-import type { Asker, Link } from '../runtime/link.ts';
+import type { Link, PendingAsk } from '../runtime/link.ts';
 
 export type Submission = {
   readonly plugin: string;
@@ -12,7 +12,7 @@ export type Submission = {
   readonly submittedBy: string;
   readonly event: EntryEvent | null;
   readonly idempotency?: IdempotencyKey;
-  readonly asker?: Asker;
+  readonly asker?: PendingAsk;
 };
 
 export type RunSubmission = {
@@ -22,13 +22,13 @@ export type RunSubmission = {
   /** Of a delivery; absent: a call. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
-  readonly asker?: Asker;
+  readonly asker?: PendingAsk;
 };
 
 type Gathering = {
   readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'> & { payloads: Uint8Array[] };
   /** Who waits for each payload. */
-  readonly askers: (Asker | undefined)[];
+  readonly askers: (PendingAsk | undefined)[];
   readonly reply: Promise<SubmitJobsReply>;
   readonly settle: (reply: SubmitJobsReply | Promise<SubmitJobsReply>) => void;
   bytes: number;
@@ -125,7 +125,7 @@ export class Submissions {
 
 const noJobs: SubmitJobsReply = { kind: 'accepted', ids: new Uint8Array(0) };
 
-function isGone(asker: Asker | undefined): boolean {
+function isGone(asker: PendingAsk | undefined): boolean {
   return asker?.isGone === true;
 }
 

@@ -1,6 +1,6 @@
 // The vault as the main thread has it: what it knows of the vault, and what it asks the ledger thread.
 import type { VaultReply, VaultRequest, VaultState } from '../actors/vault/protocol.ts';
-import type { Asker, Link } from '../runtime/link.ts';
+import type { Link, PendingAsk } from '../runtime/link.ts';
 
 /** Calls without the admin token are told at most so often, however many there are. */
 const strangersMs = 1_000;
@@ -24,7 +24,7 @@ export class VaultClient {
   }
 
   /** `presented`: the digest that let the caller in; it must still be that of the admin token when the call is handled. */
-  call(presented: string, request: VaultRequest, asker: Asker): Promise<VaultReply> {
+  call(presented: string, request: VaultRequest, asker: PendingAsk): Promise<VaultReply> {
     const answer: VaultReply = { kind: 'refused', refusal: 'unavailable' };
     return this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer });
   }

@@ -3,17 +3,17 @@ import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/port.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultCalls } from '../vault/protocol.ts';
-import { Acceptance } from './accept.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
 import type { HostSlotName } from './host-slot.ts';
 import { IdempotencyTable } from './idempotency.ts';
+import { JobAcceptor } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
 import type {
-  AskHeld,
   HeldJobs,
+  HeldQuery,
   HeldReply,
   JobCalls,
   JobMessage,
@@ -41,10 +41,10 @@ export type InnerMessage =
       readonly slot: HostSlotName;
       readonly frameId: number;
       readonly tasks: readonly number[];
-      /** They had begun, and are to run alone. */
+      /** Their attempts had begun: they run alone the next time. */
       readonly alone?: boolean;
     }
-  /** `sentUpTo`: the newest frame that it was given. After a failed turn frames leave before this is handled again. */
+  /** `sentUpTo`: the newest frame that the host had got. After a failed turn other frames may leave before this message is handled again. */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
   | { readonly kind: 'thread_replaced'; readonly slot: HostSlotName }
   | { readonly kind: 'alarm' }
@@ -66,7 +66,7 @@ export type JobActorOptions = JobStateOptions &
     readonly nowMs: number;
     /** Sends a message to the actor itself, for a later turn. */
     readonly self: (message: InnerMessage) => void;
-    /** Sends `alarm` at this time; the newest call counts. */
+    /** Has `alarm` sent at this time; a later call replaces an earlier one. */
     readonly alarm: (atUs: number | null) => void;
   };
 
@@ -89,7 +89,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
   const state = new JobState({ ...options, holdSources: sources });
   const idempotency = new IdempotencyTable(options.reader);
-  const acceptance = new Acceptance(state, idempotency);
+  const acceptor = new JobAcceptor(state, idempotency);
   const runs = new RunJobs(state);
   const dispatcher = new Dispatcher(state, options.config.service.workersMax, {
     ...options,
@@ -99,7 +99,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   let alarmUs: number | null = null;
   let isLoaded = false;
-  /** Which holds hold jobs is to be noted at the end of this turn, when all that it accepts is counted. */
+  /** The holds that hold jobs are to be noted at the end of this turn, when all accepted jobs are counted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
 
@@ -111,10 +111,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
   function handle(message: JobMessage | InnerMessage, turn: Turn): void {
     switch (message.kind) {
       case 'submit':
-        acceptance.submit(turn, message);
+        acceptor.submit(turn, message);
         break;
       case 'ask_idle':
-        // As of the end of the turn: what came back in it may have been handed out again.
+        // As of the end of the turn: a job that came back in it may have been dispatched again.
         turn.after(() => {
           turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
         });
@@ -144,7 +144,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         dispatcher.hostLost(turn, message.slot, message.reason, message.sentUpTo);
         break;
       case 'thread_replaced':
-        state.watch.plain('worker.replaced', turn.nowUs, { host: message.slot });
+        state.observations.plain('worker.replaced', turn.nowUs, { host: message.slot });
         break;
       case 'alarm':
         alarmUs = null;
@@ -163,18 +163,18 @@ export function startJobActor(options: JobActorOptions): JobActor {
         state.minutes.prune(turn.nowUs, turn.batch);
         if ([idempotency.prune(turn), retention.step(turn)].includes(true)) turn.after(() => self({ kind: 'prune' }));
         break;
-      // It only makes a turn come.
+      // Only causes a turn.
       case 'wake':
         break;
       case 'admit':
-        if (acceptance.closed === 'stopping') break;
-        acceptance.closed = message.refusal;
+        if (acceptor.closed === 'stopping') break;
+        acceptor.closed = message.refusal;
         if (message.refusal) dispatcher.hold(turn.nowUs, true);
         else dispatcher.resume();
         break;
       case 'stop':
-        acceptance.closed = 'stopping';
-        // Not in this turn either: a host that is started for a frame now would not be stopped with the others.
+        acceptor.closed = 'stopping';
+        // From this turn on: a host that was started for a frame now would not be stopped with the others.
         dispatcher.hold(turn.nowUs, false);
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
@@ -208,7 +208,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     areHoldsDue = true;
   }
 
-  function held({ next }: AskHeld): HeldJobs[] {
+  function held({ next }: HeldQuery): HeldJobs[] {
     const queued = dispatcher.queued();
     if (next) return wouldBeHeld(state, queued, next).map(jobs => ({ ...jobs, detail: '', sinceUs: 0 }));
     return heldOf(state, queued).map(({ hold: { detail, sinceUs }, ...jobs }) => ({ ...jobs, detail, sinceUs }));
@@ -234,8 +234,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
     dispatcher,
     idempotency,
     holdsChanged,
-    refusal: plugin => acceptance.refusal(plugin),
-    createJobs: (jobs, turn) => acceptance.create(turn, jobs),
+    refusal: plugin => acceptor.refusal(plugin),
+    createJobs: (jobs, turn) => acceptor.create(turn, jobs),
     createRun: (pipeline, group, payload, turn) => runs.create(turn, pipeline, group, payload),
     settleRun: (run, turn) => runs.settle(turn, run),
     begin(turn) {
@@ -257,7 +257,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     },
     dispatch(turn) {
       runs.seal(turn);
-      acceptance.seal(turn);
+      acceptor.seal(turn);
       if (areHoldsDue) dispatcher.keepHolds(turn);
       areHoldsDue = false;
       if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));

@@ -225,7 +225,7 @@ export class Dispatcher {
     frame.sentUs = turn.nowUs;
     frame.slow = frame.runner < 0 && !isShort(slot, command);
     countSent(state, slot, frame);
-    state.watch.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
+    state.observations.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
     const delivery = this.#deliver(turn, lane.name, frame.ids);
     if (delivery?.kind === 'revoked') {
       this.#failRevoked(turn, slot, frame, delivery);
@@ -322,7 +322,7 @@ export class Dispatcher {
       }
       this.#closeIfOver(turn, slot, frame);
     }
-    state.watch.plain('worker.replaced', turn.nowUs, { host: slotName });
+    state.observations.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
   /** Ends the hosts; resolves when no plugin code runs any more. Nothing may be handed out from then on. */

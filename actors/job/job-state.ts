@@ -9,12 +9,13 @@ import { type Parts, partsIn } from '../../runtime/parted.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { blame } from '../culprit.ts';
+import { blame } from '../failed-record.ts';
 import type { Again } from './backlog.ts';
 import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
 import { type CommandLane, Lane } from './lane.ts';
+import { ObservationBuffer } from './observation-buffer.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
@@ -26,7 +27,6 @@ import { encodeRetry, type RetryRecord } from './records/retry.ts';
 import { Retries, type Waiting } from './retries.ts';
 import { decide } from './retry-policy.ts';
 import { assertMove } from './transitions.ts';
-import { Watch } from './watch.ts';
 
 /** Payload bytes of waiting blocks that are kept decoded; what is over is read again when its turn comes. */
 export const cachedBytesMax = 8 * 2 ** 20;
@@ -63,7 +63,7 @@ export class JobState {
   readonly setAside: SetAside;
   readonly completions: CompletionWriter;
   readonly minutes: MinuteCounters;
-  readonly watch = new Watch();
+  readonly observations = new ObservationBuffer();
   readonly retries = new Retries();
   readonly lanes = new Map<string, Lane>();
   readonly holds: Holds;
@@ -158,8 +158,8 @@ export class JobState {
     open.settle(index);
     this.unsettled--;
     this.touch(open);
-    if (status === 'succeeded') this.watch.job('job.completed', turn.nowUs, open.plugin, open.command, id);
-    else this.watch.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
+    if (status === 'succeeded') this.observations.job('job.completed', turn.nowUs, open.plugin, open.command, id);
+    else this.observations.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
     this.#route(open, group, offset, id, status, body);
   }
 
@@ -241,7 +241,7 @@ export class JobState {
       completedUs,
       body,
     });
-    this.watch.job('job.retry_scheduled', turn.nowUs, open.plugin, open.command, id, errorOf(body));
+    this.observations.job('job.retry_scheduled', turn.nowUs, open.plugin, open.command, id, errorOf(body));
   }
 
   policyOf(plugin: string): RetryPolicy {
@@ -276,7 +276,7 @@ export class JobState {
     if (journalUs !== this.#journaledUs) turn.after(() => this.gauges.set({ journaled: journalUs }));
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
-    this.watch.tell(turn);
+    this.observations.flush(turn);
     this.waiting = this.retries.size + this.held;
     this.gauges.set({
       queued: this.unsettled - this.running - this.retries.size,

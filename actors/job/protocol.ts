@@ -17,10 +17,10 @@ export interface IdempotencyStore {
   remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
 }
 
-/** What a call or a delivery makes of the event that it stands for. */
+/** The event that a call or a webhook delivery stands for. */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
-/** From the edge: jobs of direct calls or a webhook that have all of this in common. Asked; answered with a SubmitJobsReply. */
+/** From the edge: jobs of direct calls, or of a webhook, that differ only in their payloads. Answered with a SubmitJobsReply. */
 export type SubmitJobs = {
   readonly kind: 'submit';
   readonly replyTo: ReplyTo;
@@ -31,11 +31,11 @@ export type SubmitJobs = {
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
   readonly event: EntryEvent | null;
-  /** Of a job that comes alone. */
+  /** Only of a single job. */
   readonly idempotency?: IdempotencyKey;
 };
 
-/** Why new work is not taken. The first six pass by themselves. */
+/** Why new work is refused. The first six reasons are temporary. */
 export const refusals = [
   'queue_full',
   'waiting_full',
@@ -50,12 +50,12 @@ export const refusals = [
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
-/** What becomes of one job or run. */
+/** The answer to the submission of one job or run. */
 export type SubmitReply =
   | { readonly kind: 'accepted'; readonly id: JobId }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** `ids` has 16 bytes a job, in their order; where it ends before they do, the queue was full for the others. */
+/** `ids` has 16 bytes a job, in the order of the payloads; if there are fewer, the queue was full for the rest. */
 export type SubmitJobsReply =
   | { readonly kind: 'accepted'; readonly ids: Uint8Array }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
@@ -85,11 +85,11 @@ export type EndedRun = {
 
 /** The job actor, as the other actors of its thread call it. What they change is part of the turn's commit. */
 export interface JobCalls {
-  /** Why no new work is taken at the moment; null: it is. Without a plugin: a run, which may call any. */
+  /** Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. */
   refusal(plugin?: string): Refusal | null;
   /** The answers to calls with an Idempotency-Key. */
   readonly idempotency: IdempotencyStore;
-  /** Always taken: the run that they belong to was accepted. */
+  /** Never refused: their run was accepted. */
   createJobs(jobs: NewJobs, turn: Turn): void;
   /** Creates the job that stands for a run; it is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
@@ -113,26 +113,26 @@ export type JobsSettled = {
 };
 export type SettledJob = {
   readonly id: JobId;
-  /** Place in the group: its ordinal is the group's first plus this. */
+  /** Index in the group: the job's ordinal is the group's first plus this. */
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;
 };
 
-/** From the edge: which of these jobs (16 bytes each) no host holds. Asked; answered with an IdleReply. */
-export type AskIdle = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
-/** Null: a start is still reading what is open, and nobody knows yet. */
+/** From the edge: which of these jobs (16 bytes each) does no host hold? Answered with an IdleReply. */
+export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
+/** Null: unknown, since the start is still reading the open jobs. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
-/** From the edge: what waits and runs now. Asked; answered with a QueueReply. */
-export type AskQueue = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
+/** From the edge: what waits and runs now? Answered with a QueueReply. */
+export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
 export type QueueReply = {
   readonly kind: 'queue';
   readonly queued: number;
   readonly running: number;
   /** Waiting for their next attempt. */
   readonly delayed: number;
-  /** Queued, and not handed out. */
+  /** Queued, and not dispatched while a hold lasts. */
   readonly held: number;
   readonly dead: number;
   readonly workers: number;
@@ -160,30 +160,30 @@ export type Waits = {
   readonly reason: WaitReason;
   readonly detail: string;
   readonly sinceUs: number;
-  /** When that is over at the latest; left out where nobody can tell. */
+  /** When the wait ends at the latest; absent if unknown. */
   readonly untilUs?: number;
 };
-/** From the edge: what this job waits for. Asked; answered with a WaitsReply. */
-export type AskWaits = { readonly kind: 'ask_waits'; readonly replyTo: ReplyTo; readonly id: JobId };
+/** From the edge: what does this job wait for? Answered with a WaitsReply. */
+export type WaitsQuery = { readonly kind: 'ask_waits'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null };
 
-/** Queued jobs of one plugin and command, those that wait for their next attempt too. */
+/** Queued jobs of one plugin and command, including those that wait for their next attempt. */
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the edge: what is held; with `next`, the commands of each plugin of another configuration, what that one would hold besides.
- * Asked; answered with a HeldReply.
+ * From the edge: which jobs are held? With `next`, the commands of each plugin in another configuration: which others would that one
+ * hold? Answered with a HeldReply.
  */
-export type AskHeld = {
+export type HeldQuery = {
   readonly kind: 'ask_held';
   readonly replyTo: ReplyTo;
   readonly next?: { readonly [plugin: string]: readonly string[] };
 };
 export type HeldReply = { readonly kind: 'held'; readonly held: readonly HeldJobs[] };
 
-/** From the edge: which records cannot be used. Asked; answered with a SetAsideReply. */
-export type AskSetAside = { readonly kind: 'ask_set_aside'; readonly replyTo: ReplyTo };
-/** `all` counts those that are not listed, too. */
+/** From the edge: which records cannot be used? Answered with a SetAsideReply. */
+export type SetAsideQuery = { readonly kind: 'ask_set_aside'; readonly replyTo: ReplyTo };
+/** `all` includes records that are not listed. */
 export type SetAsideReply = {
   readonly kind: 'set_aside';
   readonly all: number;
@@ -191,4 +191,4 @@ export type SetAsideReply = {
 };
 
 /** A message from another thread. */
-export type JobMessage = SubmitJobs | AskIdle | AskQueue | AskWaits | AskHeld | AskSetAside;
+export type JobMessage = SubmitJobs | IdleQuery | QueueQuery | WaitsQuery | HeldQuery | SetAsideQuery;

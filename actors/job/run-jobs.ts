@@ -2,7 +2,7 @@
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { blame } from '../culprit.ts';
+import { blame } from '../failed-record.ts';
 import type { JobState } from './job-state.ts';
 import type { EndedRun } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
@@ -21,9 +21,9 @@ type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[] };
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** Of the new blocks those that take the next runs without a parent, by pipeline. */
+  /** By pipeline: the new block that takes the next run without a parent. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** Blocks with open runs, as far as a run of them began or ended since the start. */
+  /** Blocks with open runs, if a run of theirs began or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
 
   constructor(state: JobState) {
@@ -31,17 +31,17 @@ export class RunJobs {
   }
 
   create(turn: Turn, pipeline: string, group: JobGroup, payload: Uint8Array): JobId {
-    const { watch } = this.#state;
+    const { observations } = this.#state;
     const builder = this.#builderFor(turn, pipeline, group);
     const id = builder.add(payload, group, isAlike(builder.groups.at(-1), group));
-    watch.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
-    watch.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
+    observations.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
+    observations.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
     return id;
   }
 
   /**
-   * Runs that are roots of their trees share blocks: they have no baggage, and are small but for their payloads. Any other has a
-   * block of its own, younger than its parent's, since a tree is listed in the order of its blocks.
+   * Runs that are roots of their trees share blocks: they have no baggage, and only their payloads may be large. Any other run
+   * has a block of its own, younger than its parent's, since a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root }: JobGroup): BlockBuilder {
     const filling = root === null ? this.#filling.get(pipeline) : undefined;
@@ -54,7 +54,7 @@ export class RunJobs {
   }
 
   settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: EndedRun): void {
-    const { completions, minutes, watch } = this.#state;
+    const { completions, minutes, observations } = this.#state;
     const completedUs = completions.commitUs(turn.nowUs);
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
     const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
@@ -63,8 +63,15 @@ export class RunJobs {
     this.#end(id);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
-    watch.job(succeeded ? 'job.completed' : 'job.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
-    watch.job(succeeded ? 'pipeline.completed' : 'pipeline.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
+    observations.job(succeeded ? 'job.completed' : 'job.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
+    observations.job(
+      succeeded ? 'pipeline.completed' : 'pipeline.failed',
+      turn.nowUs,
+      pipelinePlugin,
+      pipeline,
+      id,
+      error,
+    );
   }
 
   /** Writes the blocks of the runs that began. */
@@ -119,7 +126,7 @@ export class RunJobs {
   }
 }
 
-/** Calls of one pipeline by one caller differ in nothing but their payloads. */
+/** Calls of one pipeline by one caller differ only in their payloads. */
 function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
   return (
     before !== undefined &&

@@ -63,7 +63,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     const known = idempotency && jobs.idempotency.answer(idempotency, turn);
     if (known) {
       turn.reply(replyTo, known);
-      if (known.kind === 'accepted' && watch) watchRun(known.id, turn);
+      if (known.kind === 'accepted' && watch) awaitRun(known.id, turn);
       return;
     }
     const version = desk.versions.current(pipeline);
@@ -86,13 +86,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     });
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
     turn.reply(replyTo, { kind: 'accepted', id } satisfies SubmitReply);
-    if (watch) watchRun(id, turn);
+    if (watch) awaitRun(id, turn);
   }
 
-  /** The edge is told when the run is over. */
-  function watchRun(id: JobId, turn: Turn): void {
-    // A run that is over already is told at once.
-    if (desk.runs.find(idText(id))) desk.watched.add(idText(id));
+  /** The edge gets RunSettled when the run ends. */
+  function awaitRun(id: JobId, turn: Turn): void {
+    // A run that has ended already is reported at once.
+    if (desk.runs.find(idText(id))) desk.awaited.add(idText(id));
     else turn.tell('edge', { kind: 'run_settled', id });
   }
 
@@ -108,8 +108,8 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       case 'start_run':
         start(message, turn);
         break;
-      case 'watch':
-        watchRun(message.id, turn);
+      case 'await_run':
+        awaitRun(message.id, turn);
         break;
       case 'prune':
         desk.dedupe.pruneSoon();

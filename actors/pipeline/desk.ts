@@ -6,7 +6,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { blame } from '../culprit.ts';
+import { blame } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
 import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
@@ -118,8 +118,8 @@ export class Desk {
   readonly ending: Run[] = [];
   /** The names of runs with fan-outs that may be expanded further. */
   readonly expandable = new Set<string>();
-  /** Ids of runs that somebody waits for. */
-  readonly watched = new Set<string>();
+  /** Ids of runs that callers wait for. */
+  readonly awaited = new Set<string>();
   config: Config;
   turn!: Turn;
   /** A pipeline waits for the end of runs. */

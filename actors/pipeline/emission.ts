@@ -7,7 +7,7 @@ import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
-import { blame } from '../culprit.ts';
+import { blame } from '../failed-record.ts';
 import type { Desk } from './desk.ts';
 import { type Emitted, readEvent } from './events.ts';
 import { unsettledMax } from './expansion.ts';

@@ -1,5 +1,5 @@
 // Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
-import { blame } from '../culprit.ts';
+import { blame } from '../failed-record.ts';
 import { contextFault } from './baggage.ts';
 import { Packed } from './chain.ts';
 import type { Children } from './children.ts';

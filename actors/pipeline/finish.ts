@@ -48,7 +48,7 @@ export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
       ? encodeBody({ result, ...(end.logs && { logs: end.logs }), counts })
       : encodeBody({ result, error: Buffer.from(error), counts });
   desk.jobs.settleRun({ id, pipeline: name, submittedBy, status: end.status, body, createdUs }, desk.turn);
-  if (desk.watched.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
+  if (desk.awaited.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
   if (desk.hasRunHooks && !outer && !ending.hooked)
     desk.tasks.push({
       kind: 'settled',

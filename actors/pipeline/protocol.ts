@@ -1,14 +1,14 @@
-// The pipeline actor's messages. It is called by the job actor, too (PipelineCalls).
+// The pipeline actor's messages. Within a turn the job actor calls it (PipelineCalls in job/protocol.ts).
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { EntryEvent, IdempotencyKey } from '../job/protocol.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */
 export const callEventType = 'api.trigger';
-/** The type of the event that a join makes of all that came to it. */
+/** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';
 
-/** From the edge: run a pipeline by name. Asked; answered with a SubmitReply when the run is on disk. */
+/** From the edge: run a pipeline by name. Answered with a SubmitReply when the run is on disk. */
 export type StartRun = {
   readonly kind: 'start_run';
   readonly replyTo: ReplyTo;
@@ -16,27 +16,27 @@ export type StartRun = {
   /** Packed map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** Of a delivery; absent: it is called. */
+  /** Of a webhook delivery; absent: a direct call. */
   readonly event?: EntryEvent;
-  /** The edge waits: it is told RunSettled. */
+  /** The caller waits: the edge gets RunSettled. */
   readonly watch: boolean;
   readonly idempotency?: IdempotencyKey;
 };
 
-/** To the edge, after the commit that settled a watched run. Those who waited for it may have left meanwhile. */
+/** To the edge, after the commit that settled an awaited run. The callers that waited may have left meanwhile. */
 export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };
 
-/** To the edge: the actors were made anew, and do not know who waits for which run. */
-export type Begun = { readonly kind: 'begun' };
-export type EdgeMessage = RunSettled | Begun;
+/** To the edge: the actors started again, and no longer know which runs are awaited. */
+export type ActorsRestarted = { readonly kind: 'actors_restarted' };
+export type EdgeMessage = RunSettled | ActorsRestarted;
 
-/** From the edge, after `begun`: somebody waits for this run. */
-export type WatchRun = { readonly kind: 'watch'; readonly id: JobId };
+/** From the edge, after `actors_restarted`: callers wait for this run. */
+export type AwaitRun = { readonly kind: 'await_run'; readonly id: JobId };
 
-/** From the ledger thread, now and then: forget what is expired. */
+/** From the ledger thread, at intervals: remove expired keys. */
 export type Prune = { readonly kind: 'prune' };
 
-/** From whoever deals with a failed turn: this run made it fail. It fails: when its jobs have settled, or at once, whatever it still has. */
+/** From the ledger thread: this run made a turn fail. The run fails when its jobs have settled, or at once. */
 export type FailRun = {
   readonly kind: 'fail_run';
   readonly id: JobId;
@@ -44,4 +44,4 @@ export type FailRun = {
   readonly atOnce: boolean;
 };
 
-export type PipelineMessage = StartRun | WatchRun | Prune | FailRun;
+export type PipelineMessage = StartRun | AwaitRun | Prune | FailRun;

@@ -5,7 +5,7 @@ import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
-import { blame } from '../culprit.ts';
+import { blame } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import type { JobGroup } from '../job/records/job.ts';
 import { addUnsuccessful, pipelinePlugin, unsuccessfulOf } from '../job/records/job.ts';

@@ -1,4 +1,4 @@
-// The ledger thread: the store, and the actors that write it, in turns. What it says to the edge goes as packets.
+// The ledger thread: the store, and the actors that write it, in turns. Its messages to the edge go as packets.
 
 import { randomBytes, randomInt } from 'node:crypto';
 import { statfsSync } from 'node:fs';
@@ -9,7 +9,7 @@ import type { HostSlot } from '../../actors/job/host-slot.ts';
 import { OutstandingFrames } from '../../actors/job/outstanding-frames.ts';
 import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
-import type { Begun } from '../../actors/pipeline/protocol.ts';
+import type { ActorsRestarted } from '../../actors/pipeline/protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { PruneAudit } from '../../actors/vault/protocol.ts';
 import {
@@ -33,23 +33,23 @@ import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
+import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
 import { type LedgerActorsOptions, ledgerTurns, type Reconfigure, startLedgerActors } from './ledger-actors.ts';
-import { type Life, Lives } from './lives.ts';
-import { inPieces } from './outcome-pieces.ts';
+import { chunkOutcomes } from './outcome-chunks.ts';
 
-/** What the edge hands to the thread at its start. */
+/** The data that the thread gets at its start. */
 export type LedgerData = {
   readonly config: Config;
   readonly gauges: SharedArrayBuffer;
-  /** What HEADGATE_VAULT_KEY was. */
+  /** The value of HEADGATE_VAULT_KEY. */
   readonly vaultKey?: string | undefined;
-  /** That plugins have; left out, they have that of the service. */
+  /** The umask of plugins; absent: that of the service. */
   readonly umask?: number | undefined;
 };
 
 type LedgerLog = Extract<LedgerNotice, { readonly kind: 'log' }>;
 
-/** From the ledger to whoever started it, beside the packets of actors. */
+/** From the ledger to the service that started it, beside the packets of actors. */
 export type LedgerNotice =
   | { readonly kind: 'ready' }
   | {
@@ -65,9 +65,9 @@ export type LedgerNotice =
 const exitHeld = 75;
 const exitIo = 74;
 
-/** Below this much free room on the disk new work is refused; what runs may still be written. */
+/** With less free room on the disk new work is refused; running jobs may still write their results. */
 export const diskReserveBytes = 64 * 2 ** 20;
-/** Of a small disk, this part of it is enough. */
+/** On a small disk this part of it is enough. */
 const diskReservePart = 0.05;
 const diskCheckMs = 1_000;
 const pruneMs = 2_000;
@@ -75,12 +75,12 @@ const pruneMs = 2_000;
 function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): void {
   const gauges = new Gauges(shared);
   const clock = systemClock();
-  /** Those that have not ended: of the slots, and quarantines that are being closed. */
+  /** The hosts that have not ended, including those of quarantines that are being closed. */
   const hosts = new Set<PluginHost>();
   const outstanding = new OutstandingFrames();
   let config = first;
   let alarm: NodeJS.Timeout | undefined;
-  /** What the actors take the disk to have; a new life takes it to have room. */
+  /** Whether the disk has room, as the actors know it. A new generation assumes that it has. */
   let hadRoom = true;
 
   const link: Link = openLink({
@@ -89,8 +89,8 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     onTold(actor, message) {
       const inner = message as InnerMessage | Reconfigure;
       if (inner.kind === 'reconfigure') config = inner.config;
-      else if (inner.kind === 'stop') lives.stopping(inner.replyTo);
-      lives.loop.deliver(actor, message);
+      else if (inner.kind === 'stop') lifecycle.stopping(inner.replyTo);
+      lifecycle.loop.deliver(actor, message);
     },
   });
   const notify = (notice: LedgerNotice): void => {
@@ -104,7 +104,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   const blockKeys = makeBlockKeys(() => randomInt(2 ** 32), newestBlock(store));
   const setAside = new SetAside(record => log('error', 'a record cannot be used: it is set aside', record));
 
-  const lives = new Lives({
+  const lifecycle = new ActorLifecycle({
     store,
     clock,
     stopwatch: () => performance.now(),
@@ -129,7 +129,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     onFatal: (exitStatus, message) => notify({ kind: 'fatal', exitStatus, message }),
   });
 
-  function begin({ number, tell }: Life): TurnHandler {
+  function begin({ number, tell }: ActorGeneration): TurnHandler {
     hadRoom = true;
     const actors = startLedgerActors({
       store: store!,
@@ -160,7 +160,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       },
     });
     link.tell('edge', actors.vault.state);
-    if (number > 1) link.tell('edge', { kind: 'begun' } satisfies Begun);
+    if (number > 1) link.tell('edge', { kind: 'actors_restarted' } satisfies ActorsRestarted);
     return ledgerTurns(actors);
   }
 
@@ -206,9 +206,9 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     };
   }
 
-  /** It outlives the actors that started it: what it says is for those that are there when it says it. */
+  /** A host outlives the actors that started it: its messages are for the actors of the time when it sends them. */
   function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
-    const toJobs = (message: InnerMessage): void => lives.loop.deliver('job', message);
+    const toJobs = (message: InnerMessage): void => lifecycle.loop.deliver('job', message);
     const host = startHost({
       name,
       threads,
@@ -221,7 +221,8 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       log: (level, message, fields = {}) => notify({ kind: 'log', level, message, fields }),
       listener: {
         onOutcomes(frameId, outcomes) {
-          for (const piece of inPieces(outcomes)) toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
+          for (const piece of chunkOutcomes(outcomes))
+            toJobs({ kind: 'outcomes', slot: name, frameId, outcomes: piece });
         },
         onReturned: (frameId, tasks, alone) => toJobs({ kind: 'returned', slot: name, frameId, tasks, alone }),
         onLost: reason => toJobs({ kind: 'host_lost', slot: name, reason, sentUpTo: outstanding.newestId }),
@@ -235,18 +236,18 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
 
   setInterval(() => {
     const hasRoom = diskHasRoom();
-    if (lives.condition === 'resting' && hasRoom) lives.begin();
-    else if (lives.condition === 'up' && hasRoom !== hadRoom)
-      lives.loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
+    if (lifecycle.state === 'resting' && hasRoom) lifecycle.begin();
+    else if (lifecycle.state === 'up' && hasRoom !== hadRoom)
+      lifecycle.loop.deliver('job', { kind: 'admit', refusal: hasRoom ? null : 'disk_full' });
     hadRoom = hasRoom;
   }, diskCheckMs).unref();
   setInterval(() => {
-    if (lives.condition !== 'up') return;
-    lives.loop.deliver('job', { kind: 'prune' });
-    lives.loop.deliver('pipeline', { kind: 'prune' });
+    if (lifecycle.state !== 'up') return;
+    lifecycle.loop.deliver('job', { kind: 'prune' });
+    lifecycle.loop.deliver('pipeline', { kind: 'prune' });
     const { auditRetentionMs } = config.vault;
     const beforeUs = clock.nowUs() - auditRetentionMs * 1000;
-    if (auditRetentionMs > 0) lives.loop.deliver('vault', { kind: 'prune_audit', beforeUs } satisfies PruneAudit);
+    if (auditRetentionMs > 0) lifecycle.loop.deliver('vault', { kind: 'prune_audit', beforeUs } satisfies PruneAudit);
   }, pruneMs).unref();
 
   function diskHasRoom(): boolean {
@@ -254,8 +255,8 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
     return bavail * bsize >= Math.min(diskReserveBytes, blocks * bsize * diskReservePart);
   }
 
-  lives.begin();
-  if (lives.condition === 'up') notify({ kind: 'ready' });
+  lifecycle.begin();
+  if (lifecycle.state === 'up') notify({ kind: 'ready' });
 }
 
 function openOrTell(path: string, notify: (notice: LedgerNotice) => void): Store | null {

@@ -35,7 +35,7 @@ it('takes no frame for lost that left after the host had ended, though its end i
   ledger.submit('echo');
   ledger.submit('echo', { key: 'k' });
   const sentUpTo = lost!.frame.frameId;
-  ledger.lives.loop.deliver('job', { kind: 'host_lost', slot: lost!.slot, reason: 'killed', sentUpTo });
+  ledger.lifecycle.loop.deliver('job', { kind: 'host_lost', slot: lost!.slot, reason: 'killed', sentUpTo });
   await ledger.rest();
   const [fresh] = ledger.tasks.filter(({ id }) => id !== lost!.id);
   ledger.answer(fresh!);

@@ -1,4 +1,4 @@
-// The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lives.
+// The ledger without its thread: job and pipeline actor on a store in memory, with hosts that do what the test says, and their lifecycle.
 import { Gauges } from '../../../actors/job/gauges.ts';
 import type { HostSlotName } from '../../../actors/job/host-slot.ts';
 import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
@@ -14,8 +14,8 @@ import { type Json, pack } from '../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { SetAside, type SetAsideRecord } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { ActorLifecycle } from '../../../service/ledger/actor-lifecycle.ts';
 import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
-import { Lives } from '../../../service/ledger/lives.ts';
 import { config, plugin } from '../../unit/actors/job/simulator.ts';
 import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';
 
@@ -51,7 +51,7 @@ export class Ledger {
   hostsStopped = 0;
   hasRoom = true;
   nowUs = 1_700_000_000_000_000;
-  lives!: Lives;
+  lifecycle!: ActorLifecycle;
   #config: Config;
   #due: (() => void)[] = [];
   #asks = 0;
@@ -75,7 +75,7 @@ export class Ledger {
     const outstanding = new OutstandingFrames();
     const blockKeys = makeBlockKeys(() => 7, newestBlock(this.store));
     const setAside = new SetAside(record => this.setAsideRecords.push(record));
-    const lives = new Lives({
+    const lifecycle = new ActorLifecycle({
       store: {
         ...this.store,
         commit: batch => {
@@ -117,8 +117,8 @@ export class Ledger {
       log: (_, message) => this.logged.push(message),
       onFatal: status => this.fatal.push(status),
     });
-    this.lives = lives;
-    lives.begin();
+    this.lifecycle = lifecycle;
+    lifecycle.begin();
     this.run();
   }
 
@@ -138,7 +138,7 @@ export class Ledger {
   submit(name: string, { key, payload = {} }: { readonly key?: string; readonly payload?: Json } = {}): number {
     const ask = ++this.#asks;
     const hash = key === undefined ? null : Buffer.alloc(16, key);
-    this.lives.loop.deliver('job', {
+    this.lifecycle.loop.deliver('job', {
       kind: 'submit',
       replyTo: { thread: 'test', ask },
       plugin: name,
@@ -155,7 +155,7 @@ export class Ledger {
     const ask = ++this.#asks;
     const replyTo = { thread: 'test', ask };
     const message = { pipeline, payload: pack(payload), submittedBy: 'test', watch: false };
-    this.lives.loop.deliver('pipeline', { kind: 'start_run', replyTo, ...message });
+    this.lifecycle.loop.deliver('pipeline', { kind: 'start_run', replyTo, ...message });
     return ask;
   }
 
@@ -170,7 +170,7 @@ export class Ledger {
       const id = formatId(frame.ids.subarray(place * 16, place * 16 + 16));
       return { task: place, verdict: 'ok' as const, permanent: false, startedUs: this.nowUs, runUs: 1, body: body(id) };
     });
-    this.lives.loop.deliver('job', { kind: 'outcomes', slot, frameId: frame.frameId, outcomes });
+    this.lifecycle.loop.deliver('job', { kind: 'outcomes', slot, frameId: frame.frameId, outcomes });
   }
 
   /** Tasks of this plugin, in the order in which hosts were given them. */

@@ -99,7 +99,7 @@ it('takes frames over that a host has, with what it says of them in the turn tha
   const [first, second, third] = ledger.tasks;
   ledger.answer(first!);
   ledger.submit('echo', { key: 'k' });
-  ledger.lives.loop.deliver('job', { kind: 'returned', slot: 'main', frameId: second!.frame.frameId, tasks: [0] });
+  ledger.lifecycle.loop.deliver('job', { kind: 'returned', slot: 'main', frameId: second!.frame.frameId, tasks: [0] });
   await ledger.rest();
   expect(ledger.job(first!.id).status).toBe('succeeded');
   // It came back, and was handed out again; the third was with its host all the time.
@@ -116,11 +116,11 @@ it('takes over a host that is lost while its frames are: the jobs are charged as
   ledger.submit('echo', { key: 'k' });
   ledger.run();
   damageKeys(ledger);
-  ledger.lives.loop.deliver('job', { kind: 'host_lost', slot: 'main', reason: 'killed', sentUpTo: 1_000 });
+  ledger.lifecycle.loop.deliver('job', { kind: 'host_lost', slot: 'main', reason: 'killed', sentUpTo: 1_000 });
   ledger.submit('echo', { key: 'k' });
   await ledger.rest();
   expect(ledger.logged).toContain('a turn failed');
-  ledger.lives.loop.deliver('job', { kind: 'alarm' });
+  ledger.lifecycle.loop.deliver('job', { kind: 'alarm' });
   await ledger.rest();
   expect(ledger.tasks.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(ledger.faults()).toEqual([]);
@@ -186,9 +186,9 @@ it('goes on by itself when the full disk has room again', async () => {
   const asked = ledger.submit('echo');
   await ledger.rest();
   expect(ledger.replyTo(asked)).toEqual({ kind: 'refused', refusal: 'disk_full' });
-  expect(ledger.lives.condition).toBe('resting');
+  expect(ledger.lifecycle.state).toBe('resting');
   ledger.beforeCommit = () => {};
-  ledger.lives.begin();
+  ledger.lifecycle.begin();
   ledger.run();
   expect(ledger.fatal).toEqual([]);
   expect(ledger.faults()).toEqual([]);

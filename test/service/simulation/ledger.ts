@@ -12,8 +12,8 @@ import { turnMsMax } from '../../../runtime/loop.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Store } from '../../../runtime/store/store.ts';
 import type { ReplyTo, TurnHandler } from '../../../runtime/turn.ts';
+import { type ActorGeneration, ActorLifecycle, type LifecycleState } from '../../../service/ledger/actor-lifecycle.ts';
 import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
-import { type Condition, type Life, Lives } from '../../../service/ledger/lives.ts';
 import type { Dice } from './dice.ts';
 
 /** `loadedBytesMax` 0: each run is read again in each turn that needs it. `partedBytesMin` 0: nothing that was gathered is put together. */
@@ -53,7 +53,7 @@ export class Ledger {
   readonly #outside: Outside;
   readonly #outstanding = new OutstandingFrames();
   readonly #blockKeys;
-  readonly #lives: Lives;
+  readonly #lifecycle: ActorLifecycle;
   /** The hosts of a life that failed have not ended yet. */
   #onStopped: (() => void) | null = null;
   #ring = (): void => {};
@@ -65,7 +65,7 @@ export class Ledger {
     let workedMs = 0;
     this.#blockKeys = makeBlockKeys(() => Math.floor(dice.next() * 2 ** 32), newestBlock(store));
     const setAside = new SetAside(record => outside.log('a record is set aside', record));
-    this.#lives = new Lives({
+    this.#lifecycle = new ActorLifecycle({
       store,
       clock: { nowUs },
       stopwatch: () => {
@@ -86,28 +86,28 @@ export class Ledger {
       log: (_, message, fields) => this.#out(() => outside.log(message, fields)),
       onFatal() {},
     });
-    this.#lives.begin();
+    this.#lifecycle.begin();
   }
 
-  get condition(): Condition {
-    return this.#lives.condition;
+  get condition(): LifecycleState {
+    return this.#lifecycle.state;
   }
 
   turn(): void {
     this.isDue = false;
-    this.#lives.loop.turn();
+    this.#lifecycle.loop.turn();
     if (!this.isDue) this.configs.splice(0, this.configs.length - 1);
   }
 
   deliver(actor: string, message: object): void {
     const { kind } = message as { readonly kind: string };
     if (kind === 'reconfigure') this.configs.push((message as { config: Config }).config);
-    this.#lives.loop.deliver(actor, message);
+    this.#lifecycle.loop.deliver(actor, message);
   }
 
   /** A stop in good order begins. */
   stop(replyTo: ReplyTo): void {
-    this.#lives.stopping(replyTo);
+    this.#lifecycle.stopping(replyTo);
     this.deliver('job', { kind: 'stop', replyTo, graceMs: 0 });
   }
 
@@ -122,14 +122,14 @@ export class Ledger {
     const onStopped = this.#onStopped;
     this.#onStopped = null;
     if (onStopped) onStopped();
-    else if (this.condition === 'resting' && this.#outside.hasRoom()) this.#lives.begin();
+    else if (this.condition === 'resting' && this.#outside.hasRoom()) this.#lifecycle.begin();
   }
 
   #out(effect: () => void): void {
     if (!this.isGone) effect();
   }
 
-  #begin({ number, tell }: Life, setAside: SetAside): TurnHandler {
+  #begin({ number, tell }: ActorGeneration, setAside: SetAside): TurnHandler {
     const { store, nowUs, dice, runs, readUnlock, startHost, send } = this.#outside;
     this.alarmUs = null;
     this.#ring = () => tell('job', { kind: 'alarm' });
@@ -161,7 +161,7 @@ export class Ledger {
       },
     });
     send('edge', actors.vault.state);
-    if (number > 1) send('edge', { kind: 'begun' });
+    if (number > 1) send('edge', { kind: 'actors_restarted' });
     return ledgerTurns(actors);
   }
 

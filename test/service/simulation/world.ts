@@ -186,9 +186,9 @@ export class World {
 
   #sent(actor: string, message: unknown): void {
     this.#callers.told(actor, message);
-    if ((message as { kind: string }).kind !== 'begun') return;
+    if ((message as { kind: string }).kind !== 'actors_restarted') return;
     // Whoever waits for a run says so again.
-    for (const id of this.#callers.waiting) this.#ledger.deliver('pipeline', { kind: 'watch', id: parseId(id)! });
+    for (const id of this.#callers.waiting) this.#ledger.deliver('pipeline', { kind: 'await_run', id: parseId(id)! });
   }
 
   #commit(memory: Store, batch: Batch): void {

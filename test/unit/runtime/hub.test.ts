@@ -11,7 +11,7 @@ import {
   type Origins,
 } from '../../../actors/hub/protocol.ts';
 import { Ring, ringBytesMax, ringSize } from '../../../actors/hub/ring.ts';
-import { Watch } from '../../../actors/job/watch.ts';
+import { ObservationBuffer } from '../../../actors/job/observation-buffer.ts';
 import { parseId } from '../../../runtime/ids.ts';
 import type { Turn } from '../../../runtime/turn.ts';
 
@@ -144,13 +144,14 @@ it('a group that is larger than the whole ring is a gap for its readers', () => 
 });
 
 it('cuts the errors of jobs before they leave the ledger, never within a character', () => {
-  const watch = new Watch();
+  const observations = new ObservationBuffer();
   const told: Observed[] = [];
   const turn = { tell: (_: string, message: Observed) => void told.push(message) } as unknown as Turn;
   const [long, split] = ['x'.repeat(64 * 1024), `${'x'.repeat(errorCharsMax - 1)}\u{1f600}`];
-  for (const error of [long, split, 'short', null]) watch.job('job.failed', 5, 'p', 'c', Buffer.alloc(16), error);
-  watch.job('job.completed', 5, 'p', 'c', Buffer.alloc(16));
-  watch.tell(turn);
+  for (const error of [long, split, 'short', null])
+    observations.job('job.failed', 5, 'p', 'c', Buffer.alloc(16), error);
+  observations.job('job.completed', 5, 'p', 'c', Buffer.alloc(16));
+  observations.flush(turn);
   const [failed, completed] = told[0]!.groups as [JobObservations, JobObservations];
   expect(failed.errors).toEqual(['x'.repeat(errorCharsMax), 'x'.repeat(errorCharsMax - 1), 'short', null]);
   expect(completed).not.toHaveProperty('errors');

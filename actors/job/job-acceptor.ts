@@ -12,12 +12,12 @@ import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
 
-export class Acceptance {
+export class JobAcceptor {
   readonly #state: JobState;
   readonly #idempotency: IdempotencyStore;
-  /** Plugin and command -> the block that is being filled in this turn. */
+  /** By plugin and command: the block that this turn fills. */
   readonly #builders = new Map<string, { builder: BlockBuilder; failed: FailedAtCreation[] }>();
-  /** Why nothing new is taken at the moment, if so. */
+  /** Why no new work is accepted at the moment; null: it is. */
   closed: 'stopping' | 'disk_full' | null = null;
 
   constructor(state: JobState, idempotency: IdempotencyStore) {
@@ -45,7 +45,7 @@ export class Acceptance {
     return { kind: 'accepted', ids: Buffer.concat(ids) };
   }
 
-  /** Why no new work is taken at the moment; null: it is. Without a plugin: a run, which may call any. */
+  /** Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. */
   refusal(plugin?: string): Refusal | null {
     const { unsettled, waiting, config } = this.#state;
     if (this.closed) return this.closed;
@@ -54,7 +54,7 @@ export class Acceptance {
     return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'waiting_full' : null;
   }
 
-  /** Jobs of the plugin are held, or wait for their next attempt: so may the next. */
+  /** Jobs of the plugin are held, or wait for their next attempt: the next job may, too. */
   #mayWait(plugin: string): boolean {
     const { hold, delayed } = this.#state.lane(plugin);
     return hold !== null || delayed > 0;
@@ -75,7 +75,7 @@ export class Acceptance {
       last.submittedBy === submittedBy &&
       last.event?.type === event?.type &&
       last.event?.source === event?.source &&
-      // Those of two deliveries are not compared: each has its own.
+      // Headers are not compared: each delivery has its own.
       last.event?.headers === undefined &&
       event?.headers === undefined;
     const group: JobGroup = alike ? last : directGroup(submittedBy, event);
@@ -93,7 +93,7 @@ export class Acceptance {
       const target = this.#builderFor(turn, plugin, command);
       const alike: boolean = target.builder === current;
       if (!alike) {
-        // A group that goes over the end of a block goes on in the next, with its ordinals.
+        // A group that does not fit into a block continues in the next one, with its ordinals.
         if (k > 0 && group.run && group.run.first !== null)
           piece = { ...group, run: { ...group.run, first: group.run.first + k } };
         current = target.builder;
@@ -106,7 +106,7 @@ export class Acceptance {
     this.#state.unsettled += payloads.length;
   }
 
-  /** Closes the blocks of this turn: they are written, and their jobs wait in their lanes. */
+  /** Writes the blocks of this turn, and queues their jobs in their lanes. */
   seal(turn: Turn): void {
     for (const { builder, failed } of this.#builders.values()) this.#close(turn, builder, failed);
     this.#builders.clear();
@@ -134,7 +134,7 @@ export class Acceptance {
     open.cachedBytes = builder.bytes + 64 * count;
     state.cachedBytes += open.cachedBytes;
     state.touch(open);
-    state.watch.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
+    state.observations.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
     if (failed.length > 0) this.#endFailed(turn, open, failed);
     else state.lane(plugin).enqueue(open);
     if (state.cachedBytes > cachedBytesMax) {
@@ -189,7 +189,7 @@ function idsOf(key: Uint8Array, count: number): Uint8Array {
   return ids;
 }
 
-/** The key of a job's block and its place there, for messages about one job. */
+/** The key of a job's block, and the index of the job in it. */
 export function placeOf(id: Uint8Array): { readonly key: string; readonly index: number } {
   return { key: keyText(blockOf(id)), index: indexOf(id) };
 }

@@ -1,11 +1,12 @@
-// The lives of the ledger's actors. Each begins from what the store holds, and ends when a turn fails: then memory and disk may differ.
+// The lifecycle of the ledger's actors. Each generation of actors begins from the store. A failed turn ends it, since its memory and
+// the disk may differ then.
 //
-// After a failed turn the hosts keep what they run, and each message of the turn is handled in a turn of its own. The one that fails
-// alone is refused, or fails its job; a record that is named as the culprit fails its run, or is set aside. Where neither is
-// known, the hosts are stopped before the next life begins; too many such failures end the service, as does a fault of the disk.
-// Store, hosts and time are values: a simulation runs this file as the ledger thread does.
+// After a failed turn the hosts keep the frames that they run, and each message of the turn is handled in a turn of its own. The
+// message that fails alone is refused, or fails its job; a record that the error names fails its run, or is set aside. If the error
+// names nothing, the hosts are stopped before the next generation begins. Too many such failures end the service; a fault of the disk
+// ends it at once. Store, hosts and time are values: a simulation runs this file as the ledger thread does.
 
-import { type Culprit, CulpritError, culpritText } from '../../actors/culprit.ts';
+import { type FailedRecord, FailedRecordError, failedRecordText } from '../../actors/failed-record.ts';
 import type { InnerMessage } from '../../actors/job/actor.ts';
 import type { Refusal, SubmitReply } from '../../actors/job/protocol.ts';
 import type { FailRun } from '../../actors/pipeline/protocol.ts';
@@ -22,57 +23,57 @@ import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 const exitBug = 70;
 const exitIo = 74;
 
-/** Failures whose culprit is not known are survived so often. */
+/** The service survives this many failures of unknown cause. */
 export const failuresMax: Intensity = { deathsMax: 3, withinMs: 10_000 };
 
-/** One life of the actors. */
-export type Life = {
+/** One generation of the actors. */
+export type ActorGeneration = {
   /** Counts from 1. */
   readonly number: number;
-  /** To an actor of this life; what comes after its end is dropped. */
+  /** Sends a message to an actor of this generation; after its end the message is dropped. */
   tell(actor: string, message: object): void;
 };
 
-export type LivesOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFailure'> & {
+export type ActorLifecycleOptions = Omit<LoopOptions, 'onFailure' | 'onEffectFailure'> & {
   /** Makes the actors from what the store holds. */
-  readonly begin: (life: Life) => TurnHandler;
-  /** What the actors of the next life pass over. */
+  readonly begin: (life: ActorGeneration) => TurnHandler;
+  /** The records that the next generation ignores. */
   readonly setAside: SetAside;
   /** Ends all hosts; resolves when no plugin code runs any more. */
   readonly stopHosts: () => Promise<void>;
   readonly hasRoom: () => boolean;
-  /** Sends what was answered outside of a turn. */
+  /** Sends answers that were given outside of a turn. */
   readonly flush: () => void;
   readonly nowMs: () => number;
   readonly log: (level: 'warn' | 'error', message: string, fields: object) => void;
-  /** Nothing is committed any more; the service must end with this status. */
+  /** Nothing more is committed; the service must end with this status. */
   readonly onFatal: (exitStatus: number, message: string) => void;
 };
 
 /**
- * up: work is done. leaving: hosts are ending. resting: they have ended, and nothing begins before there is room, or a new process.
+ * up: the actors work. leaving: the hosts are ending. resting: the hosts have ended, and the next generation waits for room on the disk.
  * over: the service ends.
  */
-export type Condition = 'up' | 'leaving' | 'resting' | 'over';
+export type LifecycleState = 'up' | 'leaving' | 'resting' | 'over';
 
-/** Culprits that are remembered; beyond it they begin anew. */
-const dealtMax = 10_000;
+/** Failed records that are counted; beyond this number counting starts again. */
+const measuresMax = 10_000;
 const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies InnerMessage };
 
-export class Lives {
+export class ActorLifecycle {
   readonly loop: Loop;
-  readonly #options: LivesOptions;
+  readonly #options: ActorLifecycleOptions;
   readonly #failedTooOften = deathCounter(failuresMax);
-  /** How often a culprit was dealt with. */
-  readonly #dealt = new Map<string, number>();
-  /** Outcomes that stand in for ones that failed. */
+  /** How often each failed record was dealt with. */
+  readonly #measures = new Map<string, number>();
+  /** Outcomes that replace ones that failed. */
   readonly #substitutes = new WeakSet<object>();
   #number = 0;
-  #condition: Condition = 'resting';
-  /** Who asked for the stop; from then on no life begins. */
+  #state: LifecycleState = 'resting';
+  /** The asker of the stop; from then on no generation begins. */
   #stopper: ReplyTo | null = null;
 
-  constructor(options: LivesOptions) {
+  constructor(options: ActorLifecycleOptions) {
     this.#options = options;
     this.loop = startLoop({
       ...options,
@@ -81,19 +82,19 @@ export class Lives {
     });
   }
 
-  get condition(): Condition {
-    return this.#condition;
+  get state(): LifecycleState {
+    return this.#state;
   }
 
-  /** A stop was asked for, and is about to be delivered. */
+  /** A request to stop has come, and is about to be delivered. */
   stopping(asked: ReplyTo): void {
     this.#stopper = asked;
   }
 
-  /** Begins the first life, or one after a rest, unless the service ends. */
+  /** Begins the first generation, or one after a rest, unless the service ends. */
   begin(): void {
-    if (this.#stopper !== null || this.#condition === 'over') return;
-    this.#condition = 'up';
+    if (this.#stopper !== null || this.#state === 'over') return;
+    this.#state = 'up';
     const number = ++this.#number;
     const tell = (actor: string, message: object): void => {
       if (number === this.#number) this.loop.deliver(actor, message);
@@ -101,9 +102,9 @@ export class Lives {
     try {
       this.loop.setHandler(this.#options.begin({ number, tell }));
     } catch (error) {
-      this.#options.log('error', 'the actors cannot begin', { error: textOf(error) });
+      this.#options.log('error', 'the actors cannot start', { error: textOf(error) });
       const exitStatus = isStoreFault(error) ? exitIo : exitBug;
-      this.#end(exitStatus, `the ledger cannot begin: ${(error as Error).message}`, []);
+      this.#end(exitStatus, `the ledger cannot start: ${(error as Error).message}`, []);
       return;
     }
     tell('job', { kind: 'load' });
@@ -117,17 +118,17 @@ export class Lives {
     const isFull = error instanceof StoreFull;
     this.#options.log('error', isFull ? 'the disk is full' : 'a turn failed', { error: textOf(error) });
     if (isFull) this.#rest('disk_full', delivered);
-    else this.#goOn(error, delivered);
+    else this.#recover(error, delivered);
   }
 
-  /** What the actors take to have happened outside has not. Their next life goes by what hosts have. */
+  /** The actors take the effect to have happened, and it has not. The next generation begins from what the hosts have. */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
     if (this.#stopper === null && !this.#failedTooOften(this.#options.nowMs())) this.begin();
     else this.#end(exitBug, `the ledger failed too often: ${(error as Error).message}`, []);
   }
 
-  #goOn(error: unknown, delivered: readonly Delivered[]): void {
+  #recover(error: unknown, delivered: readonly Delivered[]): void {
     const next = this.#stopper === null ? this.#remedy(error, delivered) : null;
     if (next !== null) {
       this.begin();
@@ -137,10 +138,10 @@ export class Lives {
     } else this.#rest('unavailable', delivered);
   }
 
-  /** What the next life is to handle; null: nobody knows what to do about the failure. */
+  /** The messages for the next generation; null: there is no remedy for the failure. */
   #remedy(error: unknown, delivered: readonly Delivered[]): readonly Delivered[] | null {
-    if (error instanceof CulpritError) {
-      const first = this.#deal(error.culprit, error);
+    if (error instanceof FailedRecordError) {
+      const first = this.#takeMeasure(error.record, error);
       if (first !== null) return [...first, ...delivered];
     }
     const [only] = delivered;
@@ -148,15 +149,15 @@ export class Lives {
     return this.#blame(only!, error);
   }
 
-  /** Each time that the same culprit is found something stronger is done. Null: all has been. */
-  #deal(culprit: Culprit, error: Error): readonly Delivered[] | null {
-    const name = culpritText(culprit);
-    const times = this.#dealt.get(name) ?? 0;
-    if (this.#dealt.size >= dealtMax) this.#dealt.clear();
-    this.#dealt.set(name, times + 1);
+  /** The same record gets a stronger measure each time. Null: there is none left. */
+  #takeMeasure(record: FailedRecord, error: Error): readonly Delivered[] | null {
+    const name = failedRecordText(record);
+    const times = this.#measures.get(name) ?? 0;
+    if (this.#measures.size >= measuresMax) this.#measures.clear();
+    this.#measures.set(name, times + 1);
     const { setAside } = this.#options;
-    if (culprit.kind === 'run') {
-      const { id } = culprit;
+    if (record.kind === 'run') {
+      const { id } = record;
       if (times < 2) {
         this.#options.log('error', 'a run cannot go on: it fails', { run: name, error: error.message });
         const message: FailRun = {
@@ -168,11 +169,11 @@ export class Lives {
         return [{ actor: 'pipeline', message }];
       }
       if (times === 2) setAside.add('runs', id, error);
-    } else if (times === 0) setAside.add(culprit.kind === 'block' ? 'open' : 'emissions', culprit.key, error);
-    return times <= (culprit.kind === 'run' ? 2 : 0) ? [] : null;
+    } else if (times === 0) setAside.add(record.kind === 'block' ? 'open' : 'emissions', record.key, error);
+    return times <= (record.kind === 'run' ? 2 : 0) ? [] : null;
   }
 
-  /** A message failed in a turn of its own. Whether it is to blame shows in the next turn, which has nothing to handle. */
+  /** A message failed in a turn of its own. If the turn after it, which handles nothing, fails as well, the message was not to blame. */
   #blame({ actor, message }: Delivered, error: unknown): readonly Delivered[] | null {
     const { kind, replyTo } = message as { kind: string; replyTo?: ReplyTo };
     if (kind === 'outcomes') {
@@ -189,13 +190,13 @@ export class Lives {
     return [wake];
   }
 
-  /** Several outcomes are told apart. A single one is replaced by a failure of its job, once. */
+  /** Several outcomes are handled one by one. A single one is replaced by a failure of its job, once. */
   #substituteFor(message: Outcomes, error: unknown): Outcomes[] | null {
     if (message.outcomes.length > 1) return message.outcomes.map(outcome => ({ ...message, outcomes: [outcome] }));
     const [outcome] = message.outcomes;
     if (outcome === undefined || this.#substitutes.has(outcome)) return null;
     const reason = `what the plugin answered could not be taken: ${(error as Error).message}`;
-    this.#options.log('error', 'an outcome cannot be taken: its job fails', { error: (error as Error).message });
+    this.#options.log('error', 'an outcome cannot be processed: its job fails', { error: (error as Error).message });
     const failed: Outcome = {
       ...outcome,
       verdict: 'error',
@@ -206,26 +207,26 @@ export class Lives {
     return [{ ...message, outcomes: [failed] }];
   }
 
-  /** No actor that remembers anything handles what comes from now on, and nothing is committed. */
+  /** From now on every message is refused, and nothing is committed. */
   #end(exitStatus: number, message: string, delivered: readonly Delivered[]): void {
     this.#number++;
-    this.#condition = 'over';
+    this.#state = 'over';
     this.#putRefusers('unavailable');
     for (const each of delivered) this.#refuse(each.message, 'unavailable');
     this.#options.onFatal(exitStatus, message);
   }
 
   /**
-   * Ends the life of the actors. A new one begins when no plugin code of this one runs any more, and the disk has room;
-   * or the stop that was asked for is answered then.
+   * Ends this generation. The next one begins when no plugin code runs any more, and the disk has room. If a stop was asked for, it is
+   * answered instead.
    */
   #rest(refusal: Refusal, delivered: readonly Delivered[]): void {
     this.#number++;
-    this.#condition = 'leaving';
+    this.#state = 'leaving';
     this.#putRefusers(refusal);
     for (const { message } of delivered) this.#refuse(message, refusal);
     void this.#options.stopHosts().then(() => {
-      this.#condition = 'resting';
+      this.#state = 'resting';
       if (this.#stopper === null) {
         if (this.#options.hasRoom()) this.begin();
         return;
@@ -244,8 +245,8 @@ export class Lives {
     if (!replyTo) return;
     const { reply } = this.#options;
     if (kind !== 'stop' && kind !== 'hosts_stopped') reply(replyTo, { kind: 'refused', refusal } satisfies SubmitReply);
-    // Else it is answered when the last life has left.
-    else if (this.#condition === 'resting' || this.#condition === 'over') reply(replyTo, { kind: 'stopped' });
+    // A stop is answered when the hosts have ended.
+    else if (this.#state === 'resting' || this.#state === 'over') reply(replyTo, { kind: 'stopped' });
   }
 }
 

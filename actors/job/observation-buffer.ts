@@ -1,11 +1,11 @@
-// Gathers what a turn has to tell the hub: one group for jobs of one plugin and command that the same thing happened to.
+// Observations of a turn for the hub: consecutive jobs of one plugin and command with the same observation form one group.
 
 import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { errorCharsMax, type Observations, type ObservationType, type Observed } from '../hub/protocol.ts';
 
-type Gathering = {
+type OpenGroup = {
   readonly type: ObservationType;
   readonly atUs: number;
   readonly plugin: string;
@@ -14,11 +14,11 @@ type Gathering = {
   readonly errors: (string | null)[] | null;
 };
 
-export class Watch {
+export class ObservationBuffer {
   #groups: Observations[] = [];
-  #last: Gathering | null = null;
+  #last: OpenGroup | null = null;
 
-  /** One job; side by side with alike ones it costs no group of its own. */
+  /** One job. It joins the last group if that is of the same kind. */
   job(
     type: ObservationType,
     atUs: number,
@@ -27,18 +27,18 @@ export class Watch {
     id: Uint8Array,
     error?: string | null,
   ): void {
-    const told = error ? cut(error) : error;
+    const shown = error ? cut(error) : error;
     const last = this.#last;
     if (last && last.type === type && last.plugin === plugin && last.command === command) {
       last.ids.push(id);
-      if (last.errors) last.errors.push(told ?? null);
+      if (last.errors) last.errors.push(shown ?? null);
       return;
     }
     this.#seal();
-    this.#last = { type, atUs, plugin, command, ids: [id], errors: told === undefined ? null : [told] };
+    this.#last = { type, atUs, plugin, command, ids: [id], errors: shown === undefined ? null : [shown] };
   }
 
-  /** Jobs whose ids already lie side by side. */
+  /** Jobs whose ids are concatenated already. */
   jobs(type: ObservationType, atUs: number, plugin: string, command: string, ids: Uint8Array): void {
     this.#seal();
     this.#groups.push({ kind: 'jobs', type, atUs, plugin, command, ids });
@@ -53,8 +53,8 @@ export class Watch {
     this.#groups.push({ kind: 'plain', type, atUs, fields });
   }
 
-  /** Sends what gathered. */
-  tell(turn: Turn): void {
+  /** Sends the gathered groups. */
+  flush(turn: Turn): void {
     this.#seal();
     if (this.#groups.length === 0) return;
     const groups = this.#groups;
@@ -73,7 +73,7 @@ export class Watch {
   }
 }
 
-/** Never between the halves of one character. */
+/** Cuts the text to `errorCharsMax`, never within a surrogate pair. */
 function cut(text: string): string {
   if (text.length <= errorCharsMax) return text;
   const last = text.charCodeAt(errorCharsMax - 1);

@@ -1,0 +1,32 @@
+// An error that names the record which made a turn fail. Only that record is dealt with; everything else continues.
+import { formatId, type JobId } from '../runtime/ids.ts';
+import { isStoreFault } from '../runtime/store/fault.ts';
+import { StoreFull } from '../runtime/store/store.ts';
+
+export type FailedRecord =
+  /** An unfinished run. */
+  | { readonly kind: 'run'; readonly id: JobId }
+  /** A block of jobs, or the record of which of them are open. */
+  | { readonly kind: 'block'; readonly key: Uint8Array }
+  /** Events of a job that wait. */
+  | { readonly kind: 'emission'; readonly key: Uint8Array };
+
+export class FailedRecordError extends Error {
+  readonly record: FailedRecord;
+
+  constructor(record: FailedRecord, cause: unknown) {
+    super(`${failedRecordText(record)}: ${(cause as Error).message}`, { cause });
+    this.record = record;
+  }
+}
+
+/** The error, with the record that made it. The innermost record counts; an error of the store itself has none. */
+export function blame(record: FailedRecord, error: unknown): unknown {
+  if (error instanceof FailedRecordError || error instanceof StoreFull || isStoreFault(error)) return error;
+  return new FailedRecordError(record, error);
+}
+
+export function failedRecordText(record: FailedRecord): string {
+  if (record.kind === 'run') return `run ${formatId(record.id)}`;
+  return `${record.kind} ${Buffer.from(record.key).toString('hex')}`;
+}
