@@ -216,10 +216,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
 
   function wakeRetries(turn: Turn): void {
     for (let due = state.popDue(turn.nowUs); due; due = state.popDue(turn.nowUs)) {
-      const { open, index, attempt, culprit } = due;
-      const again = { open, index, attempt, kept: true, alone: culprit };
-      if (culprit) dispatcher.quarantine.take(again, true);
-      else state.lane(open.plugin).enqueueAgain(again);
+      if (due.custody === 'suspect') dispatcher.quarantine.take(due, true);
+      else state.lane(due.open.plugin).enqueueAttempt(due);
     }
   }
 

@@ -6,9 +6,10 @@ import type { HostSlot, HostSlotName } from './host-slot.ts';
 import { countSent } from './in-flight.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
+import type { OpenAttempt } from './open-attempt.ts';
 import type { OutstandingFrames } from './outstanding-frames.ts';
-import { type KeyText, OpenBlock } from './records/open.ts';
-import { decodeRetry, isOut } from './records/retry.ts';
+import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
+import { isInFlight } from './records/retry.ts';
 
 /** An open block with jobs in frames that were taken over. */
 export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
@@ -40,46 +41,26 @@ export function adoptFrames(
 
 function adoptFrame(state: JobState, frame: JobFrame, blockOf: (key: KeyText) => Adopting | null): JobFrame {
   const lane = state.lane(frame.lane.name);
-  const heard = new Uint8Array(frame.reported.length);
-  const kept = [...frame.kept];
-  let left = 0;
-  const opens = frame.opens.map((old, task) => {
-    const block = blockOf(old.key);
-    const index = frame.indexes[task]!;
-    const sent = block && !block.held.has(index) ? outState(state, block.open, index, frame.attempts[task]!) : null;
-    if (sent === null) {
-      heard[task] = 1;
-      return block?.open ?? old;
+  const reported = new Uint8Array(frame.reported.length).fill(1);
+  const jobs = frame.jobs.map((job, task) => {
+    const block = blockOf(job.open.key);
+    if (!block) return job;
+    if (!block.held.has(job.index) && isSent(state, block.open, job)) {
+      block.held.add(job.index);
+      reported[task] = 0;
     }
-    kept[task] = sent.isKept;
-    block!.held.add(index);
-    block!.open.out++;
-    left++;
-    return block!.open;
+    return { ...job, open: block.open };
   });
-  return {
-    ...frame,
-    lane,
-    command: lane.command(frame.command.name) ?? frame.command,
-    opens,
-    kept,
-    reported: heard,
-    unreportedCount: left,
-  };
+  const unreportedCount = reported.filter(isReported => isReported === 0).length;
+  const command = lane.command(frame.command.name) ?? frame.command;
+  return { ...frame, lane, command, jobs, reported, unreportedCount };
 }
 
-/** Null: that attempt of the job is not out. */
-function outState(
-  state: JobState,
-  open: OpenBlock,
-  index: number,
-  attempt: number,
-): { readonly isKept: boolean } | null {
-  if (index >= open.next || open.isSettled(index)) return null;
-  const record = open.retrying > 0 ? state.reader.get('retries', jobId(open.keyBytes, index)) : undefined;
-  if (record === undefined) return attempt === 1 && open.isOut(index) ? { isKept: false } : null;
-  const retry = state.setAside.read('retries', jobId(open.keyBytes, index), () => decodeRetry(record));
-  return retry && isOut(retry) && retry.attempt === attempt ? { isKept: true } : null;
+/** Whether a host has that attempt, as far as the records tell. */
+function isSent(state: JobState, open: OpenBlock, { index, attempt }: OpenAttempt): boolean {
+  if (open.isSettled(index)) return false;
+  const known = state.setAside.read('retries', jobId(open.keyBytes, index), () => attemptOf(state.reader, open, index));
+  return known !== undefined && isInFlight(known) && known.attempt === attempt;
 }
 
 /** Null: nothing of it is open any more, or its record cannot be used. */

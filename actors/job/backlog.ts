@@ -1,49 +1,83 @@
-// What waits to be handed out, in order.
+// What waits to be dispatched, in order.
 
-import { Queue } from './queue.ts';
+import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** One job that is to run although its block was passed already: a retry, a returned task, a suspect. */
-export type Again = {
-  readonly open: OpenBlock;
-  readonly index: number;
-  readonly attempt: number;
-  /** It has a record in `retries`. */
-  readonly kept: boolean;
-  /** Nobody else shares its frame: what happens then is its own doing. */
-  readonly alone: boolean;
-};
+/** First in, first out, without moving what waits. */
+class Queue<T> {
+  #items: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  peek(): T | undefined {
+    return this.#items[this.#head];
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#head];
+    if (item === undefined) return undefined;
+    this.#items[this.#head++] = undefined;
+    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+}
 
 export class Backlog {
-  readonly fresh = new Queue<OpenBlock>();
-  readonly again = new Queue<Again>();
+  readonly blocks = new Queue<OpenBlock>();
+  /** Jobs whose blocks were passed already: retries, returned jobs, suspects. They go before all others. */
+  readonly attempts = new Queue<OpenAttempt>();
   /** Jobs in both. */
   waiting = 0;
 
   enqueue(open: OpenBlock): void {
-    this.fresh.push(open);
+    this.blocks.push(open);
     this.waiting += open.count - open.next;
   }
 
-  enqueueAgain(again: Again): void {
-    this.again.push(again);
+  enqueueAttempt(job: OpenAttempt): void {
+    this.attempts.push(job);
     this.waiting++;
   }
 
   /** The command of the job that is next. */
   get nextCommand(): string | undefined {
-    return this.again.peek()?.open.command ?? this.fresh.peek()?.command;
+    return this.attempts.peek()?.open.command ?? this.blocks.peek()?.command;
+  }
+
+  /** Takes the next job. */
+  shift(): OpenAttempt | undefined {
+    const job = this.attempts.shift() ?? this.#shiftOfBlock();
+    if (job) this.waiting--;
+    return job;
+  }
+
+  #shiftOfBlock(): OpenAttempt | undefined {
+    const open = this.blocks.peek();
+    if (!open) return undefined;
+    const job = firstAttempt(open, open.next++);
+    if (open.next === open.count) this.blocks.shift();
+    return job;
   }
 
   /** Moves the next job, or the next block of them. */
   moveNextTo(other: Backlog): void {
-    const again = this.again.shift();
-    if (again) {
+    const job = this.attempts.shift();
+    if (job) {
       this.waiting--;
-      other.enqueueAgain(again);
+      other.enqueueAttempt(job);
       return;
     }
-    const open = this.fresh.shift();
+    const open = this.blocks.shift();
     if (!open) return;
     this.waiting -= open.count - open.next;
     other.enqueue(open);

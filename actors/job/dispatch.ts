@@ -4,8 +4,8 @@ import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/
 import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from './adoption.ts';
-import type { Again } from './backlog.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
+import { charge, settleTask } from './custody.ts';
 import { advanceHolds, moveToHeld } from './held-jobs.ts';
 import {
   concurrentSlot,
@@ -20,17 +20,15 @@ import {
   tasksMax,
 } from './host-slot.ts';
 import { countFinished, countReported, countSent } from './in-flight.ts';
-import { type JobFrame, jobAt, pickFrame, taskFrame, unreported } from './job-frame.ts';
+import { type JobFrame, pickFrame, taskFrame, unreported } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
-import { lostBody } from './lost-attempts.ts';
 import { OutstandingFrames } from './outstanding-frames.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText, OpenBlock } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
-import { settleTask } from './settle.ts';
 
 /** Starts a host; what it says comes back as messages that carry the slot's name. */
 export type StartHost = (slot: HostSlot) => PluginHost;
@@ -201,28 +199,14 @@ export class Dispatcher {
     turns.advance(lane);
     const runner = hasRunners ? command.runners.free(slot.threads, command.concurrency) : -1;
     const max = tasksMax(lane, command, slots, runner);
-    const frame = pickFrame(lane, command, this.#outstanding.nextId(), max, runner, open => this.#state.load(open));
+    const frame = pickFrame(this.#state, turn, lane, command, this.#outstanding.nextId(), max, runner);
     this.#send(turn, slot, frame);
     return true;
   }
 
   #send(turn: Turn, slot: HostSlot, frame: JobFrame): void {
     const state = this.#state;
-    const { lane, opens, indexes, attempts, kept, command } = frame;
-    const alone = opens.length === 1;
-    for (let task = 0; task < opens.length; task++) {
-      const open = opens[task]!;
-      const index = indexes[task]!;
-      open.out++;
-      open.outUs = turn.nowUs;
-      if (open.back.length > 0) open.back = open.back.filter(other => other !== index);
-      if (kept[task]) {
-        const stage = alone ? 'alone' : 'out';
-        state.keepRetry(turn, open, index, { attempt: attempts[task]!, dueUs: turn.nowUs, stage, culprit: false });
-      } else if (alone) open.solo.push(index);
-      if (task === 0 || open !== opens[task - 1]) state.touch(open);
-    }
-    frame.sentUs = turn.nowUs;
+    const { lane, command } = frame;
     frame.slow = frame.runner < 0 && !isShort(slot, command);
     countSent(state, slot, frame);
     state.observations.jobs('job.started', turn.nowUs, lane.name, command.name, frame.ids);
@@ -240,10 +224,10 @@ export class Dispatcher {
 
   /** The attempts fail here: no plugin code runs without the secrets that it should have. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
-    this.#unrun += frame.opens.length;
+    this.#unrun += frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
     const failed = { verdict: 'error', permanent: true, startedUs: turn.nowUs, runUs: 0, body } as const;
-    for (let task = 0; task < frame.opens.length; task++) {
+    for (let task = 0; task < frame.jobs.length; task++) {
       countReported(this.#state, slot, frame, task);
       settleTask(this.#state, turn, frame, { task, ...failed });
     }
@@ -295,8 +279,9 @@ export class Dispatcher {
     for (const task of tasks) {
       if (frame.reported[task] !== 0) continue;
       countReported(this.#state, slot, frame, task);
-      if (alone || isSuspect) this.quarantine.take(this.#again(turn, frame, task, true), isSuspect);
-      else frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
+      const job = frame.jobs[task]!;
+      if (alone || isSuspect) this.quarantine.take(this.#state.move(turn, job, 'suspect', 0), isSuspect);
+      else frame.lane.enqueueAttempt(this.#state.move(turn, job, 'waiting', 0));
     }
     this.#closeIfOver(turn, slot, frame);
   }
@@ -314,10 +299,10 @@ export class Dispatcher {
       let isLikely = frame.runner < 0;
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
-        const { open, index, attempt, kept } = jobAt(frame, task);
-        if (culpritKnown) state.lost(turn, open, index, attempt, kept, true, body);
-        else if (!frame.command.retrySafe) state.lost(turn, open, index, attempt, kept, false, lostBody);
-        else this.quarantine.take(this.#again(turn, frame, task, true), isLikely);
+        const job = frame.jobs[task]!;
+        if (culpritKnown) charge(state, turn, job, 'suspect', body);
+        else if (!frame.command.retrySafe) charge(state, turn, job);
+        else this.quarantine.take(state.move(turn, job, 'suspect', 0), isLikely);
         isLikely = false;
       }
       this.#closeIfOver(turn, slot, frame);
@@ -337,9 +322,9 @@ export class Dispatcher {
       for (const frame of [...slot.frames.values()]) {
         for (const task of unreported(frame)) {
           countReported(this.#state, slot, frame, task);
-          const { open, index, attempt, kept } = jobAt(frame, task);
-          if (frame.command.retrySafe) frame.lane.enqueueAgain(this.#again(turn, frame, task, false));
-          else state.lost(turn, open, index, attempt, kept, false, lostBody);
+          const job = frame.jobs[task]!;
+          if (frame.command.retrySafe) frame.lane.enqueueAttempt(state.move(turn, job, 'waiting', 0));
+          else charge(state, turn, job);
         }
         this.#closeIfOver(turn, slot, frame);
       }
@@ -348,22 +333,13 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.clear());
   }
 
-  /** The task as a job that waits again, on disk too. */
-  #again(turn: Turn, frame: JobFrame, task: number, alone: boolean): Again {
-    const { open, index, attempt, kept } = jobAt(frame, task);
-    if (kept) this.#state.keepRetry(turn, open, index, { attempt, dueUs: 0, stage: 'waiting', culprit: alone });
-    else open.back.push(index);
-    this.#state.touch(open);
-    return { open, index, attempt, kept, alone };
-  }
-
   #closeIfOver(turn: Turn, slot: HostSlot, frame: JobFrame): void {
     if (frame.unreportedCount > 0) return;
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
-    for (const open of frame.opens) {
+    for (const { open } of frame.jobs) {
       // Only retries are left of it: the block is read again when one is due.
-      if (open.out === 0 && open.next === open.count && open.back.length === 0) this.#state.release(open);
+      if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }
 
@@ -371,7 +347,7 @@ export class Dispatcher {
   *active(): Iterable<InFlightJob> {
     for (const slot of this.#slots.values()) {
       for (const frame of slot.frames.values()) {
-        for (const task of unreported(frame)) yield { open: frame.opens[task]!, index: frame.indexes[task]!, frame };
+        for (const task of unreported(frame)) yield { ...frame.jobs[task]!, frame };
       }
     }
   }

@@ -1,12 +1,12 @@
 // Steps over many jobs that are not handed out: they stand aside, come back, or fail when they were held too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { Again, Backlog } from './backlog.ts';
+import type { Backlog } from './backlog.ts';
+import { chargeLost } from './custody.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
-import { settleLost } from './lost-attempts.ts';
+import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
-import type { OpenBlock } from './records/open.ts';
 
 /** Puts aside what waits at the head of the lane for commands that it lacks; returns how many moves that took. */
 export function moveToHeld(lane: Lane, movesMax: number): number {
@@ -38,7 +38,7 @@ export function advanceHolds(
 ): { readonly moved: number; readonly ended: number } {
   let moved = 0;
   for (const lane of state.lanes.values()) {
-    if (lane.lost.length > 0) settleLost(state, turn, lane);
+    if (lane.lost.length > 0) chargeLost(state, turn, lane);
     if (lane.heldByCommand.size > 0) moved += takeBack(lane, max - moved);
   }
   let ended = 0;
@@ -55,10 +55,10 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
   const backlogs = command === null ? [lane, ...lane.heldByCommand.values()] : [lane.heldBacklog(command)];
   let ended = 0;
   for (const backlog of backlogs) ended += failBacklog(state, turn, backlog, reason, max - ended);
-  const isHeld = ({ open }: Again): boolean => open.plugin === plugin && lane.holdOf(open.command) === hold;
+  const isHeld = ({ open }: OpenAttempt): boolean => open.plugin === plugin && lane.holdOf(open.command) === hold;
   for (const list of [lane.lost, state.suspects]) {
     for (let at = list.findIndex(isHeld); at >= 0 && ended < max; at = list.findIndex(isHeld)) {
-      failAgain(state, turn, list.splice(at, 1)[0]!, reason);
+      endUnrun(state, turn, list.splice(at, 1)[0]!, reason);
       ended++;
     }
   }
@@ -69,31 +69,13 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
 function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
   let jobs = 0;
   for (; jobs < jobsMax; jobs++) {
-    const again = backlog.again.shift();
-    if (again) {
-      backlog.waiting--;
-      failAgain(state, turn, again, reason);
-      continue;
-    }
-    const open = backlog.fresh.peek();
-    if (!open) break;
-    backlog.waiting--;
-    endUnrun(state, turn, open, open.next++, 0, reason);
-    if (open.next === open.count) backlog.fresh.shift();
+    const job = backlog.shift();
+    if (!job) break;
+    endUnrun(state, turn, job, reason);
   }
   return jobs;
 }
 
-/** Ends one job that was passed before. */
-function failAgain(state: JobState, turn: Turn, again: Again, reason: string): void {
-  const { open, index, attempt, kept } = again;
-  open.back = open.back.filter(other => other !== index);
-  if (kept) state.dropRetry(turn, open, index);
-  // The attempt that was to come is the one that fails: those before it have logs of their own.
-  endUnrun(state, turn, open, index, kept ? attempt : 0, reason);
-}
-
-function endUnrun(state: JobState, turn: Turn, open: OpenBlock, index: number, attempt: number, reason: string): void {
-  const body = encodeBody({ error: Buffer.from(reason) });
-  state.end(turn, open, index, { from: 'queued', attempt, status: 'failed', startedUs: null, body });
+function endUnrun(state: JobState, turn: Turn, job: OpenAttempt, reason: string): void {
+  state.end(turn, job, 'failed', null, encodeBody({ error: Buffer.from(reason) }), 'queued');
 }

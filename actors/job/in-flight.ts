@@ -9,6 +9,8 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   const { lane, command, unreportedCount: left, runner } = frame;
   slot.frames.set(frame.id, frame);
   if (frame.slow) slot.slow++;
+  for (let task = 0; task < frame.jobs.length; task++)
+    if (frame.reported[task] === 0) frame.jobs[task]!.open.inFlight++;
   lane.countFrame(command, 1);
   lane.running += left;
   state.running += left;
@@ -30,12 +32,7 @@ export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, 
     lane.inFlight--;
     slot.busyRunners -= command.runners.give(runner);
   }
-  const open = frame.opens[task]!;
-  open.out--;
-  if (open.solo.length > 0) {
-    const index = frame.indexes[task]!;
-    open.solo = open.solo.filter(other => other !== index);
-  }
+  frame.jobs[task]!.open.inFlight--;
 }
 
 /** Nothing of it is left with the host. */

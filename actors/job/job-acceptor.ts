@@ -4,6 +4,7 @@ import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runt
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
+import { firstAttempt } from './open-attempt.ts';
 import type { IdempotencyStore, NewJobs, Refusal, SubmitJobs, SubmitJobsReply } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
 import { type JobGroup, makeEvent } from './records/job.ts';
@@ -139,7 +140,7 @@ export class JobAcceptor {
     else state.lane(plugin).enqueue(open);
     if (state.cachedBytes > cachedBytesMax) {
       turn.after(() => {
-        if (open.out === 0) state.release(open);
+        if (open.inFlight === 0) state.release(open);
       });
     }
   }
@@ -152,18 +153,9 @@ export class JobAcceptor {
     open.next = open.count;
     for (let index = 0; index < open.count; index++) {
       const job = ends.get(index);
-      if (job)
-        state.end(turn, open, index, {
-          from: 'queued',
-          attempt: 0,
-          status: job.status,
-          startedUs: null,
-          body: encodeBody({ error: Buffer.from(job.error) }),
-        });
-      else {
-        open.back.push(index);
-        lane.enqueueAgain({ open, index, attempt: 1, kept: false, alone: false });
-      }
+      const attempt = firstAttempt(open, index);
+      if (job) state.end(turn, attempt, job.status, null, encodeBody({ error: Buffer.from(job.error) }), 'queued');
+      else lane.enqueueAttempt(state.move(turn, attempt, 'waiting', 0));
     }
   }
 }

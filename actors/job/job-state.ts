@@ -10,12 +10,12 @@ import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
-import type { Again } from './backlog.ts';
 import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
 import { type CommandLane, Lane } from './lane.ts';
 import { ObservationBuffer } from './observation-buffer.ts';
+import { hasRecord, type OpenAttempt } from './open-attempt.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
@@ -23,9 +23,8 @@ import type { Hold } from './records/hold.ts';
 import type { JobGroup, TerminalStatus } from './records/job.ts';
 import { MinuteCounters } from './records/minute-counters.ts';
 import type { OpenBlock } from './records/open.ts';
-import { encodeRetry, type RetryRecord } from './records/retry.ts';
-import { Retries, type Waiting } from './retries.ts';
-import { decide } from './retry-policy.ts';
+import { type Custody, encodeRetry } from './records/retry.ts';
+import { Retries } from './retries.ts';
 import { assertMove } from './transitions.ts';
 
 /** Payload bytes of waiting blocks that are kept decoded; what is over is read again when its turn comes. */
@@ -44,15 +43,6 @@ export type JobStateOptions = {
   readonly holdSources?: HoldSources;
 };
 
-/** How a job ends. `attempt` 0: it never ran. */
-export type JobEnd = {
-  readonly from: 'queued' | 'running';
-  readonly attempt: number;
-  readonly status: TerminalStatus;
-  readonly startedUs: number | null;
-  readonly body: Body;
-};
-
 export class JobState {
   readonly reader: Reader;
   /** Of payloads. */
@@ -68,7 +58,7 @@ export class JobState {
   readonly lanes = new Map<string, Lane>();
   readonly holds: Holds;
   /** Jobs that may have ended their host, and wait for a place in the quarantine. */
-  readonly suspects: Again[] = [];
+  readonly suspects: OpenAttempt[] = [];
   /** Their open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
   /** Unsettled jobs, those that stand for runs not counted. */
@@ -143,17 +133,25 @@ export class JobState {
     this.#touched.add(open);
   }
 
-  /** A job ends for good: record, log, journal, counters, and what its run makes of it are one commit. */
-  end(turn: Turn, open: OpenBlock, index: number, ending: JobEnd): void {
-    const { from, attempt, status, startedUs, body } = ending;
+  /** A job ends: record, log, journal, counters, and what its run makes of it are one commit. */
+  end(
+    turn: Turn,
+    job: OpenAttempt,
+    status: TerminalStatus,
+    startedUs: number | null,
+    body: Body,
+    from: 'queued' | 'running' = 'running',
+  ): void {
     assertMove(from, status);
-    const block = this.load(open);
+    const { open, index } = job;
     const id = jobId(open.keyBytes, index);
-    const completedUs = this.completions.commitUs(turn.nowUs);
-    const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
-    const record = { status, final: true, startedUs: started, completedUs, body };
-    const { group, offset } = groupOf(block, index);
-    this.completions.attempt(turn.batch, ownerOf(block, group), id, attempt, record);
+    if (hasRecord(job)) {
+      turn.batch.remove('retries', id);
+      open.retrying--;
+    }
+    // A job that ends before its first attempt has a log of attempt 0.
+    const number = from === 'queued' && !hasRecord(job) ? 0 : job.attempt;
+    const { group, offset } = this.#writeAttempt(turn, open, id, index, number, status, true, startedUs, body);
     this.minutes.settled(status, turn.nowUs);
     open.settle(index);
     this.unsettled--;
@@ -163,85 +161,71 @@ export class JobState {
     this.#route(open, group, offset, id, status, body);
   }
 
-  /** The job waits for its next attempt. */
-  retry(turn: Turn, open: OpenBlock, index: number, record: RetryRecord, kept: boolean): void {
-    this.keepRetry(turn, open, index, record);
-    if (!kept) open.retrying++;
-    this.touch(open);
-    const { dueUs, attempt, culprit } = record;
-    this.delay({ dueUs, open, index, attempt, culprit });
+  /** The attempt ends, and the job waits for its next one. */
+  retry(
+    turn: Turn,
+    job: OpenAttempt,
+    status: 'failed' | 'timed_out',
+    startedUs: number | null,
+    body: Body,
+    delayMs: number,
+    custody: 'waiting' | 'suspect',
+  ): void {
+    const { open, index, attempt } = job;
+    const id = jobId(open.keyBytes, index);
+    this.#writeAttempt(turn, open, id, index, attempt, status, false, startedUs, body);
+    this.observations.job('job.retry_scheduled', turn.nowUs, open.plugin, open.command, id, errorOf(body));
+    this.delay(this.move(turn, job, custody, turn.nowUs + delayMs * 1000, attempt + 1));
   }
 
-  /** The job's record is in the store; from now on it waits for the time of its attempt. */
-  delay(job: Waiting): void {
+  /** `startedUs` null: nobody saw when it started. */
+  #writeAttempt(
+    turn: Turn,
+    open: OpenBlock,
+    id: JobId,
+    index: number,
+    number: number,
+    status: TerminalStatus,
+    final: boolean,
+    startedUs: number | null,
+    body: Body,
+  ) {
+    const block = this.load(open);
+    const completedUs = this.completions.commitUs(turn.nowUs);
+    const started = startedUs === null ? completedUs : Math.min(Math.max(startedUs, block.createdUs), completedUs);
+    const member = groupOf(block, index);
+    const record = { status, final, startedUs: started, completedUs, body };
+    this.completions.attempt(turn.batch, originOf(block, member.group), id, number, record);
+    return member;
+  }
+
+  /** Notes on disk what is known of the job's attempt from now on, or of its next one. */
+  move(turn: Turn, job: OpenAttempt, custody: Custody, dueUs: number, attempt = job.attempt): OpenAttempt {
+    const { open, index } = job;
+    const moved = { open, index, attempt, custody, dueUs };
+    if (!hasRecord(moved)) open.noteFirst(index, custody);
+    else {
+      turn.batch.put('retries', jobId(open.keyBytes, index), encodeRetry(moved));
+      if (!hasRecord(job)) {
+        open.noteFirst(index, null);
+        open.retrying++;
+      }
+    }
+    this.touch(open);
+    return moved;
+  }
+
+  /** From now on the job waits for the time of its attempt. */
+  delay(job: OpenAttempt): void {
     this.retries.push(job);
     this.lane(job.open.plugin).delayed++;
   }
 
   /** The next job whose attempt is due. */
-  popDue(nowUs: number): Waiting | undefined {
+  popDue(nowUs: number): OpenAttempt | undefined {
     const due = this.retries.popDue(nowUs);
     if (due) this.lane(due.open.plugin).delayed--;
     return due;
-  }
-
-  keepRetry(turn: Turn, open: OpenBlock, index: number, record: RetryRecord): void {
-    turn.batch.put('retries', jobId(open.keyBytes, index), encodeRetry(record));
-  }
-
-  dropRetry(turn: Turn, open: OpenBlock, index: number): void {
-    turn.batch.remove('retries', jobId(open.keyBytes, index));
-    open.retrying--;
-    this.touch(open);
-  }
-
-  /**
-   * A running attempt was lost with its host or the service, and is charged: it failed, and the job is retried at once
-   * while attempts are left. `attempt` is the number of the lost one.
-   */
-  lost(turn: Turn, open: OpenBlock, index: number, attempt: number, kept: boolean, culprit: boolean, body: Body): void {
-    const command = this.lane(open.plugin).lastKnown(open.command);
-    const decision = decide(
-      {
-        verdict: 'error',
-        permanent: false,
-        attempt,
-        policy: this.policyOf(open.plugin),
-        retrySafe: command?.retrySafe ?? true,
-      },
-      this.random,
-    );
-    if (decision.kind === 'end') {
-      if (kept) this.dropRetry(turn, open, index);
-      this.end(turn, open, index, { from: 'running', attempt, status: decision.status, startedUs: null, body });
-      return;
-    }
-    this.logRetried(turn, open, index, attempt, 'failed', turn.nowUs, body);
-    this.retry(turn, open, index, { attempt: attempt + 1, dueUs: turn.nowUs, stage: 'waiting', culprit }, kept);
-  }
-
-  /** The log record of an attempt that is followed by another. */
-  logRetried(
-    turn: Turn,
-    open: OpenBlock,
-    index: number,
-    attempt: number,
-    status: 'failed' | 'timed_out',
-    startedUs: number,
-    body: Body,
-  ): void {
-    const block = this.load(open);
-    const { createdUs } = block;
-    const id = jobId(open.keyBytes, index);
-    const completedUs = this.completions.commitUs(turn.nowUs);
-    this.completions.attempt(turn.batch, ownerOf(block, groupOf(block, index).group), id, attempt, {
-      status,
-      final: false,
-      startedUs: Math.min(Math.max(startedUs, createdUs), completedUs),
-      completedUs,
-      body,
-    });
-    this.observations.job('job.retry_scheduled', turn.nowUs, open.plugin, open.command, id, errorOf(body));
   }
 
   policyOf(plugin: string): RetryPolicy {
@@ -323,6 +307,6 @@ function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   return block;
 }
 
-function ownerOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): AttemptOrigin {
+function originOf({ plugin, command, createdUs }: Block, { submittedBy, stepId }: JobGroup): AttemptOrigin {
   return { plugin, command, submittedBy, createdUs, inStep: stepId !== null };
 }

@@ -1,6 +1,7 @@
 // A lane: what waits and runs of one plugin instance. Lanes take turns, so that a flood of one does not starve another.
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
-import { type Again, Backlog } from './backlog.ts';
+import { Backlog } from './backlog.ts';
+import type { OpenAttempt } from './open-attempt.ts';
 import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
 import type { Hold } from './records/hold.ts';
 import { Runners } from './runners.ts';
@@ -37,7 +38,7 @@ export class Lane extends Backlog {
   /** What waits for commands that the plugin does not have, by their names. */
   readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs that were running alone when the service ended, and whose command is not there to say whether they may run again. */
-  readonly lost: Again[] = [];
+  readonly lost: OpenAttempt[] = [];
   /** Jobs that wait for the time of their next attempt. */
   delayed = 0;
   /** Of the newest configuration that had the plugin. */
@@ -124,7 +125,7 @@ export class Lane extends Backlog {
 
   /** By what its next job runs in: one that is to be alone has no runner. */
   get nextKind(): LaneKind {
-    if (!this.#isConcurrent || this.again.peek()?.alone) return this.kind;
+    if (!this.#isConcurrent || this.attempts.peek()?.custody === 'suspect') return this.kind;
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
   }
 

@@ -2,11 +2,11 @@
 // several hosts lately: it is isolated, and takes no other plugin down with it.
 import { Breaker } from '../../runtime/breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import type { Again } from './backlog.ts';
 import { type HostSlot, isolationSlot, quarantineSlots } from './host-slot.ts';
-import { type JobFrame, singleJobFrame } from './job-frame.ts';
+import { frameOf, type JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
+import type { OpenAttempt } from './open-attempt.ts';
 import type { OutstandingFrames } from './outstanding-frames.ts';
 import type { OpenBlock } from './records/open.ts';
 import { isAtLimit } from './round-robin.ts';
@@ -35,11 +35,11 @@ export class Quarantine {
   }
 
   /** Takes a job that is to run alone. The likely culprits are tried first, so that the others are soon clear of suspicion. */
-  take(again: Again, isLikely: boolean): void {
-    const lane = this.#state.lane(again.open.plugin);
-    if (lane.isIsolated) lane.enqueueAgain(again);
-    else if (isLikely) this.#state.suspects.unshift(again);
-    else this.#state.suspects.push(again);
+  take(job: OpenAttempt, isLikely: boolean): void {
+    const lane = this.#state.lane(job.open.plugin);
+    if (lane.isIsolated) lane.enqueueAttempt(job);
+    else if (isLikely) this.#state.suspects.unshift(job);
+    else this.#state.suspects.push(job);
   }
 
   /** A job of the lane was alone in a host that died. */
@@ -51,7 +51,7 @@ export class Quarantine {
     }
     if (!breaker.crashed(turn.nowUs / 1000)) return;
     lane.isIsolated = true;
-    for (const again of this.#state.suspects.splice(0)) this.take(again, false);
+    for (const job of this.#state.suspects.splice(0)) this.take(job, false);
     turn.after(() => this.#onIsolated(lane.name));
   }
 
@@ -71,19 +71,20 @@ export class Quarantine {
     if (!isIsolating) this.#closeIfIdle(turn, this.isolation);
     for (const slot of this.slots) {
       while (slot.frames.size === 0) {
-        const again = this.#nextSuspect();
-        if (!again) break;
-        const { open } = again;
+        const job = this.#nextSuspect();
+        if (!job) break;
+        const { open } = job;
         const lane = this.#state.lane(open.plugin);
         const command = lane.command(open.command)!;
-        send(slot, singleJobFrame(lane, command, again, nextFrameId(), this.#state.load(open)));
+        this.#state.load(open);
+        send(slot, frameOf(this.#state, turn, lane, command, nextFrameId(), [job], -1));
       }
       if (slot.host && this.#state.suspects.every(({ open }) => this.#isHeld(open))) this.#closeIfIdle(turn, slot);
     }
   }
 
   /** What bounds a plugin bounds it here too: its other jobs may be running in its own host. */
-  #nextSuspect(): Again | undefined {
+  #nextSuspect(): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;
     const place = suspects.findIndex(
       ({ open }) => !this.#isHeld(open) && !isAtLimit(this.#state.lane(open.plugin), lanes),

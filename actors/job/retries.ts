@@ -1,17 +1,9 @@
-// Jobs that wait for their next attempt, soonest first.
-import type { OpenBlock } from './records/open.ts';
-
-export type Waiting = {
-  readonly dueUs: number;
-  readonly open: OpenBlock;
-  readonly index: number;
-  readonly attempt: number;
-  readonly culprit: boolean;
-};
+// Jobs that wait for the time of their next attempt, soonest first.
+import type { OpenAttempt } from './open-attempt.ts';
 
 /** A binary heap by due time. */
 export class Retries {
-  readonly #heap: Waiting[] = [];
+  readonly #heap: OpenAttempt[] = [];
 
   get size(): number {
     return this.#heap.length;
@@ -21,7 +13,7 @@ export class Retries {
     return this.#heap[0]?.dueUs ?? null;
   }
 
-  push(item: Waiting): void {
+  push(item: OpenAttempt): void {
     const heap = this.#heap;
     let at = heap.push(item) - 1;
     while (at > 0) {
@@ -34,7 +26,7 @@ export class Retries {
   }
 
   /** The soonest one, if it is due. */
-  popDue(nowUs: number): Waiting | undefined {
+  popDue(nowUs: number): OpenAttempt | undefined {
     const heap = this.#heap;
     const first = heap[0];
     if (!first || first.dueUs > nowUs) return undefined;
@@ -43,7 +35,7 @@ export class Retries {
     return first;
   }
 
-  #sink(item: Waiting): void {
+  #sink(item: OpenAttempt): void {
     const heap = this.#heap;
     let at = 0;
     for (;;) {

@@ -88,7 +88,7 @@ export class RunJobs {
     this.#state.completions.accepted(turn.batch, key, plugin, command, count);
     const open = new OpenBlock(keyText(key), plugin, command, count);
     open.next = count;
-    open.outUs = turn.nowUs;
+    open.sentUs = turn.nowUs;
     for (const index of ended) open.settle(index);
     if (open.unsettled === 0) return;
     this.#open.set(open.key, open);

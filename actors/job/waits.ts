@@ -7,7 +7,8 @@ import type { Lane } from './lane.ts';
 import type { Waits } from './protocol.ts';
 import { latestAttempt } from './records/attempts.ts';
 import { pipelinePlugin } from './records/job.ts';
-import { decodeRetry, isOut } from './records/retry.ts';
+import { attemptOf } from './records/open.ts';
+import { isInFlight } from './records/retry.ts';
 import { openOf } from './views/job-view.ts';
 
 /** As of the last commit. Null: the job has settled, a host has it, or its record cannot be decoded. */
@@ -19,18 +20,17 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   if (!open || index >= open.count || open.isSettled(index)) return null;
   if (open.plugin === pipelinePlugin)
     return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
-  const bytes = open.retrying > 0 ? reader.get('retries', id) : undefined;
-  const retry = bytes && setAside.read('retries', id, () => decodeRetry(bytes));
-  if (retry ? isOut(retry) : open.isOut(index)) return null;
+  const next = setAside.read('retries', id, () => attemptOf(reader, open, index));
+  if (!next || isInFlight(next)) return null;
   const lane = state.lane(open.plugin);
   const hold = lane.holdOf(open.command);
   if (hold) return { reason: hold.reason, detail: hold.detail, sinceUs: hold.sinceUs };
-  if (retry?.stage === 'waiting' && retry.dueUs > nowUs) {
+  if (next.dueUs > nowUs) {
     const sinceUs = latestAttempt(reader, id)?.attempt.completedUs ?? 0;
-    const detail = `attempt ${retry.attempt} of ${lane.retry.attemptsMax}`;
-    return { reason: 'retry', detail, sinceUs, untilUs: retry.dueUs };
+    const detail = `attempt ${next.attempt} of ${lane.retry.attemptsMax}`;
+    return { reason: 'retry', detail, sinceUs, untilUs: next.dueUs };
   }
-  const sinceUs = retry?.dueUs ?? 0;
+  const sinceUs = next.dueUs;
   if (pause)
     return {
       reason: pause.isDisk ? 'disk' : 'worker',

@@ -1,8 +1,12 @@
-// Which jobs of a block are unsettled: the small record that is rewritten as its jobs are handed out and settle.
-// The persisted part lies inside the in-memory one; what is not encoded here does not survive a crash.
+// Which jobs of a block are unsettled: a small record, rewritten whenever its jobs are dispatched or settle.
+// The persisted fields are a part of those in memory; what is not encoded here does not survive a crash.
+
+import { jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { skipValue, wholeAt } from '../../../runtime/splice.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
 import type { Block } from './block.ts';
+import { type Custody, decodeRetry, type RetryRecord } from './retry.ts';
 
 /** A block's key as text (latin1), for memory and maps. */
 export type KeyText = string;
@@ -11,24 +15,24 @@ export function keyText(key: Uint8Array): KeyText {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }
 
-/** Persisted. Jobs below `next` were handed to a worker at least once; `retrying` of them have a record in `retries`. */
+/** Persisted. Jobs below `next` were dispatched at least once; `retrying` of them have a record in `retries`. */
 type StoredOpenRecord = [
   plugin: string,
   command: string,
   count: number,
   next: number,
   retrying: number,
-  /** Jobs that run alone in their frame: they have surely started. */
-  solo: number[],
-  /** Jobs that were handed out and came back unstarted: they wait again. */
-  back: number[],
-  /** When jobs of it were last handed out, in µs. */
-  outUs: number,
-  /** A bit a job; null while none is settled. */
+  /** First attempts that are alone in their frame. */
+  sentAlone: number[],
+  /** First attempts that were dispatched and wait again. */
+  returned: number[],
+  /** When jobs of the block were last dispatched, in µs. */
+  sentUs: number,
+  /** A bit for each job; null while none is settled. */
   settled: Uint8Array | null,
 ];
 
-/** Whether none of the jobs in the record was ever handed out: told without decoding it. */
+/** Whether none of the jobs in the record was ever dispatched. The record is not decoded for it. */
 export function isUntouched(record: Uint8Array): boolean {
   // Behind the head of the list: plugin, command, count.
   const next = skipValue(record, skipValue(record, skipValue(record, 1)));
@@ -38,17 +42,17 @@ export function isUntouched(record: Uint8Array): boolean {
 export class OpenBlock {
   next = 0;
   retrying = 0;
-  solo: number[] = [];
-  back: number[] = [];
-  outUs = 0;
+  sentUs = 0;
+  #sentAlone: readonly number[] = [];
+  #returned: readonly number[] = [];
   #settled: Uint8Array | null = null;
   unsettled: number;
-  /** Decoded, while jobs of it are being handed out or run. Not persisted. */
+  /** Decoded, while jobs of it are being dispatched or run. Not persisted. */
   block: Block | null = null;
   /** What the decoded block counts against the limit of blocks kept in memory. Not persisted. */
   cachedBytes = 0;
-  /** How many of its jobs hosts hold. Not persisted. */
-  out = 0;
+  /** How many of its jobs hosts have. Not persisted. */
+  inFlight = 0;
   readonly key: KeyText;
   /** The same as bytes. */
   readonly keyBytes: Uint8Array;
@@ -58,7 +62,7 @@ export class OpenBlock {
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
-    // Of its own: a piece of node's pool would keep 8 KiB of it for each of very many blocks.
+    // A copy of its own: a slice of node's pool would pin 8 KiB for each of very many blocks.
     this.keyBytes = new Uint8Array(Buffer.from(key, 'latin1'));
     this.plugin = plugin;
     this.command = command;
@@ -71,34 +75,61 @@ export class OpenBlock {
   }
 
   settle(index: number): void {
+    this.#forget(index);
     this.#settled ??= new Uint8Array((this.count + 7) >> 3);
     this.#settled[index >> 3]! |= 1 << (index & 7);
     this.unsettled--;
   }
 
-  /** Whether a host may be running it, as far as the record tells. */
-  isOut(index: number): boolean {
-    return index < this.next && !this.isSettled(index) && !this.back.includes(index);
+  /** What is known of the first attempt of an unsettled job. */
+  firstAttempt(index: number): RetryRecord {
+    if (index >= this.next || this.#returned.includes(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
+    const custody = this.#sentAlone.includes(index) ? 'sentAlone' : 'sent';
+    return { attempt: 1, custody, dueUs: this.sentUs };
+  }
+
+  /** Notes what is known of the first attempt of a job. Null: the job has a record in `retries`. */
+  noteFirst(index: number, custody: Custody | null): void {
+    this.#forget(index);
+    if (custody === 'sentAlone') this.#sentAlone = [...this.#sentAlone, index];
+    else if (custody === 'waiting' || custody === 'suspect') this.#returned = [...this.#returned, index];
+  }
+
+  /** Jobs of it wait that are not simply next. */
+  get hasReturned(): boolean {
+    return this.#returned.length > 0;
+  }
+
+  #forget(index: number): void {
+    if (this.#sentAlone.length > 0) this.#sentAlone = this.#sentAlone.filter(other => other !== index);
+    if (this.#returned.length > 0) this.#returned = this.#returned.filter(other => other !== index);
   }
 
   encode(): Uint8Array {
-    const { plugin, command, count, next, retrying, solo, back, outUs } = this;
-    const kept: StoredOpenRecord = [plugin, command, count, next, retrying, solo, back, outUs, this.#settled];
-    return pack(kept);
+    const { plugin, command, count, next, retrying, sentUs } = this;
+    const record = [plugin, command, count, next, retrying, this.#sentAlone, this.#returned, sentUs, this.#settled];
+    return pack(record as StoredOpenRecord);
   }
 
   static decode(key: KeyText, bytes: Uint8Array): OpenBlock {
-    const [plugin, command, count, next, retrying, solo, back, outUs, settled] = unpack<StoredOpenRecord>(bytes);
+    const [plugin, command, count, next, retrying, sentAlone, returned, sentUs, settled] =
+      unpack<StoredOpenRecord>(bytes);
     const open = new OpenBlock(key, plugin, command, count);
     open.next = next;
     open.retrying = retrying;
-    open.solo = solo;
-    open.back = back;
-    open.outUs = outUs;
+    open.#sentAlone = sentAlone;
+    open.#returned = returned;
+    open.sentUs = sentUs;
     if (settled) {
       open.#settled = Uint8Array.from(settled);
       for (let index = 0; index < count; index++) if (open.isSettled(index)) open.unsettled--;
     }
     return open;
   }
+}
+
+/** What is known of the attempt of an unsettled job that runs or comes next. */
+export function attemptOf(reader: Reader, open: OpenBlock, index: number): RetryRecord {
+  const bytes = open.retrying > 0 ? reader.get('retries', jobId(open.keyBytes, index)) : undefined;
+  return bytes ? decodeRetry(bytes) : open.firstAttempt(index);
 }

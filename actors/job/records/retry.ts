@@ -1,31 +1,49 @@
-// The table of retries: a record for each job that has begun a further attempt, or waits for it.
+// The table of retries: a record for each job that has begun a further attempt, or waits for it. Of a job without one the open
+// record of its block says what is known of its first attempt.
 import { pack, unpack } from '../../../runtime/packing.ts';
+
+/**
+ * What is known of an attempt that has not ended.
+ *
+ * - `waiting`: it waits in its lane, or for the time of a retry.
+ * - `suspect`: it waits and will run alone, since it may have ended its host.
+ * - `sent`: a host has it, in a frame with others. If the host is lost, nobody knows whether it had started.
+ * - `sentAlone`: a host has it, alone in its frame. If the host is lost, it had started.
+ * - `lost`: it was alone in its frame when the service ended. It waits until its command is back to say whether it may run again.
+ */
+export type Custody = 'waiting' | 'suspect' | 'sent' | 'sentAlone' | 'lost';
 
 /** Persisted in `retries`, from the end of the first attempt to the end of the job. */
 export type RetryRecord = {
-  /** The attempt that comes, or runs. */
+  /** The attempt that runs or comes next. */
   readonly attempt: number;
-  /** When it is due; once it was handed out, when that was. */
+  readonly custody: Custody;
+  /** When it is due; once it was dispatched, when that was. */
   readonly dueUs: number;
-  /**
-   * waiting, or handed to a worker: alone or in a frame with others. lost: it was running alone when the service ended, and waits
-   * until its command is there to say whether it may run again.
-   */
-  readonly stage: 'waiting' | 'out' | 'alone' | 'lost';
-  /** It ended its host, or may have: its next attempt runs in the quarantine. */
-  readonly culprit: boolean;
 };
 
-/** Whether a worker has it. */
-export function isOut({ stage }: RetryRecord): boolean {
-  return stage === 'out' || stage === 'alone';
+/** Custody as it is stored: a word, and whether the job is a suspect. */
+const stored: { readonly [C in Custody]: readonly [word: string, isSuspect: boolean] } = {
+  waiting: ['waiting', false],
+  suspect: ['waiting', true],
+  sent: ['out', false],
+  sentAlone: ['alone', false],
+  lost: ['lost', false],
+};
+const custodies = Object.keys(stored) as Custody[];
+
+/** Whether a host has the attempt. */
+export function isInFlight({ custody }: Pick<RetryRecord, 'custody'>): boolean {
+  return custody === 'sent' || custody === 'sentAlone';
 }
 
-export function encodeRetry(record: RetryRecord): Uint8Array {
-  return pack([record.attempt, record.dueUs, record.stage, record.culprit]);
+export function encodeRetry({ attempt, dueUs, custody }: RetryRecord): Uint8Array {
+  return pack([attempt, dueUs, ...stored[custody]]);
 }
 
 export function decodeRetry(bytes: Uint8Array): RetryRecord {
-  const [attempt, dueUs, stage, culprit] = unpack<[number, number, RetryRecord['stage'], boolean]>(bytes);
-  return { attempt, dueUs, stage, culprit };
+  const [attempt, dueUs, word, isSuspect] = unpack<[number, number, string, boolean]>(bytes);
+  const custody = custodies.find(name => stored[name][0] === word && stored[name][1] === isSuspect);
+  if (!custody) throw new Error(`unknown custody of an attempt: ${word}, ${isSuspect}`);
+  return { attempt, custody, dueUs };
 }

@@ -7,7 +7,7 @@ import type { Block } from '../records/block.ts';
 import type { Status, Tally } from '../records/job.ts';
 import { pipelinePlugin } from '../records/job.ts';
 import type { OpenBlock } from '../records/open.ts';
-import { decodeRetry, isOut } from '../records/retry.ts';
+import { decodeRetry, isInFlight, type RetryRecord } from '../records/retry.ts';
 import { BlockJobs } from './job-view.ts';
 import { findJob } from './jobs.ts';
 
@@ -80,12 +80,11 @@ function countsOf(reader: Reader, block: Block, id: JobId, ending: NumberedAttem
 
 /** Whether an unsettled job of the block waits or runs. */
 export function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
-  const back = new Set(open.back);
-  const retries = new Map<number, boolean>();
+  const retries = new Map<number, RetryRecord>();
   if (open.retrying > 0) {
     for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
-      retries.set(indexOf(entry.key), isOut(decodeRetry(entry.value)));
+      retries.set(indexOf(entry.key), decodeRetry(entry.value));
     }
   }
-  return index => ((retries.get(index) ?? (index < open.next && !back.has(index))) ? 'running' : 'queued');
+  return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
 }

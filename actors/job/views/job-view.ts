@@ -8,8 +8,8 @@ import type { StoredAttempt } from '../records/attempt.ts';
 import type { NumberedAttempt } from '../records/attempts.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import { type JobGroup, pipelinePlugin, readTally, type Status, type Tally } from '../records/job.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
-import { decodeRetry, isOut } from '../records/retry.ts';
+import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
+import { isInFlight } from '../records/retry.ts';
 
 /** A job as the API shows it, with times in µs since the epoch. */
 export type JobView = {
@@ -69,7 +69,7 @@ export class BlockJobs {
 
   /** One of them, with its latest attempt that has ended. */
   view(index: number, ending: NumberedAttempt | undefined): JobView {
-    const runningUs = ending?.attempt.final ? null : this.#runningSince(index, ending !== undefined);
+    const runningUs = ending?.attempt.final ? null : this.#runningSince(index);
     const id = this.#prefix + indexText(index);
     const openCounts = () => this.#openCounts(index);
     return new StoredJob(this.#reader, id, this.#block, index, ending, runningUs, openCounts);
@@ -80,14 +80,13 @@ export class BlockJobs {
     return bytes ? readOpenTally(bytes) : null;
   }
 
-  /** Null: it waits. A retried job says so in its record of retries; any other by its place in the open record. */
-  #runningSince(index: number, retried: boolean): number | null {
+  /** Null: it waits. */
+  #runningSince(index: number): number | null {
     if (this.#open === null) this.#open = openOf(this.#reader, this.#key);
     if (this.#open === undefined) return null;
-    if (!retried) return this.#open.isOut(index) ? this.#open.outUs : null;
-    const bytes = this.#reader.get('retries', jobId(this.#key, index));
-    const retry = bytes && decodeRetry(bytes);
-    return retry && isOut(retry) ? retry.dueUs : null;
+    if (this.#open.isSettled(index)) return null;
+    const attempt = attemptOf(this.#reader, this.#open, index);
+    return isInFlight(attempt) ? attempt.dueUs : null;
   }
 }
 

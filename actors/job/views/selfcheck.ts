@@ -3,7 +3,7 @@
 // A record that looks wrong is a suspect: commits go on between two slices. Only what is still wrong when it is asked
 // again, some time later and in one slice, is told.
 
-import { formatId, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
+import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
@@ -12,8 +12,8 @@ import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } 
 import { pipelinePlugin } from '../records/job.ts';
 import { entriesOf, readPruneMark, readUs } from '../records/journal.ts';
 import { NameTable } from '../records/name-table.ts';
-import { keyText, OpenBlock } from '../records/open.ts';
-import { decodeRetry, isOut } from '../records/retry.ts';
+import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
+import { isInFlight } from '../records/retry.ts';
 import { type Invariant, invariantsOf } from './invariants.ts';
 
 /** Records of each table that are looked at: of a larger one, the newest. A block counts as its jobs. */
@@ -292,10 +292,9 @@ function isRunning(reader: Reader, id: JobId, known?: OpenBlock): boolean {
   const key = id.subarray(0, 12);
   const bytes = known ? undefined : reader.get('open', key);
   const open = known ?? (bytes && OpenBlock.decode(keyText(key), bytes));
-  if (!open || open.plugin === pipelinePlugin) return false;
-  const retry = open.retrying > 0 ? reader.get('retries', id) : undefined;
-  if (retry) return isOut(decodeRetry(retry));
-  return open.isOut(Buffer.from(id).readUInt32BE(12));
+  const index = indexOf(id);
+  if (!open || open.plugin === pipelinePlugin || open.isSettled(index)) return false;
+  return isInFlight(attemptOf(reader, open, index));
 }
 
 function idsOf(bytes: Uint8Array): JobId[] {

@@ -89,10 +89,10 @@ test('retries that a kill met in a frame with others wait again, and are not tak
       const open = OpenBlock.decode(keyText(key), value);
       open.next = open.count;
       open.retrying = open.count;
-      open.solo = [];
+      for (let index = 0; index < open.count; index++) open.noteFirst(index, null);
       batch.put('open', Buffer.from(key), open.encode());
     }
-    for (const id of ids) batch.put('retries', id, encodeRetry({ attempt: 2, dueUs: 0, stage: 'out', culprit: false }));
+    for (const id of ids) batch.put('retries', id, encodeRetry({ attempt: 2, custody: 'sent', dueUs: 0 }));
   });
   rmSync(join(gateway.directory, 'journal'), { force: true });
   await gateway.start();
@@ -130,7 +130,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
   {
     open_runs_go_on: (batch, _, { held }) => batch.remove('runs', held),
     retries_are_open: (batch, _, { ok }) =>
-      batch.put('retries', ok, encodeRetry({ attempt: 2, dueUs: 0, stage: 'waiting', culprit: false })),
+      batch.put('retries', ok, encodeRetry({ attempt: 2, custody: 'waiting', dueUs: 0 })),
     final_states_are_last: (batch, reader, { ok }) => {
       const { attempt } = latestAttempt(reader, ok)!;
       const writer = new AttemptWriter();

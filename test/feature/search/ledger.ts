@@ -102,10 +102,10 @@ export class Ledger {
     const isRetry = attempts.length > 0;
     if (isRetry) {
       open.retrying++;
-      const stage = end === 'queued' ? 'waiting' : 'out';
-      const record = { attempt: attempts.length + 1, dueUs: 0, stage, culprit: false } as const;
+      const custody = end === 'queued' ? 'waiting' : 'sent';
+      const record = { attempt: attempts.length + 1, custody, dueUs: 0 } as const;
       batch.put('retries', jobId(key, index), encodeRetry(record));
-    } else if (end === 'queued') open.back.push(index);
+    } else if (end === 'queued') open.noteFirst(index, 'waiting');
     if (end === 'running') this.#completions.running(open.plugin, open.command, 1);
   }
 

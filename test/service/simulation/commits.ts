@@ -8,6 +8,7 @@ import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.t
 import { pipelinePlugin } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
+import { isInFlight } from '../../../actors/job/records/retry.ts';
 import { type Invariant, invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { type Body, bodyPart, hasPart } from '../../../runtime/host/wire/outcome.ts';
 import { blockKeyBytes, blockOf, formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
@@ -215,14 +216,18 @@ export class Commits {
     if (this.#poison.has('open', blockOf(id)) || this.#poison.has('retries', id)) return false;
     const retry = open.retrying > 0 ? this.#reader.get('retries', id) : undefined;
     const stage = retry && unpack<[number, number, string]>(retry)[2];
-    return stage === undefined ? open.isOut(indexOf(id)) : stage === 'out' || stage === 'alone';
+    if (stage !== undefined) return stage === 'out' || stage === 'alone';
+    return !open.isSettled(indexOf(id)) && isInFlight(open.firstAttempt(indexOf(id)));
   }
 
   /** Attempts that ran alone, as far as the records tell: when all hosts end, these may be charged. */
   *alone(): Iterable<{ readonly id: string; readonly attempt: number }> {
     for (const { key, value } of this.#reader.scan('open', {})) {
-      const { solo } = OpenBlock.decode(keyText(key), value);
-      for (const index of solo) yield { id: formatId(jobId(Buffer.from(key), index)), attempt: 1 };
+      const open = OpenBlock.decode(keyText(key), value);
+      for (let index = 0; index < open.next; index++) {
+        const isAlone = !open.isSettled(index) && open.firstAttempt(index).custody === 'sentAlone';
+        if (isAlone) yield { id: formatId(jobId(Buffer.from(key), index)), attempt: 1 };
+      }
     }
     for (const { key, value } of this.#reader.scan('retries', {})) {
       const [attempt, , stage] = unpack<[number, number, string]>(value);

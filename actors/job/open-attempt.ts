@@ -1,0 +1,16 @@
+// An attempt that has not ended: of which job it is, and what is known of it. Objects of one shape, never changed: a turn that
+// fails must leave those of the turn before as they were.
+import type { OpenBlock } from './records/open.ts';
+import type { RetryRecord } from './records/retry.ts';
+
+export type OpenAttempt = RetryRecord & { readonly open: OpenBlock; readonly index: number };
+
+/** The first attempt of a job that was never dispatched. */
+export function firstAttempt(open: OpenBlock, index: number): OpenAttempt {
+  return { open, index, attempt: 1, custody: 'waiting', dueUs: 0 };
+}
+
+/** Whether the job has a record in `retries`. */
+export function hasRecord({ attempt, custody }: RetryRecord): boolean {
+  return attempt > 1 || custody === 'lost';
+}
