@@ -3,21 +3,13 @@ import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
 import type { Body } from '../wire/outcome.ts';
-import { encodeOutcome, type OutcomeHead, outcomesMessage, partsOf, returnedMessage } from '../wire/outcome-message.ts';
-
-/** Longer outcomes are told in parts: those of many small tasks are shorter, and are copied once. */
-const wholeBytesMax = 512 * 2 ** 10;
-const partBytes = 64 * 2 ** 10;
+import { encodeOutcome, type OutcomeHead, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export class Reports {
   readonly #pipe: Socket;
   readonly #key: Buffer;
-  /** Outcomes that are told in parts, one after the other. */
-  readonly #long: Iterator<Buffer>[] = [];
-  /** What is to follow when all is out. */
-  #then: (() => void) | null = null;
 
   constructor(pipe: Socket, key: Buffer) {
     this.#pipe = pipe;
@@ -32,14 +24,9 @@ export class Reports {
     this.#write(encodeMessage('pong', new Uint8Array(0)));
   }
 
-  /** Outcomes that are written already. Long ones are told in parts, between which shorter ones of other jobs find their way. */
+  /** Outcomes that are encoded already. */
   written(frameId: number, outcomes: Uint8Array): void {
-    if (outcomes.length <= wholeBytesMax) {
-      this.#write(outcomesMessage(frameId, outcomes));
-      return;
-    }
-    this.#long.push(partsOf(frameId, outcomes, partBytes));
-    if (this.#long.length === 1) this.#tellPart();
+    this.#write(outcomesMessage(frameId, outcomes));
   }
 
   outcome(frameId: number, head: OutcomeHead, body: Body): void {
@@ -64,27 +51,15 @@ export class Reports {
     this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 
-  /** Says the last word; `then` runs when it is out. */
+  /** Sends nothing more; `then` runs when everything has been written. */
   end(then: () => void): void {
-    if (this.#long.length === 0) this.#pipe.end(then);
-    else this.#then = then;
+    this.#pipe.end(then);
   }
 
-  #write(message: Buffer, then?: () => void): void {
+  #write(message: Buffer): void {
     this.#pipe.cork();
     this.#pipe.write(this.#key);
-    this.#pipe.write(message, then);
+    this.#pipe.write(message);
     this.#pipe.uncork();
-  }
-
-  #tellPart(): void {
-    const part = this.#long[0]!.next();
-    if (!part.done) {
-      this.#write(part.value, () => this.#tellPart());
-      return;
-    }
-    this.#long.shift();
-    if (this.#long.length > 0) this.#tellPart();
-    else if (this.#then !== null) this.#pipe.end(this.#then);
   }
 }

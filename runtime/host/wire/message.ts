@@ -14,7 +14,6 @@ const kinds = [
   'replaced',
   'log',
   'pong',
-  'part',
 ] as const;
 export type MessageKind = (typeof kinds)[number];
 
@@ -25,8 +24,7 @@ export type Message = { readonly head: Uint8Array; readonly more?: () => Iterabl
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
-const allBytesBytes = 4;
-/** What begins as a longer one is none: outcomes of a frame are told before they are so many. */
+/** A longer message is refused. No frame has outcomes as long as this. */
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
@@ -44,14 +42,6 @@ export function encodeMessage(kind: MessageKind, body: Uint8Array): Buffer {
   return message;
 }
 
-/** A part of the outcomes that are so long in all: length of all (4) | some of it. Other messages may come between parts. */
-export function encodePart(allBytes: number, bytes: Uint8Array): Buffer {
-  const { message, bodyAt } = allocateMessage('part', allBytesBytes + bytes.length);
-  message.writeUInt32LE(allBytes, bodyAt);
-  message.set(bytes, bodyAt + allBytesBytes);
-  return message;
-}
-
 /** Cuts a stream of chunks into messages, each of which begins with the key. Bodies that lie within a chunk are views of it. */
 export class MessageReader {
   readonly #key: Buffer;
@@ -62,9 +52,6 @@ export class MessageReader {
   #body: Buffer | null = null;
   #filled = 0;
   #kind: MessageKind = 'ready';
-  /** Outcomes that come in parts. */
-  #long: Buffer | null = null;
-  #longFilled = 0;
 
   constructor(take: (kind: MessageKind, body: Buffer) => void, key: Buffer = noKey) {
     this.#key = key;
@@ -82,20 +69,20 @@ export class MessageReader {
       if (this.#filled < this.#body.length) return;
       const body = this.#body;
       this.#body = null;
-      this.#tell(this.#kind, body);
+      this.#take(this.#kind, body);
     }
     for (const key = this.#key; at < chunk.length; ) {
       const known = Math.min(key.length, chunk.length - at);
-      if (chunk.compare(key, 0, known, at, at + known) !== 0) throw new RangeError('no host wrote this');
+      if (chunk.compare(key, 0, known, at, at + known) !== 0) throw new RangeError('a message has the wrong key');
       if (chunk.length - at < key.length + headBytes) break;
       at += key.length;
       const bytes = chunk.readUInt32LE(at);
       const kind = kinds[chunk[at + 4]!];
-      if (kind === undefined) throw new RangeError('no message begins like this');
-      boundedBytes(bytes);
+      if (kind === undefined) throw new RangeError(`unknown message type ${chunk[at + 4]}`);
+      if (bytes > bodyBytesMax) throw new RangeError(`a message has ${bytes} bytes; at most ${bodyBytesMax} are read`);
       at += headBytes;
       if (chunk.length - at >= bytes) {
-        this.#tell(kind, chunk.subarray(at, at + bytes));
+        this.#take(kind, chunk.subarray(at, at + bytes));
         at += bytes;
       } else {
         this.#kind = kind;
@@ -106,26 +93,4 @@ export class MessageReader {
     }
     if (at < chunk.length) this.#rest = chunk.subarray(at);
   }
-
-  #tell(kind: MessageKind, body: Buffer): void {
-    if (kind !== 'part') {
-      this.#take(kind, body);
-      return;
-    }
-    const allBytes = body.readUInt32LE(0);
-    this.#long ??= Buffer.allocUnsafeSlow(boundedBytes(allBytes));
-    if (this.#long.length !== allBytes || body.length - allBytesBytes > allBytes - this.#longFilled) {
-      throw new RangeError('a part of other outcomes');
-    }
-    this.#longFilled += body.copy(this.#long, this.#longFilled, allBytesBytes);
-    if (this.#longFilled < allBytes) return;
-    const long = this.#long;
-    [this.#long, this.#longFilled] = [null, 0];
-    this.#take('outcomes', long);
-  }
-}
-
-function boundedBytes(bytes: number): number {
-  if (bytes > bodyBytesMax) throw new RangeError('no message begins like this');
-  return bytes;
 }

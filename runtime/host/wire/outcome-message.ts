@@ -1,7 +1,7 @@
 // Outcomes on the wire: frame id (8), then per task a head and the encoded body.
 import { copyBytes } from '../../bytes.ts';
 import { checkBody } from './body-check.ts';
-import { allocateMessage, encodePart } from './message.ts';
+import { allocateMessage } from './message.ts';
 import { type Body, emptyBody } from './outcome.ts';
 import { type Outcome, type Verdict, verdicts } from './port.ts';
 
@@ -29,16 +29,6 @@ export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
   message.writeDoubleLE(frameId, bodyAt);
   message.set(written, bodyAt + 8);
   return message;
-}
-
-/** The same in messages of so many bytes, each made when it is asked for. */
-export function* partsOf(frameId: number, written: Uint8Array, partBytes: number): Generator<Buffer, void> {
-  const allBytes = 8 + written.length;
-  const id = Buffer.allocUnsafe(8);
-  id.writeDoubleLE(frameId, 0);
-  yield encodePart(allBytes, id);
-  for (let at = 0; at < written.length; at += partBytes)
-    yield encodePart(allBytes, written.subarray(at, at + partBytes));
 }
 
 export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
