@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Group } from '../../processes/group.ts';
 import type { Marks } from '../../processes/host-marks.ts';
 import { originVariable } from '../../processes/strays.ts';
-import { type HostSetup, pipeFd, sharesSession } from '../wire/host-setup.ts';
+import { type HostSetup, pipeFd } from '../wire/host-setup.ts';
 import { encodeMessage, keyBytes, type Message, type MessageKind, MessageReader } from '../wire/message.ts';
 import type { HostOptions } from '../wire/port.ts';
 import { describe } from '../wire/response.ts';
@@ -66,8 +66,8 @@ export class HostProcess {
     const child = spawn(process.execPath, [...nodeOptions, main, JSON.stringify(setup)], {
       env: { ...pluginEnvironment(process.env, envPassthrough), [originVariable]: marks.id },
       stdio: ['pipe', 'ignore', 'pipe', 'pipe'],
-      // Leads a group, else makes itself the leader of one: what its threads start can be killed with it.
-      detached: !sharesSession(runtimes),
+      // The host leads a process group: everything that its threads start is killed with it.
+      detached: true,
     });
     // Some faults are thrown above, some are told by an event.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
@@ -92,8 +92,6 @@ export class HostProcess {
 
   kill(): void {
     this.#group.signal('SIGKILL');
-    // At its very start it leads no group yet.
-    this.#child.kill('SIGKILL');
   }
 
   async #live(key: Buffer, take: HostMessage, hide: (text: string) => string): Promise<string> {

@@ -8,7 +8,7 @@ import { killGroup } from '../../processes/host-marks.ts';
 import { ProgramMarks } from '../../processes/program-marks.ts';
 import { withSourceNames } from '../../source-names.ts';
 import { frameHead } from '../wire/frame.ts';
-import { type Configure, type HostSetup, keyFd, pipeFd, type Stop, sharesSession } from '../wire/host-setup.ts';
+import { type Configure, type HostSetup, keyFd, pipeFd, type Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { MessageReader } from '../wire/message.ts';
 import type { HostedPlugin } from '../wire/port.ts';
@@ -26,7 +26,6 @@ await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 if (setup.umask !== undefined) process.umask(setup.umask);
-if (sharesSession(setup.runtimes)) (await import('./own-group.ts')).leadOwnGroup();
 process.title = `headgate plugins ${setup.name}`;
 // Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;

@@ -6,14 +6,6 @@ export const keyFd = 0;
 /** The pipe's place among the streams of the process. */
 export const pipeFd = 3;
 
-/**
- * Hosts lead groups of their own; those with threads do so in the session of the service. Linux may share its cores out by session
- * first (autogroup): then the ledger waits for a core while a plugin computes, though it has hardly had any.
- */
-export function sharesSession(runtimes: readonly Runtime[]): boolean {
-  return process.platform === 'linux' && runtimes.includes('worker');
-}
-
 /** The first argument, as JSON. */
 export type HostSetup = {
   readonly name: string;
