@@ -1,48 +1,43 @@
-// A frame and a persistent process: tasks are asked ahead of their answers where that is allowed, and each gets its outcome.
-import { steadyUs } from '../../clock.ts';
-import { answerOfDuctile } from '../wire/ductile.ts';
-import type { Body } from '../wire/outcome.ts';
-import type { OutcomeHead } from '../wire/outcome-message.ts';
-import { type Settled, settleAnswer, settleFailure } from '../wire/response.ts';
-import type { Failure } from './answer-line.ts';
-import type { Flight } from './frame-run.ts';
-import type { Answer, Asker, PersistentProcess, Question } from './persistent.ts';
+// A frame and the process that serves it, one request after another: an attempt has one request, a persistent process many. A pipelined
+// plugin is sent requests ahead of its answers.
+import { steadyUs, timerMsMax } from '../../clock.ts';
+import type { AnyRequest } from '../wire/request.ts';
+import { type Settled, settleFailure } from '../wire/response.ts';
+import type { FrameRun } from './frame-run.ts';
+import type { Answer, Asker, PluginProcess, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
-import type { Reports } from './reports.ts';
 
-/** So many questions are under way at once; the next ones leave when half of them are answered. */
+/** Requests without an answer, at most; the next ones leave when half of them are answered. */
 const windowTasks = 32;
 
-export class Conversation implements Asker {
-  readonly deadlineMs: number;
-  readonly secrets: Uint8Array | null;
-  readonly #flight: Flight;
-  readonly #reports: Reports;
+export class Conversation implements Asker<number> {
+  readonly #run: FrameRun;
   readonly #programs: Programs;
-  readonly #waiting = new Set<number>();
-  #process: PersistentProcess | null = null;
+  readonly #isPersistent: boolean;
+  #process: PluginProcess<number> | null = null;
   #room = 0;
   #window: number;
-  /** Since when the process is busy with the task that is next to be answered. */
-  #sinceUs = 0;
+  /** Since when the process has been busy with the task that it answers next. */
+  #sinceUs = steadyUs();
+  /** The task whose deadline is running. */
+  #first: number | undefined;
+  #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
 
-  constructor(flight: Flight, reports: Reports, programs: Programs) {
-    const { frame, plugin } = flight;
-    this.deadlineMs = frame.head.deadlineMs;
-    this.secrets = frame.secrets;
-    this.#flight = flight;
-    this.#reports = reports;
+  constructor(run: FrameRun, programs: Programs) {
+    this.#run = run;
     this.#programs = programs;
-    // A task sees the state that those before it left: then it cannot be asked before they have answered.
-    this.#window = plugin.persistent!.pipelined && flight.state.isEmpty ? windowTasks : 1;
+    this.#isPersistent = run.plugin.persistent !== undefined;
+    // A task sees the state that the tasks before it left: then it cannot be sent before they are answered.
+    this.#window = run.plugin.persistent?.pipelined && run.state.isEmpty ? windowTasks : 1;
   }
 
-  /** Resolves when the frame is over, the process has no room for more, or it is gone. */
-  async hold(process: PersistentProcess, room: number): Promise<void> {
+  /** Resolves when the frame has no more tasks, the process may be sent no more requests, or it has ended. */
+  async hold(process: PluginProcess<number>, room: number): Promise<void> {
     this.#process = process;
     this.#room = room;
     process.attach(this);
+    process.learn(this.#run.frame.secrets);
     await new Promise<void>(finish => {
       this.#finish = finish;
       this.#ask();
@@ -50,73 +45,80 @@ export class Conversation implements Asker {
     process.attach(null);
   }
 
-  /** There is no process for the next task; those behind it may find one. */
+  /** There is no process for the next task. The tasks behind it may find one. */
   refuse(reason: string): void {
-    const task = this.#flight.next();
-    this.#sinceUs = steadyUs();
-    this.#report([[task, settleFailure(reason, false)]]);
+    this.#report([[this.#run.next().task, settleFailure(reason, false)]]);
   }
 
-  onAnswers(answers: readonly Answer[]): void {
-    const { state, plugin } = this.#flight;
-    const { mask } = this.#process!;
-    const ended = answers.map(({ task, answer, texted }) => {
-      this.#waiting.delete(task);
-      const said = plugin.dialect === 'ductile' ? answerOfDuctile(answer) : answer;
-      const settled = state.settle(settleAnswer(said, true, { stderr: this.#process!.takeStderr(), texted }, mask));
+  onAnswers(answers: readonly Answer<number>[]): void {
+    this.#restartDeadline();
+    const process = this.#process!;
+    const ended = answers.map(answer => {
+      const settled = this.#run.state.settle(process.settle(answer));
       if (settled.stateUpdates !== null) this.#window = 1;
-      return [task, settled] as const;
+      return [answer.asked, settled] as const;
     });
-    this.#report(ended);
-    this.#flight.moved();
-    if (this.#waiting.size <= this.#window >> 1) this.#ask();
+    if (this.#isPersistent) this.#goOn(ended);
+    else if (ended.length > 0) void this.#endAttempt(ended);
   }
 
-  /** The first that waits was being answered and bears it; those behind it are taken for not begun. */
-  onFailure({ reason, verdict, permanent }: Failure): void {
-    const { mask } = this.#process!;
-    void this.#fail(settleFailure(reason, permanent, { stderr: this.#process!.restOfStderr() }, verdict, mask));
-  }
-
-  async #fail(settled: Settled): Promise<void> {
-    // Answered in order: the first task that waits was the one that ran.
-    const [first, ...behind] = this.#waiting;
+  /** The process was busy with the oldest request, which bears the failure; the tasks behind it are taken for not begun. */
+  async onEnd(end: ProcessEnd): Promise<void> {
+    clearTimeout(this.#deadline);
+    const process = this.#process!;
+    const [first, ...behind] = process.asked.values();
     if (first === undefined) return;
-    for (const task of behind) this.#reports.returned(this.#flight.frame.head.frameId, task, task + 1);
-    this.#flight.takeBack();
-    await this.#programs.gone();
-    this.#report([[first, settled]]);
+    const settled = process.settleEnd(end);
+    if (this.#isPersistent) this.#run.takeBack(behind);
+    await this.#endAttempt([[first, settled]]);
+  }
+
+  /** The next attempt may start as soon as a failure is reported: nothing of this one may run then. */
+  async #endAttempt(ended: readonly (readonly [task: number, settled: Settled])[]): Promise<void> {
+    if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
+    this.#report(ended);
     this.#finish();
   }
 
-  #ask(): void {
-    const questions: Question[] = [];
-    const process = this.#process!;
-    while (this.#flight.hasNext && this.#waiting.size < this.#window && this.#room > 0 && !process.isOver) {
-      const task = this.#flight.next();
-      const asked = this.#flight.request(task);
-      if ('settled' in asked) {
-        if (this.#waiting.size === 0) this.#sinceUs = steadyUs();
-        this.#report([[task, asked.settled]]);
-        continue;
-      }
-      if (this.#waiting.size === 0) this.#sinceUs = steadyUs();
-      this.#waiting.add(task);
-      this.#room--;
-      questions.push({ task, request: asked.request });
-    }
-    if (questions.length > 0) process.ask(questions);
-    else if (this.#waiting.size === 0) this.#finish();
+  #goOn(ended: readonly (readonly [task: number, settled: Settled])[]): void {
+    this.#report(ended);
+    this.#run.moved();
+    if (this.#process!.asked.size <= this.#window >> 1) this.#ask();
   }
 
-  /** What came together has shared the time since the last. */
+  #ask(): void {
+    const requests: [task: number, request: AnyRequest][] = [];
+    const process = this.#process!;
+    const { asked } = process;
+    while (this.#room > 0 && !process.isOver && asked.size + requests.length < this.#window && this.#run.hasNext()) {
+      if (this.#isPersistent && asked.size + requests.length === 0) this.#sinceUs = steadyUs();
+      const { task, request } = this.#run.next();
+      this.#room--;
+      requests.push([task, request]);
+    }
+    process.ask(requests);
+    if (asked.size === 0) this.#finish();
+    else this.#restartDeadline();
+  }
+
+  /** Each task has its whole time from the moment when its request is the oldest. */
+  #restartDeadline(): void {
+    const [first] = this.#process!.asked.values();
+    if (first === this.#first) return;
+    this.#first = first;
+    clearTimeout(this.#deadline);
+    if (first === undefined) return;
+    const { deadlineMs } = this.#run.frame.head;
+    this.#deadline = setTimeout(() => this.#process!.expire(deadlineMs), Math.min(deadlineMs, timerMsMax));
+  }
+
+  /** Tasks whose answers came together share the time since the last answer. */
   #report(ended: readonly (readonly [task: number, settled: Settled])[]): void {
     const shareUs = (steadyUs() - this.#sinceUs) / ended.length;
-    const written = ended.map(([task, { verdict, permanent, body }]): [OutcomeHead, Body] => {
-      const startedUs = this.#sinceUs;
+    for (const [task, settled] of ended) {
+      this.#run.ended(task, settled, this.#sinceUs, Math.round(shareUs));
       this.#sinceUs += shareUs;
-      return [{ task, verdict, permanent, startedUs, runUs: Math.round(shareUs) }, body];
-    });
-    this.#reports.outcomes(this.#flight.frame.head.frameId, written);
+    }
+    if (this.#isPersistent) this.#run.send();
   }
 }

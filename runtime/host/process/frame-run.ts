@@ -1,27 +1,25 @@
-// A frame of a process plugin on its way: which tasks have begun, what each is asked, and how those ended that are not told yet.
+// A frame of a process plugin while it runs: which tasks have begun, the request of each, and the outcomes that are not sent yet.
+import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { Frame } from '../wire/frame.ts';
-import { Mask } from '../wire/mask.ts';
-import type { Body } from '../wire/outcome.ts';
-import type { OutcomeHead } from '../wire/outcome-message.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+import { outcomeOf } from '../wire/outcome-message.ts';
+import type { HostedPlugin, Outcome } from '../wire/port.ts';
 import { type AnyRequest, makeRequest } from '../wire/request.ts';
 import { type Settled, settleFailure } from '../wire/response.ts';
 import type { PayloadCheck, PayloadChecks } from '../wire/schema.ts';
 import { FrameState } from '../wire/state.ts';
 import type { Reports } from './reports.ts';
 
-/** When nothing has ended for so long, those behind in the frame go back. */
+/** When no task has ended for this long, those that have not begun go back. */
 const slowMs = 5;
-/** The same of programs for an attempt each; and what has ended is told at least so often. A frame of theirs is to take less. */
-const slowProgramMs = 30;
-/** A frame that gets no place waits so long before it goes back. */
+/** The same where each attempt has a process; outcomes are sent at least this often. A frame of such tasks is to take less. */
+const slowAttemptMs = 30;
+/** A frame that gets no place goes back after this time. */
 const patienceMs = 50;
 
-export class Flight {
+export class FrameRun {
   readonly frame: Frame;
   readonly plugin: HostedPlugin;
-  readonly mask: Mask | null;
   readonly state: FrameState;
   /** Whether it has one of the places. */
   hasBegun = false;
@@ -30,13 +28,15 @@ export class Flight {
   #end: number;
   #check: PayloadCheck | null = null;
   #slow: NodeJS.Timeout | null = null;
-  #ended: (readonly [OutcomeHead, Body])[] = [];
+  #ended: Outcome[] = [];
+  /** The payload of this task fits the schema. */
+  #fitting = -1;
+  #payload: Json = null;
 
   /** The frame's bytes are a view of what came over the pipe: they are copied. */
   constructor(bytes: Buffer, plugin: HostedPlugin, reports: Reports) {
     this.frame = new Frame(Buffer.from(bytes));
     this.plugin = plugin;
-    this.mask = Mask.of(this.frame.secrets);
     this.state = new FrameState(this.frame.state, plugin.commands[this.frame.command]?.replacesState);
     this.#reports = reports;
     this.#end = this.frame.head.count;
@@ -48,45 +48,64 @@ export class Flight {
   }
 
   async begin(checks: PayloadChecks): Promise<void> {
-    this.over();
+    this.close();
     this.hasBegun = true;
     const schema = this.plugin.commands[this.frame.command]?.inputSchema;
     if (schema) this.#check = await checks.of(schema);
   }
 
-  /** Something has ended: what waits behind it need not go back yet. */
+  /** A task has ended: those behind it need not go back yet. */
   moved(): void {
     this.#slow?.refresh();
   }
 
-  /** Whether tasks are left that have not begun. */
-  get hasNext(): boolean {
-    return this.#next < this.#end;
+  /** Whether a task is left that has not begun. Tasks at the front whose payload does not fit the schema end here. */
+  hasNext(): boolean {
+    for (; this.#next < this.#end; this.#next++) {
+      if (this.#fitting === this.#next) return true;
+      this.#payload = unpack<Json>(this.frame.payload(this.#next));
+      const mismatch = this.#check === null ? null : this.#check(this.#payload);
+      if (mismatch === null) {
+        this.#fitting = this.#next;
+        return true;
+      }
+      this.ended(this.#next, settleFailure(mismatch, true), steadyUs(), 0);
+    }
+    return false;
   }
 
-  /** Begins the next task. */
-  next(): number {
-    // Not before: a frame of which nothing runs would come and go for ever.
-    this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowProgramMs : slowMs);
-    return this.#next++;
+  /** Begins the task that `hasNext` has found. */
+  next(): { readonly task: number; readonly request: AnyRequest } {
+    // Started with the first task: a frame of which nothing runs would go back and come again without end.
+    this.#slow ??= setTimeout(() => this.#ring(), this.plugin.persistent === undefined ? slowAttemptMs : slowMs);
+    const task = this.#next++;
+    const deadlineAt = new Date(Date.now() + this.frame.head.deadlineMs).toISOString();
+    return { task, request: makeRequest(this.frame, task, this.plugin, this.#payload, this.state.fresh(), deadlineAt) };
   }
 
-  /** A task's outcome is told with others: when the frame is over, or soon. */
-  ended(head: OutcomeHead, body: Body): void {
-    this.#ended.push([head, body]);
+  /** The outcome is sent with others: by `send`, or soon. */
+  ended(task: number, settled: Settled, startedUs: number, runUs: number): void {
+    this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
-  /** Gives back what has not begun. */
-  takeBack(): void {
-    this.#tell();
-    this.#reports.returned(this.frame.head.frameId, this.#next, this.#end);
+  /** Gives back what has not begun, and these tasks, whose requests the process has not read. */
+  takeBack(unread: readonly number[] = []): void {
+    this.send();
+    const { frameId } = this.frame.head;
+    for (const task of unread) this.#reports.returned(frameId, task, task + 1);
+    this.#reports.returned(frameId, this.#next, this.#end);
     this.#end = this.#next;
   }
 
-  over(): void {
+  close(): void {
     if (this.#slow !== null) clearTimeout(this.#slow);
     this.#slow = null;
-    this.#tell();
+    this.send();
+  }
+
+  send(): void {
+    if (this.#ended.length > 0) this.#reports.outcomes(this.frame.head.frameId, this.#ended);
+    this.#ended = [];
   }
 
   #ring(): void {
@@ -94,22 +113,7 @@ export class Flight {
       this.takeBack();
       return;
     }
-    this.#tell();
+    this.send();
     this.#slow?.refresh();
-  }
-
-  #tell(): void {
-    if (this.#ended.length > 0) this.#reports.outcomes(this.frame.head.frameId, this.#ended);
-    this.#ended = [];
-  }
-
-  /** What the task is asked; or how it ends, when its payload is wrong. */
-  request(task: number): { readonly request: AnyRequest } | { readonly settled: Settled } {
-    const { frame, plugin, state } = this;
-    const payload = unpack<Json>(frame.payload(task));
-    const mismatch = this.#check === null ? null : this.#check(payload);
-    if (mismatch !== null) return { settled: settleFailure(mismatch, true) };
-    const deadlineAt = new Date(Date.now() + frame.head.deadlineMs).toISOString();
-    return { request: makeRequest(frame, task, plugin, payload, state.fresh(), deadlineAt) };
   }
 }

@@ -4,17 +4,19 @@ const lineEnd = 0x0a;
 
 export class LineReader {
   readonly #bytesMax: number;
+  readonly #isCut: boolean;
   #rest: Buffer[] = [];
   #restBytes = 0;
 
-  /** A line may have so many bytes. */
-  constructor(bytesMax: number) {
+  /** A line may have up to `bytesMax` bytes. `isCut` false: the whole stream is one text, however many lines it has. */
+  constructor(bytesMax: number, isCut = true) {
     this.#bytesMax = bytesMax;
+    this.#isCut = isCut;
   }
 
-  /** The lines that are whole by now, without those that are blank. Null: one is too long. */
+  /** The lines that are complete, without blank ones. Null: one is too long. */
   push(chunk: Buffer): string[] | null {
-    const end = chunk.lastIndexOf(lineEnd);
+    const end = this.#isCut ? chunk.lastIndexOf(lineEnd) : -1;
     if (end < 0) {
       this.#rest.push(chunk);
       this.#restBytes += chunk.length;

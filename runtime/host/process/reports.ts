@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
-import type { Body } from '../wire/outcome.ts';
-import { encodeOutcome, type OutcomeHead, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
+import { encodeOutcome, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
+import type { Outcome } from '../wire/port.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -29,13 +29,9 @@ export class Reports {
     this.#write(outcomesMessage(frameId, outcomes));
   }
 
-  outcome(frameId: number, head: OutcomeHead, body: Body): void {
-    this.written(frameId, encodeOutcome(head, body));
-  }
-
   /** Outcomes that came together, in one message. */
-  outcomes(frameId: number, ended: readonly (readonly [OutcomeHead, Body])[]): void {
-    this.written(frameId, Buffer.concat(ended.map(([head, body]) => encodeOutcome(head, body))));
+  outcomes(frameId: number, outcomes: readonly Outcome[]): void {
+    this.written(frameId, Buffer.concat(outcomes.map(encodeOutcome)));
   }
 
   /** Tasks from `first` on, up to `end`, were never started; `alone`: they had begun, and are to run alone. */

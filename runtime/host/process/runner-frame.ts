@@ -1,6 +1,7 @@
 // A frame that a runner has: which of its tasks are over, and how the others end when the runner is lost.
 import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
+import { outcomeOf } from '../wire/outcome-message.ts';
 import type { Settled } from '../wire/response.ts';
 import type { Reports } from './reports.ts';
 
@@ -35,11 +36,10 @@ export class RunnerFlight {
   }
 
   /** A task that was not answered ends like this. */
-  charge(task: number, { verdict, permanent, body }: Settled, reports: Reports): void {
+  charge(task: number, settled: Settled, reports: Reports): void {
     this.end(task);
     const runUs = Math.round((performance.now() - this.#sentMs) * 1000);
-    const startedUs = steadyUs(this.#sentMs);
-    reports.outcome(this.head.frameId, { task, verdict, permanent, startedUs, runUs }, body);
+    reports.outcomes(this.head.frameId, [outcomeOf(task, settled, steadyUs(this.#sentMs), runUs)]);
   }
 
   /** All that is left goes back; `alone`: it had begun, and runs alone the next time. */

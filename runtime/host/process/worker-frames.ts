@@ -2,6 +2,7 @@
 import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
+import { outcomeOf } from '../wire/outcome-message.ts';
 import type { HostedPlugin } from '../wire/port.ts';
 import { type Settled, settleFailure, timeOutReason } from '../wire/response.ts';
 import { Slot } from '../wire/shared-frame.ts';
@@ -154,14 +155,9 @@ export class WorkerFrames {
     this.#tell(flight);
     const task = flight.slot.answered;
     if (task >= flight.started) return;
-    const { verdict, permanent, body } = flight.doom ?? settleFailure(this.#learned.text(reason), false);
-    const runMs = performance.now() - flight.seenAtMs;
-    const startedUs = steadyUs(flight.seenAtMs);
-    this.#reports.outcome(
-      flight.head.frameId,
-      { task, verdict, permanent, startedUs, runUs: Math.round(runMs * 1000) },
-      body,
-    );
+    const settled = flight.doom ?? settleFailure(this.#learned.text(reason), false);
+    const runUs = Math.round((performance.now() - flight.seenAtMs) * 1000);
+    this.#reports.outcomes(flight.head.frameId, [outcomeOf(task, settled, steadyUs(flight.seenAtMs), runUs)]);
   }
 
   #hold(plugin: number): void {

@@ -7,7 +7,7 @@ import { steadyUs, timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { Frame } from '../wire/frame.ts';
 import { LearnedMask } from '../wire/mask.ts';
-import { encodeOutcome } from '../wire/outcome-message.ts';
+import { encodeOutcome, outcomeOf } from '../wire/outcome-message.ts';
 import { makeRequest, unpackObject } from '../wire/request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from '../wire/response.ts';
 import { type TaskPlace, ThreadSigns } from '../wire/thread-signs.ts';
@@ -226,11 +226,10 @@ function endWhenAlone(): void {
   port.postMessage({ over: true } satisfies Over);
 }
 
-function note({ open, task, startedMs }: Job, { verdict, permanent, body }: Settled): void {
+function note({ open, task, startedMs }: Job, settled: Settled): void {
   const runUs = Math.round((performance.now() - startedMs) * 1000);
-  const head = { task, verdict, permanent, startedUs: steadyUs(startedMs), runUs };
   if (ended.length === 0) setImmediate(tell);
-  ended.push([open.frame.head.frameId, encodeOutcome(head, body)]);
+  ended.push([open.frame.head.frameId, encodeOutcome(outcomeOf(task, settled, steadyUs(startedMs), runUs))]);
 }
 
 function tell(): void {

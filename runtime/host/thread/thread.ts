@@ -5,7 +5,7 @@ import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { Frame } from '../wire/frame.ts';
 import { Mask } from '../wire/mask.ts';
-import { type OutcomeHead, outcomeHeadBytes, writeOutcome } from '../wire/outcome-message.ts';
+import { outcomeHeadBytes, outcomeOf, writeOutcome } from '../wire/outcome-message.ts';
 import { makeRequest } from '../wire/request.ts';
 import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from '../wire/response.ts';
 import { Slot } from '../wire/shared-frame.ts';
@@ -79,16 +79,10 @@ function publish(
   startedMs: number,
   endedMs: number,
 ): void {
-  const head: OutcomeHead = {
-    task,
-    verdict: settled.verdict,
-    permanent: settled.permanent,
-    startedUs: steadyUs(startedMs),
-    runUs: Math.round((endedMs - startedMs) * 1000),
-  };
-  if (!slot.publish(head, settled.body)) {
-    const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + settled.body.length);
-    const written = room.subarray(0, writeOutcome(room, 0, head, settled.body));
+  const outcome = outcomeOf(task, settled, steadyUs(startedMs), Math.round((endedMs - startedMs) * 1000));
+  if (!slot.publish(outcome)) {
+    const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + outcome.body.length);
+    const written = room.subarray(0, writeOutcome(room, 0, outcome));
     // Handed over, not copied: it may be large.
     port.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
   }

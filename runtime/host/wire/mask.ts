@@ -284,7 +284,8 @@ export class LearnedMask {
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    this.#mask = null;
+    // A process of one attempt learns of one frame: its mask is made already.
+    this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
   }
 
   text(text: string): string {

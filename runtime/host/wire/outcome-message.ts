@@ -2,24 +2,34 @@
 import { copyBytes } from '../../bytes.ts';
 import { checkBody } from './body-check.ts';
 import { allocateMessage } from './message.ts';
-import { type Body, emptyBody } from './outcome.ts';
+import { emptyBody } from './outcome.ts';
 import { type Outcome, type Verdict, verdicts } from './port.ts';
-
-export type OutcomeHead = Omit<Outcome, 'body'>;
+import type { Settled } from './response.ts';
 
 /** Task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
 export const outcomeHeadBytes = 22;
 const runUsMax = 0xffff_ffff;
 
+/** The outcome of a task, as a host has it: `startedUs` is of the steady clock until the ledger thread reads it. */
+export function outcomeOf(
+  task: number,
+  { verdict, permanent, body }: Settled,
+  startedUs: number,
+  runUs: number,
+): Outcome {
+  return { task, verdict, permanent, startedUs, runUs, body };
+}
+
 /** Writes one outcome; returns where it ends. An empty body takes no bytes. */
-export function writeOutcome(into: Buffer, at: number, head: OutcomeHead, body: Body): number {
+export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number {
+  const { task, verdict, permanent, startedUs, runUs, body } = outcome;
   const bodyBytes = body === emptyBody ? 0 : body.length;
-  into.writeUInt32LE(head.task, at);
-  into[at + 4] = verdicts.indexOf(head.verdict);
-  into[at + 5] = head.permanent ? 1 : 0;
+  into.writeUInt32LE(task, at);
+  into[at + 4] = verdicts.indexOf(verdict);
+  into[at + 5] = permanent ? 1 : 0;
   into.writeUInt32LE(bodyBytes, at + 6);
-  into.writeUInt32LE(Math.min(head.runUs, runUsMax), at + 10);
-  into.writeDoubleLE(head.startedUs, at + 14);
+  into.writeUInt32LE(Math.min(runUs, runUsMax), at + 10);
+  into.writeDoubleLE(startedUs, at + 14);
   return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
@@ -31,9 +41,9 @@ export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
   return message;
 }
 
-export function encodeOutcome(head: OutcomeHead, body: Body): Buffer {
-  const bytes = Buffer.allocUnsafe(outcomeHeadBytes + body.length);
-  return bytes.subarray(0, writeOutcome(bytes, 0, head, body));
+export function encodeOutcome(outcome: Outcome): Buffer {
+  const bytes = Buffer.allocUnsafe(outcomeHeadBytes + outcome.body.length);
+  return bytes.subarray(0, writeOutcome(bytes, 0, outcome));
 }
 
 /** The tasks of outcomes that are written one behind the other. */

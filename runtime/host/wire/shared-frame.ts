@@ -3,8 +3,8 @@
 //   control words | room for outcomes | the frame's bytes
 //
 // Main can take back what was not started and see what ended, whatever the thread is doing, also when it dies.
-import type { Body } from './outcome.ts';
-import { type OutcomeHead, outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
+import { outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
+import type { Outcome } from './port.ts';
 
 /** Int32 words. */
 const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
@@ -74,11 +74,11 @@ export class Slot {
   }
 
   /** The thread: leaves an outcome; false when there is no room for it. */
-  publish(head: OutcomeHead, body: Body): boolean {
+  publish(outcome: Outcome): boolean {
     this.#room ??= Buffer.from(this.shared, controlBytes, this.#control[words.room]!);
     const at = this.#control[words.written]!;
-    if (at + outcomeHeadBytes + body.length > this.#room.length) return false;
-    Atomics.store(this.#control, words.written, writeOutcome(this.#room, at, head, body));
+    if (at + outcomeHeadBytes + outcome.body.length > this.#room.length) return false;
+    Atomics.store(this.#control, words.written, writeOutcome(this.#room, at, outcome));
     return true;
   }
 

@@ -28,13 +28,16 @@ export class Tail {
     if (this.#bytes > 2 * (tailBytesMax + this.#marginBytes)) this.#trim();
   }
 
-  /** What has come since it was last taken, but for what may be the beginning of a secret: that comes with what follows it. */
-  take(): string {
+  /**
+   * The text since the last call. Unless the stream has ended, an end that may be the beginning of a secret is kept back: it comes
+   * with the text that follows it.
+   */
+  take(hasEnded = false): string {
     this.#trim();
     const joined = Buffer.concat(this.#chunks);
-    const end = this.#mask === null ? joined.length : this.#mask.cutOf(joined);
-    // All of it is open yet, with what a cut has left of a secret.
-    if (this.#cut > 0 && end < this.#marginBytes) return '';
+    const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
+    // Too little has come to tell the rest of a secret that was cut from other text.
+    if (!hasEnded && this.#cut > 0 && end < this.#marginBytes) return '';
     const text = this.#show(joined.subarray(0, end));
     this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];
     this.#bytes = joined.length - end;
@@ -42,10 +45,9 @@ export class Tail {
     return text;
   }
 
-  /** All of it: nothing follows. */
+  /** The rest: nothing follows. */
   text(): string {
-    this.#trim();
-    return this.#show(Buffer.concat(this.#chunks));
+    return this.take(true);
   }
 
   #show(bytes: Buffer): string {

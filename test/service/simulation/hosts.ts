@@ -95,13 +95,13 @@ export class Hosts {
 
   /** What the host says is no outcome: whoever reads it ends the host. */
   #garble(held: HeldFrame, task: number, nowUs: number): InnerMessage {
-    const { body, ...head } = this.#outcome(held.tasks[task]!, task, nowUs);
-    const whole = Buffer.concat([Buffer.alloc(8), encodeOutcome(head, body)]);
+    const outcome = this.#outcome(held.tasks[task]!, task, nowUs);
+    const whole = Buffer.concat([Buffer.alloc(8), encodeOutcome(outcome)]);
     const bodyAt = 8 + outcomeHeadBytes;
     // Of an empty body nothing is said.
     const kind = whole.length === bodyAt ? 2 : this.#dice.below(3);
     let said = whole;
-    if (kind === 0) said = whole.subarray(0, bodyAt + this.#dice.below(body.length));
+    if (kind === 0) said = whole.subarray(0, bodyAt + this.#dice.below(outcome.body.length));
     else if (kind === 1) whole[bodyAt] = 0x80;
     else whole[8 + 4] = 9;
     let isRefused = false;

@@ -137,7 +137,7 @@ describe('A worker plugin', () => {
     });
   });
 
-  const fine = encodeOutcome({ task: 0, verdict: 'ok', permanent: false, startedUs: 1, runUs: 1 }, emptyBody);
+  const fine = encodeOutcome({ task: 0, verdict: 'ok', permanent: false, startedUs: 1, runUs: 1, body: emptyBody });
   const garbage = [
     ['of no kind', Buffer.from([1, 0, 0, 0, 99, 0])],
     ['without end', Buffer.from([255, 255, 255, 255, 4])],

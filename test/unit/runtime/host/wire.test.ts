@@ -17,8 +17,8 @@ const frameId = (body: Buffer) => body.readDoubleLE(0);
 
 /** A message with one outcome that began then. */
 function outcomeAt(startedUs: number): Buffer {
-  const head = { task: 0, verdict: 'ok', permanent: false, startedUs, runUs: 1 } as const;
-  return Buffer.concat([Buffer.alloc(8), encodeOutcome(head, emptyBody)]);
+  const head = { task: 0, verdict: 'ok', permanent: false, startedUs, runUs: 1, body: emptyBody } as const;
+  return Buffer.concat([Buffer.alloc(8), encodeOutcome(head)]);
 }
 
 it('messages are read whole, however they arrive', () => {

@@ -1,0 +1,99 @@
+// Starts the processes of one plugin. Persistent ones stay: those that are idle serve the next frames, until they are too old or have
+// had their share of jobs; after too many crashes none is started for a while.
+
+import { Breaker, openReason, processLimits } from '../../breaker.ts';
+import { timerMsMax } from '../../clock.ts';
+import type { HostedPlugin } from '../wire/port.ts';
+import { describe } from '../wire/response.ts';
+import { PluginProcess, type ProcessEnd } from './plugin-process.ts';
+import type { Program, Programs } from './program.ts';
+import type { Reports } from './reports.ts';
+
+export class ProcessStarter {
+  readonly #plugin: HostedPlugin;
+  readonly #programs: Programs;
+  readonly #reports: Reports;
+  readonly #breaker = new Breaker(processLimits);
+
+  constructor(plugin: HostedPlugin, programs: Programs, reports: Reports) {
+    this.#plugin = plugin;
+    this.#programs = programs;
+    this.#reports = reports;
+  }
+
+  /** The process that `make` makes of a new program, or why none can be started. `retire` is called when the process is too old. */
+  async start<P extends { readonly ended: Promise<ProcessEnd> }>(
+    make: (program: Program) => P,
+    retire: (process: P) => void,
+  ): Promise<P | string> {
+    const { entrypoint, persistent } = this.#plugin;
+    if (this.#breaker.isOpen(performance.now())) return openReason;
+    try {
+      const process = make(await this.#programs.start(this.#plugin));
+      if (persistent === undefined) return process;
+      const { ageMs } = persistent;
+      const age = ageMs === null ? undefined : setTimeout(retire, Math.min(ageMs, timerMsMax), process);
+      void process.ended.then(({ isCrash, reason }) => {
+        clearTimeout(age);
+        if (isCrash) this.#crashed(reason);
+      });
+      return process;
+    } catch (error) {
+      return `cannot start ${entrypoint}: ${describe(error)}`;
+    }
+  }
+
+  #crashed(reason: string): void {
+    const fields = { plugin: this.#plugin.instance };
+    this.#reports.log('warn', 'a plugin process crashed', { ...fields, reason });
+    if (this.#breaker.crashed(performance.now())) this.#reports.log('error', openReason, fields);
+  }
+}
+
+export class ProcessPool {
+  readonly #plugin: HostedPlugin;
+  readonly #starter: ProcessStarter;
+  #idle: PluginProcess<number>[] = [];
+  /** Too old for another frame. */
+  readonly #old = new WeakSet<PluginProcess<number>>();
+  #retired = false;
+
+  constructor(plugin: HostedPlugin, programs: Programs, reports: Reports) {
+    this.#plugin = plugin;
+    this.#starter = new ProcessStarter(plugin, programs, reports);
+  }
+
+  /** An idle process or a new one; or why there is none. */
+  async take(): Promise<PluginProcess<number> | string> {
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) if (!idle.isOver) return idle;
+    return this.#starter.start(
+      program => new PluginProcess(this.#plugin, program),
+      process => this.#outdate(process),
+    );
+  }
+
+  /** The caller has its answers; the process may have ended. */
+  giveBack(process: PluginProcess<number>): void {
+    if (process.isOver) return;
+    if (this.#retired || this.#old.has(process) || this.room(process) <= 0) process.release();
+    else this.#idle.push(process);
+  }
+
+  /** How many more requests the process may be sent. */
+  room(process: PluginProcess<number>): number {
+    const { persistent } = this.#plugin;
+    return (persistent === undefined ? 1 : (persistent.jobsMax ?? Number.POSITIVE_INFINITY)) - process.requests;
+  }
+
+  /** Ends the idle processes, and the others when they come back. */
+  retire(): void {
+    this.#retired = true;
+    for (const process of this.#idle.splice(0)) process.release();
+  }
+
+  #outdate(process: PluginProcess<number>): void {
+    this.#old.add(process);
+    const at = this.#idle.indexOf(process);
+    if (at >= 0) this.#idle.splice(at, 1)[0]!.release();
+  }
+}
