@@ -1,0 +1,92 @@
+// How a secret may be written in a plugin's output: as it is, or encoded by the usual means of the usual languages.
+
+/** Shorter values are not looked for in other encodings: too much else looks the same. */
+const encodedCharsMin = 4;
+/** Each line of a value is looked for by itself where it has at least this length. */
+const lineCharsMin = 8;
+/** The same for the characters that a value has in the midst of a longer base64 text. */
+const innerCharsMin = 8;
+
+export function spellingsOf(value: string): readonly string[] {
+  const lines = value.split(/\r?\n/).filter(line => line !== value && line.length >= lineCharsMin);
+  return [value, ...lines].flatMap(text => (text.length < encodedCharsMin ? [text] : [text, ...encodingsOf(text)]));
+}
+
+function encodingsOf(text: string): string[] {
+  const hex = Buffer.from(text).toString('hex');
+  return [hex, hex.toUpperCase(), ...urlsOf(text, hex), ...base64Of(text), ...jsonOf(text), ...htmlOf(text)];
+}
+
+/** With the escapes that each encoder makes, in either letter case. */
+function urlsOf(text: string, hex: string): string[] {
+  const component = encodeURIComponent(text);
+  const urls = [
+    component,
+    component.replaceAll(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16)}`),
+    component.replaceAll('%2F', '/'),
+    encodeURI(text),
+    new URLSearchParams([['', text]]).toString().slice(1),
+    hex.replaceAll(/../g, '%$&'),
+  ];
+  const escapes = /%[\da-fA-F]{2}/g;
+  return urls.flatMap(url => [
+    url,
+    url.replaceAll(escapes, one => one.toLowerCase()),
+    url.replaceAll(escapes, one => one.toUpperCase()),
+  ]);
+}
+
+/** As a whole, and behind one or two bytes of other text; in both alphabets. */
+function base64Of(text: string): string[] {
+  const whole = Buffer.from(text).toString('base64');
+  const inner = [0, 1, 2].map(before => {
+    const padded = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
+    // Characters that share bits with the bytes before or behind are not the value's own.
+    return padded.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((padded.length * 8) / 6));
+  });
+  return [whole, whole.replace(/=+$/, ''), ...inner.filter(part => part.length >= innerCharsMin)].flatMap(part => [
+    part,
+    part.replaceAll('+', '-').replaceAll('/', '_'),
+  ]);
+}
+
+/** How JSON is written: as JavaScript does; in ASCII alone (Python, Java); fit for HTML (Go); with escaped slashes (PHP). */
+const jsonWriters: readonly ((text: string) => string)[] = [
+  inJson,
+  text => unicodeEscaped(inJson(text), /[\u0080-\uffff]/g),
+  text => unicodeEscaped(inJson(text), /[<>&\u2028\u2029]/g),
+  text => unicodeEscaped(inJson(text).replaceAll('/', '\\/'), /[\u0080-\uffff]/g),
+];
+
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function unicodeEscaped(text: string, which: RegExp): string {
+  return text.replaceAll(which, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** In a JSON string, and in one within another. */
+function jsonOf(text: string): string[] {
+  return jsonWriters.flatMap(write => [write(text), write(write(text))]);
+}
+
+/** How HTML writes the double and the single quote: as they are, by name, or by number. */
+const htmlQuotes = [
+  ['"', "'"],
+  ['&quot;', "'"],
+  ['&quot;', '&#39;'],
+  ['&quot;', '&#x27;'],
+  ['&quot;', '&#039;'],
+  ['&quot;', '&apos;'],
+  ['&#34;', '&#39;'],
+] as const;
+
+/** In HTML, and in HTML in a JSON string. */
+function htmlOf(text: string): string[] {
+  const marked = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return htmlQuotes.flatMap(([double, single]) => {
+    const html = marked.replaceAll('"', double).replaceAll("'", single);
+    return [html, inJson(html)];
+  });
+}
