@@ -1,5 +1,5 @@
 // The threads of the service.
-import { ThreadKind } from '../runtime/spare-thread.ts';
+import { ThreadKind } from '../runtime/preloaded-thread.ts';
 
 /** Of the thread for reads: one that needs more ends that thread, and no other. */
 const readsHeapMbMax = 512;

@@ -1,6 +1,6 @@
 // The job actor: it alone writes jobs. Each message is a small change of its state; a turn ends with dispatch.
 import type { Config } from '../../config/config.ts';
-import type { HostedPlugin, Outcome } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultCalls } from '../vault/protocol.ts';
 import { idleOf, queueState } from './analytics.ts';

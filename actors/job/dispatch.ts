@@ -1,6 +1,6 @@
 // Handing jobs to the hosts: lanes take turns, frames fill the free places, and what comes back is settled.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from './adoption.ts';

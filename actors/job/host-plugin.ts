@@ -1,7 +1,7 @@
 // A plugin instance of the configuration, as a host needs it.
 import { relative } from 'node:path';
 import type { PluginInstance } from '../../config/config.ts';
-import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 
 export function hostPlugin({ name, manifest, config, parallelism, sandbox }: PluginInstance): HostedPlugin {
   const { persistent } = manifest;

@@ -1,5 +1,5 @@
 // A host and the frames it holds, as the dispatcher sees them.
-import type { PluginHost, Runtime } from '../../runtime/host/wire/port.ts';
+import type { PluginHost, Runtime } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';

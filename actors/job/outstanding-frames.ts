@@ -1,5 +1,5 @@
 // What the hosts have, as of the last commit: it outlives the memory of the actors, so that a failed turn costs no host its work.
-import type { PluginHost } from '../../runtime/host/wire/port.ts';
+import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
 

@@ -1,6 +1,6 @@
 // The job actor's protocol: messages from other threads, and calls from and to the actors of its own.
 import type { Body } from '../../runtime/host/wire/outcome.ts';
-import type { EventHeaders } from '../../runtime/host/wire/port.ts';
+import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';

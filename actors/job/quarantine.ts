@@ -1,6 +1,6 @@
 // Jobs that may have ended their host run alone here, each in a host of its own. So do all jobs of a plugin that has ended
 // several hosts lately: it is isolated, and takes no other plugin down with it.
-import { Breaker } from '../../runtime/breaker.ts';
+import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { type HostSlot, isolationSlot, quarantineSlots } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
@@ -25,7 +25,7 @@ export class Quarantine {
   readonly #state: JobState;
   readonly #onIsolated: (plugin: string) => void;
   readonly #outstanding: OutstandingFrames;
-  readonly #breakers = new Map<Lane, Breaker>();
+  readonly #breakers = new Map<Lane, CircuitBreaker>();
 
   constructor(state: JobState, threads: number, onIsolated: (plugin: string) => void, outstanding: OutstandingFrames) {
     this.#state = state;
@@ -46,7 +46,7 @@ export class Quarantine {
   endedHost(turn: Turn, lane: Lane): void {
     let breaker = this.#breakers.get(lane);
     if (!breaker) {
-      breaker = new Breaker({ crashesMax: endedHostsMax, windowMs: endedHostsWindowMs, openMs: isolationMs });
+      breaker = new CircuitBreaker({ crashesMax: endedHostsMax, windowMs: endedHostsWindowMs, openMs: isolationMs });
       this.#breakers.set(lane, breaker);
     }
     if (!breaker.crashed(turn.nowUs / 1000)) return;

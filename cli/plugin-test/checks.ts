@@ -1,7 +1,7 @@
 // What a plugin is put through, and what is said of how it does.
 
 import { endText, killDelayMs } from '../../runtime/host/process/program.ts';
-import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';

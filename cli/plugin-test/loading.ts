@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { hostPlugin } from '../../actors/job/host-plugin.ts';
 import type { Config } from '../../config/config.ts';
-import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { Stand } from './stand.ts';
 

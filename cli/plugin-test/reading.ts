@@ -4,7 +4,7 @@ import { formatProblems } from '../../config/check/problem.ts';
 import { composeInstance } from '../../config/plugin/instances.ts';
 import { makeManifestReader } from '../../config/plugin/manifest.ts';
 import { diskFiles } from '../../config/source/files.ts';
-import type { HostedPlugin } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 

@@ -1,4 +1,5 @@
 // The stand on which a plugin is tested: the host that runs plugins, without a gateway around it.
+
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,10 +9,10 @@ import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
 import { startHost } from '../../runtime/host/client/host.ts';
 import { Program, type ProgramEnd } from '../../runtime/host/process/program.ts';
 import { decodeBody, type Parts } from '../../runtime/host/wire/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/port.ts';
+import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { jobId, makeBlockKeys } from '../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
-import { ProgramMarks } from '../../runtime/processes/program-marks.ts';
+import { ProgramPids } from '../../runtime/processes/program-pids.ts';
 import { commandLine } from '../../runtime/processes/sandbox.ts';
 
 /** `lost`: the process of the host died with it. */
@@ -85,7 +86,7 @@ export class Stand {
   /** Starts a process plugin and says this on its stdin, then nothing more: how it ended, and its stdout. */
   async tell(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
     const words = commandLine(plugin, this.#directory);
-    const marks = new ProgramMarks(this.#directory, 'stand', 'garbage');
+    const marks = new ProgramPids(this.#directory, 'stand', 'garbage');
     const program = new Program(plugin, words, marks, pluginEnvironment(process.env, []));
     if (!program.hasStarted) return { end: await program.ended, stdout: '' };
     const chunks: Buffer[] = [];

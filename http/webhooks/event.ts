@@ -4,7 +4,7 @@ import { follow, formatPath } from '../../actors/pipeline/lookup.ts';
 import type { WebhookEndpoint } from '../../config/config.ts';
 import type { Path } from '../../config/pipeline/definition.ts';
 import { eventHeaderCharsMax, eventTypeExpected, eventTypeShape } from '../../config/section/webhook-event.ts';
-import type { EventHeaders } from '../../runtime/host/wire/port.ts';
+import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import { type Problem, problem } from '../problem.ts';
 import type { HeaderOf } from './signature.ts';

@@ -1,4 +1,5 @@
 // The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous durable transaction a commit.
+
 import {
   accessSync,
   chmodSync,
@@ -18,10 +19,10 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { makeDirectory, replaceFile } from '../durable-file.ts';
 import { identify, isAlive, isHere, type ProcessIdentity } from '../processes/identity.ts';
 import { WriteBatch } from './batch.ts';
+import { type CommitLock, openCommitLock } from './commit-lock.ts';
 import { damageOf } from './damage.ts';
 import { asStoreError } from './fault.ts';
-import { type Gate, openGate } from './gate.ts';
-import { showLife, showsLife } from './sign-of-life.ts';
+import { hasHeartbeat, startHeartbeat } from './heartbeat.ts';
 import {
   type IndexTable,
   indexTables,
@@ -195,11 +196,11 @@ export function openReader(path: string): Reader {
 
 /** For a process that only looks, beside the one that owns the store. */
 export function openReaderBeside(path: string): Reader {
-  const gate = openGate(path);
+  const lock = openCommitLock(path);
   try {
-    return readerOf(gate.open(() => openChecked(path, tables)));
+    return readerOf(lock.open(() => openChecked(path, tables)));
   } finally {
-    gate.close();
+    lock.close();
   }
 }
 
@@ -270,15 +271,15 @@ function formatIn({ env, of }: Sheets<IndexTable>): number {
  * For the ledger thread. Throws StoreHeld when another living process has the directory; `close` lets go of it. One in another
  * pid namespace is given `silenceMs` to show that it lives, for which the thread waits; `watch` looks whether it does.
  */
-export function openStore(path: string, silenceMs = silenceMsMax, watch = showsLife): Store {
+export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHeartbeat): Store {
   makeDirectory(path, 0o700);
-  const gate = openGate(path);
-  const sheets = gate.open(() => openChecked(path, tables));
+  const lock = openCommitLock(path);
+  const sheets = lock.open(() => openChecked(path, tables));
   const { env, of } = sheets;
-  const claimed = claim(sheets, gate, path, () => watch(path, silenceMs));
+  const claimed = claim(sheets, lock, path, () => watch(path, silenceMs));
   const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
-  const hide = showLife(path);
-  const store = storeOf(sheets, path, gate.commit, () => {
+  const hide = startHeartbeat(path);
+  const store = storeOf(sheets, path, lock.commit, () => {
     // It was taken for dead, since it stood still.
     if (!isOurs()) throw new Error(`${path} was taken over by another process`);
   });
@@ -286,9 +287,9 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = showsL
     ...store,
     close() {
       hide();
-      gate.commit(() => env.transactionSync(() => void (isOurs() && of.meta.remove(ownerKey))));
+      lock.commit(() => env.transactionSync(() => void (isOurs() && of.meta.remove(ownerKey))));
       store.close();
-      gate.close();
+      lock.close();
     },
   };
 }
@@ -297,7 +298,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = showsL
 function storeOf<T extends string>(
   sheets: Sheets<T>,
   path: string,
-  within: Gate['commit'] = act => act(),
+  within: CommitLock['commit'] = act => act(),
   check: () => void = () => {},
 ): Store<T> {
   let fault: StoreFault | null = null;
@@ -329,10 +330,10 @@ function storeOf<T extends string>(
 const ownerKey = Buffer.from('owner');
 
 /** Writes this process down as the owner, and returns what it has written. */
-function claim(sheets: Sheets<Table>, gate: Gate, path: string, isAwake: () => boolean): Buffer {
+function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: () => boolean): Buffer {
   const self = Buffer.from(JSON.stringify(identify(process.pid)));
   for (let silent: Uint8Array | null = null; ; ) {
-    const known = gate.commit(() => replaceOwner(sheets, path, self, silent));
+    const known = lock.commit(() => replaceOwner(sheets, path, self, silent));
     if (known === null) return self;
     if (isAwake()) throw new StoreHeld(path, ownerIn(known));
     silent = known;

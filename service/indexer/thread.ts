@@ -7,7 +7,7 @@ import { Feed } from '../../actors/index/feed.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { stopwatchConsumer } from '../../actors/index/stopwatch.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
-import { givenData } from '../../runtime/spare-thread.ts';
+import { givenData } from '../../runtime/preloaded-thread.ts';
 import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { StoreFault } from '../../runtime/store/store.ts';
 import { Rest } from './throttle.ts';

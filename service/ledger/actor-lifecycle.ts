@@ -11,7 +11,7 @@ import type { InnerMessage } from '../../actors/job/actor.ts';
 import type { Refusal, SubmitReply } from '../../actors/job/protocol.ts';
 import type { FailRun } from '../../actors/pipeline/protocol.ts';
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
-import type { Outcome } from '../../runtime/host/wire/port.ts';
+import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import { type Delivered, type Loop, type LoopOptions, startLoop } from '../../runtime/loop.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';

@@ -23,11 +23,11 @@ import {
 import type { Config } from '../../config/config.ts';
 import { systemClock, timerMsMax } from '../../runtime/clock.ts';
 import { startHost } from '../../runtime/host/client/host.ts';
-import type { PluginHost } from '../../runtime/host/wire/port.ts';
+import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 import { type Link, openLink } from '../../runtime/link.ts';
+import { givenData } from '../../runtime/preloaded-thread.ts';
 import { sandboxFault } from '../../runtime/processes/sandbox.ts';
-import { givenData } from '../../runtime/spare-thread.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';

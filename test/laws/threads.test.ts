@@ -7,7 +7,7 @@ const entries = [
   'service/ledger/thread.ts',
   'service/indexer/thread.ts',
   'service/reads/thread.ts',
-  'runtime/host/process/hosting.ts',
+  'runtime/host/process/host-main.ts',
   'runtime/host/thread/thread.ts',
 ];
 /** Each costs a start a tenth of a second. */

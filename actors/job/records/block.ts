@@ -1,7 +1,7 @@
 // A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
 // Read back, it takes apart only what is looked at.
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
-import type { EventHeaders } from '../../../runtime/host/wire/port.ts';
+import type { EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';

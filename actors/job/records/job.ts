@@ -1,6 +1,6 @@
 // What is stored of jobs: blocks as they were accepted, what of them is open, and how each attempt ended.
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
-import type { EventHeaders } from '../../../runtime/host/wire/port.ts';
+import type { EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 

@@ -1,18 +1,19 @@
 // One life of a plugin host's process, from its start to the moment when nothing of it is left.
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Group } from '../../processes/group.ts';
-import type { Marks } from '../../processes/host-marks.ts';
-import { originVariable } from '../../processes/strays.ts';
+import type { PidFiles } from '../../processes/pid-files.ts';
+import { ProcessGroup } from '../../processes/process-group.ts';
+import { originVariable } from '../../processes/stray-processes.ts';
 import { type HostSetup, pipeFd } from '../wire/host-setup.ts';
 import { encodeMessage, keyBytes, type Message, type MessageKind, MessageReader } from '../wire/message.ts';
-import type { HostOptions } from '../wire/port.ts';
+import { OutputTail } from '../wire/output-tail.ts';
+import type { HostOptions } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
-import { Tail } from '../wire/tail.ts';
 import { pluginEnvironment } from './environment.ts';
 import { Outbox } from './outbox.ts';
 
@@ -34,10 +35,10 @@ export class HostProcess {
   /** Resolves with the reason. */
   readonly gone: Promise<string>;
   readonly #child: ChildProcess;
-  readonly #group: Group;
+  readonly #group: ProcessGroup;
   readonly #pipe: Socket;
   readonly #outbox: Outbox;
-  readonly #stderr = new Tail();
+  readonly #stderr = new OutputTail();
 
   private constructor(child: ChildProcess, pid: number, take: HostMessage, hide: (text: string) => string) {
     this.pid = pid;
@@ -45,7 +46,7 @@ export class HostProcess {
     child.stdin!.on('error', () => {});
     child.stdin!.end(key);
     this.#child = child;
-    this.#group = new Group(child);
+    this.#group = new ProcessGroup(child);
     this.#pipe = child.stdio[pipeFd] as Socket;
     this.#outbox = new Outbox(this.#pipe);
     this.gone = this.#live(key, take, hide);
@@ -54,7 +55,7 @@ export class HostProcess {
   /** Rejects where the system starts none. `hide` takes secrets out of what the host said last. */
   static async start(
     options: HostOptions,
-    marks: Marks,
+    marks: PidFiles,
     take: HostMessage,
     hide: (text: string) => string,
   ): Promise<HostProcess> {

@@ -1,14 +1,15 @@
 // A plugin host as the ledger thread has it: a child process that is fed frames, and started again when it dies.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pack, unpack } from '../../packing.ts';
-import { Marks } from '../../processes/host-marks.ts';
+import { PidFiles } from '../../processes/pid-files.ts';
 import { encodeFrame } from '../wire/frame.ts';
 import type { Configure, Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { encodeMessage, type Message, type MessageKind } from '../wire/message.ts';
 import { readOutcomes, readReturned } from '../wire/outcome-message.ts';
-import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from '../wire/port.ts';
-import { describe, settleFailure } from '../wire/response.ts';
+import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from '../wire/plugin-host.ts';
+import { describe, resultOfFailure } from '../wire/response.ts';
 import { HostProcess } from './host-process.ts';
 
 const backoffMsMin = 100;
@@ -38,7 +39,7 @@ export function startHost(options: HostOptions): StartedHost {
 class Host implements StartedHost {
   readonly over: Promise<void>;
   readonly #options: HostOptions;
-  readonly #marks: Marks;
+  readonly #marks: PidFiles;
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
@@ -51,7 +52,7 @@ class Host implements StartedHost {
 
   constructor(options: HostOptions) {
     this.#options = options;
-    this.#marks = new Marks(options.runDirectory, options.name);
+    this.#marks = new PidFiles(options.runDirectory, options.name);
     this.#marks.claim();
     this.over = this.#supervise().finally(() => this.#marks.release());
   }
@@ -198,7 +199,7 @@ class Host implements StartedHost {
   }
 
   #refuse(frame: TaskFrame, reason: string): void {
-    const { verdict, permanent, body } = settleFailure(reason, true);
+    const { verdict, permanent, body } = resultOfFailure(reason, true);
     const startedUs = this.#options.clock.nowUs();
     const outcomes = frame.payloads.map((_, task) => ({ task, verdict, permanent, startedUs, runUs: 0, body }));
     this.#options.listener.onOutcomes(frame.frameId, outcomes);

@@ -1,9 +1,9 @@
 // Frames of worker plugins whose tasks are under way together: each command has threads of its own, one for each runner that its frames name.
 
-import { Frame, type FrameHead } from '../wire/frame.ts';
+import { type FrameHead, FrameReader } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
-import type { HostedPlugin } from '../wire/port.ts';
-import type { Reports } from './reports.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
+import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
 
@@ -16,7 +16,7 @@ export const idleMsMax = 10_000;
 export class ConcurrentFrames {
   readonly #data: { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
   readonly #heapMb: number;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   readonly #learned: LearnedMask;
   readonly #onStuck: () => void;
   /** Those that take frames, by plugin, command and runner. */
@@ -31,13 +31,13 @@ export class ConcurrentFrames {
     threads: number,
     generation: number,
     plugins: readonly HostedPlugin[],
-    reports: Reports,
+    sender: HostSender,
     learned: LearnedMask,
     onStuck: () => void,
   ) {
     this.#data = { generation, plugins };
     this.#heapMb = heapMb(threads);
-    this.#reports = reports;
+    this.#sender = sender;
     this.#learned = learned;
     this.#onStuck = onStuck;
   }
@@ -48,7 +48,7 @@ export class ConcurrentFrames {
   }
 
   submit(head: FrameHead, bytes: Uint8Array): void {
-    const { command } = new Frame(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    const { command } = new FrameReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
     const key = `${head.plugin} ${command} ${head.runner}`;
     let thread = this.#taking.get(key);
     if (thread === undefined) {
@@ -73,13 +73,13 @@ export class ConcurrentFrames {
     const release = () => {
       if (this.#taking.get(key) === thread) this.#taking.delete(key);
     };
-    const thread = new RunnerThread(this.#data, this.#heapMb, this.#reports, this.#learned, {
+    const thread = new RunnerThread(this.#data, this.#heapMb, this.#sender, this.#learned, {
       onSpent: release,
       onStuck: this.#onStuck,
       onGone: reason => {
         release();
         this.#threads.delete(thread);
-        if (reason !== null && !this.#isClosing) this.#reports.replaced(reason);
+        if (reason !== null && !this.#isClosing) this.#sender.replaced(reason);
       },
     });
     this.#threads.add(thread);

@@ -1,13 +1,14 @@
 // Frames of persistent plugins whose tasks run concurrently: one process for each runner that the frames of a command name.
-import type { ProgramMarks } from '../../processes/program-marks.ts';
-import { Frame } from '../wire/frame.ts';
-import type { HostedPlugin } from '../wire/port.ts';
-import { settleFailure } from '../wire/response.ts';
+
+import type { ProgramPids } from '../../processes/program-pids.ts';
+import { FrameReader } from '../wire/frame.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
+import { resultOfFailure } from '../wire/response.ts';
 import { PayloadChecks } from '../wire/schema.ts';
+import type { HostSender } from './host-sender.ts';
 import { ProcessStarter } from './process-pool.ts';
 import { Programs } from './program.ts';
-import type { Reports } from './reports.ts';
-import { RunnerFlight } from './runner-frame.ts';
+import { RunnerFrame } from './runner-frame.ts';
 import { RunnerProcess } from './runner-process.ts';
 
 type RunnerPool = {
@@ -18,7 +19,7 @@ type RunnerPool = {
 
 export class ConcurrentProcesses {
   readonly #programs: Programs;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   readonly #checks = new PayloadChecks();
   readonly #pools = new Map<HostedPlugin, RunnerPool>();
   /** The plugins whose processes may stay. */
@@ -27,9 +28,9 @@ export class ConcurrentProcesses {
   #starting = 0;
 
   /** `home`: for the files that sandboxed plugins write. */
-  constructor(marks: ProgramMarks, home: string, reports: Reports) {
+  constructor(marks: ProgramPids, home: string, sender: HostSender) {
     this.#programs = new Programs(marks, home);
-    this.#reports = reports;
+    this.#sender = sender;
   }
 
   /** Whether no process runs, nor stays for more. */
@@ -39,7 +40,7 @@ export class ConcurrentProcesses {
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
     // The bytes are a view of what came over the pipe: they are copied.
-    void this.#ask(new Frame(Buffer.from(bytes)), plugin);
+    void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
   /** Lets the processes go. */
@@ -62,7 +63,7 @@ export class ConcurrentProcesses {
     this.#programs.killAll();
   }
 
-  async #ask(frame: Frame, plugin: HostedPlugin): Promise<void> {
+  async #ask(frame: FrameReader, plugin: HostedPlugin): Promise<void> {
     this.#starting++;
     const schema = plugin.commands[frame.command]?.inputSchema;
     const check = schema ? await this.#checks.of(schema) : null;
@@ -73,15 +74,14 @@ export class ConcurrentProcesses {
       if (!this.#current.includes(plugin)) process.retire();
       return;
     }
-    const flight = new RunnerFlight(frame.head);
-    for (let task = 0; task < frame.head.count; task++)
-      flight.charge(task, settleFailure(process, false), this.#reports);
+    const run = new RunnerFrame(frame.head);
+    for (let task = 0; task < frame.head.count; task++) run.charge(task, resultOfFailure(process, false), this.#sender);
   }
 
   #processOf(plugin: HostedPlugin, key: string): Promise<RunnerProcess | string> {
     let pool = this.#pools.get(plugin);
     if (pool === undefined) {
-      pool = { starter: new ProcessStarter(plugin, this.#programs, this.#reports), taking: new Map() };
+      pool = { starter: new ProcessStarter(plugin, this.#programs, this.#sender), taking: new Map() };
       this.#pools.set(plugin, pool);
     }
     const { starter, taking } = pool;
@@ -92,7 +92,7 @@ export class ConcurrentProcesses {
     };
     const leftovers = () => this.#programs.gone();
     const starting = starter.start(
-      program => new RunnerProcess(plugin, program, this.#reports, leftovers, release),
+      program => new RunnerProcess(plugin, program, this.#sender, leftovers, release),
       process => process.retire(),
     );
     taking.set(key, starting);

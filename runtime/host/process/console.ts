@@ -1,14 +1,15 @@
 // What plugin code prints from threads: forwarded as log lines, so much a second and no more.
+
 import { StringDecoder } from 'node:string_decoder';
 import type { LearnedMask } from '../wire/mask.ts';
-import type { Reports } from './reports.ts';
+import type { HostSender } from './host-sender.ts';
 
 export const linesPerSecondMax = 200;
 const lineCharsMax = 4_096;
 
 /** Takes over stdout and stderr of the host; output of threads arrives there. Secrets in it are masked before a line is cut. */
-export function captureConsole(reports: Reports, learned: LearnedMask): void {
-  const budget = new Budget(reports);
+export function captureConsole(sender: HostSender, learned: LearnedMask): void {
+  const budget = new Budget(sender);
   for (const name of ['stdout', 'stderr'] as const) {
     let rest = '';
     const decoder = new StringDecoder('utf8');
@@ -31,13 +32,13 @@ export function captureConsole(reports: Reports, learned: LearnedMask): void {
 }
 
 class Budget {
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   #left = linesPerSecondMax;
   #cut = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(reports: Reports) {
-    this.#reports = reports;
+  constructor(sender: HostSender) {
+    this.#sender = sender;
   }
 
   line(stream: string, line: string): void {
@@ -47,13 +48,13 @@ class Budget {
       return;
     }
     this.#left--;
-    this.#reports.log('debug', 'plugin output', { stream, line });
+    this.#sender.log('debug', 'plugin output', { stream, line });
   }
 
   #refill(): void {
     this.#timer = null;
     this.#left = linesPerSecondMax;
-    if (this.#cut > 0) this.#reports.log('debug', 'plugin output', { cut_lines: this.#cut });
+    if (this.#cut > 0) this.#sender.log('debug', 'plugin output', { cut_lines: this.#cut });
     this.#cut = 0;
   }
 }

@@ -1,8 +1,9 @@
 // A frame and the process that serves it, one request after another: an attempt has one request, a persistent process many. A pipelined
 // plugin is sent requests ahead of its answers.
+
 import { steadyUs, timerMsMax } from '../../clock.ts';
 import type { AnyRequest } from '../wire/request.ts';
-import { type Settled, settleFailure } from '../wire/response.ts';
+import { resultOfFailure, type TaskResult } from '../wire/response.ts';
 import type { FrameRun } from './frame-run.ts';
 import type { Answer, Asker, PluginProcess, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
@@ -47,7 +48,7 @@ export class Conversation implements Asker<number> {
 
   /** There is no process for the next task. The tasks behind it may find one. */
   refuse(reason: string): void {
-    this.#report([[this.#run.next().task, settleFailure(reason, false)]]);
+    this.#report([[this.#run.next().task, resultOfFailure(reason, false)]]);
   }
 
   onAnswers(answers: readonly Answer<number>[]): void {
@@ -74,13 +75,13 @@ export class Conversation implements Asker<number> {
   }
 
   /** The next attempt may start as soon as a failure is reported: nothing of this one may run then. */
-  async #endAttempt(ended: readonly (readonly [task: number, settled: Settled])[]): Promise<void> {
+  async #endAttempt(ended: readonly (readonly [task: number, settled: TaskResult])[]): Promise<void> {
     if (ended[0]![1].verdict !== 'ok') await this.#programs.gone();
     this.#report(ended);
     this.#finish();
   }
 
-  #goOn(ended: readonly (readonly [task: number, settled: Settled])[]): void {
+  #goOn(ended: readonly (readonly [task: number, settled: TaskResult])[]): void {
     this.#report(ended);
     this.#run.moved();
     if (this.#process!.asked.size <= this.#window >> 1) this.#ask();
@@ -113,7 +114,7 @@ export class Conversation implements Asker<number> {
   }
 
   /** Tasks whose answers came together share the time since the last answer. */
-  #report(ended: readonly (readonly [task: number, settled: Settled])[]): void {
+  #report(ended: readonly (readonly [task: number, settled: TaskResult])[]): void {
     const shareUs = (steadyUs() - this.#sinceUs) / ended.length;
     for (const [task, settled] of ended) {
       this.#run.ended(task, settled, this.#sinceUs, Math.round(shareUs));

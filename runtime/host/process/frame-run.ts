@@ -1,14 +1,15 @@
 // A frame of a process plugin while it runs: which tasks have begun, the request of each, and the outcomes that are not sent yet.
+
 import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
-import { Frame } from '../wire/frame.ts';
+import { FrameReader } from '../wire/frame.ts';
 import { outcomeOf } from '../wire/outcome-message.ts';
-import type { HostedPlugin, Outcome } from '../wire/port.ts';
+import type { HostedPlugin, Outcome } from '../wire/plugin-host.ts';
 import { type AnyRequest, makeRequest } from '../wire/request.ts';
-import { type Settled, settleFailure } from '../wire/response.ts';
+import { resultOfFailure, type TaskResult } from '../wire/response.ts';
 import type { PayloadCheck, PayloadChecks } from '../wire/schema.ts';
 import { FrameState } from '../wire/state.ts';
-import type { Reports } from './reports.ts';
+import type { HostSender } from './host-sender.ts';
 
 /** When no task has ended for this long, those that have not begun go back. */
 const slowMs = 5;
@@ -18,12 +19,12 @@ const slowAttemptMs = 30;
 const patienceMs = 50;
 
 export class FrameRun {
-  readonly frame: Frame;
+  readonly frame: FrameReader;
   readonly plugin: HostedPlugin;
   readonly state: FrameState;
   /** Whether it has one of the places. */
   hasBegun = false;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   #next = 0;
   #end: number;
   #check: PayloadCheck | null = null;
@@ -34,11 +35,11 @@ export class FrameRun {
   #payload: Json = null;
 
   /** The frame's bytes are a view of what came over the pipe: they are copied. */
-  constructor(bytes: Buffer, plugin: HostedPlugin, reports: Reports) {
-    this.frame = new Frame(Buffer.from(bytes));
+  constructor(bytes: Buffer, plugin: HostedPlugin, sender: HostSender) {
+    this.frame = new FrameReader(Buffer.from(bytes));
     this.plugin = plugin;
     this.state = new FrameState(this.frame.state, plugin.commands[this.frame.command]?.replacesState);
-    this.#reports = reports;
+    this.#sender = sender;
     this.#end = this.frame.head.count;
   }
 
@@ -69,7 +70,7 @@ export class FrameRun {
         this.#fitting = this.#next;
         return true;
       }
-      this.ended(this.#next, settleFailure(mismatch, true), steadyUs(), 0);
+      this.ended(this.#next, resultOfFailure(mismatch, true), steadyUs(), 0);
     }
     return false;
   }
@@ -84,7 +85,7 @@ export class FrameRun {
   }
 
   /** The outcome is sent with others: by `send`, or soon. */
-  ended(task: number, settled: Settled, startedUs: number, runUs: number): void {
+  ended(task: number, settled: TaskResult, startedUs: number, runUs: number): void {
     this.#ended.push(outcomeOf(task, settled, startedUs, runUs));
   }
 
@@ -92,8 +93,8 @@ export class FrameRun {
   takeBack(unread: readonly number[] = []): void {
     this.send();
     const { frameId } = this.frame.head;
-    for (const task of unread) this.#reports.returned(frameId, task, task + 1);
-    this.#reports.returned(frameId, this.#next, this.#end);
+    for (const task of unread) this.#sender.returned(frameId, task, task + 1);
+    this.#sender.returned(frameId, this.#next, this.#end);
     this.#end = this.#next;
   }
 
@@ -104,7 +105,7 @@ export class FrameRun {
   }
 
   send(): void {
-    if (this.#ended.length > 0) this.#reports.outcomes(this.frame.head.frameId, this.#ended);
+    if (this.#ended.length > 0) this.#sender.outcomes(this.frame.head.frameId, this.#ended);
     this.#ended = [];
   }
 

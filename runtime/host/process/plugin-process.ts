@@ -2,13 +2,14 @@
 //
 // A persistent process gets one request a line, and answers each with a line that has the same `id`. A process for a single attempt
 // gets one request, and everything that it prints until it ends is the answer.
+
 import { parseExactly } from '../../exact-json.ts';
 import { answerOfDuctile } from '../wire/ductile.ts';
 import { LearnedMask } from '../wire/mask.ts';
-import type { HostedPlugin, Verdict } from '../wire/port.ts';
+import { OutputTail } from '../wire/output-tail.ts';
+import type { HostedPlugin, Verdict } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
-import { describe, type Settled, settleAnswer, settleFailure, timeOutReason } from '../wire/response.ts';
-import { Tail } from '../wire/tail.ts';
+import { describe, resultOfAnswer, resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import { LineReader } from './lines.ts';
 import { endText, type Program, type ProgramEnd } from './program.ts';
 
@@ -52,7 +53,7 @@ export class PluginProcess<Asked> {
   readonly #isPersistent: boolean;
   readonly #stdout: LineReader;
   readonly #secrets = new LearnedMask();
-  readonly #stderr = new Tail();
+  readonly #stderr = new OutputTail();
   #ids = 0;
   #asker: Asker<Asked> | null = null;
   #failure: Omit<ProcessEnd, 'isCrash'> | null = null;
@@ -108,16 +109,16 @@ export class PluginProcess<Asked> {
   }
 
   /** The result of a task that the process answered, with what it wrote to stderr since its last answer. */
-  settle({ said, texted, permanent }: Answer<Asked>): Settled {
+  settle({ said, texted, permanent }: Answer<Asked>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
-    const settled = settleAnswer(answer, true, { stderr, texted }, this.#secrets.mask);
+    const settled = resultOfAnswer(answer, true, { stderr, texted }, this.#secrets.mask);
     return permanent && settled.verdict !== 'ok' ? { ...settled, permanent } : settled;
   }
 
   /** The result of the task that the process died of. */
-  settleEnd({ reason, verdict, permanent }: ProcessEnd): Settled {
-    return settleFailure(reason, permanent, { stderr: this.#stderr.text() }, verdict, this.#secrets.mask);
+  settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
+    return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, verdict, this.#secrets.mask);
   }
 
   /** Lets it go: it is asked nothing more, and ends at the end of its stdin. */

@@ -9,7 +9,7 @@ import { exitReason, heapMb, reasonOf, terminateMsMax } from './thread-end.ts';
 
 export type PoolEvents = {
   /** As many threads have started as there should be. */
-  onWhole(): void;
+  onAllStarted(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
   /** A thread holds out against being stopped. */
@@ -117,7 +117,7 @@ export class ThreadPool {
     if (thread !== undefined) thread.isReady = true;
     let ready = 0;
     for (const { isReady } of this.#threads.values()) if (isReady) ready++;
-    if (ready === this.#size) setImmediate(() => this.#events.onWhole());
+    if (ready === this.#size) setImmediate(() => this.#events.onAllStarted());
   }
 
   #watchThreads(): void {

@@ -1,17 +1,18 @@
 // Frames of process plugins: as many run at once as the host has places; the others wait in order.
-import type { ProgramMarks } from '../../processes/program-marks.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+
+import type { ProgramPids } from '../../processes/program-pids.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { PayloadChecks } from '../wire/schema.ts';
 import { Conversation } from './conversation.ts';
 import { FrameRun } from './frame-run.ts';
+import type { HostSender } from './host-sender.ts';
 import { ProcessPool } from './process-pool.ts';
 import { Programs } from './program.ts';
-import type { Reports } from './reports.ts';
 
 export class ProcessFrames {
   readonly #places: number;
   readonly #programs: Programs;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   readonly #runs = new Set<FrameRun>();
   readonly #pools = new Map<HostedPlugin, ProcessPool>();
   /** The plugins whose processes may stay. */
@@ -20,10 +21,10 @@ export class ProcessFrames {
   #running = 0;
 
   /** `home`: for the files that sandboxed plugins write. */
-  constructor(places: number, marks: ProgramMarks, home: string, reports: Reports) {
+  constructor(places: number, marks: ProgramPids, home: string, sender: HostSender) {
     this.#places = places;
     this.#programs = new Programs(marks, home);
-    this.#reports = reports;
+    this.#sender = sender;
   }
 
   /** Whether no process runs, nor stays for more. */
@@ -32,7 +33,7 @@ export class ProcessFrames {
   }
 
   submit(bytes: Buffer, plugin: HostedPlugin): void {
-    const run = new FrameRun(bytes, plugin, this.#reports);
+    const run = new FrameRun(bytes, plugin, this.#sender);
     this.#runs.add(run);
     this.#launch();
     if (!run.hasBegun) run.wait();
@@ -92,7 +93,7 @@ export class ProcessFrames {
   #poolOf(plugin: HostedPlugin): ProcessPool {
     const known = this.#pools.get(plugin);
     if (known !== undefined) return known;
-    const pool = new ProcessPool(plugin, this.#programs, this.#reports);
+    const pool = new ProcessPool(plugin, this.#programs, this.#sender);
     if (this.#current.includes(plugin)) this.#pools.set(plugin, pool);
     else pool.retire();
     return pool;

@@ -1,24 +1,24 @@
 // Starts the processes of one plugin. Persistent ones stay: those that are idle serve the next frames, until they are too old or have
 // had their share of jobs; after too many crashes none is started for a while.
 
-import { Breaker, openReason, processLimits } from '../../breaker.ts';
+import { CircuitBreaker, openReason, processLimits } from '../../circuit-breaker.ts';
 import { timerMsMax } from '../../clock.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
+import type { HostSender } from './host-sender.ts';
 import { PluginProcess, type ProcessEnd } from './plugin-process.ts';
 import type { Program, Programs } from './program.ts';
-import type { Reports } from './reports.ts';
 
 export class ProcessStarter {
   readonly #plugin: HostedPlugin;
   readonly #programs: Programs;
-  readonly #reports: Reports;
-  readonly #breaker = new Breaker(processLimits);
+  readonly #sender: HostSender;
+  readonly #breaker = new CircuitBreaker(processLimits);
 
-  constructor(plugin: HostedPlugin, programs: Programs, reports: Reports) {
+  constructor(plugin: HostedPlugin, programs: Programs, sender: HostSender) {
     this.#plugin = plugin;
     this.#programs = programs;
-    this.#reports = reports;
+    this.#sender = sender;
   }
 
   /** The process that `make` makes of a new program, or why none can be started. `retire` is called when the process is too old. */
@@ -45,8 +45,8 @@ export class ProcessStarter {
 
   #crashed(reason: string): void {
     const fields = { plugin: this.#plugin.instance };
-    this.#reports.log('warn', 'a plugin process crashed', { ...fields, reason });
-    if (this.#breaker.crashed(performance.now())) this.#reports.log('error', openReason, fields);
+    this.#sender.log('warn', 'a plugin process crashed', { ...fields, reason });
+    if (this.#breaker.crashed(performance.now())) this.#sender.log('error', openReason, fields);
   }
 }
 
@@ -58,9 +58,9 @@ export class ProcessPool {
   readonly #old = new WeakSet<PluginProcess<number>>();
   #retired = false;
 
-  constructor(plugin: HostedPlugin, programs: Programs, reports: Reports) {
+  constructor(plugin: HostedPlugin, programs: Programs, sender: HostSender) {
     this.#plugin = plugin;
-    this.#starter = new ProcessStarter(plugin, programs, reports);
+    this.#starter = new ProcessStarter(plugin, programs, sender);
   }
 
   /** An idle process or a new one; or why there is none. */

@@ -1,14 +1,15 @@
 // The programs of process plugins while they run: each leads a group of its own, and is marked so that it is found after a crash.
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { Group } from '../../processes/group.ts';
-import type { ProgramMarks } from '../../processes/program-marks.ts';
+import { ProcessGroup } from '../../processes/process-group.ts';
+import type { ProgramPids } from '../../processes/program-pids.ts';
 import { commandLine, type Sandbox, sandboxFault } from '../../processes/sandbox.ts';
-import { Escapees, originVariable } from '../../processes/strays.ts';
+import { originVariable, StrayProcesses } from '../../processes/stray-processes.ts';
 import { verifyEntrypoint } from '../wire/digests.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { describe } from '../wire/response.ts';
 
 /** From SIGTERM, or the end of stdin, to SIGKILL. */
@@ -23,8 +24,8 @@ export type ProgramEnd =
 
 /** All programs of this host. */
 export class Programs {
-  readonly #marks: ProgramMarks;
-  readonly #escapees: Escapees;
+  readonly #marks: ProgramPids;
+  readonly #escapees: StrayProcesses;
   readonly #living = new Set<Program>();
   // Taken once: to read it costs as much as a small part of a start.
   readonly #environment = { ...process.env };
@@ -34,10 +35,10 @@ export class Programs {
   readonly #home: string;
 
   /** `home`: for what sandboxed plugins write. */
-  constructor(marks: ProgramMarks, home: string) {
+  constructor(marks: ProgramPids, home: string) {
     this.#marks = marks;
     this.#home = home;
-    this.#escapees = new Escapees(marks.id);
+    this.#escapees = new StrayProcesses(marks.id);
   }
 
   /** Throws where its code has changed since it was locked, or its sandbox cannot be had: it never runs with less. */
@@ -83,14 +84,14 @@ export class Program {
   /** Resolves when it is gone with its group, and its output has come. */
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
-  readonly #group: Group;
+  readonly #group: ProcessGroup;
   #late: NodeJS.Timeout | null = null;
 
   /** The host's own environment is what plugins may see. */
   constructor(
     plugin: HostedPlugin,
     [file, ...words]: readonly string[],
-    marks: ProgramMarks,
+    marks: ProgramPids,
     environment: NodeJS.ProcessEnv,
   ) {
     this.#child = spawn(file!, words, {
@@ -99,7 +100,7 @@ export class Program {
       env: environment,
       stdio: 'pipe',
     });
-    this.#group = new Group(this.#child);
+    this.#group = new ProcessGroup(this.#child);
     // Whoever writes to a program that reads nothing learns it from its end.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
@@ -142,7 +143,7 @@ export class Program {
     this.#late ??= setTimeout(() => this.kill(), killDelayMs);
   }
 
-  #watch({ directory, entrypoint }: HostedPlugin, marks: ProgramMarks, end: (end: ProgramEnd) => void): void {
+  #watch({ directory, entrypoint }: HostedPlugin, marks: ProgramPids, end: (end: ProgramEnd) => void): void {
     const refuse = (why: string) => end({ kind: 'refused', reason: `cannot start ${entrypoint}: ${why}` });
     const child = this.#child;
     const { pid } = child;

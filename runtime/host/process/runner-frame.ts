@@ -1,11 +1,12 @@
 // A frame that a runner has: which of its tasks are over, and how the others end when the runner is lost.
+
 import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import { outcomeOf } from '../wire/outcome-message.ts';
-import type { Settled } from '../wire/response.ts';
-import type { Reports } from './reports.ts';
+import type { TaskResult } from '../wire/response.ts';
+import type { HostSender } from './host-sender.ts';
 
-export class RunnerFlight {
+export class RunnerFrame {
   readonly head: FrameHead;
   readonly #over: Uint8Array;
   readonly #sentMs = performance.now();
@@ -36,19 +37,19 @@ export class RunnerFlight {
   }
 
   /** A task that was not answered ends like this. */
-  charge(task: number, settled: Settled, reports: Reports): void {
+  charge(task: number, settled: TaskResult, sender: HostSender): void {
     this.end(task);
     const runUs = Math.round((performance.now() - this.#sentMs) * 1000);
-    reports.outcomes(this.head.frameId, [outcomeOf(task, settled, steadyUs(this.#sentMs), runUs)]);
+    sender.outcomes(this.head.frameId, [outcomeOf(task, settled, steadyUs(this.#sentMs), runUs)]);
   }
 
   /** All that is left goes back; `alone`: it had begun, and runs alone the next time. */
-  giveBack(reports: Reports, alone: boolean): void {
+  giveBack(sender: HostSender, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;
       const first = task;
       while (task < this.head.count && this.#over[task] === 0) this.end(task++);
-      reports.returned(this.head.frameId, first, task, alone);
+      sender.returned(this.head.frameId, first, task, alone);
     }
   }
 }

@@ -1,33 +1,34 @@
 // A persistent process that is sent many requests at once: answers are matched by their ids, and come in any order.
+
 import { steadyUs, timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
-import type { Frame } from '../wire/frame.ts';
+import type { FrameReader } from '../wire/frame.ts';
 import { outcomeOf } from '../wire/outcome-message.ts';
-import type { HostedPlugin, Outcome } from '../wire/port.ts';
+import type { HostedPlugin, Outcome } from '../wire/plugin-host.ts';
 import { type AnyRequest, makeRequest, unpackObject } from '../wire/request.ts';
-import { type Settled, settleFailure, timeOutReason } from '../wire/response.ts';
+import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import type { PayloadCheck } from '../wire/schema.ts';
+import type { HostSender } from './host-sender.ts';
 import { type Answer, type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts';
 import type { Program } from './program.ts';
-import type { Reports } from './reports.ts';
-import { RunnerFlight } from './runner-frame.ts';
+import { RunnerFrame } from './runner-frame.ts';
 
 /** An answer may come this long after its deadline; then the process takes nothing new. */
 const graceMs = 100;
 
-type Open = { readonly flight: RunnerFlight; readonly frame: Frame; readonly check: PayloadCheck | null };
+type Open = { readonly run: RunnerFrame; readonly frame: FrameReader; readonly check: PayloadCheck | null };
 type Waiting = { readonly open: Open; readonly task: number };
 type RunningRequest = Waiting & { readonly startedMs: number; timer: NodeJS.Timeout | null; isLate: boolean };
 
 export class RunnerProcess implements Asker<RunningRequest> {
   readonly #plugin: HostedPlugin;
   readonly #process: PluginProcess<RunningRequest>;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   /** Resolves when no process is left of programs that have ended. */
   readonly #leftovers: () => Promise<void>;
   /** It takes no more frames. */
   readonly #onSpent: () => void;
-  readonly #flights = new Set<RunnerFlight>();
+  readonly #runs = new Set<RunnerFrame>();
   #waiting: Waiting[] = [];
   /** Requests that have no answer long after their deadline. */
   #stale = 0;
@@ -36,14 +37,14 @@ export class RunnerProcess implements Asker<RunningRequest> {
   constructor(
     plugin: HostedPlugin,
     program: Program,
-    reports: Reports,
+    sender: HostSender,
     leftovers: () => Promise<void>,
     onSpent: () => void,
   ) {
     this.#plugin = plugin;
     this.#process = new PluginProcess(plugin, program);
     this.#process.attach(this);
-    this.#reports = reports;
+    this.#sender = sender;
     this.#leftovers = leftovers;
     this.#onSpent = onSpent;
   }
@@ -52,11 +53,11 @@ export class RunnerProcess implements Asker<RunningRequest> {
     return this.#process.ended;
   }
 
-  ask(frame: Frame, check: PayloadCheck | null): void {
-    const flight = new RunnerFlight(frame.head);
-    this.#flights.add(flight);
+  ask(frame: FrameReader, check: PayloadCheck | null): void {
+    const run = new RunnerFrame(frame.head);
+    this.#runs.add(run);
     this.#process.learn(frame.secrets);
-    for (let task = 0; task < frame.head.count; task++) this.#waiting.push({ open: { flight, frame, check }, task });
+    for (let task = 0; task < frame.head.count; task++) this.#waiting.push({ open: { run, frame, check }, task });
     if (this.#isSpent) this.#giveBack();
     else this.#askWaiting();
   }
@@ -69,7 +70,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   }
 
   onAnswers(answers: readonly Answer<RunningRequest>[]): void {
-    const ended: [RunningRequest, Settled][] = [];
+    const ended: [RunningRequest, TaskResult][] = [];
     for (const answer of answers) {
       const { asked } = answer;
       if (asked.timer !== null) clearTimeout(asked.timer);
@@ -95,8 +96,8 @@ export class RunnerProcess implements Asker<RunningRequest> {
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
     // It is not known which of several tasks the process died of.
-    for (const flight of this.#flights) flight.giveBack(this.#reports, true);
-    this.#flights.clear();
+    for (const run of this.#runs) run.giveBack(this.#sender, true);
+    this.#runs.clear();
   }
 
   /** From now on it takes nothing: tasks whose requests are not sent go back. */
@@ -129,7 +130,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     const payload = unpack<Json>(frame.payload(task));
     const mismatch = check === null ? null : check(payload);
     if (mismatch !== null) {
-      this.#report([[asked, settleFailure(mismatch, true)]]);
+      this.#report([[asked, resultOfFailure(mismatch, true)]]);
       return null;
     }
     asked.timer = setTimeout(() => this.#expire(asked), Math.min(deadlineMs, timerMsMax));
@@ -140,7 +141,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   #expire(asked: RunningRequest): void {
     const { deadlineMs } = asked.open.frame.head;
     asked.isLate = true;
-    this.#report([[asked, settleFailure(timeOutReason(deadlineMs), false, {}, 'timed_out')]]);
+    this.#report([[asked, resultOfFailure(timeOutReason(deadlineMs), false, {}, 'timed_out')]]);
     asked.timer = setTimeout(() => {
       asked.timer = null;
       this.#stale++;
@@ -158,25 +159,25 @@ export class RunnerProcess implements Asker<RunningRequest> {
   /** Tasks whose requests are not sent go back as they came. */
   #giveBack(): void {
     for (const { open, task } of this.#waiting.splice(0)) {
-      this.#reports.returned(open.frame.head.frameId, task, task + 1);
-      this.#end(open.flight, task);
+      this.#sender.returned(open.frame.head.frameId, task, task + 1);
+      this.#end(open.run, task);
     }
   }
 
-  #report(ended: readonly (readonly [RunningRequest, Settled])[]): void {
+  #report(ended: readonly (readonly [RunningRequest, TaskResult])[]): void {
     let outcomes: Outcome[] = [];
     for (const [i, [{ open, task, startedMs }, settled]] of ended.entries()) {
       const runUs = Math.round((performance.now() - startedMs) * 1000);
       outcomes.push(outcomeOf(task, settled, steadyUs(startedMs), runUs));
-      this.#end(open.flight, task);
+      this.#end(open.run, task);
       if (ended[i + 1]?.[0].open.frame === open.frame) continue;
-      this.#reports.outcomes(open.frame.head.frameId, outcomes);
+      this.#sender.outcomes(open.frame.head.frameId, outcomes);
       outcomes = [];
     }
   }
 
-  #end(flight: RunnerFlight, task: number): void {
-    flight.end(task);
-    if (flight.isOver) this.#flights.delete(flight);
+  #end(run: RunnerFrame, task: number): void {
+    run.end(task);
+    if (run.isOver) this.#runs.delete(run);
   }
 }

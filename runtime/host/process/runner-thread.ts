@@ -1,17 +1,18 @@
 // A thread that has many tasks of one command under way, as the host's main thread has it: it is watched, and replaced when it blocks.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import type { ConcurrentData, Ended, Given, Over, Spent } from '../thread/concurrent-thread.ts';
+import type { ConcurrentData, GiveFrame, TasksEnded, ThreadClosing, ThreadIdle } from '../thread/concurrent-thread.ts';
 import type { Loaded } from '../thread/thread.ts';
 import type { ThreadData } from '../thread/thread-setup.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import { tasksOf } from '../wire/outcome-message.ts';
-import { type Settled, settleFailure, timeOutReason } from '../wire/response.ts';
-import { ThreadSigns } from '../wire/thread-signs.ts';
-import type { Reports } from './reports.ts';
-import { RunnerFlight } from './runner-frame.ts';
+import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
+import { ThreadStatus } from '../wire/thread-status.ts';
+import type { HostSender } from './host-sender.ts';
+import { RunnerFrame } from './runner-frame.ts';
 import { exitReason, reasonOf, terminateMsMax } from './thread-end.ts';
 
 /** Beyond the deadline of its oldest task a thread may block for so long. */
@@ -30,20 +31,20 @@ export type RunnerThreadEvents = {
   onGone(reason: string | null): void;
 };
 
-type Said = Loaded | Ended | Spent | Over;
+type Said = Loaded | TasksEnded | ThreadClosing | ThreadIdle;
 
 export class RunnerThread {
   /** Since when it has had something under way, or nothing. */
   sinceMs = performance.now();
   readonly #worker: Worker;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   readonly #learned: LearnedMask;
   readonly #events: RunnerThreadEvents;
-  readonly #signs = new ThreadSigns();
+  readonly #status = new ThreadStatus();
   readonly #loaded: Promise<void>;
   readonly #exited: Promise<void>;
   /** By their tickets, the oldest first; and the tickets by the ids of frames. */
-  readonly #flights = new Map<number, RunnerFlight>();
+  readonly #runs = new Map<number, RunnerFrame>();
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
@@ -53,17 +54,17 @@ export class RunnerThread {
   /** Why it died, or is being stopped; null: it lives, or was let go. */
   #reason: string | null = null;
   /** It is being stopped since it blocks: how its culprit ends, or all that it has. */
-  #doom: { readonly settled: Settled; readonly isForAll: boolean } | null = null;
+  #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
   /** It has said that nothing is under way in it: what it has been given since has not begun. */
   #isOver = false;
   #isEnding = false;
 
-  constructor(data: ThreadData, heapMb: number, reports: Reports, learned: LearnedMask, events: RunnerThreadEvents) {
-    this.#reports = reports;
+  constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
+    this.#sender = sender;
     this.#learned = learned;
     this.#events = events;
     this.#worker = new Worker(fileURLToPath(new URL('../thread/concurrent-thread.js', import.meta.url)), {
-      workerData: { ...data, signs: this.#signs.memory } satisfies ConcurrentData,
+      workerData: { ...data, status: this.#status.memory } satisfies ConcurrentData,
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     const worker = this.#worker;
@@ -87,24 +88,24 @@ export class RunnerThread {
   }
 
   get isBusy(): boolean {
-    return this.#flights.size > 0;
+    return this.#runs.size > 0;
   }
 
   take(head: FrameHead, bytes: Uint8Array): void {
     const nowMs = performance.now();
     if (!this.isBusy) this.sinceMs = this.#turnedMs = nowMs;
     const ticket = ++this.#ticket;
-    this.#flights.set(ticket, new RunnerFlight(head));
+    this.#runs.set(ticket, new RunnerFrame(head));
     this.#tickets.set(head.frameId, ticket);
     // A view of what came over the pipe: as it is, all that came with it would be copied along.
     const own = new Uint8Array(bytes);
-    this.#worker.postMessage({ ticket, bytes: own } satisfies Given, [own.buffer]);
+    this.#worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
 
   /** Stops it if it blocks. */
   look(nowMs: number): void {
-    const { beats, isLoading } = this.#signs;
-    const [oldest] = this.#flights.values();
+    const { beats, isLoading } = this.#status;
+    const [oldest] = this.#runs.values();
     // Loading and running are told apart: loading is not the tasks' time.
     if (beats !== this.#beats || oldest === undefined || isLoading !== this.#wasLoading) this.#turnedMs = nowMs;
     this.#beats = beats;
@@ -133,7 +134,7 @@ export class RunnerThread {
 
   #doomed(reason: string, isForAll: boolean): void {
     this.#reason = reason;
-    this.#doom = { settled: settleFailure(reason, false, {}, 'timed_out'), isForAll };
+    this.#doom = { settled: resultOfFailure(reason, false, {}, 'timed_out'), isForAll };
     this.#events.onSpent();
     void this.#terminate();
   }
@@ -146,16 +147,16 @@ export class RunnerThread {
     clearTimeout(stuck);
   }
 
-  #take(said: Ended | Spent | Over): void {
+  #take(said: TasksEnded | ThreadClosing | ThreadIdle): void {
     if ('ended' in said) {
       for (const [frameId, written] of said.ended) {
-        this.#reports.written(frameId, written);
+        this.#sender.written(frameId, written);
         for (const task of tasksOf(written)) this.#end(frameId, task);
       }
     } else if ('spent' in said) {
       this.#events.onSpent();
       for (const [frameId, task] of said.spent) {
-        this.#reports.returned(frameId, task, task + 1);
+        this.#sender.returned(frameId, task, task + 1);
         this.#end(frameId, task);
       }
     } else {
@@ -167,11 +168,11 @@ export class RunnerThread {
 
   #end(frameId: number, task: number): void {
     const ticket = this.#tickets.get(frameId);
-    const flight = ticket === undefined ? undefined : this.#flights.get(ticket);
-    if (flight === undefined) return;
-    flight.end(task);
-    if (!flight.isOver) return;
-    this.#flights.delete(ticket!);
+    const run = ticket === undefined ? undefined : this.#runs.get(ticket);
+    if (run === undefined) return;
+    run.end(task);
+    if (!run.isOver) return;
+    this.#runs.delete(ticket!);
     this.#tickets.delete(frameId);
     if (!this.isBusy) this.sinceMs = performance.now();
   }
@@ -180,27 +181,27 @@ export class RunnerThread {
   #gone(code: number): void {
     if (!this.#isEnding) this.#reason ??= exitReason(code);
     const reason = this.#reason === null ? null : this.#learned.text(this.#reason);
-    const settled = this.#doom?.settled ?? settleFailure(reason ?? '', false);
+    const settled = this.#doom?.settled ?? resultOfFailure(reason ?? '', false);
     const culprit = this.#isOver ? null : this.#culprit();
-    for (const [ticket, flight] of this.#flights) {
-      for (let task = 0; task < flight.head.count; task++) {
+    for (const [ticket, run] of this.#runs) {
+      for (let task = 0; task < run.head.count; task++) {
         const isGuilty = this.#doom?.isForAll || (culprit?.ticket === ticket && culprit.task === task);
-        if (isGuilty && flight.isOpen(task)) flight.charge(task, settled, this.#reports);
+        if (isGuilty && run.isOpen(task)) run.charge(task, settled, this.#sender);
       }
-      flight.giveBack(this.#reports, !this.#isOver && this.#signs.hasTaken(ticket));
+      run.giveBack(this.#sender, !this.#isOver && this.#status.hasTaken(ticket));
     }
-    this.#flights.clear();
+    this.#runs.clear();
     this.#events.onGone(reason);
   }
 
   /** Where only one was under way it is that one. */
   #culprit() {
-    const known = this.#signs.culprit;
+    const known = this.#status.culprit;
     if (known !== null) return known;
-    const [only, ...others] = [...this.#flights].filter(([ticket]) => this.#signs.hasTaken(ticket));
+    const [only, ...others] = [...this.#runs].filter(([ticket]) => this.#status.hasTaken(ticket));
     if (only === undefined || others.length > 0 || only[1].left > 1) return null;
-    const [ticket, flight] = only;
-    for (let task = 0; task < flight.head.count; task++) if (flight.isOpen(task)) return { ticket, task };
+    const [ticket, run] = only;
+    for (let task = 0; task < run.head.count; task++) if (run.isOpen(task)) return { ticket, task };
     return null;
   }
 }

@@ -1,13 +1,14 @@
-// Frames of worker plugins in flight: handed to the pool, watched by a coarse clock, taken apart when a task is slow.
+// Frames of worker plugins in run: handed to the pool, watched by a coarse clock, taken apart when a task is slow.
+
 import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import { outcomeOf } from '../wire/outcome-message.ts';
-import type { HostedPlugin } from '../wire/port.ts';
-import { type Settled, settleFailure, timeOutReason } from '../wire/response.ts';
-import { Slot } from '../wire/shared-frame.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
+import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
+import { SharedFrame } from '../wire/shared-frame.ts';
+import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
-import type { Reports } from './reports.ts';
 import { reasonOf } from './thread-end.ts';
 
 /** A task that runs longer is slow: what waits behind it goes back. */
@@ -21,15 +22,15 @@ const loadMsMax = 10_000;
 const heldMsMax = 5_000;
 /** How long after its deadline a handler may take to heed the signal. */
 export const graceMs = 100;
-/** The clock's step, at which outcomes of frames that go on are told, and its step while nothing but slow tasks runs. */
+/** How often running frames are looked at, and their outcomes sent; and how often while only slow tasks run. */
 const tickMs = 3;
 const lazyTickMs = 20;
 
-type Flight = {
+type ThreadFrame = {
   readonly head: FrameHead;
-  readonly slot: Slot;
-  /** Bytes of outcomes told so far. */
-  told: number;
+  readonly slot: SharedFrame;
+  /** How many bytes of its outcomes have been sent. */
+  reportedBytes: number;
   /** Tasks that are or were with a thread; the others were taken back. */
   started: number;
   takenBack: boolean;
@@ -37,18 +38,18 @@ type Flight = {
   seen: number;
   seenAtMs: number;
   /** Its thread is being stopped. */
-  doom: Settled | null;
+  doom: TaskResult | null;
 };
 
 export class WorkerFrames {
   readonly #threads: number;
-  readonly #reports: Reports;
+  readonly #sender: HostSender;
   /** For what a thread says when it dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
   /** All that is not over, and of these what no thread is asked for yet: the pool gets as many as it has threads. */
-  readonly #flights = new Set<Flight>();
-  #waiting: Flight[] = [];
+  readonly #runs = new Set<ThreadFrame>();
+  #waiting: ThreadFrame[] = [];
   #running = 0;
   /** Plugins, by number, that have cost a thread: until another has started, nothing of theirs runs that could cost the next. */
   readonly #held = new Map<number, NodeJS.Timeout>();
@@ -59,50 +60,50 @@ export class WorkerFrames {
     threads: number,
     generation: number,
     plugins: readonly HostedPlugin[],
-    reports: Reports,
+    sender: HostSender,
     learned: LearnedMask,
     onStuck: () => void,
   ) {
     this.#threads = threads;
-    this.#reports = reports;
+    this.#sender = sender;
     this.#learned = learned;
     this.#pool = new ThreadPool(
       threads,
       { generation, plugins },
       {
-        onWhole: () => this.#release([...this.#held.keys()]),
-        onLateOutcome: late => reports.written(late.frameId, late.written),
-        onThreadReplaced: reason => reports.replaced(learned.text(reason)),
+        onAllStarted: () => this.#release([...this.#held.keys()]),
+        onLateOutcome: late => sender.written(late.frameId, late.written),
+        onThreadReplaced: reason => sender.replaced(learned.text(reason)),
         onStuck,
       },
     );
   }
 
   get idle(): boolean {
-    return this.#flights.size === 0;
+    return this.#runs.size === 0;
   }
 
   submit(head: FrameHead, frame: Uint8Array): void {
-    const slot = Slot.of(frame, head.count);
-    const flight: Flight = {
+    const slot = SharedFrame.of(frame, head.count);
+    const run: ThreadFrame = {
       head,
       slot,
-      told: 0,
+      reportedBytes: 0,
       started: head.count,
       takenBack: false,
       seen: 0,
       seenAtMs: performance.now(),
       doom: null,
     };
-    this.#flights.add(flight);
-    this.#waiting.push(flight);
+    this.#runs.add(run);
+    this.#waiting.push(run);
     this.#launch();
     this.#wind(tickMs);
   }
 
   /** Gives back all that no thread has begun. */
   returnUnstarted(): void {
-    for (const flight of this.#flights) this.#takeBack(flight);
+    for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
   }
 
@@ -111,7 +112,7 @@ export class WorkerFrames {
     if (this.#clock !== null) clearTimeout(this.#clock);
     for (const timer of this.#held.values()) clearTimeout(timer);
     this.#waiting = [];
-    this.#flights.clear();
+    this.#runs.clear();
     await this.#pool.close();
   }
 
@@ -119,45 +120,45 @@ export class WorkerFrames {
     while (this.#running < this.#threads) {
       const place = this.#waiting.findIndex(({ head }) => !this.#held.has(head.plugin));
       if (place < 0) return;
-      const [flight] = this.#waiting.splice(place, 1) as [Flight];
+      const [run] = this.#waiting.splice(place, 1) as [ThreadFrame];
       this.#running++;
-      this.#pool.run(flight.slot.shared, flight.head.plugin).then(
-        // A thread that has died of a null or undefined that was thrown is told as one that has done its work.
-        () => (flight.slot.answered < flight.started ? this.#crash(flight, null) : this.#land(flight)),
-        error => this.#crash(flight, error),
+      this.#pool.run(run.slot.shared, run.head.plugin).then(
+        // The pool takes a thread that died of a thrown null or undefined for one that has finished.
+        () => (run.slot.answered < run.started ? this.#crash(run, null) : this.#land(run)),
+        error => this.#crash(run, error),
       );
     }
   }
 
   /** What waits and was taken back is over. */
   #dropWaiting(): void {
-    for (const flight of this.#waiting) if (flight.takenBack) this.#flights.delete(flight);
-    this.#waiting = this.#waiting.filter(flight => !flight.takenBack);
+    for (const run of this.#waiting) if (run.takenBack) this.#runs.delete(run);
+    this.#waiting = this.#waiting.filter(run => !run.takenBack);
   }
 
-  #land(flight: Flight): void {
+  #land(run: ThreadFrame): void {
     this.#running--;
     this.#launch();
-    if (this.#flights.delete(flight)) this.#tell(flight);
+    if (this.#runs.delete(run)) this.#report(run);
   }
 
   /** The thread died, or must: who was with it goes back, the task that ran bears it. */
-  async #crash(flight: Flight, error: unknown): Promise<void> {
-    this.#takeBack(flight);
-    this.#hold(flight.head.plugin);
+  async #crash(run: ThreadFrame, error: unknown): Promise<void> {
+    this.#takeBack(run);
+    this.#hold(run.head.plugin);
     const reason = reasonOf(error);
     // The frame may have failed alone, of what a plugin has done to the built-ins that all on its thread use.
-    if (flight.doom === null) this.#pool.terminate(flight.slot.thread, reason);
-    await this.#pool.exitOf(flight.slot.thread);
+    if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
+    await this.#pool.exitOf(run.slot.thread);
     this.#running--;
     this.#launch();
-    if (!this.#flights.delete(flight)) return;
-    this.#tell(flight);
-    const task = flight.slot.answered;
-    if (task >= flight.started) return;
-    const settled = flight.doom ?? settleFailure(this.#learned.text(reason), false);
-    const runUs = Math.round((performance.now() - flight.seenAtMs) * 1000);
-    this.#reports.outcomes(flight.head.frameId, [outcomeOf(task, settled, steadyUs(flight.seenAtMs), runUs)]);
+    if (!this.#runs.delete(run)) return;
+    this.#report(run);
+    const task = run.slot.answered;
+    if (task >= run.started) return;
+    const settled = run.doom ?? resultOfFailure(this.#learned.text(reason), false);
+    const runUs = Math.round((performance.now() - run.seenAtMs) * 1000);
+    this.#sender.outcomes(run.head.frameId, [outcomeOf(task, settled, steadyUs(run.seenAtMs), runUs)]);
   }
 
   #hold(plugin: number): void {
@@ -176,18 +177,18 @@ export class WorkerFrames {
     this.#launch();
   }
 
-  #tell(flight: Flight): void {
-    const { written } = flight.slot;
-    if (written === flight.told) return;
-    this.#reports.written(flight.head.frameId, flight.slot.outcomes(flight.told, written));
-    flight.told = written;
+  #report(run: ThreadFrame): void {
+    const { written } = run.slot;
+    if (written === run.reportedBytes) return;
+    this.#sender.written(run.head.frameId, run.slot.outcomes(run.reportedBytes, written));
+    run.reportedBytes = written;
   }
 
-  #takeBack(flight: Flight): void {
-    if (flight.takenBack) return;
-    flight.takenBack = true;
-    flight.started = flight.slot.takeBack();
-    this.#reports.returned(flight.head.frameId, flight.started, flight.head.count);
+  #takeBack(run: ThreadFrame): void {
+    if (run.takenBack) return;
+    run.takenBack = true;
+    run.started = run.slot.takeBack();
+    this.#sender.returned(run.head.frameId, run.started, run.head.count);
   }
 
   #wind(afterMs: number): void {
@@ -203,38 +204,38 @@ export class WorkerFrames {
     this.#clock = null;
     const nowMs = performance.now();
     let slow = 0;
-    for (const flight of this.#flights) {
-      this.#look(flight, nowMs);
-      if (flight.takenBack && flight.slot.phase !== 'waiting') slow++;
+    for (const run of this.#runs) {
+      this.#look(run, nowMs);
+      if (run.takenBack && run.slot.phase !== 'waiting') slow++;
     }
     if (slow >= this.#threads) {
-      for (const flight of this.#waiting) if (nowMs - flight.seenAtMs >= patienceMs) this.#takeBack(flight);
+      for (const run of this.#waiting) if (nowMs - run.seenAtMs >= patienceMs) this.#takeBack(run);
       this.#dropWaiting();
     }
-    if (this.#flights.size > 0) this.#wind(slow === this.#flights.size ? lazyTickMs : tickMs);
+    if (this.#runs.size > 0) this.#wind(slow === this.#runs.size ? lazyTickMs : tickMs);
   }
 
-  #look(flight: Flight, nowMs: number): void {
-    const { slot, head } = flight;
+  #look(run: ThreadFrame, nowMs: number): void {
+    const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
     // It runs since the last look at least.
-    if (flight.seen >= 2) this.#tell(flight);
-    // Loading and the first task are told apart: loading is not the task's time.
+    if (run.seen >= 2) this.#report(run);
+    // Loading and the first task are told apart: loading time does not count as the task's.
     const seen = phase === 'loading' ? 1 : 2 + answered;
-    if (seen !== flight.seen) {
-      flight.seen = seen;
-      flight.seenAtMs = nowMs;
+    if (seen !== run.seen) {
+      run.seen = seen;
+      run.seenAtMs = nowMs;
       return;
     }
-    const sinceMs = nowMs - flight.seenAtMs;
+    const sinceMs = nowMs - run.seenAtMs;
     const loading = phase === 'loading';
-    if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(flight);
+    if (sinceMs >= (loading ? slowLoadMs : slowMs)) this.#takeBack(run);
     const limitMs = loading ? Math.max(loadMsMax, head.deadlineMs) : head.deadlineMs + graceMs;
-    if (sinceMs < limitMs || flight.doom !== null || answered >= flight.started) return;
+    if (sinceMs < limitMs || run.doom !== null || answered >= run.started) return;
     const reason = loading ? `timed out after ${limitMs} ms while loading` : timeOutReason(head.deadlineMs);
-    flight.doom = settleFailure(reason, false, {}, 'timed_out');
-    this.#takeBack(flight);
+    run.doom = resultOfFailure(reason, false, {}, 'timed_out');
+    this.#takeBack(run);
     this.#pool.terminate(slot.thread, reason);
   }
 }

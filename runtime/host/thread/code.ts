@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Helpers } from '../api/plugin-api.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { describe } from '../wire/response.ts';
 

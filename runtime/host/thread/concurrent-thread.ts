@@ -1,17 +1,25 @@
 // A thread that has many tasks of one command under way at once. A task past its deadline has its outcome at once; its place stays
 // taken until its handler settles, and where that takes too long the thread takes nothing new.
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
 import threads, { threadId, workerData } from 'node:worker_threads';
 import { steadyUs, timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
-import { Frame } from '../wire/frame.ts';
+import { FrameReader } from '../wire/frame.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { encodeOutcome, outcomeOf } from '../wire/outcome-message.ts';
 import { makeRequest, unpackObject } from '../wire/request.ts';
-import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from '../wire/response.ts';
-import { type TaskPlace, ThreadSigns } from '../wire/thread-signs.ts';
-import { Kit } from './kit.ts';
+import {
+  okResult,
+  resultOfAnswer,
+  resultOfError,
+  resultOfFailure,
+  type TaskResult,
+  timeOutReason,
+} from '../wire/response.ts';
+import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
+import { HandlerHelpers } from './handler-helpers.ts';
 import type { Loaded } from './thread.ts';
 import {
   deadlineText,
@@ -29,24 +37,29 @@ export const graceMs = 100;
 /** While tasks are under way the loop shows so often that it turns. */
 export const beatMs = 50;
 
-export type ConcurrentData = ThreadData & { readonly signs: SharedArrayBuffer };
+export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
 /** `ticket`: the frame's name in this thread. */
-export type Given = { readonly ticket: number; readonly bytes: Uint8Array };
+export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
 /** Outcomes in the order in which the tasks ended: each frame's id and what it gets. */
-export type Ended = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
+export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
 /** It takes nothing more: these had not begun. */
-export type Spent = { readonly spent: readonly (readonly [frameId: number, task: number])[] };
+export type ThreadClosing = { readonly spent: readonly (readonly [frameId: number, task: number])[] };
 /** Nothing is under way any more but tasks that are long over. */
-export type Over = { readonly over: true };
+export type ThreadIdle = { readonly over: true };
 
-type Open = { readonly ticket: number; readonly frame: Frame; readonly prepared: Prepared };
+type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: Prepared };
 type Waiting = { readonly open: Open; readonly task: number };
-type Job = Waiting & { readonly kit: Kit; readonly startedMs: number; timer: NodeJS.Timeout | null; isLate: boolean };
+type Job = Waiting & {
+  readonly kit: HandlerHelpers;
+  readonly startedMs: number;
+  timer: NodeJS.Timeout | null;
+  isLate: boolean;
+};
 
 const port = threads.parentPort!;
-const signs = new ThreadSigns((workerData as ConcurrentData).signs);
+const status = new ThreadStatus((workerData as ConcurrentData).status);
 /** Whose code runs. Whatever that code leaves behind, such as an open socket, keeps the value: it is small. */
-const current = new AsyncLocalStorage<TaskPlace>();
+const current = new AsyncLocalStorage<TaskPosition>();
 /** All that the thread was given: its tasks share the variables of the module. */
 const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
@@ -60,20 +73,20 @@ let beating: NodeJS.Timeout | null = null;
 
 process.on('uncaughtExceptionMonitor', confess);
 process.on('exit', confess);
-port.on('message', (given: Given) => void take(given));
+port.on('message', (given: GiveFrame) => void take(given));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** The thread dies: of whom, and what had ended before. */
 function confess(): void {
   const place = current.getStore();
-  if (place !== undefined) signs.blame(place.ticket, place.task);
+  if (place !== undefined) status.blame(place.ticket, place.task);
   tell();
 }
 
-async function take({ ticket, bytes }: Given): Promise<void> {
-  const frame = new Frame(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  signs.take(ticket);
-  signs.beat();
+async function take({ ticket, bytes }: GiveFrame): Promise<void> {
+  const frame = new FrameReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  status.take(ticket);
+  status.beat();
   if (frame.secrets !== null) secrets.learn(frame.secrets);
   const prepared = await prepareOnce(frame);
   followWallClock();
@@ -85,11 +98,11 @@ async function take({ ticket, bytes }: Given): Promise<void> {
 }
 
 /** The thread has one command. Code that could not be loaded may be found repaired by the next frame. */
-function prepareOnce(frame: Frame): Promise<Prepared> {
+function prepareOnce(frame: FrameReader): Promise<Prepared> {
   if (preparing === null) {
-    signs.isLoading = true;
+    status.isLoading = true;
     preparing = prepare(plugins[frame.head.plugin]!, frame.command).then(prepared => {
-      signs.isLoading = false;
+      status.isLoading = false;
       if (prepared.refused !== null) preparing = null;
       return prepared;
     });
@@ -100,7 +113,7 @@ function prepareOnce(frame: Frame): Promise<Prepared> {
 function enterWaiting(): void {
   while (!isSpent && waiting.length > 0 && underWay < waiting[0]!.open.frame.head.concurrency) enter(waiting.shift()!);
   if (isSpent && waiting.length > 0) giveBack();
-  if (underWay > 0) beating ??= setInterval(() => signs.beat(), beatMs);
+  if (underWay > 0) beating ??= setInterval(() => status.beat(), beatMs);
   else if (beating !== null) {
     clearInterval(beating);
     beating = null;
@@ -110,10 +123,10 @@ function enterWaiting(): void {
 function enter({ open, task }: Waiting): void {
   const { frame, ticket, prepared } = open;
   const { deadlineMs } = frame.head;
-  const job: Job = { open, task, kit: new Kit(), startedMs: performance.now(), timer: null, isLate: false };
+  const job: Job = { open, task, kit: new HandlerHelpers(), startedMs: performance.now(), timer: null, isLate: false };
   const payload = unpack<Json>(frame.payload(task));
   const mismatch = prepared.check === null ? null : prepared.check(payload);
-  const refused = prepared.refused ?? (mismatch === null ? null : settleFailure(mismatch, true));
+  const refused = prepared.refused ?? (mismatch === null ? null : resultOfFailure(mismatch, true));
   if (refused !== null) {
     note(job, refused);
     return;
@@ -122,7 +135,7 @@ function enter({ open, task }: Waiting): void {
   const deadlineAt = deadlineText(job.startedMs + deadlineMs);
   const request = makeRequest(frame, task, plugin, payload, unpackObject(frame.state), deadlineAt);
   underWay++;
-  signs.enter(ticket, task);
+  status.enter(ticket, task);
   let answer: unknown;
   let isPromise: boolean;
   try {
@@ -132,7 +145,7 @@ function enter({ open, task }: Waiting): void {
     over(job, thrower(error));
     return;
   } finally {
-    signs.leave();
+    status.leave();
   }
   if (!isPromise) {
     over(job, () => answer);
@@ -152,18 +165,18 @@ function thrower(error: unknown): () => never {
 }
 
 /** `answered` gives what the handler answered, or throws what it threw. To look at an answer may run code of the plugin. */
-function settle({ open, task, kit }: Job, answered: () => unknown): Settled {
+function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   const aside = kit.close();
-  signs.enter(open.ticket, task);
+  status.enter(open.ticket, task);
   try {
     const answer = answered();
     return aside === null && isNothing(answer)
-      ? settledOk
-      : settleAnswer(answer, false, aside ?? undefined, secrets.mask);
+      ? okResult
+      : resultOfAnswer(answer, false, aside ?? undefined, secrets.mask);
   } catch (error) {
-    return settleThrown(error, aside ?? undefined, secrets.mask);
+    return resultOfError(error, aside ?? undefined, secrets.mask);
   } finally {
-    signs.leave();
+    status.leave();
   }
 }
 
@@ -187,8 +200,8 @@ function over(job: Job, answered: () => unknown): void {
   if (isSpent) endWhenAlone();
 }
 
-function timedOut({ open, kit }: Job): Settled {
-  return settleFailure(
+function timedOut({ open, kit }: Job): TaskResult {
+  return resultOfFailure(
     timeOutReason(open.frame.head.deadlineMs),
     false,
     kit.close() ?? undefined,
@@ -217,16 +230,16 @@ function outstay(job: Job): void {
 function giveBack(): void {
   const spent = waiting.map(({ open, task }) => [open.frame.head.frameId, task] as const);
   waiting = [];
-  port.postMessage({ spent } satisfies Spent);
+  port.postMessage({ spent } satisfies ThreadClosing);
 }
 
 function endWhenAlone(): void {
   if (underWay > stale) return;
   tell();
-  port.postMessage({ over: true } satisfies Over);
+  port.postMessage({ over: true } satisfies ThreadIdle);
 }
 
-function note({ open, task, startedMs }: Job, settled: Settled): void {
+function note({ open, task, startedMs }: Job, settled: TaskResult): void {
   const runUs = Math.round((performance.now() - startedMs) * 1000);
   if (ended.length === 0) setImmediate(tell);
   ended.push([open.frame.head.frameId, encodeOutcome(outcomeOf(task, settled, steadyUs(startedMs), runUs))]);
@@ -243,7 +256,7 @@ function tell(): void {
   ended = [];
   // Copied out of the pool of buffers, of which each message would take a whole piece along.
   const told = merged.map(([frameId, parts]) => [frameId, join(parts)] as const);
-  port.postMessage({ ended: told } satisfies Ended, told.map(([, written]) => written.buffer) as ArrayBuffer[]);
+  port.postMessage({ ended: told } satisfies TasksEnded, told.map(([, written]) => written.buffer) as ArrayBuffer[]);
 }
 
 function join(parts: readonly Uint8Array[]): Uint8Array {

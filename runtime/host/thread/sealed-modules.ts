@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { createRequire, type LoadFnOutput, type LoadHookContext, register } from 'node:module';
 import { type SealedDirectory, sealedHash, verifyLoaded, verifySource } from '../wire/digests.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 
 type Load = (
   url: string,

@@ -2,11 +2,11 @@
 
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type MessagePort, workerData } from 'node:worker_threads';
-import type { HostedPlugin } from '../wire/port.ts';
-import { type Settled, settleFailure, settleThrown } from '../wire/response.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
+import { resultOfError, resultOfFailure, type TaskResult } from '../wire/response.ts';
 import { type PayloadCheck, PayloadChecks } from '../wire/schema.ts';
 import { type AnyHandler, type Code, codeOf, handlerOf, loadCode } from './code.ts';
-import { guardKill } from './guard.ts';
+import { guardKill } from './kill-guard.ts';
 import { verifyModules } from './sealed-modules.ts';
 import { loadTypeScript } from './typescript.ts';
 
@@ -16,7 +16,7 @@ export type ThreadData = { readonly generation: number; readonly plugins: readon
 /** The handler of a command and the check of its payloads; or how each of its tasks ends. */
 export type Prepared =
   | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
-  | { readonly handler: null; readonly check: null; readonly refused: Settled };
+  | { readonly handler: null; readonly check: null; readonly refused: TaskResult };
 
 const { generation, plugins } = workerData as ThreadData;
 
@@ -39,13 +39,13 @@ export async function prepare(plugin: HostedPlugin, command: string): Promise<Pr
     const code: Code = codeOf(plugin) ?? (await loadCode(plugin, generation));
     const handler = handlerOf(code, command);
     if (handler !== null) return { handler, check, refused: null };
-    return refuse(settleFailure(`${plugin.entrypoint} exports no function "${command}"`, true));
+    return refuse(resultOfFailure(`${plugin.entrypoint} exports no function "${command}"`, true));
   } catch (error) {
-    return refuse(settleThrown(error));
+    return refuse(resultOfError(error));
   }
 }
 
-function refuse(refused: Settled): Prepared {
+function refuse(refused: TaskResult): Prepared {
   return { handler: null, check: null, refused };
 }
 

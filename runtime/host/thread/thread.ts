@@ -3,15 +3,22 @@
 import threads, { threadId } from 'node:worker_threads';
 import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
-import { Frame } from '../wire/frame.ts';
+import { FrameReader } from '../wire/frame.ts';
 import { Mask } from '../wire/mask.ts';
 import { outcomeHeadBytes, outcomeOf, writeOutcome } from '../wire/outcome-message.ts';
 import { makeRequest } from '../wire/request.ts';
-import { type Settled, settleAnswer, settledOk, settleFailure, settleThrown, timeOutReason } from '../wire/response.ts';
-import { Slot } from '../wire/shared-frame.ts';
+import {
+  okResult,
+  resultOfAnswer,
+  resultOfError,
+  resultOfFailure,
+  type TaskResult,
+  timeOutReason,
+} from '../wire/response.ts';
+import { SharedFrame } from '../wire/shared-frame.ts';
 import { FrameState } from '../wire/state.ts';
 import { Deadline } from './deadline.ts';
-import { Kit } from './kit.ts';
+import { HandlerHelpers } from './handler-helpers.ts';
 import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
 /** The thread has loaded its own code: from now on it can be stopped without harm to the process. */
@@ -26,11 +33,11 @@ port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** The task that piscina runs: one frame. */
 export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
-  const slot = new Slot(shared);
+  const slot = new SharedFrame(shared);
   slot.enter('loading', threadId);
   let task = slot.claim();
   if (task < 0) return;
-  const frame = new Frame(slot.frame);
+  const frame = new FrameReader(slot.frame);
   const plugin = plugins[frame.head.plugin]!;
   const { handler, check, refused } = await prepare(plugin, frame.command);
   const mask = Mask.of(frame.secrets);
@@ -45,22 +52,22 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
     if (settled === null) {
       const payload = unpack<Json>(frame.payload(task));
       const mismatch = check === null ? null : check(payload);
-      if (mismatch !== null) settled = settleFailure(mismatch, true);
+      if (mismatch !== null) settled = resultOfFailure(mismatch, true);
       else {
         const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
-        const kit = new Kit();
+        const kit = new HandlerHelpers();
         try {
           let answer: unknown = handler!(request, kit);
           if (isThenable(answer)) answer = await deadline.race(answer, startedMs + deadlineMs, kit);
           const aside = kit.close();
           const isQuiet = aside === null && isNothing(answer);
-          settled = isQuiet ? settledOk : settleAnswer(answer, false, aside ?? undefined, mask);
+          settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside ?? undefined, mask);
         } catch (error) {
-          settled = settleThrown(error, kit.close() ?? undefined, mask);
+          settled = resultOfError(error, kit.close() ?? undefined, mask);
         }
         endedMs = performance.now();
         if (endedMs - startedMs > deadlineMs) {
-          settled = settleFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
+          settled = resultOfFailure(timeOutReason(deadlineMs), false, kit.close() ?? undefined, 'timed_out', mask);
         } else if (settled.stateUpdates !== null) {
           settled = state.settle(settled);
         }
@@ -72,10 +79,10 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
 }
 
 function publish(
-  slot: Slot,
+  slot: SharedFrame,
   frameId: number,
   task: number,
-  settled: Settled,
+  settled: TaskResult,
   startedMs: number,
   endedMs: number,
 ): void {

@@ -1,6 +1,6 @@
 // Worker plugins in TypeScript, on versions of Node that do not load it by themselves.
 import { register } from 'node:module';
-import type { HostedPlugin } from '../wire/port.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 
 /** From now on, for this thread. Does nothing where no plugin is in TypeScript, or Node strips types itself. */
 export function loadTypeScript(plugins: readonly HostedPlugin[]): void {

@@ -4,7 +4,7 @@ import { createReadStream, readFileSync } from 'node:fs';
 import type { LoadFnOutput } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Digests, HostedPlugin } from './port.ts';
+import type { Digests, HostedPlugin } from './plugin-host.ts';
 
 /** A plugin's directory, links resolved, with what it must hold. */
 export type SealedDirectory = { readonly directory: string; readonly digests: Digests };

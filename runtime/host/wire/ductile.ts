@@ -1,10 +1,11 @@
 // What plugins with `manifest_spec: ductile.plugin` find, and what is made of what they answer: they run unmodified.
+
 import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
-import type { Group } from './frame.ts';
+import type { FrameGroup } from './frame.ts';
 
 /** The names that such plugins read, laid over the context; outside of a pipeline there is none, and no step. */
-export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: Group): void {
+export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;
   if (group.pipeline !== null) context['ductile_pipeline'] = group.pipeline;

@@ -6,7 +6,7 @@ import { formatId, jobIdBytes } from '../../ids.ts';
 import { pack, unpack } from '../../packing.ts';
 import { checkParts, chunksOf, isParted, lengthOf, type Parts, wholeOf } from '../../parted.ts';
 import { allocateMessage, type Message } from './message.ts';
-import type { EventHeaders, TaskFrame, TaskGroup } from './port.ts';
+import type { EventHeaders, TaskFrame, TaskGroup } from './plugin-host.ts';
 
 type Header = {
   readonly command: string;
@@ -108,7 +108,7 @@ export function frameHead(bytes: Buffer): FrameHead {
 }
 
 /** What the tasks of a group share, as their runner needs it. */
-export type Group = Omit<TaskGroup, 'count'> & {
+export type FrameGroup = Omit<TaskGroup, 'count'> & {
   /** The first task after the group. */
   readonly end: number;
 };
@@ -116,13 +116,13 @@ export type Group = Omit<TaskGroup, 'count'> & {
 type Secrets = { readonly [name: string]: string };
 
 /** A frame as its runner reads it; nothing is decoded before it is asked for. */
-export class Frame {
+export class FrameReader {
   readonly head: FrameHead;
   readonly command: string;
   readonly state: Uint8Array;
   readonly secrets: Uint8Array | null;
   readonly #bytes: Buffer;
-  readonly #groups: readonly Group[];
+  readonly #groups: readonly FrameGroup[];
   readonly #idsAt: number;
   readonly #payloadEnds: Uint32Array;
   readonly #payloadsAt: number;
@@ -181,7 +181,7 @@ export class Frame {
   }
 
   /** Tasks are asked for in order. */
-  group(task: number): Group {
+  group(task: number): FrameGroup {
     while (task >= this.#groups[this.#group]!.end) this.#group++;
     return this.#groups[this.#group]!;
   }

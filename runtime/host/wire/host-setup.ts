@@ -1,5 +1,5 @@
 // What a plugin host's process is started with, and what it is told over its pipe.
-import type { HostedPlugin, Runtime } from './port.ts';
+import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
 /** Where the host reads its key, which is all there is. */
 export const keyFd = 0;

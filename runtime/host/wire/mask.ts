@@ -91,7 +91,7 @@ export class Mask {
         if (plain === null) return null;
         if (Array.isArray(plain)) return mapList(plain, item => this.value(item));
         return mapFields(
-          plain as Fields,
+          plain as UnknownFields,
           item => this.value(item),
           key => this.text(key),
         );
@@ -101,7 +101,7 @@ export class Mask {
   }
 }
 
-export type Fields = { readonly [name: string]: unknown };
+export type UnknownFields = { readonly [name: string]: unknown };
 
 /** The list itself where nothing in it changes: most output holds no secret. */
 export function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
@@ -116,10 +116,10 @@ export function mapList(list: readonly unknown[], map: (item: unknown) => unknow
 
 /** The object itself where nothing in it changes. */
 export function mapFields(
-  fields: Fields,
+  fields: UnknownFields,
   map: (value: unknown, name: string) => unknown,
   rename: (name: string) => string = name => name,
-): Fields {
+): UnknownFields {
   const names = Object.keys(fields);
   let entries: [name: string, value: unknown][] | null = null;
   for (let place = 0; place < names.length; place++) {

@@ -1,10 +1,11 @@
 // Outcomes on the wire: frame id (8), then per task a head and the encoded body.
+
 import { copyBytes } from '../../bytes.ts';
 import { checkBody } from './body-check.ts';
 import { allocateMessage } from './message.ts';
 import { emptyBody } from './outcome.ts';
-import { type Outcome, type Verdict, verdicts } from './port.ts';
-import type { Settled } from './response.ts';
+import { type Outcome, type Verdict, verdicts } from './plugin-host.ts';
+import type { TaskResult } from './response.ts';
 
 /** Task (4) | verdict (1) | permanent (1) | body length (4) | run µs (4) | started µs (8). */
 export const outcomeHeadBytes = 22;
@@ -13,7 +14,7 @@ const runUsMax = 0xffff_ffff;
 /** The outcome of a task, as a host has it: `startedUs` is of the steady clock until the ledger thread reads it. */
 export function outcomeOf(
   task: number,
-  { verdict, permanent, body }: Settled,
+  { verdict, permanent, body }: TaskResult,
   startedUs: number,
   runUs: number,
 ): Outcome {

@@ -1,9 +1,10 @@
 // The request that a plugin gets, made of a task and its frame; the same object for both runtimes.
+
 import { type Json, unpack } from '../../packing.ts';
 import type { Envelope, Request } from '../api/plugin-api.ts';
 import { nameForDuctile, payloadForDuctile } from './ductile.ts';
-import type { Frame, Group } from './frame.ts';
-import type { HostedPlugin } from './port.ts';
+import type { FrameGroup, FrameReader } from './frame.ts';
+import type { HostedPlugin } from './plugin-host.ts';
 
 /** Of any command: `handle` has the event, and the envelope as its payload. */
 export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
@@ -13,7 +14,7 @@ const packedEmptyMap = 0x80;
 
 /** `deadlineAt` is RFC 3339 text; `payload` is the task's, decoded already. */
 export function makeRequest(
-  frame: Frame,
+  frame: FrameReader,
   task: number,
   plugin: HostedPlugin,
   payload: Json,
@@ -86,7 +87,7 @@ export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
   return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
 }
 
-function makeContext({ context, pipeline, stepId: step_id, depth }: Group): { [key: string]: Json } {
+function makeContext({ context, pipeline, stepId: step_id, depth }: FrameGroup): { [key: string]: Json } {
   if (context[0] === packedEmptyMap) return { pipeline, step_id, depth };
   const baggage = unpack<{ [key: string]: Json }>(context);
   baggage['pipeline'] = pipeline;
@@ -99,7 +100,7 @@ let textOfUs = -1;
 let text = '';
 
 /** The tasks of a frame were mostly accepted at once. */
-function timestampOf({ createdUs }: Group): string {
+function timestampOf({ createdUs }: FrameGroup): string {
   if (createdUs !== textOfUs) {
     textOfUs = createdUs;
     text = new Date(createdUs / 1000).toISOString();
@@ -107,7 +108,12 @@ function timestampOf({ createdUs }: Group): string {
   return text;
 }
 
-function makeEnvelope(group: Group, event: NonNullable<Group['event']>, jobId: string, payload: Json): Envelope<Json> {
+function makeEnvelope(
+  group: FrameGroup,
+  event: NonNullable<FrameGroup['event']>,
+  jobId: string,
+  payload: Json,
+): Envelope<Json> {
   const { type, source, eventId, dedupeKey, headers } = event;
   const event_id = eventId ?? jobId;
   const timestamp = timestampOf(group);

@@ -4,10 +4,11 @@ import { types } from 'node:util';
 import { isObject } from '../../json-value.ts';
 import { pack, packedEmpty } from '../../packing.ts';
 import type { EmittedEvent, LogLine, Span } from '../api/plugin-api.ts';
-import { type Fields, type Mask, mapFields, mapList } from './mask.ts';
+import type { UnknownFields } from './mask.ts';
+import { type Mask, mapFields, mapList } from './mask.ts';
 import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsBytes } from './outcome.ts';
-import { makePlain, packPlain, takeTexted } from './plain.ts';
-import type { Verdict } from './port.ts';
+import { packPlain, takeTextCount, toPlainValue } from './plain-value.ts';
+import type { Verdict } from './plugin-host.ts';
 
 /** All parts of a response together: as much as a program may write to stdout. What is larger holds the ledger for too long. */
 export const responseBytesMax = 10 * 2 ** 20;
@@ -19,7 +20,7 @@ export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
 
 /** How a task ended; `stateUpdates` are plain. */
-export type Settled = {
+export type TaskResult = {
   readonly verdict: Verdict;
   readonly permanent: boolean;
   readonly body: Body;
@@ -27,7 +28,7 @@ export type Settled = {
 };
 
 /** What was said besides the response: by `log`, `span` and `emit`, or on stderr. */
-export type Aside = {
+export type HelperOutput = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
   readonly spans?: readonly Span[];
@@ -36,13 +37,13 @@ export type Aside = {
   readonly texted?: number;
 };
 
-export const settledOk: Settled = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
-const nothingAside: Aside = {};
+export const okResult: TaskResult = { verdict: 'ok', permanent: false, body: emptyBody, stateUpdates: null };
+const noOutput: HelperOutput = {};
 
-type Found = { [P in HostPart]: Uint8Array | undefined };
+type ResponseParts = { [P in HostPart]: Uint8Array | undefined };
 
 /** Of one shape, whatever is found: this is made for every job. */
-function nothingFound(): Found {
+function noParts(): ResponseParts {
   return {
     result: undefined,
     events: undefined,
@@ -55,17 +56,17 @@ function nothingFound(): Found {
 }
 
 /** The contract, section "Response". Workers may leave out `status`. The mask is that of the frame's secrets. */
-export function settleAnswer(
+export function resultOfAnswer(
   answer: unknown,
   statusRequired: boolean,
-  aside: Aside = nothingAside,
+  aside: HelperOutput = noOutput,
   mask: Mask | null = null,
-): Settled {
-  takeTexted();
+): TaskResult {
+  takeTextCount();
   try {
     return settleFields(masked(answer, mask), statusRequired, masked(aside, mask));
   } catch (error) {
-    return settleFailure(`invalid response: ${describe(error)}`, false, aside, 'error', mask);
+    return resultOfFailure(`invalid response: ${describe(error)}`, false, aside, 'error', mask);
   }
 }
 
@@ -73,8 +74,8 @@ const lists = ['events', 'logs', 'spans'];
 
 /** Before anything is cut off: half a value would not be found. The words of the contract are no secrets. */
 function masked<T>(said: T, mask: Mask | null): T {
-  if (mask === null || said === nothingAside) return said;
-  const plain = makePlain(said);
+  if (mask === null || said === noOutput) return said;
+  const plain = toPlainValue(said);
   if (!isObject(plain)) return mask.value(plain) as T;
   return mapFields(plain, (part, name) => {
     if (name === 'texted') return part;
@@ -85,22 +86,22 @@ function masked<T>(said: T, mask: Mask | null): T {
 }
 
 /** An event, a log line or a span. */
-function maskedItem(item: Fields, mask: Mask): Fields {
+function maskedItem(item: UnknownFields, mask: Mask): UnknownFields {
   return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
 }
 
 /** A failed attempt, or one past its deadline. */
-export function settleFailure(
+export function resultOfFailure(
   reason: string,
   permanent: boolean,
-  aside: Aside = nothingAside,
+  aside: HelperOutput = noOutput,
   verdict: Verdict = 'error',
   mask: Mask | null = null,
-): Settled {
-  const found = nothingFound();
+): TaskResult {
+  const found = noParts();
   found.error = Buffer.from(cut(masked(reason, mask), errorCharsMax));
   try {
-    addAside(found, masked(aside, mask));
+    addOutput(found, masked(aside, mask));
   } catch {
     // What was said besides cannot be kept; the reason is.
   }
@@ -115,14 +116,14 @@ export function timeOutReason(deadlineMs: number): string {
 }
 
 /** What a handler threw: retryable, unless it says that it is not. */
-export function settleThrown(thrown: unknown, aside: Aside = nothingAside, mask: Mask | null = null): Settled {
+export function resultOfError(thrown: unknown, aside: HelperOutput = noOutput, mask: Mask | null = null): TaskResult {
   let permanent = false;
   try {
     permanent = (thrown as { retry?: unknown } | null)?.retry === false;
   } catch {
     // A getter that throws says nothing.
   }
-  return settleFailure(describe(thrown), permanent, aside, 'error', mask);
+  return resultOfFailure(describe(thrown), permanent, aside, 'error', mask);
 }
 
 /** One line for whatever was thrown. */
@@ -142,10 +143,10 @@ function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
 
-function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): Settled {
+function settleFields(answer: unknown, statusRequired: boolean, aside: HelperOutput): TaskResult {
   if (answer === undefined || answer === null) {
     if (statusRequired) throw new TypeError('it must be an object');
-    return settleParts(nothingFound(), true, null, false, aside);
+    return settleParts(noParts(), true, null, false, aside);
   }
   if (!isObject(answer)) throw new TypeError(`it must be an object, not ${kindOf(answer)}`);
   const { status, result, error, retry, events, state_updates: updates, logs, spans } = answer;
@@ -157,7 +158,7 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
     throw new TypeError('error must be a string when status is "error"');
   if (retry !== undefined && typeof retry !== 'boolean')
     throw new TypeError(`retry must be a boolean, not ${kindOf(retry)}`);
-  const found = nothingFound();
+  const found = noParts();
   const plainResult = readPlain('result', result, 'a string or an object', isResult);
   if (plainResult !== null) found.result = pack(plainResult);
   const stateUpdates = ok ? readPlain('state_updates', updates, 'an object', isObject) : null;
@@ -176,30 +177,30 @@ function settleFields(answer: unknown, statusRequired: boolean, aside: Aside): S
 }
 
 function settleParts(
-  found: Found,
+  found: ResponseParts,
   ok: boolean,
-  stateUpdates: Fields | null,
+  stateUpdates: UnknownFields | null,
   permanent: boolean,
-  aside: Aside,
-): Settled {
+  aside: HelperOutput,
+): TaskResult {
   if (stateUpdates !== null) {
     const packed = pack(stateUpdates);
     if (packed[0] !== packedEmpty[0]) found.state_updates = packed;
   }
-  addAside(found, aside);
+  addOutput(found, aside);
   const bytes = partsBytes(found);
   if (bytes > responseBytesMax) {
     const reason = `invalid response: it has ${bytes} bytes; at most ${responseBytesMax} are taken`;
-    return settleFailure(reason, true, { stderr: aside.stderr });
+    return resultOfFailure(reason, true, { stderr: aside.stderr });
   }
   return { verdict: ok ? 'ok' : 'error', permanent, body: encodeDeflated(found, bytes), stateUpdates };
 }
 
-function addAside(found: Found, { events, logs, spans, stderr, texted = 0 }: Aside): void {
+function addOutput(found: ResponseParts, { events, logs, spans, stderr, texted = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
   // After all else that may hold a BigInt.
-  const integers = texted + takeTexted();
+  const integers = texted + takeTextCount();
   const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
   if (stderr) found.stderr = Buffer.from(stderr);
@@ -267,7 +268,7 @@ function readPlain<T>(
   isWanted: (value: unknown) => value is T,
 ): T | null {
   if (value === undefined || value === null) return null;
-  const plain = isWanted(value) ? named(name, () => makePlain(value)) : value;
+  const plain = isWanted(value) ? named(name, () => toPlainValue(value)) : value;
   if (plain === null || isWanted(plain)) return plain;
   throw new TypeError(`${name} must be ${wanted}, not ${kindOf(plain)}`);
 }
@@ -288,7 +289,7 @@ function named<T>(name: string, make: () => T): T {
   }
 }
 
-function isResult(value: unknown): value is string | Fields {
+function isResult(value: unknown): value is string | UnknownFields {
   return typeof value === 'string' || isObject(value);
 }
 

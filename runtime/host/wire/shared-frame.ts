@@ -4,7 +4,7 @@
 //
 // Main can take back what was not started and see what ended, whatever the thread is doing, also when it dies.
 import { outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
-import type { Outcome } from './port.ts';
+import type { Outcome } from './plugin-host.ts';
 
 /** Int32 words. */
 const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
@@ -16,7 +16,7 @@ const roomBase = 4096;
 const phases = ['waiting', 'loading', 'running'] as const;
 export type Phase = (typeof phases)[number];
 
-export class Slot {
+export class SharedFrame {
   readonly shared: SharedArrayBuffer;
   readonly count: number;
   readonly #control: Int32Array;
@@ -28,7 +28,7 @@ export class Slot {
     this.count = this.#control[words.count]!;
   }
 
-  static of(frame: Uint8Array, count: number): Slot {
+  static of(frame: Uint8Array, count: number): SharedFrame {
     const room = roomBase + roomPerTask * count;
     const shared = new SharedArrayBuffer(controlBytes + room + frame.length);
     new Uint8Array(shared, controlBytes + room).set(frame);
@@ -36,7 +36,7 @@ export class Slot {
     control[words.count] = count;
     control[words.room] = room;
     control[words.frameBytes] = frame.length;
-    return new Slot(shared);
+    return new SharedFrame(shared);
   }
 
   get frame(): Buffer {

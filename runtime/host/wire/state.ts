@@ -1,8 +1,9 @@
 // The plugin state that the tasks of a frame see: that of the dispatch, and the updates of the tasks before.
+
 import { type Json, pack, packedEmpty } from '../../packing.ts';
 import { failedBody } from './outcome.ts';
 import { unpackObject } from './request.ts';
-import type { Settled } from './response.ts';
+import type { TaskResult } from './response.ts';
 
 /** Of one plugin instance, packed. */
 export const stateBytesMax = 2 ** 20;
@@ -27,7 +28,7 @@ export class FrameState {
   }
 
   /** Takes over the updates of a task that ended `ok`; one that would grow the state too much fails instead. */
-  settle(settled: Settled): Settled {
+  settle(settled: TaskResult): TaskResult {
     if (settled.stateUpdates === null) return settled;
     const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });
     if (packed.length > stateBytesMax) {

@@ -1,7 +1,8 @@
 // The dialect in pure functions: events that take the result over, and commands whose updates are the whole state.
+
 import { describe, expect, test } from 'vitest';
 import { answerOfDuctile } from '../../../runtime/host/wire/ductile.ts';
-import { settleAnswer } from '../../../runtime/host/wire/response.ts';
+import { resultOfAnswer } from '../../../runtime/host/wire/response.ts';
 import { FrameState } from '../../../runtime/host/wire/state.ts';
 import { pack } from '../../../runtime/packing.ts';
 import { loaded } from '../../unit/config/sandbox.ts';
@@ -79,7 +80,7 @@ test('the tasks of a frame see a state that was replaced, and one that was laid 
     [false, { a: 1, b: 2 }],
   ] as const) {
     const state = new FrameState(pack({ a: 1 }), replaces);
-    state.settle(settleAnswer({ status: 'ok', state_updates: { b: 2 } }, true));
+    state.settle(resultOfAnswer({ status: 'ok', state_updates: { b: 2 } }, true));
     expect(state.fresh()).toEqual(seen);
   }
 });

@@ -1,4 +1,5 @@
 // docs/plugins.md does what it says: its files are written, its commands run, and its examples hold.
+
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
@@ -7,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { settleAnswer } from '../../../runtime/host/wire/response.ts';
+import { resultOfAnswer } from '../../../runtime/host/wire/response.ts';
 import { call } from '../bundled/fixture.ts';
 import { blocksOf } from './page.ts';
 
@@ -45,7 +46,7 @@ test('its requests have the fields of a request, and its responses are taken', a
   const examples = (name: string) => blocks.filter(block => block.name === name).map(({ text }) => JSON.parse(text));
   expect(examples('request').map(Object.keys)).toEqual([Object.keys(request)]);
   for (const example of examples('response')) {
-    const settled = settleAnswer(example, true);
+    const settled = resultOfAnswer(example, true);
     expect(settled.verdict).toBe(example.status);
   }
   expect(examples('response')).toHaveLength(2);

@@ -8,7 +8,7 @@ import { invariantsOf } from '../../../actors/job/views/invariants.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
 import type { Config } from '../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../runtime/host/wire/outcome.ts';
-import type { PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
+import type { PluginHost, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
 import { formatId, makeBlockKeys, parseId } from '../../../runtime/ids.ts';
 import { type Json, pack } from '../../../runtime/packing.ts';
 import { openMemoryStore } from '../../../runtime/store/memory.ts';

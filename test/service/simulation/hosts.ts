@@ -3,7 +3,7 @@ import type { InnerMessage } from '../../../actors/job/actor.ts';
 import type { HostSlot, HostSlotName } from '../../../actors/job/host-slot.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
-import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/port.ts';
+import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { wholeOf } from '../../../runtime/parted.ts';

@@ -6,7 +6,7 @@ import { OutstandingFrames } from '../../../actors/job/outstanding-frames.ts';
 import { newestBlock } from '../../../actors/job/records/block.ts';
 import type { Unlock } from '../../../actors/vault/unlock-key.ts';
 import type { Config } from '../../../config/config.ts';
-import type { PluginHost } from '../../../runtime/host/wire/port.ts';
+import type { PluginHost } from '../../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../../runtime/ids.ts';
 import { turnMsMax } from '../../../runtime/loop.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';

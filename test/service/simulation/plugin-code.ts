@@ -1,5 +1,5 @@
 // What plugin code does in these worlds: it follows from the seed, the payload and the number of the attempt alone.
-import type { Verdict } from '../../../runtime/host/wire/port.ts';
+import type { Verdict } from '../../../runtime/host/wire/plugin-host.ts';
 import type { Json } from '../../../runtime/packing.ts';
 import { masked } from '../../unit/actors/pipeline/naive.ts';
 import { Dice } from './dice.ts';

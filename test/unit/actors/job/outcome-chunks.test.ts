@@ -1,7 +1,7 @@
 // Outcomes that come together are taken in pieces: in order, none lost, and what is much work alone.
 import { expect, test } from 'vitest';
 import { type Body, emptyBody, encodeBody, encodeDeflated } from '../../../../runtime/host/wire/outcome.ts';
-import type { Outcome } from '../../../../runtime/host/wire/port.ts';
+import type { Outcome } from '../../../../runtime/host/wire/plugin-host.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { chunkBytesMax, chunkOutcomes, chunkTasksMax } from '../../../../service/ledger/outcome-chunks.ts';
 

@@ -6,7 +6,7 @@ import type { SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../..
 import { newestBlock } from '../../../../actors/job/records/block.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
-import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wire/port.ts';
+import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wire/plugin-host.ts';
 import { formatId, jobIdBytes, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
 import { type Loop, startLoop } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';

@@ -1,6 +1,6 @@
 // Persistent processes that are asked many requests at once: whose answer is whose, and what one request can cost the others.
 import { afterEach, expect, it } from 'vitest';
-import type { PersistentMode } from '../../../../runtime/host/wire/port.ts';
+import type { PersistentMode } from '../../../../runtime/host/wire/plugin-host.ts';
 import type { JsonObject } from '../../../../runtime/packing.ts';
 import { clearStages, concurrentStage, type Ended, type Stage } from './stage.ts';
 

@@ -1,4 +1,5 @@
 // A process group is signalled by its number, which may be somebody else's when the group is over.
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -6,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { killDelayMs, Programs } from '../../../../runtime/host/process/program.ts';
-import { Group } from '../../../../runtime/processes/group.ts';
 import { identify } from '../../../../runtime/processes/identity.ts';
-import { ProgramMarks } from '../../../../runtime/processes/program-marks.ts';
+import { ProcessGroup } from '../../../../runtime/processes/process-group.ts';
+import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
 import { until } from '../../../service/gateway/until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-group-'));
@@ -24,7 +25,7 @@ async function leaderless() {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
   });
-  const group = new Group(child);
+  const group = new ProcessGroup(child);
   const [[left]] = await Promise.all([once(child.stdout!, 'data'), once(child, 'exit')]);
   return { child, group, left: Number(left) };
 }
@@ -45,7 +46,7 @@ test('a group whose number another process has is left alone', async () => {
 });
 
 test('a program that is over is not signalled, whatever is asked of it, nor later', async () => {
-  const marks = new ProgramMarks(directory, 'test', 'host');
+  const marks = new ProgramPids(directory, 'test', 'host');
   const programs = new Programs(marks, directory);
   const base = {
     instance: 'p',

@@ -1,7 +1,8 @@
 // Masking: no value gets through, in whatever way it is written, and nothing else is touched. By properties.
+
 import { expect, test } from 'vitest';
 import { LearnedMask, Mask } from '../../../../runtime/host/wire/mask.ts';
-import { Tail, tailBytesMax } from '../../../../runtime/host/wire/tail.ts';
+import { OutputTail, tailBytesMax } from '../../../../runtime/host/wire/output-tail.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { fc } from '../../../support/seed.ts';
 
@@ -162,7 +163,7 @@ test('in a stream that is cut nothing of a value is left, wherever the cut falls
   const secret = '0123456789abcdef';
   const mask = new Mask([['s', secret]]);
   for (let shift = 0; shift <= secret.length; shift++) {
-    const tail = new Tail(mask);
+    const tail = new OutputTail(mask);
     const text = `${secret}${'.'.repeat(3 * tailBytesMax)}${secret}${'.'.repeat(tailBytesMax - shift)}`;
     for (let at = 0; at < text.length; at += 4093) tail.push(Buffer.from(text.slice(at, at + 4093)));
     const [note, ...kept] = tail.text().split('\n');
@@ -182,7 +183,7 @@ test('of a stream that is taken piece by piece nothing of a value is told, where
       const mask = new Mask([['s', secret]]);
       const text = said.map(([encode, after]) => encode(secret) + after).join('');
       const bytes = Buffer.from(text);
-      const tail = new Tail(mask);
+      const tail = new OutputTail(mask);
       let told = '';
       let from = 0;
       for (const to of [...places.filter(at => at < bytes.length).sort((a, b) => a - b), bytes.length]) {
@@ -198,7 +199,7 @@ test('of a stream that is taken piece by piece nothing of a value is told, where
 });
 
 test('what is not taken of a stream is only what may become a value', () => {
-  const tail = new Tail(new Mask([['s', 'abcabcx']]));
+  const tail = new OutputTail(new Mask([['s', 'abcabcx']]));
   const take = (text: string) => {
     tail.push(Buffer.from(text));
     return tail.take();

@@ -1,4 +1,5 @@
 // What an attempt left behind, as bytes.
+
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

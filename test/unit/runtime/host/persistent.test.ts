@@ -1,7 +1,15 @@
 // Persistent process plugins: a process for many jobs, a line for each request and each answer.
+
 import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Breaker, crashesMax, crashWindowMs, openMs, openReason, processLimits } from '../../../../runtime/breaker.ts';
+import {
+  CircuitBreaker,
+  crashesMax,
+  crashWindowMs,
+  openMs,
+  openReason,
+  processLimits,
+} from '../../../../runtime/circuit-breaker.ts';
 import { LineReader } from '../../../../runtime/host/process/lines.ts';
 import { identify } from '../../../../runtime/processes/identity.ts';
 import { until } from '../../../service/gateway/until.ts';
@@ -221,7 +229,7 @@ describe('A persistent process plugin', () => {
 
 describe('The breaker', () => {
   it('opens with the fifth crash within a minute, for half a minute, and again with the next one soon after', () => {
-    const breaker = new Breaker(processLimits);
+    const breaker = new CircuitBreaker(processLimits);
     for (let i = 1; i < crashesMax; i++) expect(breaker.crashed(i)).toBe(false);
     expect(breaker.isOpen(10)).toBe(false);
     expect(breaker.crashed(10)).toBe(true);
@@ -233,7 +241,7 @@ describe('The breaker', () => {
   });
 
   it('forgets crashes that are longer ago', () => {
-    const breaker = new Breaker(processLimits);
+    const breaker = new CircuitBreaker(processLimits);
     for (let i = 0; i < 20; i++) expect(breaker.crashed((i * crashWindowMs) / (crashesMax - 1))).toBe(false);
   });
 });

@@ -1,8 +1,9 @@
 // From what a plugin answered, or threw, to an outcome, whatever its runtime.
+
 import { expect, test } from 'vitest';
 import { Mask } from '../../../../runtime/host/wire/mask.ts';
 import { bodyPart, decodeBody, hasDeflated, type Part } from '../../../../runtime/host/wire/outcome.ts';
-import { responseBytesMax, settleAnswer, settleThrown } from '../../../../runtime/host/wire/response.ts';
+import { responseBytesMax, resultOfAnswer, resultOfError } from '../../../../runtime/host/wire/response.ts';
 import { type JsonObject, pack, unpack } from '../../../../runtime/packing.ts';
 
 const tooMuch = 'x'.repeat(responseBytesMax);
@@ -18,7 +19,7 @@ test.each([
   ['what it emits', { status: 'ok', result: 'done' }, { events: [{ type: 'a', payload: tooMuch }] }],
   ['the name of a span', { status: 'error', error: 'bad' }, { spans: [{ name: tooMuch, dur_ns: 1 }] }],
 ])('a response that is too large by %s fails for good: another attempt would say as much', (_, answer, said) => {
-  const settled = settleAnswer(answer, true, { ...said, stderr: 'trouble' });
+  const settled = resultOfAnswer(answer, true, { ...said, stderr: 'trouble' });
   expect(settled).toMatchObject({ verdict: 'error', permanent: true, stateUpdates: null });
   const reason = /^invalid response: it has 1048\d+ bytes; at most 10485760 are taken$/;
   expect(shown(decodeBody(settled.body))).toEqual([expect.stringMatching(reason), 'trouble']);
@@ -26,7 +27,7 @@ test.each([
 
 test('of a handler that throws, the reason is kept, and what it had said besides if that is not too much', () => {
   const event = { type: 'a', payload: {} };
-  const thrown = (payload: JsonObject) => settleThrown(new Error('no luck'), { events: [{ ...event, payload }] });
+  const thrown = (payload: JsonObject) => resultOfError(new Error('no luck'), { events: [{ ...event, payload }] });
   expect(shown(decodeBody(thrown({}).body))).toEqual(['no luck', undefined, 'events']);
   const much = thrown({ tooMuch });
   expect(much).toMatchObject({ verdict: 'error', permanent: false });
@@ -37,9 +38,9 @@ test('what is large in a response, or in what failed with it, is deflated', () =
   const large = { text: 'again and again; '.repeat(10_000) };
   const aside = { events: [{ type: 'a', payload: large }] };
   for (const { body } of [
-    settleAnswer({ status: 'ok', result: large }, true),
-    settleAnswer({ status: 'ok' }, true, aside),
-    settleThrown(new Error('no luck'), aside),
+    resultOfAnswer({ status: 'ok', result: large }, true),
+    resultOfAnswer({ status: 'ok' }, true, aside),
+    resultOfError(new Error('no luck'), aside),
   ]) {
     expect(hasDeflated(body)).toBe(true);
     expect(body.length).toBeLessThan(10_000);
@@ -58,13 +59,13 @@ test('half of a surrogate pair, for which UTF-8 has no form, is replaced in ever
   });
   const error = { status: 'error', error: given };
   for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
-    const { body } = settleAnswer({ status: 'ok', ...said(given) }, true, {}, mask);
+    const { body } = resultOfAnswer({ status: 'ok', ...said(given) }, true, {}, mask);
     for (const [part, value] of Object.entries(said(kept))) {
       const packed = bodyPart(body, part as Part)!;
       expect(packed, part).toEqual(pack(value));
       expect(unpack(packed), part).toEqual(value);
     }
-    expect(shown(decodeBody(settleAnswer(error, true, {}, mask).body))).toEqual([kept, undefined]);
+    expect(shown(decodeBody(resultOfAnswer(error, true, {}, mask).body))).toEqual([kept, undefined]);
   }
 });
 
@@ -76,7 +77,7 @@ test('a BigInt of a worker becomes text in every part, with one warning; its num
     logs: [{ level: 'info', message: 'said' }],
   };
   for (const mask of [null, new Mask([['key', 'a-secret-value']])]) {
-    const settled = settleAnswer(answer, false, {}, mask);
+    const settled = resultOfAnswer(answer, false, {}, mask);
     expect(settled).toMatchObject({ verdict: 'ok', stateUpdates: { n: '-3' } });
     const [result, events, logs] = (['result', 'events', 'logs'] as const).map(part =>
       unpack(bodyPart(settled.body, part)!),
@@ -87,6 +88,6 @@ test('a BigInt of a worker becomes text in every part, with one warning; its num
       { level: 'warn', message: expect.stringMatching(/^\[4 integers .* became text\]$/) },
       { level: 'info', message: 'said' },
     ]);
-    expect(Object.keys(decodeBody(settleAnswer({ result: { n: 1 } }, false, {}, mask).body))).toEqual(['result']);
+    expect(Object.keys(decodeBody(resultOfAnswer({ result: { n: 1 } }, false, {}, mask).body))).toEqual(['result']);
   }
 });

@@ -10,9 +10,9 @@ const processModule = new URL('./host-process.js', builtHost).href;
 const { HostProcess, pingMs } = (await import(
   processModule
 )) as typeof import('../../../../runtime/host/client/host-process.ts');
-const { Marks } = (await import(
-  new URL('./marks.js', builtHost).href
-)) as typeof import('../../../../runtime/processes/host-marks.ts');
+const { PidFiles } = (await import(
+  new URL('../../processes/pid-files.js', builtHost).href
+)) as typeof import('../../../../runtime/processes/pid-files.ts');
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(async () => {
@@ -52,7 +52,7 @@ it('one that answers lives on', async () => {
       listener: { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} },
       log() {},
     },
-    new Marks(directory, 'idle'),
+    new PidFiles(directory, 'idle'),
     kind => void said.push(kind),
     text => text,
   );

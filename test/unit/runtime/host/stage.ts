@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemClock } from '../../../../runtime/clock.ts';
 import { decodeBody, type Part } from '../../../../runtime/host/wire/outcome.ts';
-import type { HostedPlugin, Outcome, PluginHost, TaskFrame, TaskGroup } from '../../../../runtime/host/wire/port.ts';
+import type {
+  HostedPlugin,
+  Outcome,
+  PluginHost,
+  TaskFrame,
+  TaskGroup,
+} from '../../../../runtime/host/wire/plugin-host.ts';
 import { formatId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Json, type JsonObject, pack, packedEmpty, unpack } from '../../../../runtime/packing.ts';
 

@@ -1,9 +1,10 @@
 // Messages on the pipe between the ledger thread and a plugin host.
+
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Reports } from '../../../../runtime/host/process/reports.ts';
+import { HostSender } from '../../../../runtime/host/process/host-sender.ts';
 import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../../../../runtime/host/wire/message.ts';
 import { emptyBody } from '../../../../runtime/host/wire/outcome.ts';
 import {
@@ -80,7 +81,7 @@ it('everything is written before the last word', async () => {
   const address = server.address() as { port: number };
   const [[end], pipe] = await Promise.all([once(server, 'connection') as Promise<[Socket]>, connect(address.port)]);
   const key = Buffer.alloc(keyBytes, 7);
-  const reports = new Reports(pipe, key);
+  const reports = new HostSender(pipe, key);
   const told: number[] = [];
   const reader = new MessageReader((_, body) => told.push(frameId(body)), key);
   end.on('data', chunk => reader.push(chunk));

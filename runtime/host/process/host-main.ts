@@ -1,21 +1,22 @@
 // The plugin host's process: takes frames from the pipe, has them run, and dies with the service.
+
 import { readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { ignoreDebugSignal } from '../../debug-signal.ts';
 import { forbidInspection } from '../../inspection.ts';
 import { unpack } from '../../packing.ts';
-import { killGroup } from '../../processes/host-marks.ts';
-import { ProgramMarks } from '../../processes/program-marks.ts';
+import { killGroup } from '../../processes/pid-files.ts';
+import { ProgramPids } from '../../processes/program-pids.ts';
 import { withSourceNames } from '../../source-names.ts';
 import { frameHead } from '../wire/frame.ts';
 import { type Configure, type HostSetup, keyFd, pipeFd, type Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { MessageReader } from '../wire/message.ts';
-import type { HostedPlugin } from '../wire/port.ts';
+import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { ConcurrentFrames } from './concurrent-frames.ts';
 import { captureConsole } from './console.ts';
+import { HostSender } from './host-sender.ts';
 import { ProcessFrames } from './process-frames.ts';
-import { Reports } from './reports.ts';
 import type { WorkerFrames } from './worker-frames.ts';
 
 type Workers = WorkerFrames | ConcurrentFrames;
@@ -31,13 +32,13 @@ process.title = `headgate plugins ${setup.name}`;
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
 // Read before there is plugin code, and kept in this thread.
-const reports = new Reports(pipe, readFileSync(keyFd));
+const sender = new HostSender(pipe, readFileSync(keyFd));
 const learned = new LearnedMask();
-captureConsole(reports, learned);
-const marks = new ProgramMarks(setup.runDirectory, setup.name, setup.marksId);
+captureConsole(sender, learned);
+const marks = new ProgramPids(setup.runDirectory, setup.name, setup.marksId);
 const processes = setup.isConcurrent
-  ? new (await import('./concurrent-processes.ts')).ConcurrentProcesses(marks, setup.runDirectory, reports)
-  : new ProcessFrames(setup.threads, marks, setup.runDirectory, reports);
+  ? new (await import('./concurrent-processes.ts')).ConcurrentProcesses(marks, setup.runDirectory, sender)
+  : new ProcessFrames(setup.threads, marks, setup.runDirectory, sender);
 const generations = new Map<number, Generation>();
 let current = 0;
 let stopping = false;
@@ -59,7 +60,7 @@ function configure({ generation, plugins }: Configure): void {
   if (generations.has(generation)) return;
   const workers =
     FramesOfThreads &&
-    new FramesOfThreads(setup.threads, generation, plugins, reports, learned, () => {
+    new FramesOfThreads(setup.threads, generation, plugins, sender, learned, () => {
       writeSync(2, 'a plugin thread cannot be stopped\n');
       die();
     });
@@ -88,7 +89,7 @@ function submit(frame: Buffer): void {
   const head = frameHead(frame);
   const generation = generations.get(head.generation);
   if (stopping || generation === undefined) {
-    reports.returned(head.frameId, 0, head.count);
+    sender.returned(head.frameId, 0, head.count);
     return;
   }
   if (head.secrets !== null) learned.learn(head.secrets);
@@ -104,7 +105,7 @@ function stop({ graceMs }: Stop): void {
   for (const frames of all) frames.returnUnstarted();
   const look = () => {
     if (all.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);
-    else reports.end(die);
+    else sender.end(die);
   };
   look();
 }
@@ -113,7 +114,7 @@ const reader = new MessageReader((kind, body) => {
   if (kind === 'frame') submit(body);
   else if (kind === 'configure') configure(unpack<never>(body));
   else if (kind === 'stop') stop(unpack<never>(body));
-  else if (kind === 'ping') reports.pong();
+  else if (kind === 'ping') sender.pong();
 });
 pipe.on('data', chunk => reader.push(chunk));
 pipe.on('end', die);
@@ -127,4 +128,4 @@ process.on('uncaughtException', error => {
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});
-reports.ready();
+sender.ready();

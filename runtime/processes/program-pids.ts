@@ -16,10 +16,10 @@ const usPerTick = 10_000;
 /** The ticks are read so often, and reckoned between. Sleeps of the machine count in them, and not on the steady clock. */
 const readEveryUs = 1_000_000;
 
-export type ProgramMark = { readonly pid: number; readonly ticks: number };
+export type ProgramPid = { readonly pid: number; readonly ticks: number };
 type Head = { readonly bootId: string | null; readonly namespace: string | null };
 
-export class ProgramMarks {
+export class ProgramPids {
   /** Of the host. */
   readonly id: string;
   readonly #path: string;
@@ -82,8 +82,8 @@ export class ProgramMarks {
 }
 
 /** What such a file holds; nothing, where it was written half when the machine went down: nothing of that time lives. */
-export function readProgramMarks(path: string): Head & { readonly programs: readonly ProgramMark[] } {
-  const programs: ProgramMark[] = [];
+export function readProgramPids(path: string): Head & { readonly programs: readonly ProgramPid[] } {
+  const programs: ProgramPid[] = [];
   try {
     const bytes = readFileSync(path);
     const head = JSON.parse(bytes.toString('latin1', 0, headBytes)) as Head;

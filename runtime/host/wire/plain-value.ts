@@ -6,11 +6,11 @@ export const nestingMax = 200;
 
 /** Packs a value of unknown make. Throws a TypeError that says what is wrong with it. */
 export function packPlain(value: unknown): Buffer {
-  return pack(makePlain(value));
+  return pack(toPlainValue(value));
 }
 
 /** The value itself when it is plain, else a plain copy. */
-export function makePlain(value: unknown): unknown {
+export function toPlainValue(value: unknown): unknown {
   if (isPlain(value, 0)) return value;
   const text = JSON.stringify(value, textOfBigInt);
   const copy = text === undefined ? null : JSON.parse(text.replaceAll(/\\(?:ud[89a-f]..|.)/g, whole));
@@ -21,7 +21,7 @@ export function makePlain(value: unknown): unknown {
 let texted = 0;
 
 /** How many BigInts became text since it was last asked. */
-export function takeTexted(): number {
+export function takeTextCount(): number {
   const count = texted;
   texted = 0;
   return count;

@@ -1,11 +1,12 @@
-// Marks of hosts and their programs on disk, by which those that outlive their service are found and killed.
+// Pid files of hosts and their programs: the next start of the service kills processes that outlived the last one.
+
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, isHere, livingStat, type ProcessIdentity, processNumbers } from './identity.ts';
-import { programsPart, readProgramMarks } from './program-marks.ts';
-import { killByOrigin } from './strays.ts';
+import { programsPart, readProgramPids } from './program-pids.ts';
+import { killByOrigin } from './stray-processes.ts';
 
 /** A process group's leader. */
 type Mark = ProcessIdentity;
@@ -18,7 +19,7 @@ const slackTicks = 100;
 const living = new Set<string>();
 
 /** The marks of one host: its own process, and the file of its programs. All of them lead a group. A directory is one service's. */
-export class Marks {
+export class PidFiles {
   /** Tells this host from one of the same name that is just ending, or was of a service before. */
   readonly id = randomUUID();
   readonly #directory: string;
@@ -138,7 +139,7 @@ function markIn(path: string): Mark[] {
 
 /** Of its programs: who has the number is it, unless it was started later. */
 function marksIn(path: string): Mark[] {
-  const { bootId, namespace, programs } = readProgramMarks(path);
+  const { bootId, namespace, programs } = readProgramPids(path);
   return programs.map(({ pid, ticks }) => {
     const { startTicks } = identify(pid);
     const isIt = startTicks !== null && Number(startTicks) <= ticks + slackTicks;

@@ -12,7 +12,7 @@ const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_UN = 8;
 
-export type Gate = {
+export type CommitLock = {
   /** For a commit. Waits while another process opens the store. */
   commit<T>(act: () => T): T;
   /** For opening the store. Waits while another process commits. */
@@ -21,7 +21,7 @@ export type Gate = {
 };
 
 /** The gate of this state directory, which must be there. The system lets go of what a dead process holds. */
-export function openGate(directory: string): Gate {
+export function openCommitLock(directory: string): CommitLock {
   const descriptor = openSync(join(directory, 'gate.lock'), 'a', 0o600);
   const flock = systemCall('int flock(int descriptor, int operation)');
   const holding = <T>(operation: number, act: () => T): T => {

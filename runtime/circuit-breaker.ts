@@ -4,18 +4,18 @@ export const crashesMax = 5;
 export const crashWindowMs = 60_000;
 export const openMs = 30_000;
 
-export type BreakerLimits = { readonly crashesMax: number; readonly windowMs: number; readonly openMs: number };
+export type CircuitBreakerLimits = { readonly crashesMax: number; readonly windowMs: number; readonly openMs: number };
 
 /** Of one plugin's processes: while it is open none is started. */
-export const processLimits: BreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
+export const processLimits: CircuitBreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
 
 /** Times are of a steady clock, in ms. */
-export class Breaker {
-  readonly #limits: BreakerLimits;
+export class CircuitBreaker {
+  readonly #limits: CircuitBreakerLimits;
   #crashesAtMs: number[] = [];
   #openUntilMs = 0;
 
-  constructor(limits: BreakerLimits) {
+  constructor(limits: CircuitBreakerLimits) {
     this.#limits = limits;
   }
 

@@ -3,7 +3,7 @@ import type { Mask } from './mask.ts';
 
 export const tailBytesMax = 64 * 1024;
 
-export class Tail {
+export class OutputTail {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #cut = 0;

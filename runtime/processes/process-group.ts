@@ -1,9 +1,9 @@
 // The process group that a child leads. It is signalled only while its number can be nobody else's.
 import type { ChildProcess } from 'node:child_process';
-import { killGroup } from './host-marks.ts';
 import { isAlive } from './identity.ts';
+import { killGroup } from './pid-files.ts';
 
-export class Group {
+export class ProcessGroup {
   readonly #leader: ChildProcess;
   #isOver = false;
 

@@ -5,9 +5,9 @@
 /** Int32 words. Tasks are noted as their place plus one; frames by their ticket. */
 const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5, taken: 6 } as const;
 
-export type TaskPlace = { readonly ticket: number; readonly task: number };
+export type TaskPosition = { readonly ticket: number; readonly task: number };
 
-export class ThreadSigns {
+export class ThreadStatus {
   readonly memory: SharedArrayBuffer;
   readonly #words: Int32Array;
 
@@ -65,7 +65,7 @@ export class ThreadSigns {
   }
 
   /** The task that it died of, or holds its loop; null: that is not known. */
-  get culprit(): TaskPlace | null {
+  get culprit(): TaskPosition | null {
     const blamed = this.#words[words.blamedTask]!;
     if (blamed > 0) return { ticket: this.#words[words.blamedFrame]!, task: blamed - 1 };
     const inside = this.#words[words.insideTask]!;

@@ -1,8 +1,10 @@
 // What a handler is handed besides the request. Each part is made when it is asked for, so that a no-op costs nothing.
-import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
-import { type Aside, logLinesMax, readEvent, readLog, spansMax } from '../wire/response.ts';
 
-export class Kit implements Helpers {
+import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
+import type { HelperOutput } from '../wire/response.ts';
+import { logLinesMax, readEvent, readLog, spansMax } from '../wire/response.ts';
+
+export class HandlerHelpers implements Helpers {
   #controller: AbortController | null = null;
   #events: EmittedEvent[] | null = null;
   #logs: LogLine[] | null = null;
@@ -55,7 +57,7 @@ export class Kit implements Helpers {
   }
 
   /** The attempt is over: what comes later is dropped. Returns what was said, or null. */
-  close(): Aside | null {
+  close(): HelperOutput | null {
     this.#closed = true;
     if (this.#events === null && this.#logs === null && this.#spans === null) return null;
     return { events: this.#events ?? [], logs: this.#logs ?? [], spans: this.#spans ?? [] };

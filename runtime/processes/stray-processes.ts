@@ -43,7 +43,7 @@ function originOf(pid: number): string | null {
 }
 
 /** The starts of one host, and who may still be alive of those that are over. */
-export class Escapees {
+export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
   #starts = 0;

@@ -28,7 +28,7 @@ const code = `
 `;
 
 /** Shows it until the returned function is called. Throws where the file cannot be made. */
-export function showLife(directory: string): () => void {
+export function startHeartbeat(directory: string): () => void {
   const path = signPath(directory);
   closeSync(openSync(path, 'a', 0o600));
   const state = new Int32Array(new SharedArrayBuffer(4));
@@ -48,7 +48,7 @@ export function showLife(directory: string): () => void {
 }
 
 /** Whether the holder shows life within so long. Holds the thread meanwhile. */
-export function showsLife(directory: string, withinMs: number): boolean {
+export function hasHeartbeat(directory: string, withinMs: number): boolean {
   const path = signPath(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));
   const firstMs = timeOf(path);

@@ -1,12 +1,13 @@
-// Marks of programs on disk: the next start kills what they name, and nobody else.
+// Pid files of programs: the next start kills what they name, and nobody else.
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, it } from 'vitest';
-import { killGroup, Marks } from '../../../../runtime/processes/host-marks.ts';
-import { ProgramMarks } from '../../../../runtime/processes/program-marks.ts';
+import { killGroup, PidFiles } from '../../../../runtime/processes/pid-files.ts';
+import { ProgramPids } from '../../../../runtime/processes/program-pids.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-marks-'));
 const started: ChildProcess[] = [];
@@ -25,12 +26,12 @@ function start(): ChildProcess {
 
 it('a program that is marked is killed, one whose mark was removed is not', async () => {
   const [over, left, another] = [start(), start(), start()];
-  const marks = new ProgramMarks(directory, 'programs-1', 'gone');
+  const marks = new ProgramPids(directory, 'programs-1', 'gone');
   for (const { pid } of [over, left]) marks.put(pid!);
   marks.remove(over.pid!);
   marks.put(another.pid!);
   const ended = Promise.all([left, another].map(child => once(child, 'exit')));
-  await new Marks(directory, 'next').killAll();
+  await new PidFiles(directory, 'next').killAll();
   expect(await ended).toEqual([
     [null, 'SIGKILL'],
     [null, 'SIGKILL'],
@@ -48,12 +49,12 @@ it.each([
   ['a process, when the mark was written half', (bytes: Buffer) => bytes.write('}', 0)],
 ])('%s is left alone', async (_, change) => {
   const child = start();
-  new ProgramMarks(directory, 'programs-1', 'gone').put(child.pid!);
+  new ProgramPids(directory, 'programs-1', 'gone').put(child.pid!);
   const path = join(directory, readdirSync(directory)[0]!);
   const bytes = readFileSync(path);
   change(bytes);
   writeFileSync(path, bytes);
-  await new Marks(directory, 'next').killAll();
+  await new PidFiles(directory, 'next').killAll();
   expect(child.exitCode ?? child.signalCode).toBe(null);
   expect(readdirSync(directory)).toEqual([]);
 });

@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
 import { encodeOutcome, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
-import type { Outcome } from '../wire/port.ts';
+import type { Outcome } from '../wire/plugin-host.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type HostLogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-export class Reports {
+export class HostSender {
   readonly #pipe: Socket;
   readonly #key: Buffer;
 
@@ -43,7 +43,7 @@ export class Reports {
     this.#write(encodeMessage('replaced', Buffer.from(reason)));
   }
 
-  log(level: LogLevel, message: string, fields: Record<string, unknown> = {}): void {
+  log(level: HostLogLevel, message: string, fields: Record<string, unknown> = {}): void {
     this.#write(encodeMessage('log', pack([level, message, fields])));
   }
 
