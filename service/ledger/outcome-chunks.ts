@@ -1,6 +1,6 @@
 // The outcomes of a host are delivered to the ledger in chunks, so that a turn can end between two of them.
 import { hasDeflated, hasPart } from '../../runtime/host/wire/outcome.ts';
-import type { Outcome } from '../../runtime/host/wire/port.ts';
+import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 
 /** At most this many outcomes, and bytes of their bodies, in one chunk. */
 export const chunkTasksMax = 128;
