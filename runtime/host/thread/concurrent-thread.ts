@@ -19,7 +19,7 @@ import {
   timeOutReason,
 } from '../wire/response.ts';
 import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
-import { HandlerHelpers } from './handler-helpers.ts';
+import { HandlerKit } from './handler-kit.ts';
 import type { Loaded } from './thread.ts';
 import {
   deadlineText,
@@ -50,7 +50,7 @@ export type ThreadIdle = { readonly over: true };
 type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: Prepared };
 type Waiting = { readonly open: Open; readonly task: number };
 type Job = Waiting & {
-  readonly kit: HandlerHelpers;
+  readonly kit: HandlerKit;
   readonly startedMs: number;
   timer: NodeJS.Timeout | null;
   isLate: boolean;
@@ -123,7 +123,7 @@ function enterWaiting(): void {
 function enter({ open, task }: Waiting): void {
   const { frame, ticket, prepared } = open;
   const { deadlineMs } = frame.head;
-  const job: Job = { open, task, kit: new HandlerHelpers(), startedMs: performance.now(), timer: null, isLate: false };
+  const job: Job = { open, task, kit: new HandlerKit(), startedMs: performance.now(), timer: null, isLate: false };
   const payload = unpack<Json>(frame.payload(task));
   const mismatch = prepared.check === null ? null : prepared.check(payload);
   const refused = prepared.refused ?? (mismatch === null ? null : resultOfFailure(mismatch, true));

@@ -1,9 +1,9 @@
 // The deadline of the async handler that a thread waits for: one timer for all, wound anew only when it rings.
 
 import { timerMsMax } from '../../clock.ts';
-import type { HandlerHelpers } from './handler-helpers.ts';
+import type { HandlerKit } from './handler-kit.ts';
 
-type Waiting = { readonly atMs: number; readonly kit: HandlerHelpers };
+type Waiting = { readonly atMs: number; readonly kit: HandlerKit };
 
 export class Deadline {
   #waiting: Waiting | null = null;
@@ -11,7 +11,7 @@ export class Deadline {
   #ringsAtMs = 0;
 
   /** The promise's value. At the deadline the kit's signal fires; a handler that never settles costs its thread. */
-  async race(answer: PromiseLike<unknown>, atMs: number, kit: HandlerHelpers): Promise<unknown> {
+  async race(answer: PromiseLike<unknown>, atMs: number, kit: HandlerKit): Promise<unknown> {
     this.#waiting = { atMs, kit };
     this.#wind();
     try {

@@ -18,7 +18,7 @@ import {
 import { SharedFrame } from '../wire/shared-frame.ts';
 import { FrameState } from '../wire/state.ts';
 import { Deadline } from './deadline.ts';
-import { HandlerHelpers } from './handler-helpers.ts';
+import { HandlerKit } from './handler-kit.ts';
 import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
 /** The thread has loaded its own code: from now on it can be stopped without harm to the process. */
@@ -55,7 +55,7 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
       if (mismatch !== null) settled = resultOfFailure(mismatch, true);
       else {
         const request = makeRequest(frame, task, plugin, payload, state.fresh(), deadlineText(startedMs + deadlineMs));
-        const kit = new HandlerHelpers();
+        const kit = new HandlerKit();
         try {
           let answer: unknown = handler!(request, kit);
           if (isThenable(answer)) answer = await deadline.race(answer, startedMs + deadlineMs, kit);

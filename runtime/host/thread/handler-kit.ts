@@ -4,7 +4,7 @@ import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plug
 import type { HelperOutput } from '../wire/response.ts';
 import { logLinesMax, readEvent, readLog, spansMax } from '../wire/response.ts';
 
-export class HandlerHelpers implements Helpers {
+export class HandlerKit implements Helpers {
   #controller: AbortController | null = null;
   #events: EmittedEvent[] | null = null;
   #logs: LogLine[] | null = null;
