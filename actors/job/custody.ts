@@ -16,7 +16,7 @@
 //
 // In flight is sent or sentAlone. A charged attempt has failed: the job ends with it, or is retried at once.
 import { bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
-import type { Outcome } from '../../runtime/host/wire/port.ts';
+import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';

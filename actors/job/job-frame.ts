@@ -1,5 +1,5 @@
 // From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
-import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/port.ts';
+import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type Parts } from '../../runtime/parted.ts';
 import type { Turn } from '../../runtime/turn.ts';
