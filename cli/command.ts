@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';
 
-export type Call<Options extends object = object> = {
+export type CommandCall<Options extends object = object> = {
   readonly options: Options;
   /** In the order of `usage`; an optional one that was not given is undefined. */
   readonly args: readonly (string | undefined)[];
@@ -24,12 +24,14 @@ export type CommandDeclaration = {
   /** What a command's exit statuses mean where the common ones (`exit-status.ts`) do not say it. */
   readonly statuses?: string;
   /** Resolves with the exit status. What it needs is imported here, so that other commands need not load it. */
-  readonly run: (call: Call<never>) => number | Promise<number>;
+  readonly run: (call: CommandCall<never>) => number | Promise<number>;
 };
 
 /** A declaration whose `run` knows its options by type, as commander's parsers leave them. */
 export function command<Options extends object = object>(
-  declaration: Omit<CommandDeclaration, 'run'> & { readonly run: (call: Call<Options>) => number | Promise<number> },
+  declaration: Omit<CommandDeclaration, 'run'> & {
+    readonly run: (call: CommandCall<Options>) => number | Promise<number>;
+  },
 ): CommandDeclaration {
   return declaration;
 }

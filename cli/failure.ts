@@ -13,7 +13,7 @@ export type ProblemDocument = {
 };
 
 /** Thrown by a command; `run.ts` reports it. */
-export class Failure extends Error {
+export class CommandFailure extends Error {
   readonly exitStatus: number;
   readonly problem: ProblemDocument;
   /** A line for people: what may have led to it on this side. */
@@ -27,16 +27,16 @@ export class Failure extends Error {
   }
 }
 
-export function failure(status: number, code: string, title: string, detail: string, cause?: unknown): Failure {
-  return new Failure(status, { type: 'about:blank', title, detail, code }, cause);
+export function failure(status: number, code: string, title: string, detail: string, cause?: unknown): CommandFailure {
+  return new CommandFailure(status, { type: 'about:blank', title, detail, code }, cause);
 }
 
-export function usageFailure(detail: string): Failure {
+export function usageFailure(detail: string): CommandFailure {
   return failure(exitStatus.usage, 'usage', 'Invalid usage', detail);
 }
 
 /** Says why: lines on stderr, and with `--json` the document. Resolves with the exit status. */
-export async function report({ exitStatus: status, problem, hint }: Failure, out: Output): Promise<number> {
+export async function report({ exitStatus: status, problem, hint }: CommandFailure, out: Output): Promise<number> {
   out.note(`headgate: ${problem.detail}`);
   for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);
   if (hint !== null) out.note(hint);

@@ -2,13 +2,13 @@
 import type { Readable, Writable } from 'node:stream';
 
 /** `isTTY` and `columns` are there when it is a terminal. */
-export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: number };
-export type Source = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown };
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown };
 
 export type Io = {
-  readonly stdin: Source;
-  readonly stdout: Sink;
-  readonly stderr: Sink;
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   readonly env: { readonly [name: string]: string | undefined };
   /** Reading it throws a system error where the working directory was removed. */
   readonly cwd: string;

@@ -1,6 +1,6 @@
 // What a command says: its answer on stdout, as JSON or for people, and everything else on stderr.
-import type { Io, Sink } from './io.ts';
-import { type Line, printableBlock, printableJson, writeLine } from './terminal/text.ts';
+import type { Io, OutputStream } from './io.ts';
+import { printableBlock, printableJson, type TerminalLine, writeLine } from './terminal/text.ts';
 
 export class Output {
   readonly json: boolean;
@@ -16,17 +16,17 @@ export class Output {
   }
 
   /** The command's whole answer: the document with `--json`, else the lines. */
-  answer(document: unknown, lines: () => readonly Line[]): Promise<void> {
+  answer(document: unknown, lines: () => readonly TerminalLine[]): Promise<void> {
     return this.piece(this.#wholeAnswer(document, lines));
   }
 
   /** An answer that must not be lost: resolves when stdout has taken it, rejects when it has not. */
-  keepAnswer(document: unknown, lines: () => readonly Line[]): Promise<void> {
+  keepAnswer(document: unknown, lines: () => readonly TerminalLine[]): Promise<void> {
     this.#wipe();
     return written(this.#io.stdout, this.#wholeAnswer(document, lines));
   }
 
-  #wholeAnswer(document: unknown, lines: () => readonly Line[]): string {
+  #wholeAnswer(document: unknown, lines: () => readonly TerminalLine[]): string {
     if (this.json) return `${printableJson(JSON.stringify(document, null, 2))}\n`;
     const hasColours = this.#hasColours(this.#io.stdout);
     return lines()
@@ -35,7 +35,7 @@ export class Output {
   }
 
   /** One object of an answer that streams. */
-  item(document: unknown, line: () => Line): Promise<void> {
+  item(document: unknown, line: () => TerminalLine): Promise<void> {
     if (this.json) return this.piece(`${printableJson(JSON.stringify(document))}\n`);
     return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
   }
@@ -58,7 +58,7 @@ export class Output {
   }
 
   /** Beside the answer. */
-  note(line: Line): void {
+  note(line: TerminalLine): void {
     const { stderr } = this.#io;
     this.#wipe();
     const lines = typeof line === 'string' ? line.split('\n') : [line];
@@ -85,13 +85,13 @@ export class Output {
     this.#hasProgress = false;
   }
 
-  #hasColours(sink: Sink): boolean {
+  #hasColours(sink: OutputStream): boolean {
     const { env } = this.#io;
     return sink.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   }
 }
 
-function written(sink: Sink, text: string): Promise<void> {
+function written(sink: OutputStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     sink.write(text, error => (error ? reject(error) : resolve()));
   });

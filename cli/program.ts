@@ -1,6 +1,6 @@
 // The commander programme, made from the commands' declarations.
 import { Command } from 'commander';
-import type { Call, CommandDeclaration } from './command.ts';
+import type { CommandCall, CommandDeclaration } from './command.ts';
 import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { version } from './version.ts';
@@ -67,14 +67,14 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
   addExamples(own, examples);
   own.action(async () => {
     const given = own.opts<{ json?: true }>();
-    const call: Call = {
+    const call: CommandCall = {
       options: given,
       args: own.processedArgs,
       io,
       out: new Output(io, given.json === true),
       program,
     };
-    done(await run(call as Call<never>));
+    done(await run(call as CommandCall<never>));
   });
 }
 

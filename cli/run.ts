@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { StoreFault } from '../runtime/store/store.ts';
 import { commands } from './commands.ts';
 import { exitStatus } from './exit-status.ts';
-import { Failure, failure, report, usageFailure } from './failure.ts';
+import { CommandFailure, failure, report, usageFailure } from './failure.ts';
 import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
@@ -31,8 +31,8 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
 }
 
 /** Files and devices that say no are trouble of the user's; what else is no failure is a defect, and thrown on. */
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
+function asFailure(error: unknown): CommandFailure {
+  if (error instanceof CommandFailure) return error;
   if (error instanceof StoreFault)
     return failure(exitStatus.io, error.code, 'The state cannot be used', error.message, error);
   if (!(error instanceof Error) || !('syscall' in error)) throw error;

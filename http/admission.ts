@@ -1,14 +1,14 @@
-// Whether a request may go on to its handler, in the fixed order of refusals: 503, 401, 403, 404, 405, and then, once the body
-// is there, 413, 415, 400.
+// Decides whether a request reaches its handler. Refusals come in a fixed order: 503, 401, 403, 404, 405, and once the body has
+// arrived 413, 415, 400.
 
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
 import { type Authenticate, type Caller, may, scopesText } from './auth.ts';
-import { type Head, headerOf, mayBeJson } from './head.ts';
+import { headerOf, mayBeJson, type RequestHead } from './head.ts';
 import { jsonProblem, readJson } from './json.ts';
-import { mismatchProblem, type Problem, type ProblemItem, problem } from './problem.ts';
-import type { Access, Route } from './route.ts';
-import type { Match, Place } from './router.ts';
+import { type HttpProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
+import type { Route, RouteAccess } from './route.ts';
+import type { Match, RoutesAtPath } from './router.ts';
 import { authenticateAdmin } from './vault-admission.ts';
 
 export type Admitted = {
@@ -17,17 +17,17 @@ export type Admitted = {
   readonly params: { readonly [name: string]: string };
   readonly caller: Caller | null;
   /** The method is wrong: what is answered once the path's names are found. The route is another one at this path. */
-  readonly wrongMethod: Problem | null;
+  readonly wrongMethod: HttpProblem | null;
 };
 export type Refused = {
   readonly kind: 'refused';
-  readonly problem: Problem;
+  readonly problem: HttpProblem;
   /** Null: nobody the service knows, or it was not asked who it is. */
   readonly caller: Caller | null;
 };
 export type Admission = Admitted | Refused;
 
-export type Door = {
+export type AdmissionRequest = {
   readonly match: Match;
   /** Lower case. */
   readonly method: string;
@@ -39,7 +39,7 @@ export type Door = {
 };
 
 /** Everything that is decided before the path's names are looked up. */
-export function admit(door: Door, authenticate: Authenticate): Admission {
+export function admit(door: AdmissionRequest, authenticate: Authenticate): Admission {
   const { match, method } = door;
   const isReading = method === 'get' || method === 'head';
   if (door.isStopping && !isReading) return refused(problem('stopping', 'the service is shutting down'));
@@ -56,7 +56,7 @@ export function admit(door: Door, authenticate: Authenticate): Admission {
     return refused(problem('invalid_path', 'the path has a bad percent-escape or a NUL'), caller);
   }
   if (typeof match === 'string') return refused(problem('unknown_route', 'there is nothing at this path'), caller);
-  // A wrong method tells that the path is known: only to those who may know.
+  // 405 reveals that the path exists, so only callers with access to the path get it.
   const route = known!.find(({ access }) => isOpenTo(caller, access));
   if (!route) {
     const needed = known!.flatMap(({ access }) => (access.kind === 'scopes' ? access.anyOf : []));
@@ -65,28 +65,28 @@ export function admit(door: Door, authenticate: Authenticate): Admission {
   return { kind: 'admitted', route, params: match.params, caller, wrongMethod: asked ? null : notAllowed(match.place) };
 }
 
-function refused(why: Problem, caller: Caller | null = null): Refused {
+function refused(why: HttpProblem, caller: Caller | null = null): Refused {
   return { kind: 'refused', problem: why, caller };
 }
 
-function isOpenTo(caller: Caller | null, access: Access): boolean {
+function isOpenTo(caller: Caller | null, access: RouteAccess): boolean {
   return access.kind !== 'scopes' || caller === null || may(caller, access.anyOf);
 }
 
-function notAllowed({ allow }: Place): Problem {
+function notAllowed({ allow }: RoutesAtPath): HttpProblem {
   return problem('method_not_allowed', `only ${allow} can be used here`, { headers: [['Allow', allow]] });
 }
 
-function identify({ vault, config, authorization }: Door, authenticate: Authenticate): Caller | undefined {
+function identify({ vault, config, authorization }: AdmissionRequest, authenticate: Authenticate): Caller | undefined {
   return vault ? authenticateAdmin(authorization, vault.adminDigest!) : authenticate(config, authorization);
 }
 
 /** The caller lacks all of these scopes. */
-export function forbidden(anyOf: readonly string[]): Problem {
+export function forbidden(anyOf: readonly string[]): HttpProblem {
   return problem('forbidden', `this needs ${scopesText(anyOf)}`);
 }
 
-function routeOf(place: Place, method: string): Route | undefined {
+function routeOf(place: RoutesAtPath, method: string): Route | undefined {
   if (method === 'get' || method === 'head') return place.routes.GET;
   return method === 'post' ? place.routes.POST : undefined;
 }
@@ -94,10 +94,10 @@ function routeOf(place: Place, method: string): Route | undefined {
 /** Says what is wrong with a value; nothing when it fits. */
 export type BodyCheck = (value: unknown) => readonly ProblemItem[];
 
-export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | Problem;
+export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | HttpProblem;
 
 /** The body as a value that fits, or 415 or 400. */
-export function readBody(head: Head, bytes: Uint8Array, check: BodyCheck): BodyReading {
+export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
   if (!mayBeJson(headerOf(head, 'content-type')))
     return problem(

@@ -1,12 +1,12 @@
-// An answer as a handler gives it: whole, or streamed as fast as its reader takes it.
-import type { Sink } from '../service/reads/reads.ts';
-import type { Problem } from './problem.ts';
+// The answer of a handler: complete, or streamed at the speed of its reader.
+import type { AnswerSink } from '../service/reads/reads.ts';
+import type { HttpProblem } from './problem.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
-  /** Bytes are JSON that was written before. */
+  /** A body of bytes is JSON that is already encoded. */
   | { readonly kind: 'json'; readonly status: number; readonly body: string | Uint8Array; readonly headers?: Headers }
-  /** 304: the caller has it. */
+  /** 304. */
   | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {
       readonly kind: 'stream';
@@ -14,9 +14,9 @@ export type Answer =
       readonly contentType: string;
       readonly headers?: Headers;
       /** Not called for HEAD. */
-      open(sink: Sink): void;
+      open(sink: AnswerSink): void;
     }
-  | Problem;
+  | HttpProblem;
 
 export function json(status: number, body: string): Answer {
   return { kind: 'json', status, body };

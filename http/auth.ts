@@ -1,28 +1,28 @@
-// Who calls and what they may do: bearer tokens and their scopes (docs/contract.md#access).
+// Authentication and authorization: bearer tokens and their scopes (docs/contract.md#access).
 import crypto from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { ApiScope } from '../config/section/scope.ts';
 
 export type Caller = {
-  /** Of its token; null when the configuration gives none. */
+  /** The name of its token; null if the configuration has none. */
   readonly name: string | null;
-  /** What its jobs carry as `submitted_by`. */
+  /** The `submitted_by` of its jobs. */
   readonly origin: string;
   readonly scopes: ReadonlySet<string>;
-  /** SHA-256 of its token: tells tokens apart that have no name. */
+  /** SHA-256 of its token, which identifies tokens without a name. */
   readonly tokenDigest: string;
-  /** When the token ends; null: never. */
+  /** When the token expires; null: never. */
   readonly expiresAtMs: number | null;
 };
 
-/** Whether the caller has one of the scopes, by name, by implication, or as `*`. */
+/** Whether the caller has one of the scopes: by name, by implication, or with `*`. */
 export function may(caller: Caller, anyOf: readonly ApiScope[]): boolean {
   if (caller.scopes.has('*')) return true;
   for (const scope of anyOf) if (caller.scopes.has(scope)) return true;
   return false;
 }
 
-/** The scopes that open a route, in words: any of these, or `*`. */
+/** The scopes that give access to a route, for messages. */
 export function scopesText(anyOf: readonly string[]): string {
   const scopes = [...new Set([...anyOf, '*'])];
   return `${scopes.length === 1 ? 'the scope' : 'one of the scopes'} ${scopes.join(', ')}`;
@@ -34,18 +34,18 @@ const implied: { readonly [scope: string]: ApiScope } = {
   'system:rw': 'system:ro',
 };
 
-/** Who presents this Authorization header; undefined when nobody the service knows. */
+/** The caller with this Authorization header; undefined: the token is unknown or expired. */
 export type Authenticate = (config: Config, authorization: string | undefined) => Caller | undefined;
 
-type Entry = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
+type KnownToken = { readonly digest: Buffer; readonly expiresAtMs: number | null; readonly caller: Caller };
 
 /**
- * Tokens are found by the SHA-256 of what is presented: nobody can steer a digest towards a stored one byte by byte, so how long the
- * search takes says nothing about any token. The comparison that decides takes the same time for every digest.
+ * Tokens are looked up by the SHA-256 of the presented token. A caller cannot choose a digest byte by byte, so the time of the lookup
+ * reveals nothing about any token. The comparison that decides takes constant time.
  */
 export function makeAuthenticate(nowMs: () => number, adminDigest: () => string | null): Authenticate {
   let known: Config | undefined;
-  let entries: ReadonlyMap<string, Entry> = new Map();
+  let entries: ReadonlyMap<string, KnownToken> = new Map();
   const presented = Buffer.alloc(32);
   return (config, authorization) => {
     const token = authorization === undefined ? undefined : bearerToken(authorization);
@@ -58,15 +58,15 @@ export function makeAuthenticate(nowMs: () => number, adminDigest: () => string 
     const entry = entries.get(digest);
     presented.write(digest, 'latin1');
     if (!entry || !crypto.timingSafeEqual(presented, entry.digest)) return undefined;
-    // The admin token of the vault opens nothing else, whatever the configuration says.
+    // The vault's admin token gives access to nothing else, even if the configuration lists it.
     if (digest === adminDigest()) return undefined;
     if (entry.expiresAtMs !== null && entry.expiresAtMs <= nowMs()) return undefined;
     return entry.caller;
   };
 }
 
-function index(config: Config): Map<string, Entry> {
-  const entries = new Map<string, Entry>();
+function index(config: Config): Map<string, KnownToken> {
+  const entries = new Map<string, KnownToken>();
   for (const { name, token, scopes, expiresAtMs } of config.api.tokens) {
     if (token === '') continue;
     const granted = new Set(scopes);

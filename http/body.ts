@@ -1,21 +1,21 @@
-// Collects a body while it arrives, never holding more than its limit, nor all bodies together more than theirs.
+// Collects the chunks of a body. Each body has a limit, and so have all bodies of a listener together.
 
 const firstBytes = 4096;
 
 /**
- * What the bodies that arrive in pieces may hold together, on one listener. With more, the oldest of them gives way: senders that
- * bring many bodies slowly, without being known yet, neither fill more memory than this nor keep others out. One body alone may be larger.
+ * The memory of all bodies that are arriving on one listener. Beyond it the oldest body is refused, so slow senders can neither
+ * exhaust memory nor block other callers. A single body may be larger.
  */
 export const bodiesBytesMax = 128 * 2 ** 20;
 
-/** The bytes that bodies of one listener hold now. */
+/** The memory that the arriving bodies of one listener hold. */
 export class BodyRoom {
   #heldBytes = 0;
-  /** The oldest first. */
-  readonly #bodies = new Set<Body>();
+  /** Oldest first. */
+  readonly #bodies = new Set<RequestBody>();
 
-  /** Makes room for a body to hold so many bytes more, at the cost of older ones. */
-  take(body: Body, bytes: number): void {
+  /** Reserves memory for a body. If the total is too large, older bodies are refused. */
+  take(body: RequestBody, bytes: number): void {
     this.#bodies.add(body);
     this.#heldBytes += bytes;
     for (const other of this.#bodies) {
@@ -24,12 +24,12 @@ export class BodyRoom {
     }
   }
 
-  give(body: Body, bytes: number): void {
+  give(body: RequestBody, bytes: number): void {
     if (this.#bodies.delete(body)) this.#heldBytes -= bytes;
   }
 }
 
-export class Body {
+export class RequestBody {
   readonly #bytesMax: number;
   readonly #room: BodyRoom;
   readonly #onGivenWay: () => void;
@@ -42,7 +42,7 @@ export class Body {
     this.#onGivenWay = onGivenWay;
   }
 
-  /** Copies the chunk, whose memory is used again. What does not fit is not taken. */
+  /** Copies the chunk, because its memory is reused. A chunk beyond the limit is not copied. */
   append(chunk: Uint8Array): 'taken' | 'too_large' {
     const length = this.#length + chunk.length;
     if (length > this.#bytesMax) return 'too_large';
@@ -52,25 +52,25 @@ export class Body {
     return 'taken';
   }
 
-  /** What has come so far, as a view. */
+  /** A view of the bytes that have arrived. */
   bytes(): Buffer {
     return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
   }
 
-  /** Gives its room back; it holds nothing any more. */
+  /** Frees its memory. */
   release(): void {
     this.#room.give(this, this.#buffer?.length ?? 0);
     this.#buffer = null;
     this.#length = 0;
   }
 
-  /** Makes room for a newer one. */
+  /** Frees its memory for a newer body. */
   giveWay(): void {
     this.release();
     this.#onGivenWay();
   }
 
-  // Doubled, not chained: a body that comes byte by byte costs no object a byte.
+  // The buffer doubles. A list of chunks would cost an object for each byte of a body that arrives byte by byte.
   #grow(length: number): void {
     const held = this.#buffer?.length ?? 0;
     const size = Math.min(Math.max(length, firstBytes, 2 * held), Math.max(this.#bytesMax, length));

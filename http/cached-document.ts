@@ -1,14 +1,14 @@
-// Documents that follow from the configuration alone: written once for each, and answered from those bytes, or with 304.
+// Documents that depend on the configuration alone: encoded once per configuration, with ETag and 304.
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
-import type { Answer, Call, Headers } from './route.ts';
+import type { Answer, Headers, HttpCall } from './route.ts';
 
 type CachedDocument = { readonly bytes: Uint8Array; readonly etag: string; readonly headers: Headers };
 
 const documentsOf = new WeakMap<Config, Map<string, CachedDocument>>();
 
-/** The document of that name; `make` is called on first use in a configuration. */
-export function answerDocument(call: Pick<Call, 'config' | 'header'>, name: string, make: () => unknown): Answer {
+/** Answers with the document of this name. `make` is called once per configuration. */
+export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: string, make: () => unknown): Answer {
   let documents = documentsOf.get(call.config);
   if (!documents) {
     documents = new Map();
@@ -28,7 +28,7 @@ export function answerDocument(call: Pick<Call, 'config' | 'header'>, name: stri
 function cachedDocument(value: unknown): CachedDocument {
   const bytes = Buffer.from(JSON.stringify(value));
   const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-  // no-cache: may be kept, and is asked for again each time, since a reload changes it.
+  // no-cache: clients may store it and must revalidate it, because a reload can change it.
   return {
     bytes,
     etag,

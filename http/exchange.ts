@@ -1,32 +1,32 @@
-// A request and its answer: the one wrapper around every handler, of every listener and server. Nobody else touches a response.
+// One request and its answer, for every route, listener and HTTP server. No other code writes a response.
 
 import type { Config } from '../config/config.ts';
 import { ThreadGone } from '../runtime/link.ts';
 import { isStoreFault } from '../runtime/store/fault.ts';
 import type { Engine } from '../service/engine.ts';
-import type { Sink } from '../service/reads/reads.ts';
+import type { AnswerSink } from '../service/reads/reads.ts';
 import { admit, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
-import { Body, type BodyRoom } from './body.ts';
-import { givenRequestId, type Head, headerOf, type RequestSource, readHead } from './head.ts';
+import { type BodyRoom, bodiesBytesMax, RequestBody } from './body.ts';
+import { givenRequestId, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
 import type { ServerLog } from './log.ts';
-import { type Problem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
+import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
-import type { Answer, BodyLimit, Call, Headers, Route } from './route.ts';
+import type { Answer, BodyLimit, Headers, HttpCall, Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import type { ResponseTarget } from './transport/transport.ts';
 import { vaultOpOf } from './vault-admission.ts';
 
-/** What all requests of a listener share. */
+/** Shared by all requests of a listener. */
 export type Shared = {
   readonly engine: Engine;
   readonly log: ServerLog;
   readonly authenticate: Authenticate;
   readonly room: BodyRoom;
-  /** Whether the server takes bodies in chunks. */
+  /** Whether the server accepts chunked bodies. */
   readonly takesChunks: boolean;
-  /** The routes of a configuration. */
+  /** The routes under a configuration. */
   table(config: Config): RouteTable;
   nowMs(): number;
   nextRequestId(): string;
@@ -34,20 +34,20 @@ export type Shared = {
 
 type Reply = Answer | Promise<Answer> | undefined;
 
-/** A request and its answer. Each entry from outside catches what is thrown: an exception here would end the process. */
-export class Exchange implements Call, Sink {
+/** Every method that a server or stream calls catches exceptions: an uncaught one would end the process. */
+export class Exchange implements HttpCall, AnswerSink {
   readonly #shared: Shared;
   readonly #res: ResponseTarget;
-  #head!: Head;
+  #head!: RequestHead;
   #table!: RouteTable;
   #route: Route | null = null;
-  /** The pattern that the path fits; null: none. */
+  /** The pattern that matches the path; null: none. */
   #pattern: string | null = null;
-  /** Null: the path does not belong to the vault. */
+  /** Null: the path is not one of the vault. */
   #vaultOp: string | null = null;
-  #arriving: Body | null = null;
+  #arriving: RequestBody | null = null;
   #state: 'open' | 'streaming' | 'over' = 'open';
-  /** Its answer is settled: what still comes of the body is passed over. */
+  /** The answer is decided; the rest of the body is ignored. */
   #isDecided = false;
   #forget: (() => void) | null = null;
   #resume: (() => void) | null = null;
@@ -86,7 +86,7 @@ export class Exchange implements Call, Sink {
     }
   }
 
-  /** Its caller has gone, or has been answered. */
+  /** The caller has disconnected or has been answered. */
   get isGone(): boolean {
     return this.#state === 'over';
   }
@@ -110,7 +110,7 @@ export class Exchange implements Call, Sink {
     return caller !== undefined && may(caller, access.anyOf) ? caller : undefined;
   }
 
-  // The way of a request: admission, what the path names, body, query, handler. Undefined: the answer comes with the body.
+  // In order: admission, lookup of the names in the path, body, query, handler. Undefined: the body has to arrive first.
 
   #admit(): Reply {
     const head = this.#head;
@@ -155,12 +155,12 @@ export class Exchange implements Call, Sink {
     return undefined;
   }
 
-  /** A body in one piece is read out of it before this returns; pieces are collected. */
+  /** A body that arrives in one chunk is parsed in place; further chunks are collected. */
   #arrived(route: Route, bytes: Uint8Array, isLast: boolean, limit: BodyLimit): Reply {
     if (isLast && this.#arriving === null) {
       return bytes.length <= limit.bytesMax ? this.#readBody(route, bytes) : tooLarge(limit);
     }
-    this.#arriving ??= new Body(limit.bytesMax, this.#shared.room, () => this.#giveWay());
+    this.#arriving ??= new RequestBody(limit.bytesMax, this.#shared.room, () => this.#giveWay());
     const taken = this.#arriving.append(bytes);
     if (taken === 'too_large') return tooLarge(limit);
     if (!isLast) return undefined;
@@ -169,10 +169,10 @@ export class Exchange implements Call, Sink {
     return reply;
   }
 
-  /** The body is not taken any further. Another connection is being read: the answer comes after that. */
+  /** Refuses this body. The answer waits for the next turn of the loop, because another connection is being read now. */
   #giveWay(): void {
     this.#isDecided = true;
-    const detail = 'too many bodies are arriving, and this one has taken longest; send it again';
+    const detail = `the bodies that are arriving exceed ${bodiesBytesMax} bytes, and this one is the oldest; send it again`;
     setImmediate(() => this.#answer(problem('unavailable', detail)));
   }
 
@@ -184,7 +184,7 @@ export class Exchange implements Call, Sink {
   #readBody(route: Route, bytes: Uint8Array): Reply {
     if (route.raw) {
       this.body = bytes;
-      return route.handle(this as Call<unknown, object>);
+      return route.handle(this as HttpCall<unknown, object>);
     }
     const reading = readBody(this.#head, bytes, this.#table.bodyChecks.get(route)!);
     if (reading.kind === 'problem') return reading;
@@ -196,7 +196,7 @@ export class Exchange implements Call, Sink {
     const query = readQuery(this.#head.query, route.query);
     if (query.kind === 'problem') return query;
     this.query = query.values;
-    return route.handle(this as Call<unknown, object>);
+    return route.handle(this as HttpCall<unknown, object>);
   }
 
   #reply(reply: Reply): void {
@@ -213,34 +213,35 @@ export class Exchange implements Call, Sink {
     }
   }
 
-  /** A call of the vault that does not get there: its refusal goes out when it is in the audit trail. */
-  #audited(op: string, refusal: Problem): Answer | Promise<Answer> {
+  /** A refused vault call is answered once its refusal is in the audit trail. */
+  #audited(op: string, refusal: HttpProblem): Answer | Promise<Answer> {
     const { vault } = this.engine;
     if (problemStatus(refusal) === 503) return refusal;
     if (refusal.code !== 'unauthorized') return vault.refused(op, refusal.code).then(() => refusal);
-    vault.stranger(op);
+    vault.unauthenticated(op);
     return refusal;
   }
 
-  #checkFraming(): Problem | null {
+  #checkFraming(): HttpProblem | null {
     const { framing, contentLength } = this.#head;
     if (framing === 'sound' && (contentLength !== null || this.#shared.takesChunks)) return null;
     if (this.#shared.takesChunks || contentLength !== null) {
-      const lengths = 'Content-Length and Transfer-Encoding must be unambiguous: one length, or exactly "chunked"';
-      return problem('malformed_request', `${lengths}; and one Host header`);
+      const detail = 'a request has one Host header, and one Content-Length or "Transfer-Encoding: chunked"';
+      return problem('malformed_request', detail);
     }
-    const detail = 'the server in use takes no Transfer-Encoding: send a Content-Length, or set api.server: node';
+    const detail =
+      'the HTTP server in use does not accept Transfer-Encoding; send a Content-Length, or set api.server to node';
     return problem('length_required', detail);
   }
 
-  /** What follows this request may be part of its body for whoever stands in front of us. */
-  #refuseFraming(refusal: Problem): void {
+  /** Closes the connection: a proxy in front of us may take the bytes that follow for part of this body. */
+  #refuseFraming(refusal: HttpProblem): void {
     const status = problemStatus(refusal);
     this.#res.respondLast(this.#responseHead(status, problemType, noHeaders), writeProblem(refusal, this.requestId));
     this.#finish(status);
   }
 
-  // Answering. Nothing below touches the response once the exchange is over.
+  // Answering. Once the exchange is over, nothing below uses the response.
 
   #answer(answer: Answer): void {
     if (this.#state !== 'open') return;
@@ -300,7 +301,7 @@ export class Exchange implements Call, Sink {
     answer.open(this);
   }
 
-  // The streamed part of an answer.
+  // Streaming.
 
   write(text: string): boolean {
     if (this.#state !== 'streaming') return false;
@@ -330,7 +331,7 @@ export class Exchange implements Call, Sink {
     }
   }
 
-  // Ends.
+  // Ending.
 
   #finish(status: number | null): void {
     this.#state = 'over';
@@ -368,11 +369,11 @@ export class Exchange implements Call, Sink {
     }
     this.#shared.log.fault(error, this.requestId);
     if (error instanceof ThreadGone || isStoreFault(error))
-      this.#answer(problem('unavailable', 'the ledger is gone: the service ends'));
-    else this.#answer(problem('internal_error', 'something went wrong here; the request id leads to it in the log'));
+      this.#answer(problem('unavailable', 'the ledger has failed; the service is shutting down'));
+    else this.#answer(problem('internal_error', 'internal error; the log has the details under this request id'));
   }
 
-  /** Half an answer cannot be taken back: the connection ends, so that nobody takes it for a whole one. */
+  /** Closes the connection in the middle of an answer, so that the caller does not take it for a complete one. */
   #cut(error: unknown): void {
     this.#shared.log.fault(error, this.requestId);
     if (this.#state !== 'over') this.#res.close();
@@ -383,10 +384,10 @@ function isReading(method: string): boolean {
   return method === 'get' || method === 'head';
 }
 
-function tooLarge({ bytesMax, setting }: BodyLimit): Problem {
+function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {
   return problem('body_too_large', `the body is larger than ${bytesMax} bytes; ${setting} sets how large it may be`);
 }
 
-function isProblem(value: unknown): value is Problem {
+function isProblem(value: unknown): value is HttpProblem {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'problem';
 }

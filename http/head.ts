@@ -1,6 +1,6 @@
-// The head of a request: what is read of it while it is there, and whether its framing can be trusted.
+// The head of a request: copied while the server offers it, with a check of its framing.
 
-/** A request's head as the server offers it; gone once the handler returns. Names of headers are in lower case, `getMethod` too. */
+/** A request head as the server offers it, valid until the handler returns. Method and header names are in lower case. */
 export interface RequestSource {
   getMethod(): string;
   getUrl(): string;
@@ -8,28 +8,28 @@ export interface RequestSource {
   forEach(visit: (name: string, value: string) => void): void;
 }
 
-export type Head = {
+export type RequestHead = {
   /** Lower case. */
   readonly method: string;
-  /** As sent, percent-escapes and all. */
+  /** As sent, with percent-escapes. */
   readonly path: string;
   readonly query: string;
   /** Lower-case name, value, name, value … */
   readonly headers: readonly string[];
   /** Null: the body is chunked. */
   readonly contentLength: number | null;
-  /** Two readers could disagree on where the request ends. */
+  /** `doubtful`: another reader could find a different end of the request. */
   readonly framing: 'sound' | 'doubtful';
   readonly authorization: string | undefined;
 };
 
-// The callback of forEach, made once: a closure for every request would be garbage for every request.
+// One callback for all requests, so that none allocates a closure.
 let headers: string[] = [];
 function visit(name: string, value: string): void {
   headers.push(name, value);
 }
 
-export function readHead(source: RequestSource): Head {
+export function readHead(source: RequestSource): RequestHead {
   headers = [];
   source.forEach(visit);
   let lengths = 0;
@@ -76,23 +76,23 @@ export function readHead(source: RequestSource): Head {
 
 const decimal = /^\d{1,15}$/;
 
-/** The first header of that (lower-case) name. */
-export function headerOf(head: Head, name: string): string | undefined {
+/** The first header of this (lower-case) name. */
+export function headerOf(head: RequestHead, name: string): string | undefined {
   for (let i = 0; i < head.headers.length; i += 2) if (head.headers[i] === name) return head.headers[i + 1];
   return undefined;
 }
 
 const requestIdShape = /^[\w.:+/=~@-]{1,128}$/;
 
-/** The caller's X-Request-Id, when it is fit to be written back. */
-export function givenRequestId(head: Head): string | undefined {
+/** The caller's X-Request-Id, if it is safe to echo. */
+export function givenRequestId(head: RequestHead): string | undefined {
   const given = headerOf(head, 'x-request-id');
   return given !== undefined && requestIdShape.test(given) ? given : undefined;
 }
 
 const jsonType = /^application\/(?:[\w.!#$&^+-]+\+)?json[ \t]*(?:;|$)/i;
 
-/** Whether a body of this Content-Type may be read as JSON: it says so, or says nothing. */
+/** Whether a body of this Content-Type is read as JSON: it is a JSON type or absent. */
 export function mayBeJson(type: string | undefined): boolean {
   return type === undefined || type === '' || jsonType.test(type);
 }

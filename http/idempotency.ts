@@ -1,17 +1,17 @@
-// What makes a call a repetition of an earlier one (docs/contract.md#idempotency): the `Idempotency-Key` of a token, the id of a delivery.
+// Idempotency keys (docs/contract.md#idempotency): the `Idempotency-Key` of a token, and the id of a webhook delivery.
 
 import { createHash } from 'node:crypto';
 import type { IdempotencyKey } from '../actors/job/protocol.ts';
 import { canonicalText } from '../runtime/json-value.ts';
-import { type Problem, problem } from './problem.ts';
-import type { Call } from './route.ts';
+import { type HttpProblem, problem } from './problem.ts';
+import type { HttpCall } from './route.ts';
 
 export const idempotencyKeyCharsMax = 255;
 const header = 'idempotency-key';
 const hashBytes = 16;
 
 /** Null: the call has no key. */
-export function idempotencyOf(call: Call, method: string, path: string): IdempotencyKey | Problem | null {
+export function idempotencyOf(call: HttpCall, method: string, path: string): IdempotencyKey | HttpProblem | null {
   const key = call.header(header);
   if (key === undefined) return null;
   if (key === '' || key.length > idempotencyKeyCharsMax) {
@@ -26,7 +26,7 @@ export function idempotencyOf(call: Call, method: string, path: string): Idempot
 
 const anyDelivery = hash(['delivery']);
 
-/** A delivery to the endpoint of this name; whatever it carries, its id alone makes it the same. */
+/** Deliveries to an endpoint are the same if their ids are; the body does not count. */
 export function deliveryKeyOf(endpoint: string, id: string): IdempotencyKey {
   return { key: hash(['delivery', endpoint, id]), request: anyDelivery };
 }

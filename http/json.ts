@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
-import { type Problem, problem } from './problem.ts';
+import { type HttpProblem, problem } from './problem.ts';
 
 export const jsonDepthMax = 64;
 
@@ -40,7 +40,7 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
 }
 
 /** The refusal as an answer: the pointer of a refused value is in `errors`. */
-export function jsonProblem({ message, pointer }: Extract<JsonReading, { readonly kind: 'refused' }>): Problem {
+export function jsonProblem({ message, pointer }: Extract<JsonReading, { readonly kind: 'refused' }>): HttpProblem {
   return problem('invalid_json', message, pointer === undefined ? undefined : { errors: [{ pointer, message }] });
 }
 

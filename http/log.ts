@@ -1,9 +1,9 @@
-// What the server tells its log: a line for each request, and faults.
+// The log of an HTTP server: request lines and faults.
 
-/** One answered request; status null: the caller went away first. */
+/** One request. A status of null: the caller disconnected before it was answered. */
 export type RequestLine = {
   readonly method: string;
-  /** The pattern, never the path as sent; null where no route was found. */
+  /** The pattern, never the path as sent; null: no route matched. */
   readonly route: string | null;
   readonly status: number | null;
   readonly durationUs: number;
@@ -12,11 +12,11 @@ export type RequestLine = {
 };
 
 export interface ServerLog {
-  /** Whether request lines are wanted now. */
+  /** Whether request lines are logged now. */
   readonly debug: boolean;
   request(line: RequestLine): void;
-  /** A call was answered 401 or 403. */
+  /** The answer was 401 or 403. */
   refused(line: Omit<RequestLine, 'durationUs'>): void;
-  /** Something threw that should not have; the caller was answered 500, or cut off. */
+  /** A bug: the caller was answered 500, or its connection was closed. */
   fault(error: unknown, requestId: string): void;
 }

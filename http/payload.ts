@@ -1,4 +1,4 @@
-// Checks of bodies and payloads against JSON Schemas, in the words of a refusal.
+// Checks bodies and payloads against JSON Schemas, with messages for callers.
 import type { Config } from '../config/config.ts';
 import { type Mismatch, makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../runtime/json-schema.ts';
 import { isObject } from '../runtime/json-value.ts';
@@ -8,7 +8,7 @@ import type { ProblemItem } from './problem.ts';
 
 const compile = makeSchemaCompiler();
 
-/** A message names the known fields where they are no more than this. */
+/** A message lists the known fields if there are at most this many. */
 const knownShown = 10;
 
 /** The check of a route's body, compiled on first use. */
@@ -20,14 +20,14 @@ export function makeBodyCheck(schema: object): BodyCheck {
   };
 }
 
-type PayloadChecks = { readonly compile: SchemaCompiler; readonly bySchema: Map<JsonObject, SchemaCheck> };
-const checksOf = new WeakMap<Config, PayloadChecks>();
+type ConfigPayloadChecks = { readonly compile: SchemaCompiler; readonly bySchema: Map<JsonObject, SchemaCheck> };
+const checksOf = new WeakMap<Config, ConfigPayloadChecks>();
 
 const fits: readonly ProblemItem[] = [];
 
 /**
- * What is wrong with the payload, which is at `base` of the body, by the command's input schema. Compiled on first use, once for
- * each configuration.
+ * Checks a payload, which is at `base` of the body, against the command's input schema. Schemas are compiled on first use, once per
+ * configuration.
  */
 export function checkPayload(
   config: Config,
@@ -50,9 +50,9 @@ export function checkPayload(
   return mismatches.length === 0 ? fits : mismatches.map(mismatch => itemOf(mismatch, base));
 }
 
-/** Of a body that holds at most so many values all is told that is wrong, of a larger one the first: it could be hostile. */
+/** Up to this many values in a body, all errors are reported. In a larger one only the first: the rest could be costly. */
 const valuesMax = 1_000;
-/** What is told at most. */
+/** Errors in one answer. */
 const mismatchesMax = 32;
 
 function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
@@ -66,7 +66,7 @@ function compiled(compiler: SchemaCompiler, schema: JsonObject): SchemaCheck {
   };
 }
 
-/** Whether there are at most so many values in a value, itself included. */
+/** Whether a value contains at most `max` values, itself included. */
 function holdsAtMost(max: number, value: unknown): boolean {
   const waiting = [value];
   for (let seen = 1; waiting.length > 0; seen++) {
@@ -79,7 +79,7 @@ function holdsAtMost(max: number, value: unknown): boolean {
   return true;
 }
 
-/** Points at the field that is missing or too many, not at the object around it. */
+/** The pointer leads to the missing or unknown field, not to the object around it. */
 function itemOf({ pointer, message, keyword, params, schema }: Mismatch, base: string): ProblemItem {
   const at = base + pointer;
   switch (keyword) {

@@ -1,8 +1,8 @@
-// Refusals as problem details (RFC 9457): the table of codes, and how one is written.
+// Refusals as problem details (RFC 9457): the table of codes, and their encoding.
 
-type Kind = { readonly status: number; readonly title: string; readonly retryAfterSeconds?: number };
+type ProblemKind = { readonly status: number; readonly title: string; readonly retryAfterSeconds?: number };
 
-/** Every code that an answer can carry. Codes are stable: clients decide by them. */
+/** Every code of a refusal. Codes are stable: clients decide by them. */
 export const problems = {
   malformed_request: { status: 400, title: 'Malformed request' },
   invalid_path: { status: 400, title: 'Invalid path' },
@@ -52,13 +52,13 @@ export const problems = {
   vault_unavailable: { status: 503, title: 'No vault is open', retryAfterSeconds: 30 },
   stopping: { status: 503, title: 'Shutting down', retryAfterSeconds: 5 },
   http_version: { status: 505, title: 'HTTP version not supported' },
-} as const satisfies { readonly [code: string]: Kind };
+} as const satisfies { readonly [code: string]: ProblemKind };
 
 export type ProblemCode = keyof typeof problems;
-/** One of several things that are wrong; the pointer leads into the body. */
+/** One of several errors; the pointer leads into the body. */
 export type ProblemItem = { readonly pointer: string; readonly message: string };
 
-export type Problem = {
+export type HttpProblem = {
   readonly kind: 'problem';
   readonly code: ProblemCode;
   readonly detail: string;
@@ -66,31 +66,35 @@ export type Problem = {
   readonly headers?: readonly (readonly [name: string, value: string])[];
 };
 
-export function problem(code: ProblemCode, detail: string, more?: Pick<Problem, 'errors' | 'headers'>): Problem {
+export function problem(
+  code: ProblemCode,
+  detail: string,
+  more?: Pick<HttpProblem, 'errors' | 'headers'>,
+): HttpProblem {
   return { kind: 'problem', code, detail, ...more };
 }
 
-/** Refuses a body by what a schema says of it. */
-export function mismatchProblem(code: ProblemCode, errors: readonly ProblemItem[]): Problem {
+/** Refuses a body that does not fit its schema. */
+export function mismatchProblem(code: ProblemCode, errors: readonly ProblemItem[]): HttpProblem {
   const detail = errors.map(({ pointer, message }) => `${pointer === '' ? 'the body' : pointer} ${message}`).join('; ');
   return problem(code, detail, errors.length > 1 ? { errors } : undefined);
 }
 
-export function problemStatus(of: Problem): number {
+export function problemStatus(of: HttpProblem): number {
   return problems[of.code].status;
 }
 
-/** The headers that belong to the code, and those of the problem itself. */
-export function problemHeaders(of: Problem): readonly (readonly [name: string, value: string])[] {
+/** The headers of the code, and those of this problem. */
+export function problemHeaders(of: HttpProblem): readonly (readonly [name: string, value: string])[] {
   const headers = [...(of.headers ?? [])];
-  const kind: Kind = problems[of.code];
+  const kind: ProblemKind = problems[of.code];
   if (kind.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
   if (kind.retryAfterSeconds !== undefined) headers.push(['Retry-After', String(kind.retryAfterSeconds)]);
   return headers;
 }
 
 /** The body, `application/problem+json`. */
-export function writeProblem(of: Problem, requestId: string): string {
+export function writeProblem(of: HttpProblem, requestId: string): string {
   const { status, title } = problems[of.code];
   return JSON.stringify({
     type: `urn:headgate:problem:${of.code}`,

@@ -1,20 +1,22 @@
-// Query parameters: what a route declares of them, and reading them strictly.
+// Query parameters: declared by a route, parsed strictly.
 import { type JobId, parseId } from '../runtime/ids.ts';
 import { readCursor } from '../service/json/cursor.ts';
 import { parseTimestamp } from '../service/json/timestamp.ts';
-import { type Problem, problem } from './problem.ts';
+import { type HttpProblem, problem } from './problem.ts';
 
-/** One parameter: its JSON Schema for the documents, and how its text is read. */
+/** One parameter: its JSON Schema for the documents, and its parser. */
 export type Parameter<T> = {
   readonly schema: { readonly [keyword: string]: unknown };
-  /** What it must be, for the refusal: "must be true or false". */
+  /** The end of the message of a refusal: "must be true or false". */
   readonly rule: string;
-  /** Undefined when the text breaks the rule. */
+  /** Undefined: the text breaks the rule. */
   read(text: string): T | undefined;
 };
 export type Parameters = { readonly [name: string]: Parameter<unknown> };
-/** What a handler gets: a value for each parameter that was given. */
-export type Query<P extends Parameters> = { readonly [N in keyof P]?: P[N] extends Parameter<infer T> ? T : never };
+/** The query of a handler: a value for each given parameter. */
+export type QueryValues<P extends Parameters> = {
+  readonly [N in keyof P]?: P[N] extends Parameter<infer T> ? T : never;
+};
 
 export const flag: Parameter<boolean> = {
   schema: { type: 'boolean' },
@@ -22,7 +24,7 @@ export const flag: Parameter<boolean> = {
   read: text => (text === 'true' ? true : text === 'false' ? false : undefined),
 };
 
-/** Any text up to a length. */
+/** A string with a maximum length. */
 export function text(charactersMax: number): Parameter<string> {
   return {
     schema: { type: 'string', maxLength: charactersMax },
@@ -49,14 +51,14 @@ export const jobIdText: Parameter<JobId> = {
   read: parseId,
 };
 
-/** A time, as µs since the epoch; a half where it lies between two of them. */
+/** A time in µs since the epoch; half a µs is added if it lies between two. */
 export const instant: Parameter<number> = {
   schema: { type: 'string', format: 'date-time' },
   rule: 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z',
   read: parseTimestamp,
 };
 
-/** The place where a list goes on, as an earlier answer gave it. */
+/** Where a list continues, from an earlier answer. */
 export function cursor(list: string, bytes: number): Parameter<Buffer> {
   return {
     schema: { type: 'string', maxLength: 64 },
@@ -65,7 +67,7 @@ export function cursor(list: string, bytes: number): Parameter<Buffer> {
   };
 }
 
-/** One of some values; aliases stand for one of them. */
+/** One of several values; an alias stands for one of them. */
 export function oneOf<const T extends string>(
   values: readonly T[],
   aliases: { readonly [alias: string]: T } = {},
@@ -81,10 +83,12 @@ export function oneOf<const T extends string>(
 
 const none: { readonly [name: string]: unknown } = Object.freeze({});
 
-export type QueryReading = { readonly kind: 'query'; readonly values: { readonly [name: string]: unknown } } | Problem;
+export type QueryReading =
+  | { readonly kind: 'query'; readonly values: { readonly [name: string]: unknown } }
+  | HttpProblem;
 const noQuery: QueryReading = { kind: 'query', values: none };
 
-/** Refuses what is unknown, given twice, badly escaped or breaks its rule, naming it. */
+/** Refuses parameters that are unknown, repeated, badly escaped, or break their rule. */
 export function readQuery(text: string, parameters: Parameters): QueryReading {
   if (text === '') return noQuery;
   const values: { [name: string]: unknown } = {};
@@ -104,7 +108,7 @@ export function readQuery(text: string, parameters: Parameters): QueryReading {
   return { kind: 'query', values };
 }
 
-function invalid(detail: string): Problem {
+function invalid(detail: string): HttpProblem {
   return problem('invalid_query', detail);
 }
 

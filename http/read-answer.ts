@@ -1,12 +1,12 @@
-// Answers that the thread for reads finds and writes, as answers of a route.
+// Answers that the reads thread writes, as answers of a route.
 import type { Read } from '../service/reads/reads.ts';
 import { type Answer, json } from './answer.ts';
 import { problem } from './problem.ts';
 import { jsonType } from './response-head.ts';
-import type { Call } from './route.ts';
+import type { HttpCall } from './route.ts';
 
-/** Sees all that was committed before the call. */
-export async function answerRead(call: Pick<Call, 'engine' | 'onGone'>, read: Read): Promise<Answer> {
+/** The answer includes everything that was committed before the call. */
+export async function answerRead(call: Pick<HttpCall, 'engine' | 'onGone'>, read: Read): Promise<Answer> {
   const answer = await call.engine.reads.answer(read, call);
   switch (answer.kind) {
     case 'whole':

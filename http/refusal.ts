@@ -1,4 +1,4 @@
-// Why the ledger does not take work, in words for the caller.
+// Why the ledger refuses work, as messages for callers.
 import type { Refusal } from '../actors/job/protocol.ts';
 
 export const refusalDetails: { readonly [R in Refusal]: string } = {

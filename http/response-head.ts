@@ -1,4 +1,4 @@
-// Status lines and headers as they are written.
+// Encodes status lines and headers.
 import { STATUS_CODES } from 'node:http';
 import type { Headers } from './route.ts';
 
@@ -19,13 +19,13 @@ export type ResponseHead = {
   readonly requestId: string;
   readonly contentType: string | null;
   readonly headers: Headers;
-  /** Anybody may have it: it may be stored, unless a header says otherwise. */
+  /** It is public: caches may store it unless a header forbids that. */
   readonly isOpen: boolean;
   /** The connection ends with this answer. */
   readonly isClosing: boolean;
 };
 
-/** Status line and all headers as one text, for servers to which each crossing costs as much as this. */
+/** Status line and headers as one string, for the server in C++: each call into it costs as much as this. */
 export function headText(head: ResponseHead): string {
   let block = `${statusLine(head.status)}\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${head.requestId}`;
   if (head.contentType !== null) block += `\r\nContent-Type: ${head.contentType}`;
@@ -50,7 +50,7 @@ function isCacheControl([name]: Headers[number]): boolean {
   return name === 'Cache-Control';
 }
 
-/** A value cannot end its header: all but visible characters, space and tab go. */
+/** Removes all but visible characters, space and tab, so that a value cannot end its header. */
 function visible(value: string): string {
   return value.replace(/[^\t\x20-\x7e]/g, '');
 }

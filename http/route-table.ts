@@ -1,12 +1,12 @@
-// Routes made ready to be asked: where each is, and the check of its body.
+// The routes of a listener: their router, and the checks of their bodies.
 import type { BodyCheck } from './admission.ts';
 import { makeBodyCheck } from './payload.ts';
 import type { Route } from './route.ts';
-import { makeRouter, type Router } from './router.ts';
+import { makeRouter, type PathRouter } from './router.ts';
 
 export type RouteTable = {
-  readonly router: Router;
-  /** Whether the vault is among them. */
+  readonly router: PathRouter;
+  /** Whether they include the routes of the vault. */
   readonly hasVault: boolean;
   readonly bodyChecks: ReadonlyMap<Route, BodyCheck>;
 };

@@ -1,4 +1,4 @@
-// A route, declared once: the router, authorization, validation and the documents are derived from this.
+// The declaration of a route, from which router, authorization, validation and documents follow.
 
 import type { VaultOp } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
@@ -7,26 +7,26 @@ import type { Schema } from '../runtime/schema-type.ts';
 import type { Engine } from '../service/engine.ts';
 import type { Answer } from './answer.ts';
 import type { Caller } from './auth.ts';
-import type { Problem, ProblemCode } from './problem.ts';
-import type { Parameters, Query } from './query.ts';
+import type { HttpProblem, ProblemCode } from './problem.ts';
+import type { Parameters, QueryValues } from './query.ts';
 
 export { type Answer, type Headers, json } from './answer.ts';
 
 export type Method = 'GET' | 'POST';
 
 /**
- * Open routes ignore credentials. `token`: any that is valid, whatever its scopes. Of signed ones the handler checks the signature, once the body is there. Those of the vault take
- * its admin token, and no other takes that.
+ * `open`: credentials are ignored. `token`: any valid token, whatever its scopes. `signed`: the handler checks the signature once the
+ * body has arrived. `vault`: the vault's admin token, which gives access to no other route.
  */
-export type Access =
+export type RouteAccess =
   | { readonly kind: 'open' }
   | { readonly kind: 'signed' }
   | { readonly kind: 'token' }
   | { readonly kind: 'scopes'; readonly anyOf: readonly ApiScope[] }
   | { readonly kind: 'vault'; readonly op: VaultOp };
-export const open: Access = { kind: 'open' };
-export const anyToken: Access = { kind: 'token' };
-export function anyOf(...scopes: readonly ApiScope[]): Access {
+export const open: RouteAccess = { kind: 'open' };
+export const anyToken: RouteAccess = { kind: 'token' };
+export function anyOf(...scopes: readonly ApiScope[]): RouteAccess {
   return { kind: 'scopes', anyOf: scopes };
 }
 
@@ -36,27 +36,27 @@ export type Params<P extends string> = P extends `${string}{${infer Name}}${infe
   : unknown;
 
 /** One request, as a handler sees it. */
-export interface Call<P = unknown, Q = unknown, F = unknown> {
+export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   readonly engine: Engine;
-  /** In force when the request came. */
+  /** The configuration in force when the request arrived. */
   readonly config: Config;
   readonly params: P;
   readonly query: Q;
-  /** The JSON value that fits the schema; undefined when there was no body. Of a raw route its bytes, until the handler awaits. */
+  /** The JSON value, which fits the schema; undefined: there is no body. For a raw route its bytes, valid until the handler awaits. */
   readonly body: unknown;
   /** Null on open and signed routes. */
   readonly caller: Caller | null;
-  /** What `find` found. */
+  /** The result of `find`. */
   readonly found: F;
   readonly requestId: string;
-  /** The caller has gone away, or has been answered. */
+  /** The caller has disconnected or has been answered. */
   readonly isGone: boolean;
   nowMs(): number;
-  /** The first header of that (lower-case) name. */
+  /** The first header of this (lower-case) name. */
   header(name: string): string | undefined;
-  /** Who calls, by the configuration and the time of now, for answers that take their time. Undefined: nobody who may. */
+  /** The caller under the configuration in force now, for long answers. Undefined: its token no longer gives access. */
   callerNow(): Caller | undefined;
-  /** Called once when the caller goes away before the answer is complete. */
+  /** Registers a function that is called once if the caller disconnects before the answer is complete. */
   onGone(forget: () => void): void;
 }
 
@@ -64,34 +64,34 @@ type Declaration<P extends string, Q extends Parameters, F> = {
   readonly method: Method;
   /** With parameters in braces: `/job/{job_id}`. */
   readonly path: P;
-  /** A heading of the reference. */
+  /** Its heading in docs/reference.md. */
   readonly section: string;
   readonly summary: string;
-  /** What the reference says besides, Markdown: a query language, what a number means. */
+  /** Further text for the reference, in Markdown. */
   readonly notes?: string;
-  readonly access: Access;
+  readonly access: RouteAccess;
   readonly query: Q;
-  /** A JSON body, which may be left out; the vault's routes refuse that. */
+  /** The schema of a JSON body. Callers may omit the body, except on the vault's routes. */
   readonly body: Schema | null;
-  /** Instead of `body`: the handler gets the bytes as they were sent, at most so many. The query is passed over. */
+  /** Instead of `body`: the handler gets the bytes as they were sent. The query is ignored. */
   readonly raw?: BodyLimit;
-  /** Refusals of its own, for the documents; those that follow from access, query and body are known anyway. */
+  /** Further refusals, for the documents; those of access, query and body are derived. */
   readonly problems?: readonly ProblemCode[];
-  /** What it answers, by status; problems besides. `type`: where it is not JSON. */
+  /** Its answers by status, without refusals. `type`: the media type if it is not JSON. */
   readonly answers: {
     readonly [status: number]: { readonly description: string; readonly schema: Schema | null; readonly type?: string };
   };
-  /** Looks up what the path names, before the body is read: a 403 or 404, or what `handle` gets as `found`. */
-  find?(call: Call<Params<P>, unknown, unknown>): F | Problem;
-  handle(call: Call<Params<P>, Query<Q>, F>): Answer | Promise<Answer>;
-  /** Told of every refusal once the route is found, also of those that are not its own. */
-  refused?(problem: Problem): void;
+  /** Looks up the names in the path before the body is read: the value for `found`, or a 403 or 404. */
+  find?(call: HttpCall<Params<P>, unknown, unknown>): F | HttpProblem;
+  handle(call: HttpCall<Params<P>, QueryValues<Q>, F>): Answer | Promise<Answer>;
+  /** Called for every refusal after the route has matched. */
+  refused?(problem: HttpProblem): void;
 };
 
-/** How large a body may be, and the setting that says so. */
+/** The size limit of a body, and its setting. */
 export type BodyLimit = { readonly bytesMax: number; readonly setting: string };
 
-// Methods, not properties: they compare loosely, so that any declaration is a Route.
+// Methods rather than properties, because their parameters are compared bivariantly: so every declaration is a Route.
 export type Route = Declaration<string, Parameters, unknown>;
 
 /** Declares a route; the types of the handler follow from the declaration. */

@@ -1,32 +1,32 @@
-// From a path to the routes there: a tree of segments, literals before parameters.
+// Finds the routes of a path: a tree of segments in which literals come before parameters.
 import type { Method, Route } from './route.ts';
 
-/** What is at a path: its routes by method. */
-export type Place = {
+/** The routes of one path, by method. */
+export type RoutesAtPath = {
   /** The pattern. */
   readonly path: string;
   readonly routes: { readonly [M in Method]?: Route };
   readonly allow: string;
 };
 
-export type Found = { readonly place: Place; readonly params: { readonly [name: string]: string } };
-export type Match = Found | 'unknown' | 'malformed';
+export type RouteMatch = { readonly place: RoutesAtPath; readonly params: { readonly [name: string]: string } };
+export type Match = RouteMatch | 'unknown' | 'malformed';
 
-export type Router = { match(path: string): Match };
+export type PathRouter = { match(path: string): Match };
 
-type Node = {
-  readonly literals: Map<string, Node>;
-  parameter: Node | null;
+type PathNode = {
+  readonly literals: Map<string, PathNode>;
+  parameter: PathNode | null;
   names: readonly string[];
-  place: Place | null;
+  place: RoutesAtPath | null;
 };
 
 const noParams: { readonly [name: string]: string } = Object.freeze({});
 
-export function makeRouter(routes: readonly Route[]): Router {
+export function makeRouter(routes: readonly Route[]): PathRouter {
   const root = emptyNode();
   for (const route of routes) add(root, route);
-  const literal = new Map<string, Found>();
+  const literal = new Map<string, RouteMatch>();
   for (const { path } of routes) {
     const found = path.includes('{') ? 'unknown' : search(root, path);
     if (typeof found === 'object') literal.set(path, found);
@@ -34,11 +34,11 @@ export function makeRouter(routes: readonly Route[]): Router {
   return { match: path => literal.get(path) ?? search(root, path) };
 }
 
-function emptyNode(): Node {
+function emptyNode(): PathNode {
   return { literals: new Map(), parameter: null, names: [], place: null };
 }
 
-function add(root: Node, route: Route): void {
+function add(root: PathNode, route: Route): void {
   const names: string[] = [];
   let node = root;
   for (const segment of route.path.slice(1).split('/')) {
@@ -57,17 +57,17 @@ function add(root: Node, route: Route): void {
   node.place = { path: route.path, routes, allow };
 }
 
-function search(root: Node, path: string): Match {
+function search(root: PathNode, path: string): Match {
   const values: string[] = [];
-  // A segment that fits a literal never goes back to a parameter: no two routes here need it.
-  let node: Node | null = root;
+  // A segment that matches a literal is never tried as a parameter: no two routes need that.
+  let node: PathNode | null = root;
   for (let from = 1, slash = 0; slash >= 0; from = slash + 1) {
     slash = path.indexOf('/', from);
     const raw = path.slice(from, slash < 0 ? undefined : slash);
     const segment = raw.includes('%') ? decode(raw) : raw;
     if (segment === undefined || segment.includes('\0')) return 'malformed';
     if (node === null) continue;
-    const next: Node | undefined = node.literals.get(segment);
+    const next: PathNode | undefined = node.literals.get(segment);
     if (!next && segment !== '') values.push(segment);
     node = next ?? (segment === '' ? null : node.parameter);
   }

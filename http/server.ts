@@ -1,4 +1,4 @@
-// A listener that hands every request over: which HTTP server is behind it, what it is bound to, and what it serves.
+// Listeners: the choice of the HTTP server, binding an address, and serving routes.
 
 import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
@@ -14,19 +14,19 @@ import { CertificateFault, type Listener, type Transport } from './transport/tra
 import { loadUws } from './transport/uws.ts';
 
 export type ServeOptions = {
-  /** The routes of the configuration in force; asked with every request. */
+  /** The routes under the configuration in force; called for every request. */
   readonly table: (config: Config) => RouteTable;
   readonly authenticate: Authenticate;
   readonly engine: Engine;
   readonly log: ServerLog;
   readonly nowMs: () => number;
-  /** Begins the request ids that are made here; different for each start and listener. */
+  /** The prefix of generated request ids, different for each start and listener. */
   readonly idPrefix: string;
 };
 
 export type Server = Pick<Listener, 'port' | 'served' | 'renew' | 'stopListening' | 'close'>;
 
-/** The address cannot be listened on. `setting` names it for messages: `api.listen`. */
+/** The service cannot listen on an address. `setting` is its name in the configuration: `api.listen`. */
 export class ListenFault extends Error {
   readonly code = 'listen_failed';
   constructor(setting: string, { host, port }: ListenAddress) {
@@ -34,7 +34,7 @@ export class ListenFault extends Error {
   }
 }
 
-/** The HTTP server that the configuration asks for cannot be loaded. */
+/** The configured HTTP server cannot be loaded. */
 export class TransportFault extends Error {
   readonly code = 'server_not_loaded';
   constructor(reason: string) {
@@ -42,14 +42,14 @@ export class TransportFault extends Error {
   }
 }
 
-export type Choice = {
+export type TransportChoice = {
   readonly transport: Transport;
-  /** Why it is not the quicker one, where that was tried; else null. */
+  /** Why uWebSockets.js could not be loaded; null: it was, or was not asked for. */
   readonly reason: string | null;
 };
 
-/** `scratch`: a directory for files that never have a name for long. */
-export async function chooseTransport(server: Config['api']['server'], scratch: string): Promise<Choice> {
+/** `scratch`: a directory for files that are unlinked at once. */
+export async function chooseTransport(server: Config['api']['server'], scratch: string): Promise<TransportChoice> {
   if (server === 'node') return { transport: nodeTransport, reason: null };
   try {
     return { transport: await loadUws(scratch), reason: null };
@@ -60,7 +60,7 @@ export async function chooseTransport(server: Config['api']['server'], scratch: 
   }
 }
 
-/** The package begins with a list of all Nodes that it knows. */
+/** The package's message begins with a list of all supported versions of Node. */
 function lastLine(text: string): string {
   const lines = text
     .trim()
@@ -69,7 +69,7 @@ function lastLine(text: string): string {
   return lines.find(line => line.startsWith('Error: ')) ?? lines[0]!;
 }
 
-/** Binds the address; nothing is answered there before `serve`. */
+/** Binds the address. Requests are answered from `serve` on. */
 export async function bind(
   transport: Transport,
   listen: ListenAddress,

@@ -14,9 +14,9 @@ import { inSlices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import { type Check, examine } from './doctor/doctor.ts';
 import { setAsideNow } from './doctor/set-aside.ts';
-import { heldNow } from './held.ts';
+import { heldNow } from './held-jobs.ts';
 import type { IndexCondition } from './indexer/thread.ts';
-import type { Reader as ReadsThread } from './reads/reader.ts';
+import type { ReadsClient as ReadsThread } from './reads/reads-client.ts';
 import type { Listeners, Reload } from './reload.ts';
 
 export type AdministrationParts = {

@@ -1,6 +1,6 @@
-// The HTTP face's view of the rest: work goes to the ledger thread as packets, long reads to the thread for them; a job and a small
-// tree are read here.
-import type { Hub } from '../actors/hub/actor.ts';
+// The service as the HTTP servers use it. Work goes to the ledger thread, long reads to the reads thread; single jobs and small trees
+// are read on this thread.
+import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
 import type { SubmitReply, Waits, WaitsReply } from '../actors/job/protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
@@ -14,33 +14,33 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { Administration } from './administration.ts';
 import { EventStreams } from './events/streams.ts';
 import type { Reads } from './reads/reads.ts';
-import { type OnOver, RunWaiters } from './run-waiters.ts';
+import { type OnRunEnd, RunWaiters } from './run-waiters.ts';
 import { type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
-/** What the jobs of a tree left behind, where it is written on the main thread: so much, or the walk over so many blocks, takes some ms. */
+/** Limits of a tree that is written on the main thread: each takes a few ms. */
 const smallTreeBytesMax = 2 ** 20;
 const smallTreeBlocksMax = 256;
 
-/** For so long an answer waits to hear what its job waits for. */
+/** How long an answer waits for the ledger to report what a job waits for. */
 const waitsMsMax = 100;
 
-/** What the HTTP servers need of the service: to hand in work, to look at it, and the configuration in force. */
+/** What HTTP routes can do: submit work, read jobs, and see the configuration in force. */
 export interface Engine {
   config(): Config;
-  /** Resolves when the job is on disk, or is refused. */
+  /** Resolves when the job is on disk or refused. */
   submit(submission: Submission): Promise<SubmitReply>;
-  /** As submit; `onOver` is called once, when the run has settled or the service stops (never before the promise resolves). */
-  startRun(submission: RunSubmission, onOver?: OnOver): Promise<SubmitReply>;
-  /** Forget the watch of a caller that no longer waits. */
-  unwatch(id: JobId, onOver: OnOver): void;
-  /** Undefined when there is no such job. Reads what is committed now. */
+  /** As submit. `onRunEnd` is called once, after the promise has resolved: when the run has settled or the service stops. */
+  startRun(submission: RunSubmission, onRunEnd?: OnRunEnd): Promise<SubmitReply>;
+  /** Removes a caller that no longer waits. */
+  unwatch(id: JobId, onRunEnd: OnRunEnd): void;
+  /** The job as it is committed now; undefined: there is none. */
   job(id: JobId): JobView | undefined;
-  /** What an unsettled job waits for; null: nothing, or the ledger does not answer in time. */
+  /** What an unsettled job waits for; null: nothing, or the ledger did not answer in time. */
   waits(id: JobId): Promise<Waits | null>;
   /**
-   * A run that was waited for and its descendants, parents before children, as they were when it was over, or later; at most
-   * `limit`. Undefined: there is no such job, or the thread for reads must look, because what the jobs left behind is large.
+   * A run and its descendants, parents before children, at most `limit`. Undefined: there is no such job, or the results are too large
+   * for this thread.
    */
   smallTree(id: JobId, limit: number): readonly JobView[] | undefined;
   readonly reads: Reads;
@@ -51,20 +51,20 @@ export interface Engine {
   version: string;
   readonly administration: Administration;
   readonly vault: VaultCalls;
-  /** No new work: the service is stopping. */
+  /** The service is stopping and refuses new work. */
   stopping(): boolean;
 }
 
-/** What the engine hands on as it is, and what it is made from. */
+/** Members that the engine takes over unchanged, and what the others are made from. */
 export type EngineParts = Pick<
   Engine,
   'reads' | 'administration' | 'vault' | 'config' | 'stopping' | 'startedAtMs' | 'version'
 > & { readonly link: Link; readonly reader: Reader; readonly gauges: Gauges; readonly hub: Hub };
 
 export type GatewayEngine = Engine & {
-  /** What the pipeline actor tells the edge. */
+  /** Handles messages of the pipeline actor. */
   readonly told: (message: EdgeMessage) => void;
-  /** The service stops: nobody waits for a run any longer. */
+  /** Ends the waiting of all callers, because the service stops. */
   readonly release: () => void;
 };
 
@@ -79,13 +79,13 @@ export function openEngine(parts: EngineParts): GatewayEngine {
     queueDepth: () => gauges.get('queued'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => submissions.submit(submission),
-    async startRun(submission, onOver) {
-      const watch = onOver !== undefined;
+    async startRun(submission, onRunEnd) {
+      const watch = onRunEnd !== undefined;
       const reply = await submissions.startRun(submission, watch);
-      if (watch && reply.kind === 'accepted') waiters.add(reply.id, onOver);
+      if (watch && reply.kind === 'accepted') waiters.add(reply.id, onRunEnd);
       return reply;
     },
-    unwatch: (id, onOver) => waiters.remove(id, onOver),
+    unwatch: (id, onRunEnd) => waiters.remove(id, onRunEnd),
     told(message) {
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);
@@ -107,7 +107,7 @@ export function openEngine(parts: EngineParts): GatewayEngine {
   };
 }
 
-/** Undefined when it is not small. */
+/** Undefined: the tree is not small. */
 function takeSmall(views: Iterable<JobView | null>, limit: number): JobView[] | undefined {
   const taken: JobView[] = [];
   let bytes = 0;
@@ -125,7 +125,7 @@ function takeSmall(views: Iterable<JobView | null>, limit: number): JobView[] | 
   return taken;
 }
 
-/** Undefined where the answer is late, or there is none. */
+/** Undefined: the promise is late or rejected. */
 async function within<T>(asked: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>(resolve => {

@@ -10,7 +10,7 @@ import type { Certificates } from '../config/section/tls.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ListenerCertificate } from './doctor/certificates.ts';
-import { type Commands, commandsOf, heldNow, heldText, heldUnder } from './held.ts';
+import { type Commands, commandsOf, heldNow, heldText, heldUnder } from './held-jobs.ts';
 import { withLocalToken } from './local-token.ts';
 
 /** What the service asks of the HTTP servers on it. */

@@ -1,5 +1,5 @@
 // The service below the HTTP servers: hub, ledger, reads and indexer, each as a part that the supervisor starts and stops.
-import { firstIdAt, type Hub, startHub } from '../actors/hub/actor.ts';
+import { firstIdAt, type Hub, startHub } from '../actors/hub/hub.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { HeldJobs, IdleReply } from '../actors/job/protocol.ts';
@@ -17,7 +17,7 @@ import { type GatewayEngine, openEngine } from './engine.ts';
 import { startIndexer } from './indexer/indexer.ts';
 import type { IndexCondition } from './indexer/thread.ts';
 import type { LedgerData, LedgerNotice } from './ledger/thread.ts';
-import { Reader } from './reads/reader.ts';
+import { ReadsClient } from './reads/reads-client.ts';
 import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
 import { ledgerThread } from './threads.ts';
 import { VaultClient } from './vault-client.ts';
@@ -56,7 +56,7 @@ export type ServiceOptions = {
 export class Service {
   readonly #options: ServiceOptions;
   readonly #log: Logger;
-  readonly #reads = new Reader(ids => this.#askIdle(ids));
+  readonly #reads = new ReadsClient(ids => this.#askIdle(ids));
   readonly #gauges = new Gauges();
   readonly #vault = new VaultClient(() => this.#link!);
   readonly #origins = new JobOrigins();

@@ -1,5 +1,5 @@
-// Jobs and runs on their way to the ledger: what one poll of the sockets brought for one command, from one caller, is one message,
-// with one answer. Whoever leaves before the message is sent leaves nothing behind.
+// Submissions of jobs and runs to the ledger. Calls of one command by one caller that arrive in one turn of the loop become one
+// message. A caller that disconnects before the message is sent leaves no job.
 import type { EntryEvent, IdempotencyKey, SubmitJobs, SubmitJobsReply, SubmitReply } from '../actors/job/protocol.ts';
 import { jobIdBytes } from '../runtime/ids.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
@@ -19,42 +19,42 @@ export type RunSubmission = {
   readonly pipeline: string;
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** Of a delivery; absent: a call. */
+  /** The event of a webhook delivery; absent: an API call. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
   readonly asker?: PendingAsk;
 };
 
-type Gathering = {
+type SubmissionBatch = {
   readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'> & { payloads: Uint8Array[] };
-  /** Who waits for each payload. */
+  /** The caller of each payload. */
   readonly askers: (PendingAsk | undefined)[];
   readonly reply: Promise<SubmitJobsReply>;
   readonly settle: (reply: SubmitJobsReply | Promise<SubmitJobsReply>) => void;
   bytes: number;
-  /** Where each payload stands in the message, -1: it was taken back; null: where it was put. */
+  /** The index of each payload in the message; -1: withdrawn. Null: no payload was withdrawn. */
   places: number[] | null;
 };
 
-/** Messages that are looked at for one to join: what many callers sent in turns is not searched for each. */
+/** Messages that are considered for joining, so that many interleaved callers do not cost a long search each. */
 export const lookBackMax = 16;
-/** Payloads that the ledger has not answered yet may have so many bytes together; with more, the next is refused. One may be larger. */
+/** Bytes of payloads that the ledger has not answered yet; beyond it submissions are refused. A single payload may be larger. */
 export const waitingBytesMax = 256 * 2 ** 20;
 
 const overloaded: SubmitReply = { kind: 'refused', refusal: 'overloaded' };
-/** Nobody reads it. */
+/** Never read: the caller has disconnected. */
 const takenBack: SubmitReply = { kind: 'refused', refusal: 'unavailable' };
 
 export class Submissions {
   readonly #link: Link;
-  #gathered: Gathering[] = [];
+  #gathered: SubmissionBatch[] = [];
   #waitingBytes = 0;
 
   constructor(link: Link) {
     this.#link = link;
   }
 
-  /** Resolves when the job is on disk, or is refused. */
+  /** Resolves when the job is on disk or refused. */
   submit(submission: Submission): Promise<SubmitReply> {
     const { payload, asker } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
@@ -89,7 +89,7 @@ export class Submissions {
     reply.then(free, free);
   }
 
-  #alike(submission: Submission): Gathering | undefined {
+  #alike(submission: Submission): SubmissionBatch | undefined {
     if (submission.idempotency) return undefined;
     const from = Math.max(0, this.#gathered.length - lookBackMax);
     for (let i = this.#gathered.length - 1; i >= from; i--) {
@@ -98,14 +98,14 @@ export class Submissions {
     return undefined;
   }
 
-  #gather({ payload: _, asker: __, ...common }: Submission): Gathering {
+  #gather({ payload: _, asker: __, ...common }: Submission): SubmissionBatch {
     if (this.#gathered.length === 0) setImmediate(() => this.#send());
-    let settle!: Gathering['settle'];
+    let settle!: SubmissionBatch['settle'];
     const reply = new Promise<SubmitJobsReply>(resolve => {
       settle = resolve;
     });
-    const message: Gathering['message'] = { kind: 'submit', ...common, payloads: [] };
-    const gathering: Gathering = { message, askers: [], reply, settle, bytes: 0, places: null };
+    const message: SubmissionBatch['message'] = { kind: 'submit', ...common, payloads: [] };
+    const gathering: SubmissionBatch = { message, askers: [], reply, settle, bytes: 0, places: null };
     this.#gathered.push(gathering);
     return gathering;
   }
@@ -129,14 +129,14 @@ function isGone(asker: PendingAsk | undefined): boolean {
   return asker?.isGone === true;
 }
 
-function takeBack(gathering: Gathering): void {
+function takeBack(gathering: SubmissionBatch): void {
   const { message, askers } = gathering;
   let kept = 0;
   gathering.places = askers.map(asker => (isGone(asker) ? -1 : kept++));
   message.payloads = message.payloads.filter((_, place) => !isGone(askers[place]));
 }
 
-/** Whether they can share a message: one with a key has an answer of its own. */
+/** Whether they can share a message. A submission with a key gets a reply of its own. */
 function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
   return (
     a.plugin === b.plugin &&

@@ -1,7 +1,7 @@
 // The threads of the service.
 import { ThreadKind } from '../runtime/preloaded-thread.ts';
 
-/** Of the thread for reads: one that needs more ends that thread, and no other. */
+/** The heap of the reads thread. A read that needs more ends this thread only. */
 const readsHeapMbMax = 512;
 
 export const ledgerThread = new ThreadKind(new URL('./ledger/thread.js', import.meta.url));
@@ -10,7 +10,7 @@ export const readsThread = new ThreadKind(new URL('./reads/thread.js', import.me
 });
 export const indexerThread = new ThreadKind(new URL('./indexer/thread.js', import.meta.url));
 
-/** They load their code while the rest of the service does, and the configuration is read. */
+/** Lets the threads load their code while the configuration is read. */
 export function prepareThreads(): void {
   ledgerThread.prepare();
   readsThread.prepare();

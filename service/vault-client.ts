@@ -1,18 +1,18 @@
-// The vault as the main thread has it: what it knows of the vault, and what it asks the ledger thread.
+// The vault as seen from the main thread: the digest of its admin token, and calls to the ledger thread.
 import type { VaultReply, VaultRequest, VaultState } from '../actors/vault/protocol.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
-/** Calls without the admin token are told at most so often, however many there are. */
-const strangersMs = 1_000;
+/** The minimum interval between reports of unauthenticated calls. */
+const reportEveryMs = 1_000;
 
-/** What routes, and whoever admits callers to them, need of it. */
-export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'call' | 'refused' | 'stranger'>;
+/** The part that routes and admission use. */
+export type VaultCalls = Pick<VaultClient, 'adminDigest' | 'call' | 'refused' | 'unauthenticated'>;
 
 export class VaultClient {
   /** SHA-256 of the admin token, one character a byte; null: no vault is open. */
   adminDigest: string | null = null;
   readonly #link: () => Link;
-  readonly #strangers = new Map<string, number>();
+  readonly #unauthenticated = new Map<string, number>();
   #timer: NodeJS.Timeout | null = null;
 
   constructor(link: () => Link) {
@@ -23,30 +23,30 @@ export class VaultClient {
     this.adminDigest = adminDigest;
   }
 
-  /** `presented`: the digest that let the caller in; it must still be that of the admin token when the call is handled. */
+  /** `presented`: the digest of the caller's token, which is checked again when the call is handled. */
   call(presented: string, request: VaultRequest, asker: PendingAsk): Promise<VaultReply> {
     const answer: VaultReply = { kind: 'refused', refusal: 'unavailable' };
     return this.#link().ask('vault', { kind: 'call', presented, request }, { asker, answer });
   }
 
-  /** A call with the admin token is refused before it gets there. Resolves when that is audited. */
+  /** Records that a call with the admin token was refused. Resolves when that is in the audit trail. */
   refused(op: string, code: string): Promise<unknown> {
     return this.#link().ask('vault', { kind: 'refused_call', op, code });
   }
 
-  /** A call without the admin token: the first is reported at once, those within the next second together. */
-  stranger(op: string): void {
-    this.#strangers.set(op, (this.#strangers.get(op) ?? 0) + 1);
+  /** Records a call without the admin token. The first is reported at once, those of the next second together. */
+  unauthenticated(op: string): void {
+    this.#unauthenticated.set(op, (this.#unauthenticated.get(op) ?? 0) + 1);
     if (this.#timer === null) this.flush();
   }
 
-  /** Tells what has gathered. */
+  /** Reports the collected calls. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#strangers.size === 0) return;
-    this.#link().tell('vault', { kind: 'strange_calls', counts: [...this.#strangers] });
-    this.#strangers.clear();
-    this.#timer = setTimeout(() => this.flush(), strangersMs).unref();
+    if (this.#unauthenticated.size === 0) return;
+    this.#link().tell('vault', { kind: 'strange_calls', counts: [...this.#unauthenticated] });
+    this.#unauthenticated.clear();
+    this.#timer = setTimeout(() => this.flush(), reportEveryMs).unref();
   }
 }

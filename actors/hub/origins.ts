@@ -1,11 +1,11 @@
-// Where the jobs of events belong: looked up when somebody reads the events, once for each, and never before.
+// The trees and runs of the jobs of events: looked up once each, when a subscriber first needs them.
 
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Tally } from '../job/records/job.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
-import type { JobObservations, ObservationType, Origin, Origins } from './protocol.ts';
+import type { JobObservations, JobOrigin, ObservationType, Origins } from './protocol.ts';
 
-/** Work of one reading: what takes longer goes on with the next. About a millisecond. */
+/** Lookups of one read, about a millisecond. The next read continues. */
 export const readingWorkMax = 256;
 
 const ends = new Set<ObservationType>([
@@ -16,14 +16,14 @@ const ends = new Set<ObservationType>([
   'pipeline.timed_out',
 ]);
 
-/** For hubs without a ledger. */
+/** For a hub without a ledger. */
 export const noOrigins: Origins = { find: () => null, counts: () => null, refresh: () => {}, work: 0 };
 
-/** Of the jobs of one group, kept as long as the ring holds the group. */
+/** The origins of the jobs of one group, kept as long as the ring holds the group. */
 export class GroupOrigins {
   readonly #origins: Origins;
   readonly #group: JobObservations;
-  readonly #found: (Origin | null | undefined)[] = [];
+  readonly #found: (JobOrigin | null | undefined)[] = [];
   readonly #counts: (Tally | null | undefined)[] = [];
 
   constructor(origins: Origins, group: JobObservations) {
@@ -31,7 +31,7 @@ export class GroupOrigins {
     this.#group = group;
   }
 
-  at(place: number): Origin | null {
+  at(place: number): JobOrigin | null {
     const known = this.#found[place];
     if (known !== undefined) return known;
     const found = this.#origins.find(this.#id(place));
@@ -39,7 +39,7 @@ export class GroupOrigins {
     return found;
   }
 
-  /** Where the event says that a run has ended. */
+  /** For events of runs that have ended. */
   countsAt(place: number): Tally | null {
     const { type, plugin } = this.#group;
     if (plugin !== pipelinePlugin || !ends.has(type)) return null;

@@ -1,4 +1,4 @@
-// Observations: what happened, told after the commit that made it true. Alike ones travel as one group.
+// Observations: events of the service, published after their commit. Observations of one kind are sent as one group.
 import type { JobId } from '../../runtime/ids.ts';
 import type { Tally } from '../job/records/job.ts';
 
@@ -25,10 +25,10 @@ export const observationTypes = [
 ] as const;
 export type ObservationType = (typeof observationTypes)[number];
 
-/** Characters of a text that says what went wrong; the rest is cut off before the text leaves the ledger. */
+/** Characters of an error message; the ledger truncates longer ones. */
 export const errorCharsMax = 2_048;
 
-/** Jobs of one plugin and command that something happened to at once; `ids` has 16 bytes a job. */
+/** An event of several jobs of one plugin and command; `ids` has 16 bytes per job. */
 export type JobObservations = {
   readonly kind: 'jobs';
   readonly type: ObservationType;
@@ -36,11 +36,11 @@ export type JobObservations = {
   readonly plugin: string;
   readonly command: string;
   readonly ids: Uint8Array;
-  /** Of the jobs that did not succeed, in the order of `ids`; at most `errorCharsMax` each. */
+  /** The errors of jobs that did not succeed, in the order of `ids`; at most `errorCharsMax` each. */
   readonly errors?: readonly (string | null)[];
 };
 
-/** Anything else. */
+/** Any other event. */
 export type PlainObservation = {
   readonly kind: 'plain';
   readonly type: ObservationType;
@@ -50,20 +50,20 @@ export type PlainObservation = {
 
 export type Observations = JobObservations | PlainObservation;
 
-/** To the hub, once a turn. */
+/** Sent to the hub once a turn. */
 export type Observed = { readonly kind: 'observed'; readonly groups: readonly Observations[] };
 
-/** Where the job of an event belongs, by ids as texts. `runs`: the run that the job is a step of, then the run that called that one, and so on. */
-export type Origin = { readonly root: string; readonly runs: readonly string[] };
+/** The tree and runs of an event's job, as ids. `runs`: the run that the job is a step of, then the run that called that one, and so on. */
+export type JobOrigin = { readonly root: string; readonly runs: readonly string[] };
 
-/** Finds them in what is committed. */
+/** Reads origins from the committed store. */
 export interface Origins {
-  /** Null: the job is no longer kept. */
-  find(id: JobId): Origin | null;
-  /** Of a run that has ended: how the jobs inside ended. Null: it is no longer kept. */
+  /** Null: the job is no longer stored. */
+  find(id: JobId): JobOrigin | null;
+  /** How the jobs inside an ended run ended. Null: it is no longer stored. */
   counts(id: JobId): Tally | null;
-  /** From now on what is committed now is found. */
+  /** Makes the newest commits visible. */
   refresh(): void;
-  /** How much work it has had, from the beginning: one for each record read, and one for each 16 KiB of it. */
+  /** A running count of lookups: one for each record read, and one for each 16 KiB of it. */
   readonly work: number;
 }

@@ -1,28 +1,28 @@
-// The newest observations, numbered, in a ring: groups as they came, taken apart only for who reads them.
+// A ring of the newest observations, numbered. Groups are stored as they came, and split only when they are read.
 import type { GroupOrigins } from './origins.ts';
 import type { Observations } from './protocol.ts';
 
-/** Observations that are held; older ones are gone. */
+/** Observations in the ring; older ones are dropped. */
 export const ringSize = 4096;
-/** What all groups that are held take, about: the oldest go when it is more. Half of a full ring of the longest error texts. */
+/** The approximate size of the ring; beyond it the oldest groups are dropped. Half of a full ring with the longest error messages. */
 export const ringBytesMax = 8 * 2 ** 20;
-/** What a group takes besides its ids and texts, about. */
+/** The approximate size of a group without ids and messages. */
 const groupBytes = 256;
 
-export type Held = {
+export type RingEntry = {
   readonly first: number;
   readonly count: number;
   readonly bytes: number;
   readonly group: Observations;
-  /** Where its jobs belong; null: nobody has asked yet. */
+  /** The origins of its jobs; null: not looked up yet. */
   origins: GroupOrigins | null;
 };
 
 export class Ring {
-  #held: Held[] = [];
+  #held: RingEntry[] = [];
   #head = 0;
   #bytes = 0;
-  /** The number of the first observation there ever was, and the one that the next gets. */
+  /** The numbers of the first observation of this start, and of the next one. */
   readonly first: number;
   next: number;
 
@@ -31,12 +31,12 @@ export class Ring {
     this.next = first;
   }
 
-  /** The oldest number that can still be read. */
+  /** The oldest number in the ring. */
   get oldest(): number {
     return Math.max(this.#held[this.#head]?.first ?? this.next, this.next - ringSize);
   }
 
-  /** What is held takes so much, about. */
+  /** The approximate size of the ring's contents. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -58,13 +58,13 @@ export class Ring {
     }
   }
 
-  /** Whether the oldest group must go: every one of it is older than the ring is long, or the ring takes too much. */
-  #isOver({ first, count }: Held): boolean {
+  /** Whether the oldest group must be dropped: the ring has enough observations without it, or is too large. */
+  #isOver({ first, count }: RingEntry): boolean {
     return first + count <= this.next - ringSize || this.#bytes > ringBytesMax;
   }
 
-  /** The groups that hold numbers from `from` on, oldest first, with the number of their first. */
-  *since(from: number): Iterable<Held> {
+  /** The groups with numbers from `from` on, oldest first, each with the number of its first observation. */
+  *since(from: number): Iterable<RingEntry> {
     let low = this.#head;
     let high = this.#held.length;
     while (low < high) {

@@ -1,21 +1,21 @@
-// What hangs on the journal: something that takes each ended attempt once, in order, and keeps what follows from it in the index.
+// A journal consumer processes every finished attempt once, in order, and stores derived data in the index.
 import type { Batch, IndexTable, Reader, Store } from '../../runtime/store/store.ts';
 import type { JournalEntry } from '../job/records/journal.ts';
 
 export interface JournalConsumer {
-  /** Under it the position is kept: another name takes the whole journal again. */
+  /** Its position is stored under this name: under another name it would process the whole journal again. */
   readonly name: string;
   /**
-   * Takes entries, oldest first, and puts what follows from them into the batch: its position goes into the same commit.
-   * Returns how many it took, at least one; the others come again. The entries are views: nothing of them may be kept.
+   * Processes entries, oldest first, and adds the derived data to the batch, which is committed together with the position.
+   * Returns how many it processed, at least one; the others are passed again. Entries are views: none of them may be retained.
    */
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number;
   /**
-   * Attempts were pruned, none of them later than `upToUs`: forgets some of what follows from those that are gone.
-   * True while there is more to forget.
+   * Removes some derived data of pruned attempts, none of which ended later than `upToUs`.
+   * True: there is more to remove.
    */
   prune?(upToUs: number, batch: Batch<IndexTable>): boolean;
 }
 
-/** What a consumer is made of. */
-export type Shelf = { readonly ledger: Reader; readonly index: Store<IndexTable> };
+/** The stores that a consumer uses. */
+export type IndexStores = { readonly ledger: Reader; readonly index: Store<IndexTable> };

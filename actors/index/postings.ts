@@ -1,15 +1,15 @@
-// Which logs have which words: gathered log by log, and written as postings of their chunk.
+// Collects the words of logs, and writes them as postings of their chunk.
 import type { Batch, IndexTable, Reader } from '../../runtime/store/store.ts';
 import { extended } from './records/log-set.ts';
 import { postingKey } from './records/search-layout.ts';
 
 export class Postings {
   readonly #index: Reader<IndexTable>;
-  /** Of the chunk that is being filled. */
+  /** The keys of the chunk that is being filled. */
   #known: KnownKeys;
-  /** Word -> the log that has it, or all that have, by their numbers within the chunk. Most words are of one log. */
+  /** Word -> the log or logs that contain it, numbered within the chunk. Most words are in one log. */
   #gathered = new Map<string, number | number[]>();
-  /** Words of logs that are gathered. */
+  /** Words collected and not yet written. */
   count = 0;
 
   /** `isNew`: the chunk that is being filled has no logs yet. */
@@ -18,7 +18,7 @@ export class Postings {
     this.#known = new KnownKeys(isNew);
   }
 
-  /** Logs come in the order of their numbers. */
+  /** Logs are added in the order of their numbers. */
   add(word: string, log: number): void {
     const logs = this.#gathered.get(word);
     if (logs === undefined) this.#gathered.set(word, log);
@@ -42,13 +42,13 @@ export class Postings {
     this.count = 0;
   }
 
-  /** The next logs are of another chunk. */
+  /** Begins the next chunk. */
   turn(): void {
     this.#known = new KnownKeys(true);
   }
 }
 
-/** Tells new keys from those that may have been there: a look into the index costs as much as a write. */
+/** A Bloom filter of stored keys: reading a key from the index costs as much as a write. */
 class KnownKeys {
   readonly #bits = new Uint32Array(2 ** 16);
 
@@ -56,9 +56,9 @@ class KnownKeys {
     if (!isNew) this.#bits.fill(~0);
   }
 
-  /** False: the key was surely not there. */
+  /** False: the key is certainly new. */
   add(key: Uint8Array): boolean {
-    // FNV-1a; its upper 21 bits name a bit.
+    // FNV-1a; its upper 21 bits select a bit.
     let hash = 0x811c9dc5;
     for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key[i]!, 0x01000193);
     const place = hash >>> 16;

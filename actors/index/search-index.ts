@@ -1,7 +1,7 @@
-// Keeps the search index: takes the words of each log that says something, and forgets logs that were pruned.
+// Maintains the search index: adds the words of each log that has text, and removes pruned logs.
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { AttemptReader, entryAt, type JournalEntry, usKey } from '../job/records/journal.ts';
-import type { JournalConsumer, Shelf } from './consumer.ts';
+import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { Postings } from './postings.ts';
 import { Facets } from './records/facets.ts';
 import { chunkLogs, LogSet } from './records/log-set.ts';
@@ -18,32 +18,32 @@ import {
 import { textsOf } from './records/texts.ts';
 import { wordsOf } from './records/words.ts';
 
-/** Words of logs that are gathered before they are written. */
+/** Words collected before they are written. */
 const gatheredMax = 100_000;
-/** Postings that are removed in one commit. */
+/** Postings removed per commit. */
 const removedMax = 20_000;
 
 export class SearchIndex implements JournalConsumer {
   readonly name = searchName;
-  readonly #shelf: Shelf;
+  readonly #stores: IndexStores;
   readonly #attempts: AttemptReader;
   readonly #records: Records;
   readonly #facets = new Facets();
   readonly #postings: Postings;
   /** The number of the next log. */
   #next: number;
-  /** The page that is being filled, as far as it is. */
+  /** The page that is being filled. */
   readonly #page = Buffer.alloc(pageLogs * recordBytes);
-  /** Where the sweep through the chunks is. */
+  /** The position of the sweep through the chunks. */
   #swept = 0;
 
-  constructor(shelf: Shelf) {
-    this.#shelf = shelf;
-    this.#attempts = new AttemptReader(shelf.ledger);
-    this.#records = new Records(shelf.index);
+  constructor(stores: IndexStores) {
+    this.#stores = stores;
+    this.#attempts = new AttemptReader(stores.ledger);
+    this.#records = new Records(stores.index);
     this.#next = this.#records.bounds.end;
     if (this.#next % pageLogs > 0) this.#page.set(this.#records.page(Math.floor(this.#next / pageLogs)));
-    this.#postings = new Postings(shelf.index, this.#next % chunkLogs === 0);
+    this.#postings = new Postings(stores.index, this.#next % chunkLogs === 0);
   }
 
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {
@@ -63,7 +63,7 @@ export class SearchIndex implements JournalConsumer {
 
   #takeOne(entry: JournalEntry, batch: Batch<IndexTable>): void {
     const body = this.#attempts.findBody(entry);
-    // It was pruned meanwhile.
+    // It has been pruned since.
     if (!body) return;
     const number = this.#next % chunkLogs;
     for (const facet of this.#facets.of(entry)) this.#postings.add(facet, number);
@@ -89,8 +89,8 @@ export class SearchIndex implements JournalConsumer {
   }
 
   /**
-   * One chunk each time: which of its logs are gone. Of a chunk of which all are, no posting stays; its records go when
-   * there are no older ones, so that no number is missing between two that are kept.
+   * Marks the pruned logs of one chunk. If all are pruned, its postings are removed. Its records are removed once it is the oldest
+   * chunk, so that the numbers of stored logs have no gap.
    */
   prune(upToUs: number, batch: Batch<IndexTable>): boolean {
     this.#records.refresh();
@@ -117,7 +117,7 @@ export class SearchIndex implements JournalConsumer {
 
   #goneIn(chunk: number, from: number, to: number, upToUs: number): LogSet {
     const gone = new LogSet();
-    const known = this.#shelf.index.get('pruned', numberKey(chunk));
+    const known = this.#stores.index.get('pruned', numberKey(chunk));
     if (known) gone.add(known);
     let commitUs = -1;
     let commit: Uint8Array | undefined;
@@ -125,17 +125,17 @@ export class SearchIndex implements JournalConsumer {
       if (gone.has(log - from)) continue;
       const { atUs, place } = this.#records.placeOf(log);
       if (atUs > upToUs) break;
-      if (atUs !== commitUs) commit = this.#shelf.ledger.get('journal', usKey(atUs));
+      if (atUs !== commitUs) commit = this.#stores.ledger.get('journal', usKey(atUs));
       commitUs = atUs;
       if (!commit || !entryAt(atUs, place, commit)) gone.put(log - from);
     }
     return gone;
   }
 
-  /** Some of them; true when there are no more. */
+  /** Removes some postings; true: none are left. */
   #removePostings(chunk: number, batch: Batch<IndexTable>): boolean {
     let removed = 0;
-    for (const { key } of this.#shelf.index.scan('postings', { ...postingRange(chunk, ''), limit: removedMax })) {
+    for (const { key } of this.#stores.index.scan('postings', { ...postingRange(chunk, ''), limit: removedMax })) {
       batch.remove('postings', Buffer.from(key));
       removed++;
     }

@@ -1,4 +1,4 @@
-// The stopwatch's side of the journal: how long each attempt waited and ran goes into the histograms of its minute.
+// The journal consumer of the stopwatch: adds the waiting and running time of each attempt to the histograms of its minute.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { unpack } from '../../runtime/packing.ts';
@@ -7,47 +7,55 @@ import { pipelinePlugin } from '../job/records/job.ts';
 import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
 import { type StepName, StepNameReader } from '../job/views/jobs.ts';
-import type { JournalConsumer, Shelf } from './consumer.ts';
-import { commandStep, minutesKept, minuteUs, Page, pageKey, pipelineStep, stopwatchName } from './records/stopwatch.ts';
+import type { IndexStores, JournalConsumer } from './consumer.ts';
+import {
+  commandStep,
+  MinutePage,
+  minutesKept,
+  minuteUs,
+  pageKey,
+  pipelineStep,
+  stopwatchName,
+} from './records/stopwatch.ts';
 
-/** Old pages that are dropped at once. */
+/** Old pages removed per commit. */
 const pagesPerPrune = 1_000;
 
-export function stopwatchConsumer(shelf: Shelf): JournalConsumer {
-  const book = new Stopwatch(shelf);
+export function stopwatchConsumer(stores: IndexStores): JournalConsumer {
+  const book = new Stopwatch(stores);
   return { name: stopwatchName, take: (entries, batch) => book.take(entries, batch) };
 }
 
-type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: Page; isDirty: boolean };
-/** How the steps of a command are called. */
+type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: MinutePage; isDirty: boolean };
+/** The names of a command's steps. */
 type StepNames = { readonly run: string; readonly queue: string; readonly total: string };
 
 class Stopwatch {
-  readonly #shelf: Shelf;
+  readonly #stores: IndexStores;
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
   readonly #steps: StepNameReader;
   /** The newest page of each plugin. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
-  /** By the numbers of commands. */
+  /** By command number. */
   readonly #stepNames: StepNames[] = [];
-  /** The last step of a pipeline that was found, and how it is called. */
+  /** The last pipeline step that was looked up, and its name. */
   #step: StepName | null = null;
   #stepName = '';
 
-  constructor(shelf: Shelf) {
-    this.#shelf = shelf;
-    this.#attempts = new AttemptReader(shelf.ledger);
-    this.#names = new NameTable(shelf.ledger);
-    this.#steps = new StepNameReader(shelf.ledger);
+  constructor(stores: IndexStores) {
+    this.#stores = stores;
+    this.#attempts = new AttemptReader(stores.ledger);
+    this.#names = new NameTable(stores.ledger);
+    this.#steps = new StepNameReader(stores.ledger);
   }
 
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {
     const { commands } = this.#names;
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
-      // Runs are measured by their callers, and a job that never ran has no times.
+      // A run is measured by its jobs, and a job that never ran has no times.
       if (name.plugin !== pipelinePlugin && entry.attempt > 0) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
@@ -100,25 +108,25 @@ class Stopwatch {
     return spans ? unpack(spans) : [];
   }
 
-  #pageOf(minute: number, plugin: string, batch: Batch<IndexTable>): Page {
+  #pageOf(minute: number, plugin: string, batch: Batch<IndexTable>): MinutePage {
     let open = this.#pages.get(plugin);
     if (open?.minute !== minute) {
       if (open) writePage(open, batch);
       const key = pageKey(minute, plugin);
-      open = { minute, key, page: new Page(this.#shelf.index.get('stopwatch', key)), isDirty: true };
+      open = { minute, key, page: new MinutePage(this.#stores.index.get('stopwatch', key)), isDirty: true };
       this.#pages.set(plugin, open);
     }
     open.isDirty = true;
     return open.page;
   }
 
-  /** A new minute: the ones before are closed, and those that are too old are dropped. */
+  /** Begins a minute: writes the pages of earlier ones, and removes those that are too old. */
   #turnTo(minute: number, batch: Batch<IndexTable>): void {
     if (minute <= this.#newest) return;
     this.#newest = minute;
     for (const [plugin, open] of this.#pages) if (open.minute < minute) this.#pages.delete(plugin);
     const to = pageKey(Math.max(0, minute - minutesKept), '');
-    for (const { key } of this.#shelf.index.scan('stopwatch', { to, limit: pagesPerPrune })) {
+    for (const { key } of this.#stores.index.scan('stopwatch', { to, limit: pagesPerPrune })) {
       batch.remove('stopwatch', Buffer.from(key));
     }
   }

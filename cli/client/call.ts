@@ -1,6 +1,6 @@
 // Calling something and, unless told otherwise, waiting for its job: what `plugin run` and `pipeline run` share.
 import { InvalidArgumentError, Option } from 'commander';
-import type { Call } from '../command.ts';
+import type { CommandCall } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
 import { readJsonOption } from '../payload.ts';
@@ -9,7 +9,7 @@ import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
 import type { AddressOptions } from './address.ts';
 import { addressOptions, connect } from './connect.ts';
-import { exitStatusOfJob, type Job, unsuccessfulText } from './jobs.ts';
+import { exitStatusOfJob, type JobDocument, unsuccessfulText } from './jobs.ts';
 import { settledJob } from './waiting.ts';
 
 export type CallOptions = AddressOptions & {
@@ -40,15 +40,20 @@ function checkKey(key: string): string {
   return key;
 }
 
-type Accepted = { readonly job_id: string; readonly status: string; readonly plugin: string; readonly command: string };
+type AcceptedJob = {
+  readonly job_id: string;
+  readonly status: string;
+  readonly plugin: string;
+  readonly command: string;
+};
 
 /** Resolves with the exit status. */
-export async function callAndWait(path: string, call: Call<CallOptions>): Promise<number> {
+export async function callAndWait(path: string, call: CommandCall<CallOptions>): Promise<number> {
   const { options, io, out } = call;
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
   const client = await connect(call);
   const headers = options.idempotencyKey === undefined ? {} : { 'Idempotency-Key': options.idempotencyKey };
-  const accepted = await client.post<Accepted>(
+  const accepted = await client.post<AcceptedJob>(
     path,
     { job_id: true },
     payload === undefined ? {} : { payload },
@@ -64,7 +69,7 @@ export async function callAndWait(path: string, call: Call<CallOptions>): Promis
 }
 
 /** The result on stdout; what is to be known about the job on stderr. */
-async function showEnd(job: Job, out: Output): Promise<void> {
+async function showEnd(job: JobDocument, out: Output): Promise<void> {
   const tookMs = spanMs(job.created_at, job.completed_at);
   for (const { level, message } of job.result?.logs ?? []) out.note(`${level}: ${message}`);
   const inside = unsuccessfulText(job);

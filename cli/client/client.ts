@@ -1,15 +1,15 @@
-// The HTTP API from the caller's side: one request, one answer, and every way of failing as a `Failure`.
+// The HTTP API from the caller's side: one request, one answer, and every way of failing as a `CommandFailure`.
 import { exitStatus } from '../exit-status.ts';
-import { Failure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
+import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
 /** Of waiting for the head of an answer. */
 const answerMsMax = 60_000;
 
-export type Query = { readonly [name: string]: string | number | boolean | undefined };
+export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
 
 /** By what an answer is known to be a headgate's: some of its members, and for a list some of what its elements have. */
-export type Form<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
+export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
 
 export class Client {
   readonly url: string;
@@ -28,13 +28,13 @@ export class Client {
     this.#tokenHint = tokenHint;
   }
 
-  async get<Answer>(path: string, form: Form<Answer>, query: Query = {}): Promise<Answer> {
+  async get<Answer>(path: string, form: AnswerShape<Answer>, query: ClientQuery = {}): Promise<Answer> {
     return readJson(await this.open('GET', path + queryText(query)), form);
   }
 
   async post<Answer>(
     path: string,
-    form: Form<Answer>,
+    form: AnswerShape<Answer>,
     body?: unknown,
     headers: OpenOptions['headers'] = {},
   ): Promise<Answer> {
@@ -47,19 +47,19 @@ export class Client {
    */
   async open(method: 'GET' | 'POST', path: string, body?: unknown, more: OpenOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
-    let refused: Failure | null = null;
+    let refused: CommandFailure | null = null;
     for (const token of tokens) {
       try {
         const response = await this.#send(token, method, path, body, more);
         if (token !== this.#tokens[0]) this.#tokens = [token, ...tokens.filter(other => other !== token)];
         return response;
       } catch (error) {
-        if (!(error instanceof Failure) || error.exitStatus !== exitStatus.denied) throw error;
+        if (!(error instanceof CommandFailure) || error.exitStatus !== exitStatus.denied) throw error;
         // One that lacks the scope says more than one that nobody knows.
         if (refused?.problem['status'] !== 403) refused = error;
       }
     }
-    throw new Failure(refused!.exitStatus, refused!.problem, refused, this.#tokenHint);
+    throw new CommandFailure(refused!.exitStatus, refused!.problem, refused, this.#tokenHint);
   }
 
   async #send(token: string | null, method: string, path: string, body: unknown, more: OpenOptions): Promise<Response> {
@@ -80,7 +80,7 @@ export class Client {
       if (!response.ok) throw await refusal(response);
       return response;
     } catch (error) {
-      throw error instanceof Failure || more.signal?.aborted ? error : unreachable(this.url, error);
+      throw error instanceof CommandFailure || more.signal?.aborted ? error : unreachable(this.url, error);
     } finally {
       clearTimeout(timer);
     }
@@ -107,13 +107,13 @@ export function segment(name: string): string {
 }
 
 /** `?a=b`, or nothing: without what is undefined. */
-export function queryText(query: Query): string {
+export function queryText(query: ClientQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-async function readJson<Answer>(response: Response, form: Form<Answer>): Promise<Answer> {
+async function readJson<Answer>(response: Response, form: AnswerShape<Answer>): Promise<Answer> {
   let answer: unknown;
   try {
     answer = JSON.parse(await response.text());
@@ -123,7 +123,7 @@ async function readJson<Answer>(response: Response, form: Form<Answer>): Promise
       error,
     );
   }
-  for (const [member, elements] of Object.entries(form as Form<Record<string, unknown>>)) {
+  for (const [member, elements] of Object.entries(form as AnswerShape<Record<string, unknown>>)) {
     const value = hasMember(answer, member) ? answer[member] : undefined;
     const fits =
       elements === true
@@ -139,7 +139,7 @@ export function hasMember(value: unknown, name: string): value is Record<string,
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name);
 }
 
-export function brokenAnswer(detail: string, cause?: unknown): Failure {
+export function brokenAnswer(detail: string, cause?: unknown): CommandFailure {
   return failure(exitStatus.unavailable, 'broken_answer', 'The answer cannot be read', detail, cause);
 }
 
@@ -168,10 +168,10 @@ function exitStatusOf(httpStatus: number): number {
   }
 }
 
-async function refusal(response: Response): Promise<Failure> {
+async function refusal(response: Response): Promise<CommandFailure> {
   const { status, statusText } = response;
   const text = await response.text().catch(() => '');
-  return new Failure(exitStatusOf(status), problemIn(text) ?? madeProblem(status, statusText));
+  return new CommandFailure(exitStatusOf(status), problemIn(text) ?? madeProblem(status, statusText));
 }
 
 function problemIn(text: string): ProblemDocument | null {
@@ -189,7 +189,7 @@ function madeProblem(status: number, statusText: string): ProblemDocument {
   return { type: 'about:blank', title: statusText || 'Refused', status, detail, code: 'unexpected_answer' };
 }
 
-function unreachable(url: string, error: unknown): Failure {
+function unreachable(url: string, error: unknown): CommandFailure {
   const detail = `cannot reach the service at ${url}: ${reasonOf(error)}`;
   return failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail, error);
 }

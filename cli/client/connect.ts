@@ -1,6 +1,6 @@
 // What the commands that call the service have in common.
 import { Option } from 'commander';
-import { type Call, configOption } from '../command.ts';
+import { type CommandCall, configOption } from '../command.ts';
 import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 
@@ -12,7 +12,7 @@ export function addressOptions(): Option[] {
   ];
 }
 
-export async function connect({ options, io, out }: Call<AddressOptions>): Promise<Client> {
+export async function connect({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const address = await findAddress(options, io);
   for (const line of address.notes) out.note(line);
   return new Client(address);

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
-import { Failure } from '../failure.ts';
+import { CommandFailure } from '../failure.ts';
 import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
@@ -27,7 +27,7 @@ export type StreamNews =
   | { readonly kind: 'lost'; readonly why: string };
 
 /**
- * Ends only by its caller or by a `Failure`: the first connection has to succeed, and what the service refuses later for
+ * Ends only by its caller or by a `CommandFailure`: the first connection has to succeed, and what the service refuses later for
  * another reason than being away is final. `path` has its query; `lastId` continues behind an event of an earlier stream.
  */
 export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
@@ -46,7 +46,7 @@ export async function* follow(client: Client, path: string, lastId?: string): As
       }
       yield { kind: 'lost', why: 'the service ended the stream' };
     } catch (error) {
-      const isAway = !(error instanceof Failure) || error.exitStatus === exitStatus.unavailable;
+      const isAway = !(error instanceof CommandFailure) || error.exitStatus === exitStatus.unavailable;
       if (!wasOpen || !isAway) throw error;
       yield { kind: 'lost', why: (error as Error).message };
     }

@@ -4,7 +4,7 @@ import { type Client, segment } from './client.ts';
 
 export type Counts = { readonly [status: string]: number };
 
-export type Job = {
+export type JobDocument = {
   readonly job_id: string;
   readonly parent_job_id: string | null;
   readonly status: string;
@@ -25,7 +25,11 @@ export type Job = {
     readonly until?: string;
   };
   /** Absent without the scope to see it; null before there is one. */
-  readonly result?: { readonly result: unknown; readonly error?: string; readonly logs?: readonly LogLine[] } | null;
+  readonly result?: {
+    readonly result: unknown;
+    readonly error?: string;
+    readonly logs?: readonly LogLineDocument[];
+  } | null;
   readonly last_error?: string;
   /** These are absent without the scope to see the result. */
   readonly pipeline?: string | null;
@@ -42,17 +46,17 @@ export type Job = {
   /** What is too large to be shown unasked. */
   readonly omitted?: readonly string[];
 };
-export type LogLine = { readonly level: string; readonly message: string };
-export type TreeJob = Omit<Job, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'>;
+export type LogLineDocument = { readonly level: string; readonly message: string };
+export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'>;
 
 /** `whole`: with its payload and context however large they are. */
-export function fetchJob(client: Client, id: string, { whole = false } = {}): Promise<Job> {
+export function fetchJob(client: Client, id: string, { whole = false } = {}): Promise<JobDocument> {
   const form = { job_id: true, status: true, plugin: true, command: true } as const;
-  return client.get<Job>(`/job/${segment(id)}`, form, { include: whole ? 'payload' : undefined });
+  return client.get<JobDocument>(`/job/${segment(id)}`, form, { include: whole ? 'payload' : undefined });
 }
 
 /** What a run has inside that did not succeed, in words; null where there is nothing of it. */
-export function unsuccessfulText({ counts }: Pick<Job, 'counts'>): string | null {
+export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;
   const worse = ['failed', 'timed_out', 'dead'].filter(status => (counts[status] ?? 0) > 0);
   if (worse.length === 0) return null;

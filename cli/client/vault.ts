@@ -1,12 +1,12 @@
 // What the commands that manage the running service's vault have in common.
-import type { Call } from '../command.ts';
+import type { CommandCall } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 
 /** Calls with the admin token; an API token opens nothing there. */
-export async function connectVault({ options, io, out }: Call<AddressOptions>): Promise<Client> {
+export async function connectVault({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const token = io.env['SERVICE_VAULT_TOKEN'] || null;
   if (token === null) {
     const detail = 'set SERVICE_VAULT_TOKEN to the admin token that "headgate vault init" printed';
@@ -26,7 +26,7 @@ type Changed = { readonly name: string; readonly status: string };
 export async function changeVault(
   path: string,
   body: object | (() => Promise<object>),
-  call: Call<AddressOptions>,
+  call: CommandCall<AddressOptions>,
 ): Promise<number> {
   const client = await connectVault(call);
   const sent = typeof body === 'function' ? await body() : body;

@@ -1,12 +1,12 @@
 // Waiting for a job to end, with a bar for who looks on.
 import { setTimeout as pause } from 'node:timers/promises';
 import { exitStatus } from '../exit-status.ts';
-import { Failure, failure } from '../failure.ts';
+import { CommandFailure, failure } from '../failure.ts';
 import type { Output } from '../output.ts';
 import { progressBar } from '../terminal/plot.ts';
 import { formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
-import { fetchJob, isSettled, type Job } from './jobs.ts';
+import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 import { treeJobs } from './tree.ts';
 
 const firstPauseMs = 20;
@@ -16,8 +16,13 @@ const quietMs = 500;
 /** Jobs of a tree that progress looks at. */
 const progressJobsMax = 20_000;
 
-/** Asks for it less and less often until it has ended; `Failure` with exit status 5 when it has not within `limitMs`. */
-export async function settledJob(client: Client, id: string, limitMs: number | null, out: Output): Promise<Job> {
+/** Asks for it less and less often until it has ended; `CommandFailure` with exit status 5 when it has not within `limitMs`. */
+export async function settledJob(
+  client: Client,
+  id: string,
+  limitMs: number | null,
+  out: Output,
+): Promise<JobDocument> {
   const beganMs = performance.now();
   const waitedMs = (): number => performance.now() - beganMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMsMax, pauseMs * 1.5)) {
@@ -33,7 +38,7 @@ export async function settledJob(client: Client, id: string, limitMs: number | n
 }
 
 /** Of a run, how many of the jobs below it that are known by now have ended; of another job, its status. */
-async function progressOf(client: Client, { job_id: id, plugin, status }: Job): Promise<string> {
+async function progressOf(client: Client, { job_id: id, plugin, status }: JobDocument): Promise<string> {
   if (plugin !== 'pipeline') return `${status}: job ${id}`;
   const [run, ...statuses] = await treeStatuses(client, id);
   return run === undefined ? status : `${progressBar(statuses.filter(isSettled).length, statuses.length)} jobs`;
@@ -48,12 +53,12 @@ async function treeStatuses(client: Client, id: string): Promise<string[]> {
     }
     return statuses;
   } catch (error) {
-    if (error instanceof Failure && error.exitStatus === exitStatus.denied) return [];
+    if (error instanceof CommandFailure && error.exitStatus === exitStatus.denied) return [];
     throw error;
   }
 }
 
-function notSettled({ job_id: id, status }: Job, limitMs: number): Error {
+function notSettled({ job_id: id, status }: JobDocument, limitMs: number): Error {
   const detail = `job ${id} is still ${status} after ${formatMs(limitMs)}; "headgate job watch ${id}" follows it`;
   return failure(exitStatus.timedOut, 'not_settled', 'The job did not end in time', detail);
 }

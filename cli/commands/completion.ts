@@ -1,9 +1,9 @@
 // `headgate completion …`: scripts that complete commands, options and their values in a shell.
 import { type CommandDeclaration, command } from '../command.ts';
-import type { Place } from '../completion/places.ts';
+import type { CompletionPoint } from '../completion/points.ts';
 import { exitStatus } from '../exit-status.ts';
 
-type Writer = (places: readonly Place[]) => string;
+type Writer = (places: readonly CompletionPoint[]) => string;
 
 function completion(shell: string, example: string, load: () => Promise<Writer>): CommandDeclaration {
   return command({
@@ -12,8 +12,8 @@ function completion(shell: string, example: string, load: () => Promise<Writer>)
     examples: [example],
     options: [],
     async run({ program, out }) {
-      const [write, { placesOf }] = await Promise.all([load(), import('../completion/places.ts')]);
-      const script = write(placesOf(program));
+      const [write, { completionPoints }] = await Promise.all([load(), import('../completion/points.ts')]);
+      const script = write(completionPoints(program));
       await (out.json ? out.answer({ shell, script }, () => []) : out.verbatim(script));
       return exitStatus.ok;
     },

@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import type { Config } from '../../config/config.ts';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { tryReload } from '../client/trial.ts';
+import { dryRunReload } from '../client/reload-dry-run.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 
@@ -25,7 +25,7 @@ export const configCheck = command<CheckOptions>({
   statuses: '0 clean, 1 warnings, or jobs that would be held, 78 errors',
   async run(call) {
     const { options, io, out } = call;
-    if (options.running) return tryReload(await connect(call), out);
+    if (options.running) return dryRunReload(await connect(call), out);
     const { loadConfig, sealWarnings } = await import('../../config/load.ts');
     const loaded = loadConfig({ path: options.config, env: io.env, cwd: io.cwd });
     const problems = loaded.ok ? await notLoaded(loaded.config, options) : loaded.problems;

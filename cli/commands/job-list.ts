@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { type Job, unsuccessfulText } from '../client/jobs.ts';
+import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
 import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -10,8 +10,8 @@ import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-type Page = {
-  readonly jobs: readonly Job[];
+type JobListPage = {
+  readonly jobs: readonly JobDocument[];
   readonly total: number;
   readonly total_at_least?: true;
   readonly next_cursor?: string;
@@ -42,7 +42,7 @@ export const jobList = command<AddressOptions & Filters & Own>({
   async run(call) {
     const { plugin, command: name, status, run, root, parent, error, limit, cursor } = call.options;
     const client = await connect(call);
-    const page = await client.get<Page>(
+    const page = await client.get<JobListPage>(
       '/jobs',
       { jobs: ['job_id', 'status', 'created_at'], total: true },
       { plugin, command: name, status, run, root, parent, error, limit, cursor },
@@ -53,7 +53,7 @@ export const jobList = command<AddressOptions & Filters & Own>({
   },
 });
 
-function row(job: Job) {
+function row(job: JobDocument) {
   const ranMs = spanMs(job.started_at, job.completed_at);
   const notes = [job.attempt > 1 ? `attempt ${job.attempt}` : null, unsuccessfulText(job)].filter(
     note => note !== null,

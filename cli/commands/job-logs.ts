@@ -6,7 +6,7 @@ import { type Filters, filterOptions, moreLines, pageOptions } from '../client/l
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { parseInstant } from '../quantity.ts';
-import { type Line, statusPiece } from '../terminal/text.ts';
+import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
 
 type Log = {
@@ -20,7 +20,7 @@ type Log = {
   readonly stderr?: string;
   readonly result?: { readonly logs?: readonly { readonly level: string; readonly message: string }[] };
 };
-type Page = { readonly logs: readonly Log[]; readonly total: number; readonly next_cursor?: string };
+type LogListPage = { readonly logs: readonly Log[]; readonly total: number; readonly next_cursor?: string };
 type Options = AddressOptions &
   Filters & {
     readonly submittedBy?: string;
@@ -55,7 +55,7 @@ export const jobLogs = command<Options>({
     const { plugin, command: name, status, submittedBy, from, to, query, limit, cursor } = call.options;
     const client = await connect(call);
     const form = { logs: ['job_id', 'plugin', 'command', 'status', 'completed_at'], total: true } as const;
-    const page = await client.get<Page>('/job-logs', form, {
+    const page = await client.get<LogListPage>('/job-logs', form, {
       job_id: call.args[0],
       plugin,
       command: name,
@@ -74,9 +74,9 @@ export const jobLogs = command<Options>({
   },
 });
 
-function lines(log: Log): Line[] {
+function lines(log: Log): TerminalLine[] {
   const what = `${log.plugin}.${log.command}`;
-  const head: Line = [
+  const head: TerminalLine = [
     { text: formatAt(log.completed_at), style: 'dim' },
     ` ${what} `,
     statusPiece(log.status),
@@ -92,7 +92,7 @@ function lines(log: Log): Line[] {
   ];
 }
 
-function indented(name: string, text = ''): Line[] {
+function indented(name: string, text = ''): TerminalLine[] {
   const trimmed = text.trimEnd();
   return trimmed === '' ? [] : trimmed.split('\n').map(line => [{ text: `  ${name}  `, style: 'dim' }, line]);
 }

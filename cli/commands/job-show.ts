@@ -3,11 +3,11 @@ import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { resultText } from '../client/call.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { countsText, fetchJob, type Job } from '../client/jobs.ts';
+import { countsText, fetchJob, type JobDocument } from '../client/jobs.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { jsonText } from '../terminal/json-text.ts';
-import { type Line, statusPiece } from '../terminal/text.ts';
+import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
 type Options = AddressOptions & { readonly full?: boolean };
@@ -27,10 +27,10 @@ export const jobShow = command<Options>({
   },
 });
 
-function lines(job: Job): Line[] {
+function lines(job: JobDocument): TerminalLine[] {
   const waitedMs = spanMs(job.created_at, job.started_at);
   const ranMs = spanMs(job.started_at, job.completed_at);
-  const all: Line[] = [
+  const all: TerminalLine[] = [
     field('job', job.job_id),
     [...label('status'), statusPiece(job.status)],
     field('what', `${job.plugin}.${job.command}`),
@@ -53,14 +53,14 @@ function lines(job: Job): Line[] {
 }
 
 /** Where it stands in a run. */
-function placeLines({ pipeline, step_id: step, run_id: run, index }: Job): Line[] {
+function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument): TerminalLine[] {
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
   return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
 }
 
-function inputLines({ event, payload, context, omitted = [] }: Job): Line[] {
-  const lines: Line[] = [];
+function inputLines({ event, payload, context, omitted = [] }: JobDocument): TerminalLine[] {
+  const lines: TerminalLine[] = [];
   if (event != null) lines.push(field('event', `${event.type} from ${event.source}`));
   for (const [name, value] of Object.entries(event?.headers ?? {})) lines.push(field('header', `${name}: ${value}`));
   if (payload !== undefined) lines.push(...block('payload', jsonText(payload)));
@@ -71,20 +71,20 @@ function inputLines({ event, payload, context, omitted = [] }: Job): Line[] {
   return lines;
 }
 
-function waitText({ reason, detail, since, until }: NonNullable<Job['waits_for']>): string {
+function waitText({ reason, detail, since, until }: NonNullable<JobDocument['waits_for']>): string {
   return `for ${reason} since ${formatAt(since)}${until === undefined ? '' : `, until ${formatAt(until)}`}: ${detail}`;
 }
 
-function label(name: string): Line & readonly unknown[] {
+function label(name: string): TerminalLine & readonly unknown[] {
   return [{ text: name.padEnd(9), style: 'dim' }];
 }
 
-function field(name: string, value: string): Line {
+function field(name: string, value: string): TerminalLine {
   return [...label(name), value];
 }
 
 /** Text of several lines stands below its name. */
-function block(name: string, text: string): Line[] {
+function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
   return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];
 }

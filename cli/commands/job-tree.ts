@@ -4,9 +4,9 @@ import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
 import type { TreeJob } from '../client/jobs.ts';
 import { treeJobs } from '../client/tree.ts';
-import { type Call, command } from '../command.ts';
+import { type CommandCall, command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { Failure, report } from '../failure.ts';
+import { CommandFailure, report } from '../failure.ts';
 import { Output } from '../output.ts';
 import { parseCount } from '../quantity.ts';
 import { JobTree } from '../terminal/job-tree.ts';
@@ -44,7 +44,7 @@ async function show(jobs: AsyncIterable<TreeJob>, { siblings, failed = false }: 
 }
 
 /** One document, however long it is: a job in a line. Where the answer breaks off, its last element says so. */
-async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: Call): Promise<number> {
+async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: CommandCall): Promise<number> {
   let separator = '[\n';
   const add = async (element: unknown): Promise<void> => {
     await out.piece(`${separator}${printableJson(JSON.stringify(element))}`);
@@ -54,7 +54,7 @@ async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: Call): Promise<nu
   try {
     for await (const job of jobs) await add(job);
   } catch (error) {
-    if (!(error instanceof Failure) || separator.startsWith('[')) throw error;
+    if (!(error instanceof CommandFailure) || separator.startsWith('[')) throw error;
     await add(error.problem);
     status = await report(error, new Output(io, false));
   }

@@ -2,12 +2,12 @@
 import type { AddressOptions } from '../client/address.ts';
 import { queryText } from '../client/client.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { Crowd } from '../client/crowd.ts';
 import type { StreamEvent } from '../client/event-stream.ts';
-import { exitStatusOfJob, fetchJob, isSettled, type Job } from '../client/jobs.ts';
+import { exitStatusOfJob, fetchJob, isSettled, type JobDocument } from '../client/jobs.ts';
+import { RunProgress } from '../client/run-progress.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { Failure } from '../failure.ts';
+import { CommandFailure } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
 /** How a job's end is called in the stream. */
@@ -29,7 +29,7 @@ export const jobWatch = command<AddressOptions>({
     const { args, out } = call;
     const id = args[0]!;
     const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
-    const crowd = new Crowd(id, out);
+    const crowd = new RunProgress(id, out);
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
     const watched = await fetchJob(client, id);
     if (isSettled(watched.status)) {
@@ -70,19 +70,19 @@ export const jobWatch = command<AddressOptions>({
 });
 
 /** Which events tell of it. What a job that is no run causes comes after its end. */
-function aboutOf({ job_id: id, plugin, parent_job_id: parent }: Job): { readonly [filter: string]: string } {
+function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };
   return parent == null ? { root: id } : { run: id };
 }
 
 /** The stream is lost then too, and when it comes back it is asked again. */
 function unlessAway(error: unknown): null {
-  if (error instanceof Failure && error.exitStatus === exitStatus.unavailable) return null;
+  if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
   throw error;
 }
 
 /** The event that led to the state that the job is in. */
-function standingOf(job: Job): StreamEvent {
+function standingOf(job: JobDocument): StreamEvent {
   if (job.status === 'running') return eventOf('job.started', job, job.started_at);
   if (job.last_error !== undefined) return eventOf('job.retry_scheduled', job, null);
   return eventOf('job.enqueued', job, job.created_at);
@@ -98,12 +98,12 @@ function isWithin(
 }
 
 /** The event that told its end. */
-function endOf(job: Job): StreamEvent {
+function endOf(job: JobDocument): StreamEvent {
   const [type = ''] = Object.entries(ends).find(([, status]) => status === job.status) ?? [];
   return eventOf(type, job, job.completed_at);
 }
 
-function eventOf(type: string, job: Job, at: string | null): StreamEvent {
+function eventOf(type: string, job: JobDocument, at: string | null): StreamEvent {
   const { plugin, command: name, job_id, last_error: error, counts } = job;
   const fields = {
     ...(at !== null && { at }),

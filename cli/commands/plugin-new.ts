@@ -4,9 +4,9 @@ import { Option } from 'commander';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
-import { type Runtime, runtimes } from '../scaffold/plugin.ts';
+import { runtimes, type ScaffoldRuntime } from '../scaffold/plugin.ts';
 
-export const pluginNew = command<{ readonly runtime: Runtime; readonly into: string }>({
+export const pluginNew = command<{ readonly runtime: ScaffoldRuntime; readonly into: string }>({
   usage: 'plugin new <name>',
   description: 'create a working plugin: a manifest, code, a payload to try it with, and a test that passes',
   examples: [

@@ -8,8 +8,8 @@ import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
 import type { Io } from '../io.ts';
 import { readJsonOption } from '../payload.ts';
-import type { Finding } from '../plugin-test/checks.ts';
-import type { Line } from '../terminal/text.ts';
+import type { CheckFinding } from '../plugin-test/checks.ts';
+import type { TerminalLine } from '../terminal/text.ts';
 
 type Options = {
   readonly command?: string;
@@ -38,9 +38,9 @@ export const pluginTest = command<Options>({
   statuses: '0 all checks passed, 1 a check failed',
   async run({ options, args, io, out }) {
     const directory = resolve(io.cwd, args[0]!);
-    const [{ readPlugin }, { Stand }, { runChecks }] = await Promise.all([
+    const [{ readPlugin }, { PluginHarness }, { runChecks }] = await Promise.all([
       import('../plugin-test/reading.ts'),
-      import('../plugin-test/stand.ts'),
+      import('../plugin-test/harness.ts'),
       import('../plugin-test/checks.ts'),
     ]);
     const payload = options.payload === undefined ? undefined : await readObject('--payload', options.payload, io);
@@ -63,8 +63,8 @@ export const pluginTest = command<Options>({
         commands.map(async name => [name, payload ?? (await keptPayload(directory, name, io))] as const),
       ),
     );
-    const stand = new Stand([plugin, bare]);
-    const checks: Finding[] = [];
+    const stand = new PluginHarness([plugin, bare]);
+    const checks: CheckFinding[] = [];
     try {
       const plan = { plugin, bare, commands, payloads, deadlineMs: options.deadlineMs };
       for await (const finding of runChecks(stand, plan)) {
@@ -81,7 +81,7 @@ export const pluginTest = command<Options>({
   },
 });
 
-function lineOf({ command: name, check, passed, detail }: Finding): Line {
+function lineOf({ command: name, check, passed, detail }: CheckFinding): TerminalLine {
   const mark = passed ? ({ text: 'ok    ', style: 'green' } as const) : ({ text: 'FAILED', style: 'red' } as const);
   return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
 }

@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';
-import { tryReload } from '../client/trial.ts';
+import { dryRunReload } from '../client/reload-dry-run.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 
@@ -24,7 +24,7 @@ export const reloadCommand = command<ReloadOptions>({
     '78 the new configuration was refused, or --dry-run found errors',
   async run(call) {
     const client = await connect(call);
-    if (call.options.dryRun) return tryReload(client, call.out);
+    if (call.options.dryRun) return dryRunReload(client, call.out);
     const hold = call.options.refuseHeld ? '?hold=refuse' : '';
     const reloaded = await client.post<Reloaded>(`/system/reload${hold}`, { message: true });
     await call.out.answer(reloaded, () => [reloaded.message]);

@@ -22,20 +22,20 @@ export const startCommand = command<{ config?: string; grace: number }>({
     // Before there are threads: each has a copy of the environment.
     const vaultKey = takeVaultKey(process.env);
     prepareThreads();
-    const [{ start }, { hints }, { captureAll, openVoice, refuse }] = await Promise.all([
+    const [{ start }, { hints }, { captureAll, openStartLog, refuse }] = await Promise.all([
       import('../start/start.ts'),
       import('../start/hints.ts'),
-      import('../start/voice.ts'),
+      import('../start/start-log.ts'),
     ]);
-    const voice = openVoice(out.json ? 'json' : null);
-    captureAll(voice);
-    const started = await start({ path, graceMs, vaultKey, voice }).catch(async (error: unknown) =>
+    const startLog = openStartLog(out.json ? 'json' : null);
+    captureAll(startLog);
+    const started = await start({ path, graceMs, vaultKey, startLog }).catch(async (error: unknown) =>
       // Threads that have started would hold the process.
-      process.exit(await refuse(error, voice, out)),
+      process.exit(await refuse(error, startLog, out)),
     );
     const { url, local } = started;
     if (out.json) await out.answer({ url, token_file: local?.file ?? null }, () => []);
-    else if (voice.sink.format === 'text') for (const line of hints(started)) out.note(line);
+    else if (startLog.sink.format === 'text') for (const line of hints(started)) out.note(line);
     return process.exit(await started.ended);
   },
 });

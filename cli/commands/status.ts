@@ -1,12 +1,12 @@
 // `headgate status`.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
-import type { Client, Form } from '../client/client.ts';
+import type { AnswerShape, Client } from '../client/client.ts';
 import { addressOptions, connect } from '../client/connect.ts';
 import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
-import { Failure } from '../failure.ts';
-import { type Line, statusPiece } from '../terminal/text.ts';
+import { CommandFailure } from '../failure.ts';
+import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs } from '../terminal/time.ts';
 
 type Health = {
@@ -17,7 +17,7 @@ type Health = {
   readonly config_path: string;
   readonly version: string;
 };
-type Queue = {
+type QueueStatus = {
   readonly queue_depth: number;
   readonly running_count: number;
   readonly delayed_count: number;
@@ -47,7 +47,10 @@ export const statusCommand = command<AddressOptions & { readonly quiet?: true }>
     const client = await connect(call);
     const health = await client.get<Health>('/healthz', { status: true, uptime_seconds: true, version: true });
     if (call.options.quiet) return exitStatus.ok;
-    const queue = await ifAllowed<Queue>(client, '/analytics/queue', { queue_depth: true, active_jobs: ['job_id'] });
+    const queue = await ifAllowed<QueueStatus>(client, '/analytics/queue', {
+      queue_depth: true,
+      active_jobs: ['job_id'],
+    });
     const summary = queue && (await ifAllowed<Summary>(client, '/analytics/summary', { stats: true }));
     const { url } = client;
     await call.out.answer({ url, health, queue, summary }, () => [
@@ -61,16 +64,16 @@ export const statusCommand = command<AddressOptions & { readonly quiet?: true }>
 });
 
 /** Null where the token does not open it: the service is up all the same. */
-async function ifAllowed<Answer>(client: Client, path: string, form: Form<Answer>): Promise<Answer | null> {
+async function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
   try {
     return await client.get<Answer>(path, form);
   } catch (error) {
-    if (error instanceof Failure && error.exitStatus === exitStatus.denied) return null;
+    if (error instanceof CommandFailure && error.exitStatus === exitStatus.denied) return null;
     throw error;
   }
 }
 
-function healthLines(url: string, health: Health): Line[] {
+function healthLines(url: string, health: Health): TerminalLine[] {
   const up = formatMs(health.uptime_seconds * 1000);
   const loaded = health.plugins_loaded;
   return [
@@ -79,12 +82,14 @@ function healthLines(url: string, health: Health): Line[] {
   ];
 }
 
-function queueLines(queue: Queue): Line[] {
+function queueLines(queue: QueueStatus): TerminalLine[] {
   const { queue_depth: queued, running_count: running, delayed_count: delayed, dead_count: dead } = queue;
   const busy = `${Math.round(queue.utilization * 100)} % of ${queue.max_workers} workers busy`;
-  const active = queue.active_jobs.slice(0, activeShown).map(({ job_id, plugin, command: name, started_at }): Line => {
-    return ['           ', `${plugin}.${name} since ${formatAt(started_at)}`, { text: `  ${job_id}`, style: 'dim' }];
-  });
+  const active = queue.active_jobs
+    .slice(0, activeShown)
+    .map(({ job_id, plugin, command: name, started_at }): TerminalLine => {
+      return ['           ', `${plugin}.${name} since ${formatAt(started_at)}`, { text: `  ${job_id}`, style: 'dim' }];
+    });
   return [
     [
       { text: 'now      ', style: 'dim' },
@@ -94,7 +99,7 @@ function queueLines(queue: Queue): Line[] {
   ];
 }
 
-function summaryLine({ window, stats }: Summary): Line {
+function summaryLine({ window, stats }: Summary): TerminalLine {
   const counts = Object.entries(stats).flatMap(([status, count]) => [`${count} `, statusPiece(status), '  ']);
   return [{ text: `${window}      `, style: 'dim' }, ...counts.slice(0, -1)];
 }

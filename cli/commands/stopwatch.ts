@@ -8,7 +8,7 @@ import { exitStatus } from '../exit-status.ts';
 import { parseInstant } from '../quantity.ts';
 import { percentileBar, sparkline } from '../terminal/plot.ts';
 import { table } from '../terminal/table.ts';
-import type { Line, Piece } from '../terminal/text.ts';
+import type { Piece, TerminalLine } from '../terminal/text.ts';
 import { formatMs } from '../terminal/time.ts';
 
 type Figures = {
@@ -60,9 +60,9 @@ export const stopwatchCommand = command<AddressOptions & { readonly since?: stri
 });
 
 /** A row for each step with samples: percentiles, a bar of them on one scale for all, and p95 over the window. */
-function lines({ plugin, window, steps }: Stopwatch): Line[] {
+function lines({ plugin, window, steps }: Stopwatch): TerminalLine[] {
   const measured = steps.filter(step => step.sample_count > 0);
-  const title: Line = [{ text: plugin, style: 'bold' }, `, last ${window}`];
+  const title: TerminalLine = [{ text: plugin, style: 'bold' }, `, last ${window}`];
   if (measured.length === 0) return [title, 'no measurements'];
   const scaleUs = Math.max(...measured.map(({ p99_us: p99 }) => p99));
   const rows = measured.flatMap(step => [

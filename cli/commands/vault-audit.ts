@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';
 import { connectVault } from '../client/vault.ts';
-import { type Call, command } from '../command.ts';
+import { type CommandCall, command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
 import type { Output } from '../output.ts';
@@ -85,7 +85,7 @@ function checkUse({ file, export: target, before, prune }: Options, filter: Audi
 type Pruned = { readonly records: number; readonly more: boolean };
 
 /** The file is whole on disk before the service is asked to remove anything. */
-async function exportAndPrune(call: Call<Options>, file: string): Promise<number> {
+async function exportAndPrune(call: CommandCall<Options>, file: string): Promise<number> {
   const { io, out, options } = call;
   const { parseTimestamp } = await import('../../service/json/timestamp.ts');
   const { exportTrail } = await import('../vault/trail-files.ts');

@@ -1,7 +1,7 @@
 // The completion script for bash.
-import { commandPaths, optionsWith, type Place } from './places.ts';
+import { type CompletionPoint, commandPaths, optionsWith } from './points.ts';
 
-export function bashScript(places: readonly Place[]): string {
+export function bashScript(places: readonly CompletionPoint[]): string {
   const valued = [...optionsWith(places, 'free'), ...optionsWith(places, 'path'), ...optionsWith(places, 'words')];
   const choices = places.flatMap(({ path, options }) =>
     options

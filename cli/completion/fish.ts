@@ -1,7 +1,7 @@
 // The completion script for fish.
-import { type CompletedOption, commandPaths, optionsWith, type Place } from './places.ts';
+import { type CompletedOption, type CompletionPoint, commandPaths, optionsWith } from './points.ts';
 
-export function fishScript(places: readonly Place[]): string {
+export function fishScript(places: readonly CompletionPoint[]): string {
   const valued = [...optionsWith(places, 'free'), ...optionsWith(places, 'path'), ...optionsWith(places, 'words')];
   return `# fish completion for headgate: source it, or save it as ~/.config/fish/completions/headgate.fish.
 function __headgate_at --argument-names wanted
@@ -26,7 +26,7 @@ ${places.flatMap(linesOf).join('\n')}
 `;
 }
 
-function linesOf({ path, commands, options, takesPath }: Place): string[] {
+function linesOf({ path, commands, options, takesPath }: CompletionPoint): string[] {
   const start = `complete -c headgate -n ${quoted(`__headgate_at ${quoted(path)}`)}`;
   return [
     ...commands.map(({ text, description }) => `${start} -a ${text} -d ${quoted(description)}`),

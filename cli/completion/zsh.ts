@@ -1,7 +1,7 @@
 // The completion script for zsh.
-import { commandPaths, optionsWith, type Place, type Word } from './places.ts';
+import { type CompletionPoint, commandPaths, optionsWith, type Word } from './points.ts';
 
-export function zshScript(places: readonly Place[]): string {
+export function zshScript(places: readonly CompletionPoint[]): string {
   const valued = [...optionsWith(places, 'free'), ...optionsWith(places, 'path'), ...optionsWith(places, 'words')];
   const choices = places.flatMap(({ path, options }) =>
     options

@@ -5,10 +5,10 @@ import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type Json, type JsonObject, unpack } from '../../runtime/packing.ts';
+import type { HarnessAnswer, PluginHarness } from './harness.ts';
 import { sampleOf } from './sample.ts';
-import type { Answer, Stand } from './stand.ts';
 
-export type Finding = {
+export type CheckFinding = {
   readonly command: string;
   readonly check: 'good request' | 'bad request' | 'large request' | 'deadline' | 'garbage on stdin';
   readonly passed: boolean;
@@ -33,9 +33,9 @@ const shortDeadlineMs = 250;
 const noAnswer =
   /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process )/;
 
-export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Finding> {
+export async function* runChecks(stand: PluginHarness, plan: Plan): AsyncGenerator<CheckFinding> {
   for (const command of plan.commands) {
-    const finding = (check: Finding['check'], [passed, detail]: readonly [boolean, string]): Finding => ({
+    const finding = (check: CheckFinding['check'], [passed, detail]: readonly [boolean, string]): CheckFinding => ({
       command,
       check,
       passed,
@@ -57,7 +57,7 @@ export async function* runChecks(stand: Stand, plan: Plan): AsyncGenerator<Findi
 
 type Judgement = readonly [passed: boolean, detail: string];
 
-function goodRequest(plan: Plan, command: string, answer: Answer): Judgement {
+function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgement {
   const { plugin, payloads } = plan;
   if (answer.verdict === 'ok') return [true, `answered ok${shown(answer)}`];
   const hint =
@@ -68,7 +68,11 @@ function goodRequest(plan: Plan, command: string, answer: Answer): Judgement {
 }
 
 /** An empty payload, which the schema refuses where it requires anything; the plugin itself must bear it too. */
-async function badRequest(stand: Stand, { plugin, bare, deadlineMs }: Plan, command: string): Promise<Judgement> {
+async function badRequest(
+  stand: PluginHarness,
+  { plugin, bare, deadlineMs }: Plan,
+  command: string,
+): Promise<Judgement> {
   const schema = plugin.commands[command]?.inputSchema;
   const refusal = schema ? (await new PayloadChecks().of(schema))({}) : null;
   const said =
@@ -82,7 +86,7 @@ async function badRequest(stand: Stand, { plugin, bare, deadlineMs }: Plan, comm
   ];
 }
 
-async function largeRequest(stand: Stand, plan: Plan, command: string): Promise<Judgement> {
+async function largeRequest(stand: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
   const { bare, deadlineMs } = plan;
   const base = payloadOf(plan, command);
   const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
@@ -90,7 +94,7 @@ async function largeRequest(stand: Stand, plan: Plan, command: string): Promise<
   return [isAnswer(answer), `given 1 MiB of extra text, it ${isAnswer(answer) ? words(answer) : failed(answer)}`];
 }
 
-async function deadline(stand: Stand, plan: Plan, command: string): Promise<Judgement> {
+async function deadline(stand: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
   const answer = await stand.ask(plan.plugin.instance, command, payloadOf(plan, command), shortDeadlineMs);
   if (answer.verdict === 'lost') return [false, failed(answer)];
   if (answer.isReplaced)
@@ -108,7 +112,7 @@ async function deadline(stand: Stand, plan: Plan, command: string): Promise<Judg
   ];
 }
 
-async function garbage(stand: Stand, { plugin }: Plan): Promise<Judgement> {
+async function garbage(stand: PluginHarness, { plugin }: Plan): Promise<Judgement> {
   const { end, stdout } = await stand.tell(plugin, '{"this is": no request\n');
   if (end.kind === 'refused') return [false, end.reason];
   if (end.signal === 'SIGKILL') return [false, 'it did not exit within 5 s of the end of its stdin, and was killed'];
@@ -126,31 +130,31 @@ function madeUp({ commands }: HostedPlugin, command: string): Json {
 }
 
 /** Whether the host could not load the file, or found no function for the command in it. */
-function isUnloaded({ plugin: { entrypoint } }: Plan, { error }: Answer): boolean {
+function isUnloaded({ plugin: { entrypoint } }: Plan, { error }: HarnessAnswer): boolean {
   return ['cannot be loaded: ', 'exports no function '].some(end => error.startsWith(`${entrypoint} ${end}`));
 }
 
 /** An error is an answer as well; silence, or what breaks the contract, is none. */
-function isAnswer({ verdict, error }: Answer): boolean {
+function isAnswer({ verdict, error }: HarnessAnswer): boolean {
   return verdict === 'ok' || (verdict === 'error' && !noAnswer.test(error));
 }
 
-function words({ verdict, error }: Answer): string {
+function words({ verdict, error }: HarnessAnswer): string {
   return verdict === 'ok' ? 'answered ok' : `answered with an error: ${error}`;
 }
 
-function failed({ verdict, error }: Answer): string {
+function failed({ verdict, error }: HarnessAnswer): string {
   if (verdict === 'lost') return `brought its host down: ${error}`;
   return verdict === 'timed_out' ? `did not answer: ${error}` : `failed: ${error}`;
 }
 
-function shown({ parts, runMs }: Answer): string {
+function shown({ parts, runMs }: HarnessAnswer): string {
   const result = parts.result === undefined ? '' : `, with the result ${short(JSON.stringify(unpack(parts.result)))}`;
   const events = parts.events === undefined ? 0 : unpack<unknown[]>(parts.events).length;
   return ` in ${Math.round(runMs)} ms${result}${events === 0 ? '' : `, and ${events} ${events === 1 ? 'event' : 'events'}`}`;
 }
 
-function stderrOf({ parts: { stderr } }: Answer): string {
+function stderrOf({ parts: { stderr } }: HarnessAnswer): string {
   const last = stderr === undefined ? '' : Buffer.from(stderr).toString().trimEnd().split('\n').at(-1)!;
   return last === '' ? '' : `; the end of its stderr: ${short(last)}`;
 }

@@ -6,7 +6,7 @@ import { hostPlugin } from '../../actors/job/host-plugin.ts';
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
 import { PayloadChecks } from '../../runtime/host/wire/schema.ts';
-import { Stand } from './stand.ts';
+import { PluginHarness } from './harness.ts';
 
 const nothing = { not: {} };
 const deadlineMs = 10_000;
@@ -20,7 +20,7 @@ export async function loadProblems(config: Config): Promise<string[]> {
   if (plugins.length === 0) return [];
   const refusal = (await new PayloadChecks().of(nothing))({});
   const problems: string[] = [];
-  const stand = new Stand(plugins, config.service.pluginEnvPassthrough);
+  const stand = new PluginHarness(plugins, config.service.pluginEnvPassthrough);
   try {
     for (const plugin of plugins)
       for (const command of Object.keys(plugin.commands)) {

@@ -4,12 +4,12 @@ import { pythonFiles } from './python.ts';
 import { typescriptFiles } from './typescript.ts';
 
 export const runtimes = ['worker', 'typescript', 'process'] as const;
-export type Runtime = (typeof runtimes)[number];
+export type ScaffoldRuntime = (typeof runtimes)[number];
 
 /** The files of a plugin's directory, and the command line that tests them from there. */
 export type NewPlugin = { readonly files: readonly NewFile[]; readonly test: string };
 
-export function newPlugin(name: string, runtime: Runtime): NewPlugin {
+export function newPlugin(name: string, runtime: ScaffoldRuntime): NewPlugin {
   const payload = { path: 'payloads/handle.json', text: '{ "name": "Ada" }\n' };
   const { head, files, test } = made(name, runtime);
   return { files: [manifest(name, head), ...files, payload], test };
@@ -18,7 +18,7 @@ export function newPlugin(name: string, runtime: Runtime): NewPlugin {
 /** `head` is what the manifest says of how it runs. */
 type Made = { readonly head: string; readonly files: readonly NewFile[]; readonly test: string };
 
-function made(name: string, runtime: Runtime): Made {
+function made(name: string, runtime: ScaffoldRuntime): Made {
   switch (runtime) {
     case 'worker':
       return { head: 'runtime: worker\nentrypoint: index.mjs', files: workerFiles(name), test: 'node --test' };

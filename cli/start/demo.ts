@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '../client/client.ts';
-import type { Job, TreeJob } from '../client/jobs.ts';
+import type { JobDocument, TreeJob } from '../client/jobs.ts';
 import { treeJobs } from '../client/tree.ts';
 import { settledJob } from '../client/waiting.ts';
-import { Failure, report } from '../failure.ts';
+import { CommandFailure, report } from '../failure.ts';
 import { processIo } from '../io.ts';
 import { Output } from '../output.ts';
 import { JobTree } from '../terminal/job-tree.ts';
-import type { Line } from '../terminal/text.ts';
+import type { TerminalLine } from '../terminal/text.ts';
 import { formatMs, msOf, spanMs } from '../terminal/time.ts';
 import { type Started, start } from './start.ts';
 
@@ -41,7 +41,7 @@ async function main(): Promise<number> {
     started.stop();
     return (await started.ended) || status;
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof CommandFailure)) throw error;
     return report(error, out);
   } finally {
     rmSync(state, { recursive: true, force: true });
@@ -71,17 +71,17 @@ async function demonstrate({ url, local }: Started, out: Output): Promise<number
   return run.status === 'succeeded' ? 0 : 1;
 }
 
-function say(out: Output, ...lines: Line[]): Promise<void> {
+function say(out: Output, ...lines: TerminalLine[]): Promise<void> {
   return out.answer(null, () => lines);
 }
 
 /** The report's own lines for people. */
-function resultLines({ result, last_error: error }: Job): string[] {
+function resultLines({ result, last_error: error }: JobDocument): string[] {
   const { summary } = (result?.result ?? {}) as { readonly summary?: string };
   return (summary ?? error ?? '').split('\n');
 }
 
-function timeLines(run: Job, jobs: readonly TreeJob[]): string[] {
+function timeLines(run: JobDocument, jobs: readonly TreeJob[]): string[] {
   const busyMs = jobs.reduce((sum, job) => sum + (spanMs(job.started_at, job.completed_at) ?? 0), 0);
   const startedMs = Math.min(...jobs.map(job => msOf(job.started_at ?? run.completed_at!)));
   const endedMs = Math.max(...jobs.map(job => msOf(job.completed_at ?? run.completed_at!)));

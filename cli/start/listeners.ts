@@ -6,8 +6,8 @@ import { makeRouteTable } from '../../http/route-table.ts';
 import { apiRoutes } from '../../http/routes/api.ts';
 import { bind, chooseTransport, type Server, serve } from '../../http/server.ts';
 import type { TransportName } from '../../http/transport/transport.ts';
+import { DeliveryEvents } from '../../http/webhooks/delivery-events.ts';
 import { serveWebhooks } from '../../http/webhooks/listener.ts';
-import { DeliveryNews } from '../../http/webhooks/news.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Running } from '../../runtime/supervisor.ts';
 import type { ListenerCertificate } from '../../service/doctor/certificates.ts';
@@ -105,7 +105,7 @@ export class HttpListeners implements Listeners {
       // A refused delivery is logged with its endpoint, below.
       log: workLog.serverLog(false),
       idPrefix: `w${Date.now().toString(36)}`,
-      news: new DeliveryNews({
+      deliveryEvents: new DeliveryEvents({
         publish: groups => service().publish(groups),
         nowMs: Date.now,
         later,

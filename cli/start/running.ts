@@ -14,13 +14,13 @@ export type ServiceAddress = ListenAddress & {
   readonly tls?: { readonly name?: string };
 };
 
-type Running = ServiceAddress & { readonly process: ProcessIdentity };
+type RunningService = ServiceAddress & { readonly process: ProcessIdentity };
 
 export const addressFile = 'api-address';
 
 /** Throws the error of the system. */
 export function leaveAddress(statePath: string, address: ServiceAddress): void {
-  const running: Running = { ...address, process: identify(process.pid) };
+  const running: RunningService = { ...address, process: identify(process.pid) };
   replaceFile(join(statePath, addressFile), Buffer.from(`${JSON.stringify(running)}\n`), 0o600);
 }
 
@@ -32,7 +32,7 @@ export function runningAddress(statePath: string): ServiceAddress | null {
       port,
       tls,
       process: writer,
-    } = JSON.parse(readFileSync(join(statePath, addressFile), 'utf8')) as Running;
+    } = JSON.parse(readFileSync(join(statePath, addressFile), 'utf8')) as RunningService;
     const isAddress = typeof host === 'string' && Number.isInteger(port) && port > 0 && port < 65_536;
     return isAddress && isAlive(writer) ? { host, port, ...tlsOf(tls) } : null;
   } catch {

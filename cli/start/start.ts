@@ -13,12 +13,12 @@ import { supervise } from '../../runtime/supervisor.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
 import { Service, ServiceFault } from '../../service/service.ts';
 import { exitStatus } from '../exit-status.ts';
-import { Failure, failure } from '../failure.ts';
+import { CommandFailure, failure } from '../failure.ts';
 import { version } from '../version.ts';
 import { HttpListeners } from './listeners.ts';
 import { leaveAddress, type ServiceAddress } from './running.ts';
+import { openStartLog, type StartLog } from './start-log.ts';
 import { intensity, tree } from './tree.ts';
-import { openVoice, type Voice } from './voice.ts';
 import { WorkLog } from './work-log.ts';
 
 export type StartOptions = {
@@ -29,7 +29,7 @@ export type StartOptions = {
   /** Changes to what was read, for programs that start the service in their own process. */
   readonly adjust?: (config: Config) => Config;
   /** Where the log goes; left out: to stderr, in the format of the configuration. */
-  readonly voice?: Voice;
+  readonly startLog?: StartLog;
 };
 
 /** What a program that starts the service in its own process can use. */
@@ -50,7 +50,7 @@ export async function start({
   graceMs,
   vaultKey,
   adjust = same => same,
-  voice = openVoice(),
+  startLog = openStartLog(),
 }: StartOptions): Promise<Started> {
   const key = vaultKey ?? takeVaultKey(process.env);
   const inspection = await forbidInspection().then(
@@ -76,7 +76,7 @@ export async function start({
     throw failure(exitStatus.io, 'not_written', 'Not started', detail, error);
   }
   const { config, local } = withLocalToken(loaded.config);
-  const { log, applyLog } = voice.begin(config);
+  const { log, applyLog } = startLog.begin(config);
   for (const warning of [...config.warnings, ...sealWarnings(seal)]) log.warn(warning);
   if (gap !== null) log.warn(sealGap(gap));
   if (inspection !== null) log.warn(`other processes of this user can read this one: ${inspection}`);
@@ -170,13 +170,19 @@ function urlOf({ listen: { host }, tls }: Config['api' | 'webhooks'], port: numb
   return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function wrongConfiguration(problems: readonly string[]): Failure {
+function wrongConfiguration(problems: readonly string[]): CommandFailure {
   const [title, detail] = ['The configuration is wrong', 'the configuration is wrong'];
   const errors = problems.map(message => ({ message }));
-  return new Failure(exitStatus.config, { type: 'about:blank', title, detail, code: 'invalid_configuration', errors });
+  return new CommandFailure(exitStatus.config, {
+    type: 'about:blank',
+    title,
+    detail,
+    code: 'invalid_configuration',
+    errors,
+  });
 }
 
-function notStarted(error: Error): Failure {
+function notStarted(error: Error): CommandFailure {
   if (error instanceof ListenFault) {
     return failure(exitStatus.busy, error.code, 'Cannot listen', error.message, error);
   }

@@ -15,7 +15,7 @@ const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn'
   'job.dead': ['warn', 'job is dead'],
 };
 
-type Kind = 'jobs' | 'webhooks' | 'calls';
+type LineKind = 'jobs' | 'webhooks' | 'calls';
 type Minute = { lines: number; leftOut: number };
 
 export type WorkLogOptions = {
@@ -27,7 +27,7 @@ export type WorkLogOptions = {
 
 export class WorkLog {
   readonly #options: WorkLogOptions;
-  readonly #minutes = new Map<Kind, Minute>();
+  readonly #minutes = new Map<LineKind, Minute>();
 
   constructor(options: WorkLogOptions) {
     this.#options = options;
@@ -87,7 +87,7 @@ export class WorkLog {
   }
 
   /** How many of these lines may be written now. The others are counted, and told at the end of the minute. */
-  #take(kind: Kind, lines: number): number {
+  #take(kind: LineKind, lines: number): number {
     let minute = this.#minutes.get(kind);
     if (minute === undefined) {
       minute = { lines: 0, leftOut: 0 };
@@ -100,7 +100,7 @@ export class WorkLog {
     return room;
   }
 
-  #end(kind: Kind): void {
+  #end(kind: LineKind): void {
     const { leftOut } = this.#minutes.get(kind)!;
     this.#minutes.delete(kind);
     if (leftOut === 0) return;
@@ -109,7 +109,7 @@ export class WorkLog {
   }
 }
 
-const leftOutMessages: { readonly [K in Kind]: string } = {
+const leftOutMessages: { readonly [K in LineKind]: string } = {
   jobs: 'lines about jobs were left out: more than log.per_minute',
   webhooks: 'lines about refused deliveries were left out: more than log.per_minute',
   calls: 'lines about refused calls were left out: more than log.per_minute',

@@ -1,7 +1,7 @@
 // An event of the stream as one line.
 import type { StreamEvent } from '../client/event-stream.ts';
 import { type Counts, unsuccessfulText } from '../client/jobs.ts';
-import type { Line, Style } from './text.ts';
+import type { Style, TerminalLine } from './text.ts';
 import { formatAt } from './time.ts';
 
 const styles: { readonly [type: string]: Style } = {
@@ -19,7 +19,7 @@ const styles: { readonly [type: string]: Style } = {
 const typeWidth = 20;
 
 /** When, what, about whom; then what else the event says, each by its name. */
-export function eventLine({ type, fields }: StreamEvent): Line {
+export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   // To which tree and run a job belongs is for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
   const worse = counts === undefined ? null : unsuccessfulText({ counts: counts as Counts });

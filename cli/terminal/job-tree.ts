@@ -1,6 +1,6 @@
 // Draws the tree of a job: branches, statuses, durations; of many side by side only some, and what was left out.
 import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
-import { type Line, type Piece, statusPiece } from './text.ts';
+import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
 /** Jobs that are kept for drawing; of those that come later so many that failed are kept, and the others only counted. */
@@ -10,7 +10,7 @@ const linesMax = 1_000;
 const errorCharsMax = 120;
 
 /** What a drawing needs of a job. */
-type Node = {
+type TreeNode = {
   readonly id: string;
   readonly name: string;
   /** Of a run: what did not succeed inside. */
@@ -19,15 +19,15 @@ type Node = {
   readonly ranMs: number | null;
   /** The beginning of its error, where it has one that the caller may see. */
   readonly error: string | null;
-  readonly parent: Node | null;
-  children: Node[];
+  readonly parent: TreeNode | null;
+  children: TreeNode[];
   /** Whether it, or a job below it, ended without success. */
   hasFailed: boolean;
 };
 
 export class JobTree {
-  readonly #nodes = new Map<string, Node>();
-  #top: Node | null = null;
+  readonly #nodes = new Map<string, TreeNode>();
+  #top: TreeNode | null = null;
   /** Status -> how many, of all jobs. */
   readonly #counts = new Map<string, number>();
   #count = 0;
@@ -42,11 +42,22 @@ export class JobTree {
     const { job_id: id, status } = job;
     const inside = unsuccessfulText(job);
     const error = errorOf(job);
-    const node: Node = { id, name: nameOf(job), inside, status, ranMs, error, parent, children: [], hasFailed: false };
+    const node: TreeNode = {
+      id,
+      name: nameOf(job),
+      inside,
+      status,
+      ranMs,
+      error,
+      parent,
+      children: [],
+      hasFailed: false,
+    };
     this.#nodes.set(id, node);
     this.#top ??= node;
     parent?.children.push(node);
-    if (hasFailed(status)) for (let at: Node | null = node; at && !at.hasFailed; at = at.parent) at.hasFailed = true;
+    if (hasFailed(status))
+      for (let at: TreeNode | null = node; at && !at.hasFailed; at = at.parent) at.hasFailed = true;
   }
 
   #isKept({ status, parent_job_id: parent }: TreeJob): boolean {
@@ -58,24 +69,24 @@ export class JobTree {
    * At most so many of one parent's children: first those that did not succeed, or have such jobs below them. `failed`: only
    * those, and what leads to them.
    */
-  lines(siblingsMax: number, { failed = false } = {}): Line[] {
+  lines(siblingsMax: number, { failed = false } = {}): TerminalLine[] {
     if (this.#top === null) return [];
-    const lines: Line[] = [];
+    const lines: TerminalLine[] = [];
     draw(this.#top, '', '', { siblingsMax, failed }, lines);
     const cut = lines.length > linesMax;
     return [...lines.slice(0, linesMax), ...(cut ? ['… the rest is not shown'] : []), this.#summary()];
   }
 
-  #summary(): Line {
+  #summary(): TerminalLine {
     const counts = [...this.#counts].map(([status, count]) => `${count} ${status}`);
     return [{ text: `${this.#count} ${this.#count === 1 ? 'job' : 'jobs'}: ${counts.join(', ')}`, style: 'dim' }];
   }
 }
 
-type Choice = { readonly siblingsMax: number; readonly failed: boolean };
+type TreeOptions = { readonly siblingsMax: number; readonly failed: boolean };
 
 /** `first` leads to the job itself, `rest` stands before what is below it. */
-function draw(node: Node, first: string, rest: string, choice: Choice, lines: Line[]): void {
+function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, lines: TerminalLine[]): void {
   if (lines.length > linesMax) return;
   lines.push(lineOf(node, first));
   const shown = chosen(node.children, choice);
@@ -89,7 +100,7 @@ function draw(node: Node, first: string, rest: string, choice: Choice, lines: Li
     lines.push([`${rest}└─ `, { text: `… ${hidden.length} more: ${tally(hidden)}`, style: 'dim' }]);
 }
 
-function lineOf({ id, name, inside, status, ranMs, error, children }: Node, first: string): Line {
+function lineOf({ id, name, inside, status, ranMs, error, children }: TreeNode, first: string): TerminalLine {
   // The error of a run repeats that of the job inside which failed it.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
@@ -110,12 +121,12 @@ function errorOf({ result }: TreeJob): string | null {
   return first === '' ? null : first.length <= errorCharsMax ? first : `${first.slice(0, errorCharsMax)}…`;
 }
 
-function noteOf(inside: string | null): Line & readonly unknown[] {
+function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
   return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
 /** In their order, once there are too many those that failed before the others. */
-function chosen(children: readonly Node[], { siblingsMax, failed }: Choice): Set<Node> {
+function chosen(children: readonly TreeNode[], { siblingsMax, failed }: TreeOptions): Set<TreeNode> {
   const worse = children.filter(child => child.hasFailed);
   if (failed) return new Set(worse.slice(0, siblingsMax));
   if (children.length <= siblingsMax) return new Set(children);
@@ -127,7 +138,7 @@ function hasFailed(status: string): boolean {
   return status === 'failed' || status === 'timed_out' || status === 'dead';
 }
 
-function tally(nodes: readonly Node[]): string {
+function tally(nodes: readonly TreeNode[]): string {
   const counts = new Map<string, number>();
   for (const { status } of nodes) counts.set(status, (counts.get(status) ?? 0) + 1);
   const times = nodes.flatMap(({ ranMs }) => (ranMs === null ? [] : [ranMs]));

@@ -12,7 +12,7 @@ const levels: { readonly [level: number]: string } = {
 
 /** From the same as JSON. Where an error has a stack, its lines follow. */
 export function logLine(json: string): string {
-  const { time, level, msg = '', name: _, err, ...fields } = JSON.parse(json) as Entry;
+  const { time, level, msg = '', name: _, err, ...fields } = JSON.parse(json) as LogEntry;
   const words = Object.entries({ ...fields, ...(err && { err: err.message }) }).map(
     ([key, value]) =>
       `${key}=${typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value)}`,
@@ -22,7 +22,7 @@ export function logLine(json: string): string {
   return `${printable(head)}\n${stack}`;
 }
 
-type Entry = {
+type LogEntry = {
   readonly time: string;
   readonly level: number;
   readonly msg?: string;

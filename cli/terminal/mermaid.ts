@@ -3,7 +3,7 @@ import { formatPath } from '../../actors/pipeline/lookup.ts';
 import type { Condition, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 
 /** Where the drawing of a step goes on: the nodes that lead to the next one, each with what stands at its arrow. */
-type Ends = readonly { readonly node: string; readonly label: string }[];
+type OpenArrows = readonly { readonly node: string; readonly label: string }[];
 
 export function mermaidOf(pipeline: PipelineDefinition): string[] {
   const drawing = new Drawing();
@@ -31,37 +31,40 @@ class Drawing {
     return id;
   }
 
-  lead(from: Ends, to: string): void {
+  lead(from: OpenArrows, to: string): void {
     for (const { node, label } of from)
       this.lines.push(`  ${node} -->${label === '' ? '' : `|${quoted(label)}|`} ${to}`);
   }
 
-  sequence(steps: readonly Step[], from: Ends): Ends {
+  sequence(steps: readonly Step[], from: OpenArrows): OpenArrows {
     return steps.reduce((ends, step) => this.#step(step, ends), from);
   }
 
   /** Where it goes on when the condition holds, and when it does not: the same, and nowhere, without one. */
-  condition(condition: Condition | null, from: Ends): { readonly passed: Ends; readonly passedOver: Ends } {
+  condition(
+    condition: Condition | null,
+    from: OpenArrows,
+  ): { readonly passed: OpenArrows; readonly passedOver: OpenArrows } {
     if (condition === null) return { passed: from, passedOver: [] };
     const node = this.node(`{${quoted(conditionText(condition))}}`);
     this.lead(from, node);
     return { passed: [{ node, label: 'yes' }], passedOver: [{ node, label: 'no' }] };
   }
 
-  #step(step: Step, from: Ends): Ends {
+  #step(step: Step, from: OpenArrows): OpenArrows {
     const { passed, passedOver } = this.condition(step.if, this.#joined(step, from));
     return [...this.#body(step, passed), ...passedOver];
   }
 
   /** What a join waits for comes together in one place. */
-  #joined(step: Step, from: Ends): Ends {
+  #joined(step: Step, from: OpenArrows): OpenArrows {
     if (step.join === null) return from;
     const node = this.node(`[/${quoted(step.join.collect === 'counts' ? 'join all, counts only' : 'join all')}\\]`);
     this.lead(from, node);
     return [{ node, label: '' }];
   }
 
-  #body(step: Step, from: Ends): Ends {
+  #body(step: Step, from: OpenArrows): OpenArrows {
     if (step.kind === 'steps') return this.sequence(step.steps, from);
     if (step.kind === 'split') {
       const fork = this.node(`[\\${quoted(`split ${step.id}`)}/]`);

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { usageFailure } from '../failure.ts';
-import type { Io, Source } from '../io.ts';
+import type { InputStream, Io } from '../io.ts';
 
 /** Of a value that comes by a pipe. */
 const secretBytesMax = 1_048_576;
@@ -14,7 +14,7 @@ export async function readSecret(io: Io, what: string): Promise<string> {
   return value;
 }
 
-async function readAll(stdin: Source, what: string): Promise<string> {
+async function readAll(stdin: InputStream, what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stdin) {

@@ -1,5 +1,5 @@
 // Tables: columns as wide as their widest cell, numbers to the right.
-import { type Line, type Piece, textOf, widthOf } from './text.ts';
+import { type Piece, type TerminalLine, textOf, widthOf } from './text.ts';
 
 const gap = '  ';
 
@@ -7,7 +7,11 @@ const gap = '  ';
  * A heading in bold, then the rows. A column whose every cell looks like a number is aligned to the right. `widths`: how wide the
  * columns are at least; it grows with them, so that a long table can be made in parts.
  */
-export function table(heading: readonly string[], rows: readonly (readonly Piece[])[], widths: number[] = []): Line[] {
+export function table(
+  heading: readonly string[],
+  rows: readonly (readonly Piece[])[],
+  widths: number[] = [],
+): TerminalLine[] {
   const all: readonly (readonly Piece[])[] = [heading.map(text => ({ text, style: 'bold' as const })), ...rows];
   for (const row of all)
     row.forEach((cell, column) => {

@@ -5,7 +5,7 @@ export type Style = keyof typeof codes;
 
 export type Piece = string | { readonly text: string; readonly style: Style };
 /** One line on the terminal; nothing in its pieces can start another. */
-export type Line = string | readonly Piece[];
+export type TerminalLine = string | readonly Piece[];
 
 /** Control characters, DEL and C1 among them, line separators, and what turns the direction of writing around. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
@@ -38,7 +38,7 @@ function hex(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-export function writeLine(line: Line, hasColours: boolean): string {
+export function writeLine(line: TerminalLine, hasColours: boolean): string {
   return piecesOf(line)
     .map(piece => {
       if (typeof piece === 'string') return printable(piece);
@@ -48,7 +48,7 @@ export function writeLine(line: Line, hasColours: boolean): string {
     .join('');
 }
 
-function piecesOf(line: Line): readonly Piece[] {
+function piecesOf(line: TerminalLine): readonly Piece[] {
   return typeof line === 'string' ? [line] : line;
 }
 

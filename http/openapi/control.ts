@@ -1,8 +1,8 @@
-// The OpenAPI document of all that is neither a plugin nor a pipeline: follows from the route table, as the reference does. Pure.
+// The OpenAPI document of all routes that call no plugin or pipeline, from the route table. Pure.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { scopesText } from '../auth.ts';
 import { type ProblemCode, problems } from '../problem.ts';
-import type { Access, Route } from '../route.ts';
+import type { Route, RouteAccess } from '../route.ts';
 import { answeredWith, byToken, refusedWith, wholeDocument } from './parts.ts';
 import { problemsOf } from './route-problems.ts';
 
@@ -40,7 +40,7 @@ function operationIdOf(method: string, path: string): string {
   return [method.toLowerCase(), ...words].join('_');
 }
 
-function needs(access: Access): string {
+function needs(access: RouteAccess): string {
   switch (access.kind) {
     case 'open':
       return 'Open.';
@@ -75,7 +75,7 @@ function answersOf({ answers }: Route): JsonObject {
 
 /** By status, the codes of each. */
 function refusalsOf(route: Route): JsonObject {
-  // A query parameter that is unknown is refused everywhere.
+  // Every route refuses unknown query parameters.
   const codes = new Set<ProblemCode>([...problemsOf(route), 'invalid_query']);
   if (route.access.kind !== 'open') codes.add('unauthorized');
   const byStatus = new Map<number, ProblemCode[]>();

@@ -1,4 +1,4 @@
-// What is said of a command where its manifest says nothing.
+// The description of a command whose manifest has none.
 import type { Command, PluginInstance } from '../../config/config.ts';
 
 export function commandDescription(plugin: Pick<PluginInstance, 'name'>, command: Command): string {

@@ -2,7 +2,7 @@
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { commandDescription } from './description.ts';
-import { answeredWith, byToken, component, refusedWith, type Schemas, wholeDocument } from './parts.ts';
+import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { embedSchema } from './references.ts';
 import { accepted } from './schemas.ts';
 
@@ -14,7 +14,7 @@ export type DocumentOf = {
 };
 
 export function openapiDocument({ title, version, plugins, operationIds }: DocumentOf): JsonObject {
-  const schemas: Schemas = {};
+  const schemas: OpenapiSchemas = {};
   const paths: { [path: string]: JsonObject } = {};
   for (const plugin of plugins) {
     for (const command of plugin.manifest.commands) {
@@ -42,7 +42,7 @@ function operation(plugin: PluginInstance, command: Command, operationId: string
 }
 
 /** The body as the routes take it. */
-export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: Schemas): JsonObject {
+export function requestBody(inputSchema: JsonObject | null, operationId: string, schemas: OpenapiSchemas): JsonObject {
   if (inputSchema === null) return {};
   const { schema: payload, components } = embedSchema(inputSchema, operationId);
   Object.assign(schemas, components);

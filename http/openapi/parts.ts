@@ -1,16 +1,16 @@
-// What all OpenAPI documents have in common. Pure.
+// The common parts of all OpenAPI documents. Pure.
 import type { JsonObject } from '../../runtime/packing.ts';
 import { problemDetails } from './schemas.ts';
 
-export type Schemas = { [name: string]: JsonObject };
+export type OpenapiSchemas = { [name: string]: JsonObject };
 export type Paths = { readonly [path: string]: JsonObject };
 
 /** `schemas`: components that the paths refer to; the shape of refusals is added where there is any path. */
-export function wholeDocument(title: string, version: string, paths: Paths, schemas: Schemas): JsonObject {
+export function wholeDocument(title: string, version: string, paths: Paths, schemas: OpenapiSchemas): JsonObject {
   return {
     openapi: '3.1.0',
     info: { title, version },
-    // Wherever the document was fetched from.
+    // The address from which the document was fetched.
     servers: [{ url: '/' }],
     paths,
     components: {

@@ -2,7 +2,7 @@
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { requestBody } from './document.ts';
-import { answeredWith, byToken, component, refusedWith, type Schemas, wholeDocument } from './parts.ts';
+import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { runFinished, runUnfinished } from './run-schemas.ts';
 import { accepted } from './schemas.ts';
 
@@ -11,7 +11,7 @@ export function pipelinesDocument(
   version: string,
   pipelines: readonly PipelineDefinition[],
 ): JsonObject {
-  const schemas: Schemas = {};
+  const schemas: OpenapiSchemas = {};
   const paths = pipelines.map(
     pipeline => [`/pipeline/${pipeline.name}`, { post: operation(pipeline, schemas) }] as const,
   );
@@ -27,7 +27,7 @@ function isSynchronous({ executionMode }: PipelineDefinition): boolean {
   return executionMode === 'synchronous';
 }
 
-function operation(pipeline: PipelineDefinition, schemas: Schemas): JsonObject {
+function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonObject {
   const { name, description, inputSchema } = pipeline;
   const operationId = `pipeline__${name}`;
   return {

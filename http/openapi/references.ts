@@ -1,5 +1,5 @@
-// JSON Schemas that move into a larger document. Their definitions become components of it, each reference a pointer from its
-// root, and what names parts by other means ($id, $anchor) is dropped, so that no tool needs to know those.
+// Moves JSON Schemas into a larger document. Definitions become components, references become pointers from the root, and `$id` and
+// `$anchor` are dropped, so that tools need not support them.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
@@ -24,13 +24,13 @@ const defining = ['$defs', 'definitions'];
 const components = '#/components/schemas/';
 
 export type Embedded = {
-  /** To stand in for the schema: itself, or a reference to the component that it became. */
+  /** Replaces the schema: the schema itself, or a reference to its component. */
   readonly schema: JsonObject;
-  /** What it refers to, by name. */
+  /** The components that it refers to, by name. */
   readonly components: { readonly [name: string]: JsonObject };
 };
 
-/** The schema for a document of dialect 2020-12, where the names `name` and `name.…` are its own. */
+/** Converts a schema for a document of dialect 2020-12 in which `name` and `name.…` are free. */
 export function embedSchema(schema: JsonObject, name: string): Embedded {
   const places = placesOf(schema, name);
   const names = namesOf(places);
@@ -47,7 +47,7 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
   };
   const isOld = isOldDialect(schema);
   const found: { [name: string]: JsonObject } = {};
-  // Grows while it is walked: a definition may need others.
+  // The list grows during the loop: a definition may refer to others.
   for (const component of wanted) {
     const { value, above } = roots.get(component)!;
     found[component] = rewrite(value, above, { isOld, resolve });
@@ -57,7 +57,7 @@ export function embedSchema(schema: JsonObject, name: string): Embedded {
   return { schema: whole!, components: others };
 }
 
-/** Draft 6 or 7: what stands beside `$ref` does not count, and `items` may be a list. */
+/** Drafts 6 and 7 ignore keywords beside `$ref` and allow a list in `items`. */
 function isOldDialect(schema: JsonObject): boolean {
   return typeof schema['$schema'] === 'string' && /draft-0[67]/.test(schema['$schema']);
 }
@@ -66,22 +66,22 @@ function isOldDialect(schema: JsonObject): boolean {
 const whole = 'schema://input/';
 
 type Resource = { readonly base: string; readonly pointer: string };
-type Place = {
+type SchemaPlace = {
   readonly value: Json;
-  /** The base around it. */
+  /** The base URI of its parent. */
   readonly above: string;
-  /** The resources that it is part of, the innermost first, and where in each it was. */
+  /** The resources that contain it, innermost first, with its pointer in each. */
   readonly resources: readonly Resource[];
-  /** Where it will be. */
+  /** Its pointer in the new document. */
   readonly pointer: string;
-  /** Its name, when it will be a component by itself. */
+  /** Its name, if it becomes a component. */
   readonly component: string | null;
 };
 
-/** Every schema in it, from the outside in. */
-function placesOf(schema: JsonObject, name: string): Place[] {
+/** Every schema in it, outermost first. */
+function placesOf(schema: JsonObject, name: string): SchemaPlace[] {
   const isOld = isOldDialect(schema);
-  const found: Place[] = [];
+  const found: SchemaPlace[] = [];
   const taken = new Set<string>();
 
   function visit(value: Json, outer: readonly Resource[], pointer: string, component: string | null): void {
@@ -115,7 +115,7 @@ function placesOf(schema: JsonObject, name: string): Place[] {
   return found;
 }
 
-/** A name that is fit for a component, and nobody has yet. */
+/** A valid component name that is not yet used. */
 function unused(name: string, taken: Set<string>): string {
   const fit = name.replace(/[^\w.-]/g, '_');
   let free = fit;
@@ -124,8 +124,8 @@ function unused(name: string, taken: Set<string>): string {
   return free;
 }
 
-/** Every way to name a part of the schema → its pointer in the document. */
-function namesOf(places: readonly Place[]): ReadonlyMap<string, string> {
+/** Maps every URI of a part of the schema to its pointer in the document. */
+function namesOf(places: readonly SchemaPlace[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const add = (reference: string, base: string, to: string): void => {
     const name = canonical(reference, base);
@@ -138,7 +138,7 @@ function namesOf(places: readonly Place[]): ReadonlyMap<string, string> {
     const { $anchor, $dynamicAnchor, $id } = value;
     if (typeof $anchor === 'string') add(`#${$anchor}`, base, to);
     if (typeof $dynamicAnchor === 'string') add(`#${$dynamicAnchor}`, base, to);
-    // Draft 7 writes anchors so.
+    // In draft 7 this is an anchor.
     if (typeof $id === 'string' && $id.startsWith('#')) add($id, base, to);
   }
   return names;
@@ -167,7 +167,7 @@ function baseWithin(schema: JsonObject, above: string): string {
   }
 }
 
-/** What draft 7 says with `items` as a list, 2020-12 says with other words. */
+/** Translates a list in `items` (draft 7) to `prefixItems` (2020-12). */
 function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string {
   if (!isOld || !Array.isArray(schema['items'])) return keyword;
   return keyword === 'items' ? 'prefixItems' : keyword === 'additionalItems' ? 'items' : keyword;
@@ -175,7 +175,7 @@ function newKeyword(keyword: string, schema: JsonObject, isOld: boolean): string
 
 type Rewriting = { readonly isOld: boolean; resolve(reference: string, base: string): string };
 
-/** A component must be a map: so must what was true or false. */
+/** A component must be an object, so the schemas true and false are rewritten. */
 function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
   if (!isObject(schema)) return schema === false ? { not: {} } : {};
   const base = baseWithin(schema, above);
@@ -185,7 +185,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
     if (referring.includes(keyword) && typeof value === 'string') return [['$ref', how.resolve(value, base)]];
     if (how.isOld && '$ref' in schema) return [];
     if (how.isOld && keyword === 'additionalItems' && !Array.isArray(schema['items'])) return [];
-    // JSON has no infinity: such a bound bounds nothing.
+    // JSON has no infinity, and an infinite bound has no effect.
     if (typeof value === 'number' && !Number.isFinite(value)) return [];
     const name = newKeyword(keyword, schema, how.isOld);
     const kind = contents.get(keyword);
@@ -199,7 +199,7 @@ function rewrite(schema: Json, above: string, how: Rewriting): JsonObject {
 
 /** A key as a part of a JSON Pointer. */
 function escaped(key: string): string {
-  // Half of a surrogate pair has no escape in a fragment.
+  // An unpaired surrogate cannot be escaped in a fragment.
   return key
     .replaceAll('~', '~0')
     .replaceAll('/', '~1')

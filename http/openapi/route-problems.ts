@@ -1,8 +1,8 @@
-// Which refusals a route can answer: what follows from its access, query and body, and those of its own.
+// The refusals of a route: those that follow from its access, query and body, and those that it declares.
 import { type ProblemCode, problems } from '../problem.ts';
 import type { Route } from '../route.ts';
 
-/** What any request can be answered, whatever it asks for. */
+/** Possible for any request. */
 export const everywhere: readonly ProblemCode[] = [
   'malformed_request',
   'invalid_path',
@@ -25,7 +25,7 @@ const bodyProblems: readonly ProblemCode[] = [
   'invalid_request',
 ];
 
-/** The codes that a route adds to those, by status. */
+/** The further codes of a route, by status. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>(route.problems ?? []);
   if (route.access.kind === 'scopes') codes.add('forbidden');

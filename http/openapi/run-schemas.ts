@@ -1,4 +1,4 @@
-// The answers of a pipeline call that waits.
+// The answers of a pipeline call that waits for its run.
 import { statuses } from '../../actors/job/records/job.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { treeJobsMax } from '../../service/json/job.ts';
@@ -27,7 +27,7 @@ export const runFinished = Type.Object({
 
 export const runUnfinished = Type.Object({
   job_id: Type.String({ format: 'uuid' }),
-  // Another than running: the run has settled, but could not be read in that moment.
+  // Other than running: the run has settled, but could not be read at that moment.
   status: Type.Union(statuses.map(name => Type.Literal(name))),
   timeout_exceeded: Type.Boolean({
     description: 'false: the service is stopping, or the run has settled but cannot be read now',

@@ -1,4 +1,4 @@
-// The shapes that many answers share: an accepted job, and a refusal.
+// Schemas that many answers share: an accepted job, and a refusal.
 import { Type } from '../../runtime/schema-type.ts';
 
 export const accepted = Type.Object({

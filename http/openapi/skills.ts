@@ -1,4 +1,4 @@
-// The skills index (docs/contract.md#discovery): every plugin command and every pipeline that can be run.
+// The skills index (docs/contract.md#discovery): every plugin command and pipeline.
 import type { Config } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import { commandDescription } from './description.ts';

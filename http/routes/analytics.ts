@@ -1,4 +1,4 @@
-// Analytics (docs/contract.md#analytics): the queue now, and the last 24 hours in figures.
+// Analytics (docs/contract.md#analytics): the queue, and the totals of the last 24 hours.
 
 import { activeJobsMax } from '../../actors/job/analytics.ts';
 import { statuses } from '../../actors/job/records/job.ts';

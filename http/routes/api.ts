@@ -1,4 +1,4 @@
-// The API: every route of it, section by section.
+// All routes of the API, by section.
 import type { Route } from '../route.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { configViewRoutes } from './config-view.ts';

@@ -8,7 +8,7 @@ import { controlDocument } from '../openapi/control.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
 import { pipelinesDocument } from '../openapi/pipelines.ts';
 import { skillsOf } from '../openapi/skills.ts';
-import { anyToken, type Call, json, open, type Route, route } from '../route.ts';
+import { anyToken, type HttpCall, json, open, type Route, route } from '../route.ts';
 import { findPipeline } from './execution.ts';
 import { findPlugin } from './plugins.ts';
 
@@ -66,7 +66,7 @@ const healthSchema = Type.Object({
   version: Type.String(),
 });
 
-/** The parts of the answer that a configuration fixes, already written. */
+/** The parts of the answer that depend on the configuration alone, as JSON. */
 const healthParts = new WeakMap<Config, { readonly plugins: string; readonly rest: string }>();
 
 const getHealth = route({
@@ -224,7 +224,7 @@ const getPipelineDocument = route({
   },
 });
 
-/** `routes`: all of the API, this one too. */
+/** `routes`: all of the API, including this one. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
   return route({
     method: 'GET',
@@ -276,7 +276,7 @@ export const discoveryRoutes: readonly Route[] = [
   getAiPlugin,
 ];
 
-export function uptimeSeconds(call: Pick<Call, 'engine' | 'nowMs'>): number {
+export function uptimeSeconds(call: Pick<HttpCall, 'engine' | 'nowMs'>): number {
   return Math.max(0, Math.floor((call.nowMs() - call.engine.startedAtMs) / 1000));
 }
 

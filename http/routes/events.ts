@@ -1,4 +1,4 @@
-// The event stream (docs/contract.md#events): what happens, as it happens, as Server-Sent Events.
+// The event stream (docs/contract.md#events), as Server-Sent Events.
 
 import { everything, type Filter, typesOf } from '../../actors/hub/filter.ts';
 import { type ObservationType, observationTypes } from '../../actors/hub/protocol.ts';
@@ -9,7 +9,7 @@ import { type StreamRights, streamsMax } from '../../service/events/streams.ts';
 import type { Caller } from '../auth.ts';
 import { problem } from '../problem.ts';
 import { jobIdText, type Parameter } from '../query.ts';
-import { anyOf, type Call, type Headers, type Route, route } from '../route.ts';
+import { anyOf, type Headers, type HttpCall, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
 
 const wholeNumber = /^\d{1,15}$|^[0-8]\d{15}$/;
@@ -20,7 +20,7 @@ const eventId: Parameter<number> = {
   read: text => (wholeNumber.test(text) ? Number(text) : undefined),
 };
 
-/** Patterns as they were written, to be named when one is unknown. */
+/** Patterns as given, for messages. */
 const patterns: Parameter<readonly string[]> = {
   schema: { type: 'string', examples: ['job.*,pipeline.completed'] },
   rule: 'must be a list of types, such as job.*,pipeline.completed',
@@ -57,7 +57,7 @@ const getEvents = route({
   },
   handle(call) {
     const { types = [], job_id: jobId = null, root, run, last_event_id: queryId } = call.query;
-    // A gap is told whatever types are wanted; who names it alone wants nothing else.
+    // Gaps are sent for every filter. A filter that names only `gap` selects no other event.
     const unknown = types.find(pattern => pattern !== gapType && typesOf(pattern).length === 0);
     if (unknown !== undefined) {
       const meant = didYouMean(unknown, typePatterns);
@@ -101,8 +101,8 @@ function rightsOf(caller: Caller | undefined): StreamRights | null {
   return caller ? { withErrors: maySeeResults(caller), expiresAtMs: caller.expiresAtMs } : null;
 }
 
-/** What a client that comes back says by itself counts more than the address it first used. An id that is none of ours is one from nowhere. */
-function headerId(call: Pick<Call, 'header'>): number | undefined {
+/** The Last-Event-ID header of a reconnecting client takes precedence over its first URL. A foreign id counts as unknown. */
+function headerId(call: Pick<HttpCall, 'header'>): number | undefined {
   const text = call.header('last-event-id');
   if (text === undefined || text === '') return undefined;
   return wholeNumber.test(text) ? Number(text) : Number.MAX_SAFE_INTEGER;

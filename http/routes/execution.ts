@@ -15,7 +15,7 @@ import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
 import { runFinished, runUnfinished } from '../openapi/run-schemas.ts';
 import { accepted } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
-import { mismatchProblem, type Problem, problem } from '../problem.ts';
+import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
@@ -41,7 +41,7 @@ const takingProblems = [
   'overloaded',
 ] as const;
 
-/** The command whose calls carry an event. */
+/** The command whose jobs get an event. */
 const eventCommand = 'handle';
 const triggerEvent = { type: 'api.trigger', source: 'api' } as const;
 
@@ -61,7 +61,7 @@ const callPlugin = route({
   notes: idempotencyNotes,
   problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
   answers: { 202: { description: 'The job is on disk.', schema: accepted } },
-  find({ config, params, caller }): { readonly plugin: PluginInstance; readonly command: Command } | Problem {
+  find({ config, params, caller }): { readonly plugin: PluginInstance; readonly command: Command } | HttpProblem {
     const plugin = Object.hasOwn(config.plugins, params.plugin) ? config.plugins[params.plugin] : undefined;
     if (!plugin) return problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
     const command = plugin.manifest.commands.find(({ name }) => name === params.command);
@@ -143,7 +143,7 @@ const callPipeline = route({
   },
 });
 
-function isProblem(value: IdempotencyKey | Problem | null): value is Problem {
+function isProblem(value: IdempotencyKey | HttpProblem | null): value is HttpProblem {
   return value !== null && 'kind' in value;
 }
 
@@ -151,7 +151,7 @@ export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
 const pipelinesOf = new WeakMap<Config, ReadonlyMap<string, PipelineDefinition>>();
 
-export function findPipeline(config: Config, name: string): PipelineDefinition | Problem {
+export function findPipeline(config: Config, name: string): PipelineDefinition | HttpProblem {
   let byName = pipelinesOf.get(config);
   if (!byName) {
     byName = new Map(config.pipelines.map(pipeline => [pipeline.name, pipeline]));
@@ -167,6 +167,6 @@ function queued(id: string, plugin: string, command: string): Answer {
   );
 }
 
-function refuse(refusal: Refusal, plugin: string, command: string): Problem {
+function refuse(refusal: Refusal, plugin: string, command: string): HttpProblem {
   return problem(refusal, `${refusalDetails[refusal]} (${plugin}/${command})`);
 }

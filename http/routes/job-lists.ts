@@ -8,7 +8,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { jobsList, logPlaceBytes, logsList, readPlace } from '../../service/json/list.ts';
 import { forbidden } from '../admission.ts';
 import { outputSchema } from '../openapi/schemas.ts';
-import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type Query, text } from '../query.ts';
+import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type QueryValues, text } from '../query.ts';
 import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { countsSchema, maySeeResults, resultScopes } from './jobs.ts';
@@ -17,7 +17,7 @@ import { countsSchema, maySeeResults, resultScopes } from './jobs.ts';
 const limitMax = 200;
 const limitDefault = 50;
 const nameCharactersMax = 256;
-/** Of a search: far above what anybody types. */
+/** The length of a search query. */
 const queryCharactersMax = 1_024;
 
 const status = oneOf<Status>(statuses, { pending: 'queued', ok: 'succeeded', error: 'failed' });
@@ -105,7 +105,7 @@ const getJobs = route({
   problems: ['too_many_reads'],
   handle(call) {
     const { query } = call;
-    // What is found would tell what is hidden.
+    // The matches would reveal what this caller may not read.
     if (query.error !== undefined && !maySeeResults(call.caller!)) return forbidden(resultScopes);
     const filter = {
       plugin: query.plugin ?? null,
@@ -160,7 +160,7 @@ const getLogs = route({
   handle(call) {
     const { query } = call;
     const withResult = maySeeResults(call.caller!);
-    // What is found would tell what is hidden.
+    // The matches would reveal what this caller may not read.
     if (query.query !== undefined && !withResult) return forbidden(resultScopes);
     const wanted = {
       jobId: query.job_id ?? null,
@@ -176,7 +176,7 @@ const getLogs = route({
 
 export const jobListRoutes: readonly Route[] = [getJobs, getLogs];
 
-function filterOf({ plugin, command, status: wanted, submitted_by, from, to }: Query<typeof logsQuery>) {
+function filterOf({ plugin, command, status: wanted, submitted_by, from, to }: QueryValues<typeof logsQuery>) {
   return {
     plugin: plugin ?? null,
     command: command ?? null,

@@ -8,9 +8,9 @@ import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
 import { type Caller, may } from '../auth.ts';
+import { jsonAnswer } from '../json-answer.ts';
 import { outputSchema } from '../openapi/schemas.ts';
-import { inPieces } from '../pieces.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
 import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
@@ -54,7 +54,7 @@ const envelopeSchema = Type.Object(
   { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
 
-/** Of a run. */
+/** The counts of a run. */
 export const countsSchema = Type.Optional(
   Type.Object(
     {
@@ -119,7 +119,7 @@ const getJob = route({
   body: null,
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The job.', schema: jobSchema } },
-  find({ engine, params }): JobView | Problem {
+  find({ engine, params }): JobView | HttpProblem {
     const id = parseId(params.job_id);
     return (id && engine.job(id)) ?? unknownJob(params.job_id);
   },
@@ -130,8 +130,8 @@ const getJob = route({
     const answer = (waits: Waits | null) =>
       isLongToShow(found, detail)
         ? answerRead(call, { kind: 'job', id, detail, waits })
-        : inPieces(jobParts(found, detail, waits));
-    // Only the ledger knows what they wait for.
+        : jsonAnswer(jobParts(found, detail, waits));
+    // Only the ledger knows what a job waits for.
     const isAsked = found.status === 'queued' || (found.status === 'running' && found.plugin === pipelinePlugin);
     return isAsked ? engine.waits(id).then(answer) : answer(null);
   },
@@ -152,7 +152,7 @@ const getTree = route({
   body: null,
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
-  find({ engine, params }): { readonly id: JobId } | Problem {
+  find({ engine, params }): { readonly id: JobId } | HttpProblem {
     const id = parseId(params.job_id);
     return id && engine.job(id) ? { id } : unknownJob(params.job_id);
   },
@@ -163,6 +163,6 @@ const getTree = route({
 
 export const jobRoutes: readonly Route[] = [getJob, getTree];
 
-function unknownJob(id: string): Problem {
+function unknownJob(id: string): HttpProblem {
   return problem('unknown_job', `there is no job ${JSON.stringify(id)}`);
 }

@@ -4,7 +4,7 @@ import { type Config, instanceNamed, type PluginInstance } from '../../config/co
 import { Type } from '../../runtime/schema-type.ts';
 import { answerDocument } from '../cached-document.ts';
 import { commandDescription } from '../openapi/description.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 import { anyOf, json, open, type Route, route } from '../route.ts';
 
 const common = { name: Type.String(), version: Type.String(), description: Type.String() };
@@ -60,7 +60,7 @@ const getPlugin = route({
 export const pluginRoutes: readonly Route[] = [getPlugins, getPlugin];
 
 /** The instance of that name, or 404. */
-export function findPlugin(config: Config, name: string): PluginInstance | Problem {
+export function findPlugin(config: Config, name: string): PluginInstance | HttpProblem {
   return instanceNamed(config, name) ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(name)}`);
 }
 

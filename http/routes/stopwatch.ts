@@ -4,7 +4,7 @@ import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
 import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
 import type { Step } from '../../config/pipeline/definition.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 import { flag, instant } from '../query.ts';
 import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
@@ -48,7 +48,7 @@ const getStopwatch = route({
   body: null,
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'Percentiles by step.', schema: stopwatchSchema } },
-  find({ config, params }): PluginInstance | Problem {
+  find({ config, params }): PluginInstance | HttpProblem {
     const known = instanceNamed(config, params.plugin);
     return known ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
   },

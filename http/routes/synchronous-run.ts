@@ -1,4 +1,4 @@
-// A pipeline call that waits: for the run, its time-out, or the caller to go away, whichever comes first.
+// A pipeline call that waits until its run ends, its time-out passes, or its caller disconnects.
 
 import type { SubmitReply } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/records/job.ts';
@@ -6,23 +6,23 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
 import { type Answer, json } from '../answer.ts';
-import { inPieces } from '../pieces.ts';
+import { jsonAnswer } from '../json-answer.ts';
 import { answerRead } from '../read-answer.ts';
-import type { Call } from '../route.ts';
+import type { HttpCall } from '../route.ts';
 
 export type RunOutcome = SubmitReply | { readonly kind: 'waited'; readonly answer: Answer };
 
-type End = 'settled' | 'stopped' | 'timed_out' | 'gone';
+type WaitEnd = 'settled' | 'stopped' | 'timed_out' | 'gone';
 
-/** Starts the run and waits at most so long for it. */
+/** Starts the run and waits for it, for at most `timeoutMs`. */
 export async function runAndWait(
-  call: Pick<Call, 'engine' | 'onGone'>,
+  call: Pick<HttpCall, 'engine' | 'onGone'>,
   submission: RunSubmission,
   timeoutMs: number,
 ): Promise<RunOutcome> {
   const { engine } = call;
-  let end!: (how: End) => void;
-  const ended = new Promise<End>(resolve => {
+  let end!: (how: WaitEnd) => void;
+  const ended = new Promise<WaitEnd>(resolve => {
     end = resolve;
   });
   call.onGone(() => end('gone'));
@@ -40,13 +40,13 @@ export async function runAndWait(
   }
 }
 
-/** A tree of few jobs that are small is written here; any other on the thread for reads. */
-async function settled(call: Pick<Call, 'engine' | 'onGone'>, id: JobId): Promise<Answer> {
+/** A small tree is written on this thread, any other on the reads thread. */
+async function settled(call: Pick<HttpCall, 'engine' | 'onGone'>, id: JobId): Promise<Answer> {
   const { engine } = call;
   const tree = engine.smallTree(id, treeJobsMax + 1);
-  if (tree) return inPieces(settledParts(tree));
+  if (tree) return jsonAnswer(settledParts(tree));
   const answer = await answerRead(call, { kind: 'run', id });
-  // The run is over: to refuse the call would have it repeated.
+  // The run has ended: a refusal would make the caller repeat it.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;
   return unshown(id, engine.job(id)?.status ?? 'running');
 }

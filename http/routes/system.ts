@@ -6,7 +6,7 @@ import { restartSettings } from '../../config/section/restart.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
 import { ReadsDown, readsDownDetail } from '../../service/reads/reads.ts';
-import { type Problem, type ProblemItem, problem } from '../problem.ts';
+import { type HttpProblem, type ProblemItem, problem } from '../problem.ts';
 import { flag, oneOf } from '../query.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 
@@ -70,20 +70,20 @@ function heldLine({ plugin, command, jobs }: QueuedJobs): string {
   return `${jobs} ${jobs === 1 ? 'job' : 'jobs'} of ${plugin}.${command}`;
 }
 
-function refuseToHold(held: readonly QueuedJobs[] | null): Problem {
+function refuseToHold(held: readonly QueuedJobs[] | null): HttpProblem {
   if (held === null) return problem('unavailable', unknownHeld);
   const errors = held.map(jobs => ({ pointer: '', message: heldLine(jobs) }));
   const detail = `it would hold ${held.map(heldLine).join(', ')}; the old configuration stays in force`;
   return problem('reload_would_hold', detail, { errors });
 }
 
-function refuse(lines: readonly string[]): Problem {
+function refuse(lines: readonly string[]): HttpProblem {
   const errors = lines.map(line => ({ pointer: pointerOf(line), message: line }));
   const detail = `the configuration has ${lines.length === 1 ? 'an error' : `${lines.length} errors`}; the old one stays in force`;
   return problem('reload_refused', detail, { errors });
 }
 
-/** Of `file:line:column: pipelines[0].steps[1].uses: what is wrong`: where in the configuration that is. */
+/** The path in `file:line:column: pipelines[0].steps[1].uses: message`, as a JSON Pointer. */
 function pointerOf(line: string): ProblemItem['pointer'] {
   const [, path] = /:\d+:\d+: ([A-Za-z_][\w.[\]-]*): /.exec(line) ?? [];
   return path === undefined ? '' : `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
@@ -142,7 +142,7 @@ const getSelfcheck = route({
   },
 });
 
-function unlessDown(error: unknown): Problem {
+function unlessDown(error: unknown): HttpProblem {
   if (error instanceof ReadsDown) return problem('unavailable', readsDownDetail);
   throw error;
 }

@@ -14,7 +14,7 @@ const topologySchema = Type.Object({
   signals: Type.Array(Type.Object({ name: Type.String(), producers: ends, consumers: ends })),
 });
 
-/** It follows from the configuration alone: worked out once for each. */
+/** It depends on the configuration alone, and is computed once for each. */
 const known = new WeakMap<Config, Topology>();
 
 function topologyIn(config: Config): Topology {

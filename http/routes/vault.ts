@@ -1,4 +1,4 @@
-// Vault management (docs/contract.md#vault), for the admin token only: writes, lifecycle, and a list of names. Nothing reads a value back.
+// Vault management (docs/contract.md#vault), for the admin token only. No route returns the value of a secret.
 import type { Listing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
@@ -93,8 +93,8 @@ const unavailableDetails = {
   unavailable: 'the vault cannot take calls right now',
 } as const;
 
-/** All that a body may have; its schema says which of it. */
-type Fields = {
+/** The fields of all bodies; a route's schema selects some. */
+type VaultBody = {
   readonly name: string;
   readonly kind: string;
   readonly value?: string;
@@ -112,8 +112,8 @@ type Declared = {
   readonly body: Schema;
   readonly answer: Schema;
   readonly problems: readonly VaultRefusal[];
-  /** Undefined: a time in the body is none. */
-  readonly request: (body: Fields) => VaultRequest | undefined;
+  /** Undefined: `before` is not a valid time. */
+  readonly request: (body: VaultBody) => VaultRequest | undefined;
 };
 
 const nameProblems = ['invalid_name'] satisfies ProblemCode[];
@@ -133,7 +133,7 @@ function vaultRoute({ op, path, summary, notes, body, answer, problems, request 
     handle(call) {
       const { engine, caller, body: given } = call;
       if (given === undefined) return problem('invalid_request', 'a JSON body is needed');
-      const asked = request(given as Fields);
+      const asked = request(given as VaultBody);
       if (!asked) return problem('invalid_request', '/before must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
       return engine.vault.call(caller!.tokenDigest, asked, call).then(reply => answerOf(asked, reply));
     },

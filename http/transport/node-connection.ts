@@ -1,39 +1,39 @@
-// A connection of node:http: its requests take turns, and what the parser refuses is answered in words.
+// A connection of node:http: handles its requests in turn, and answers what the parser refuses with a problem document.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Problem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';
+import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from '../problem.ts';
 import { headText, problemType } from '../response-head.ts';
 import { faultOf, NodeRequest } from './node-request.ts';
-import { NodeResponse, type Surroundings } from './node-response.ts';
-import { type Face, idleMsMax } from './transport.ts';
+import { type ConnectionContext, NodeResponse } from './node-response.ts';
+import { idleMsMax, type RequestHandler } from './transport.ts';
 
-/** Requests of one connection that wait behind another; what comes behind them is dropped, and the connection closes after them. */
+/** Pipelined requests that wait on a connection. Further ones are dropped, and the connection closes after the waiting ones. */
 export const pipelinedMax = 128;
-/** What must arrive of a body in `idleMsMax`, as uWebSockets.js has it: 16 KiB a second. */
+/** The minimum of a body that must arrive within `idleMsMax`: 16 KiB a second, as in uWebSockets.js. */
 export const arrivingBytesMin = 16 * 1024 * (idleMsMax / 1000);
-/** After a refusal of the parser: how long the caller has to read it. */
+/** How long the caller has to read a refusal of the parser. */
 const lingerMsMax = 1_000;
 
 const tooSlow = `a body must bring at least ${arrivingBytesMin} bytes in ${idleMsMax / 1000} s`;
-/** A response whose connection is gone tells so by its end, too. */
+/** A response whose connection is gone also emits its end. */
 const ignore = (): void => {};
 
-export class NodeConnection implements Surroundings {
+export class NodeConnection implements ConnectionContext {
   readonly #socket: Socket;
-  /** Null: the address is bound, and not open yet. */
-  readonly #face: () => Face | null;
+  /** Null: the address is bound but not yet open. */
+  readonly #face: () => RequestHandler | null;
   readonly #arrivals: Set<NodeConnection>;
   readonly #waiting: (() => void)[] = [];
   #response: NodeResponse | null = null;
-  /** The last request whose body came, or comes, by itself. */
+  /** The last request whose body arrives without being asked for. */
   #arriving: IncomingMessage | null = null;
-  /** Nothing that comes from now on is handled. */
+  /** Further requests are ignored. */
   #isEnding = false;
   #isTakingTurns = false;
   #checkedAtMs = 0;
   #checkedBytes = 0;
 
-  constructor(socket: Socket, face: () => Face | null, arrivals: Set<NodeConnection>) {
+  constructor(socket: Socket, face: () => RequestHandler | null, arrivals: Set<NodeConnection>) {
     this.#socket = socket;
     this.#face = face;
     this.#arrivals = arrivals;
@@ -44,7 +44,7 @@ export class NodeConnection implements Surroundings {
     });
   }
 
-  /** A request whose head is whole. */
+  /** Handles a request whose head is complete. */
   take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     if (this.#isEnding) return;
     if (this.#waiting.length >= pipelinedMax) {
@@ -56,18 +56,18 @@ export class NodeConnection implements Surroundings {
     else this.#wait(() => this.#begin(request, response, awaitsContinue));
   }
 
-  /** What the parser does not take, or what took too long: answered when what came before it is. */
-  refuse(refusal: Problem): void {
+  /** Answers input that the parser refuses or that took too long, after all earlier requests. */
+  refuse(refusal: HttpProblem): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     const isWhole = this.#arriving === null || this.#arriving.complete;
-    // A request that was answered before it was whole gets no second answer.
+    // A request that was answered before it was complete gets no second answer.
     if (this.#response === null && !isWhole) this.#socket.destroy();
     else if (this.#response === null || !isWhole) this.#hangUp(refusal);
     else this.#wait(() => this.#hangUp(refusal));
   }
 
-  /** Begins with what has waited; called once, when the address is open. */
+  /** Handles the waiting requests; called once, when the address is open. */
   opened(): void {
     this.#next();
   }
@@ -84,7 +84,7 @@ export class NodeConnection implements Surroundings {
     this.#arrivals.add(this);
   }
 
-  /** Ends a body that is too slow. */
+  /** Refuses a body that arrives too slowly. */
   checkArrival(nowMs: number): void {
     const request = this.#arriving;
     if (request === null || request.complete) this.#arrivals.delete(this);
@@ -117,7 +117,7 @@ export class NodeConnection implements Surroundings {
     this.#socket.pause();
     if (this.#isTakingTurns) return;
     this.#isTakingTurns = true;
-    // The end of each response reads on.
+    // The end of each response continues the loop.
     this.#socket.on('resume', () => {
       if (this.#waiting.length > 0) this.#socket.pause();
     });
@@ -136,8 +136,8 @@ export class NodeConnection implements Surroundings {
     this.#waiting.push(() => this.#socket.destroySoon());
   }
 
-  /** Answers in place of a request that is not there, or not whole. */
-  #hangUp(refusal: Problem): void {
+  /** Answers without a complete request. */
+  #hangUp(refusal: HttpProblem): void {
     const socket = this.#socket;
     const current = this.#response;
     current?.abort();
@@ -156,7 +156,7 @@ export class NodeConnection implements Surroundings {
       isClosing: true,
     });
     socket.end(`HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
-    // Destroyed at once, it would take the answer back where something unread is left.
+    // Destroying the socket at once would reset the connection if unread input is left, and lose the answer.
     const linger = setTimeout(() => socket.destroy(), lingerMsMax);
     linger.unref();
     socket.on('close', () => clearTimeout(linger));

@@ -1,13 +1,13 @@
-// The head of a request that node:http has parsed, in the form of the seam.
+// A request head parsed by node:http, as a RequestSource.
 import type { IncomingMessage } from 'node:http';
 import type { RequestSource } from '../head.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 
-/** Of a head; one with more is refused. */
+/** Headers of a request; one with more is refused. */
 export const headerLinesMax = 100;
 
-/** What the parser lets pass and a strict reader does not; null: nothing. */
-export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): Problem | null {
+/** Faults that the parser accepts and a strict reader does not; null: none. */
+export function faultOf({ httpVersion, rawHeaders }: IncomingMessage): HttpProblem | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return wrongVersion;
   if (rawHeaders.length > 2 * headerLinesMax) {
     return problem('head_too_large', `a request may have at most ${headerLinesMax} header lines`);
@@ -28,7 +28,7 @@ function has(rawHeaders: readonly string[], name: string): boolean {
   return false;
 }
 
-/** What an absolute form has before its path (RFC 9112, 3.2.2). */
+/** The part of an absolute-form target before its path (RFC 9112, 3.2.2). */
 const origin = /^https?:\/\/[^/?#]*/i;
 
 export class NodeRequest implements RequestSource {
@@ -68,7 +68,7 @@ function pathOf(url: string): string {
 
 const beyondAscii = /[\x80-\xff]/;
 
-/** The parser reads a byte a character; signatures and paths are meant as UTF-8. */
+/** The parser decodes Latin-1, but signatures and paths are UTF-8. */
 function text(bytes: string): string {
   return beyondAscii.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes;
 }

@@ -1,33 +1,33 @@
-// An answer that node:http writes, in the form of the seam.
+// An answer written by node:http, as a ResponseTarget.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { headList, type ResponseHead } from '../response-head.ts';
 import { idleMsMax, type ResponseTarget } from './transport.ts';
 
-/** What the connection of a response knows and does. */
-export type Surroundings = {
-  /** A body arrives from now on: it must not be too slow. */
+/** The connection of a response. */
+export type ConnectionContext = {
+  /** A body arrives from now on; the connection checks its speed. */
   arriving(request: IncomingMessage): void;
-  /** What comes behind this request is not handled. */
+  /** Requests behind this one are ignored. */
   endBehind(): void;
 };
 
 export class NodeResponse implements ResponseTarget {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #around: Surroundings;
-  /** The caller sends its body only once it is asked to. */
+  readonly #around: ConnectionContext;
+  /** The caller sends its body after `100 Continue`. */
   #awaitsContinue: boolean;
   #aborted: (() => void) | null = null;
   #isOver = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean, around: Surroundings) {
+  constructor(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean, around: ConnectionContext) {
     this.#request = request;
     this.#response = response;
     this.#awaitsContinue = awaitsContinue;
     this.#around = around;
   }
 
-  /** Whether any of the answer has been written. */
+  /** Whether part of the answer has been written. */
   get isBegun(): boolean {
     return this.#response.headersSent;
   }
@@ -36,7 +36,7 @@ export class NodeResponse implements ResponseTarget {
     this.#aborted = aborted;
   }
 
-  /** Nothing more can be written. */
+  /** The response is finished or its connection is closed. */
   abort(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -61,7 +61,7 @@ export class NodeResponse implements ResponseTarget {
     if (!this.#isOver) arrived(Buffer.alloc(0), true);
   }
 
-  /** Requests take turns here anyway. */
+  /** Not needed: requests of a connection are handled in turn. */
   hold(): void {}
 
   respond(head: ResponseHead, body: string | Uint8Array): void {
@@ -108,7 +108,7 @@ export class NodeResponse implements ResponseTarget {
   #begin(head: ResponseHead, length: number | null): void {
     const list = headList(head);
     if (length !== null) list.push('Content-Length', String(length));
-    // A caller that was not asked for its body may send it or not: nobody can tell where its next request begins.
+    // A caller that got no `100 Continue` may or may not send its body, so the start of its next request is unknown.
     if (head.isClosing || this.#awaitsContinue) list.push('Connection', 'close');
     if (this.#awaitsContinue) this.#around.endBehind();
     this.#response.writeHead(head.status, STATUS_CODES[head.status], list);
@@ -121,7 +121,7 @@ export class NodeResponse implements ResponseTarget {
     if (this.#response.writableLength > 0) this.#watchReader();
   }
 
-  /** A reader that takes nothing for so long loses its connection. */
+  /** Closes the connection of a reader that takes nothing for this long. */
   #watchReader(): void {
     this.#request.socket.setTimeout(idleMsMax);
   }

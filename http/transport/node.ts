@@ -1,23 +1,23 @@
-// The server of node:http: strict and complete, where uWebSockets.js cannot be loaded or its parser is not wanted.
+// The HTTP server of Node: used where uWebSockets.js cannot be loaded, or a stricter parser is preferred.
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Certificate } from '../../config/certificate.ts';
 import type { ListenAddress } from '../../config/config.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 import { NodeConnection } from './node-connection.ts';
 import { wrongVersion } from './node-request.ts';
-import { CertificateFault, type Face, idleMsMax, type Listener, type Transport } from './transport.ts';
+import { CertificateFault, idleMsMax, type Listener, type RequestHandler, type Transport } from './transport.ts';
 
-/** Of request line and headers; one with more is refused. */
+/** Bytes of request line and headers; more are refused. */
 export const headBytesMax = 16_384;
-/** How often heads and bodies that take too long are looked for. */
+/** The interval of the check for slow heads and bodies. */
 const checkEveryMs = 1_000;
 
 export const nodeTransport: Transport = { name: 'node', bind };
 
 async function bind({ host, port }: ListenAddress, certificate: Certificate | null): Promise<Listener | null> {
-  let face: Face | null = null;
+  let face: RequestHandler | null = null;
   const connections = new Map<Socket, NodeConnection>();
   const arrivals = new Set<NodeConnection>();
   const tls = certificate === null ? null : checked(() => createTlsServer({ ...options, ...pairOf(certificate) }));
@@ -66,13 +66,13 @@ async function bind({ host, port }: ListenAddress, certificate: Certificate | nu
 }
 
 const options: ServerOptions & { readonly handshakeTimeout: number } = {
-  // Also where the process was started with --insecure-http-parser.
+  // Even if the process was started with --insecure-http-parser.
   insecureHTTPParser: false,
   maxHeaderSize: headBytesMax,
-  // Its refusal would have no words; ours is in node-request.ts.
+  // Node's refusal has no body; ours is in node-request.ts.
   requireHostHeader: false,
   headersTimeout: idleMsMax,
-  // Bodies may be large: they are held to a pace instead (node-connection.ts).
+  // Bodies may be large, so their speed is limited instead (node-connection.ts).
   requestTimeout: 0,
   keepAliveTimeout: idleMsMax,
   connectionsCheckingInterval: checkEveryMs,
@@ -92,7 +92,7 @@ function checked<T>(use: () => T): T {
   }
 }
 
-/** A connection whose handshake is not over is none of HTTP yet, and must be closed apart. */
+/** The HTTP server does not know connections whose TLS handshake is unfinished; they are closed separately. */
 function trackHandshakes(server: TlsServer, handshakes: Set<Socket>): void {
   server.on('connection', (socket: Socket) => {
     handshakes.add(socket);
@@ -105,9 +105,9 @@ function handle(
   connected: 'connection' | 'secureConnection',
   connections: Map<Socket, NodeConnection>,
   arrivals: Set<NodeConnection>,
-  face: () => Face | null,
+  face: () => RequestHandler | null,
 ): void {
-  // By default what is beyond is dropped in silence; here it is refused, and bounded by `maxHeaderSize`.
+  // By default further headers are dropped silently; here they are refused, and `maxHeaderSize` bounds them.
   server.maxHeadersCount = 0;
   const at = (socket: Socket): NodeConnection => connections.get(socket)!;
   server.on(connected, (socket: Socket) => {
@@ -116,7 +116,7 @@ function handle(
   });
   server.on('request', (request, response) => at(request.socket).take(request, response, false));
   server.on('checkContinue', (request, response) => at(request.socket).take(request, response, true));
-  // Another expectation than 100-continue may be passed over (RFC 9110, 10.1.1).
+  // Expectations other than 100-continue may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => at(request.socket).take(request, response, false));
   const headers = [['Allow', 'GET, HEAD, POST']] as const;
   const tunnel = problem('method_not_allowed', 'this is no proxy: there are no tunnels here', { headers });
@@ -131,7 +131,7 @@ function handle(
 type ParserError = Error & { readonly code?: string; readonly reason?: string };
 
 /** Null: the connection is gone. */
-function refusalOf({ code = '', reason }: ParserError): Problem | null {
+function refusalOf({ code = '', reason }: ParserError): HttpProblem | null {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return problem('head_too_large', `request line and headers may have at most ${headBytesMax} bytes`);

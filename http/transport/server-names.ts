@@ -1,15 +1,15 @@
-// Under which patterns the certificates of renewals stand in the table of server names of uWebSockets.js.
+// The patterns under which renewed certificates are entered in the server-name table of uWebSockets.js.
 //
-// A name cannot be given another certificate there: it would have to be removed first, and removing it frees the routes that open
-// connections of the name still use. So nothing is removed. Each renewal adds a pattern that comes before those of the renewals
-// before it: the table looks for a label itself before `*`, and begins with the first label.
+// The certificate of a name cannot be replaced: the name would have to be removed first, which frees routes that its open connections
+// still use. So each renewal adds a pattern that takes precedence over those of earlier renewals: the table prefers a label to `*`,
+// and begins with the first label.
 
-/** The table looks up names of at most so many labels. */
+/** Labels of a name that the table can look up. */
 const labelsMax = 10;
 
 /**
- * The pattern of the n-th renewal, from 1, for a name. Null: the name has no further pattern. A name of n labels has 2^n of them,
- * from `*.*` to `a.b`; in one that begins with `*`, this label is always the same.
+ * The pattern of a name for the n-th renewal, from 1. Null: all are used. A name of n labels has 2^n patterns, from `*.*` to `a.b`. The
+ * first label of a wildcard name is always `*`.
  */
 export function patternOf(name: string, renewal: number): string | null {
   const labels = name.split('.');
@@ -19,7 +19,7 @@ export function patternOf(name: string, renewal: number): string | null {
   return labels.map((label, index) => ((bits >> (labels.length - 1 - index)) & 1 ? label : '*')).join('.');
 }
 
-/** The patterns of a renewal, each once, and the names without a further one. */
+/** The patterns of a renewal, without duplicates, and the names that have none left. */
 export function patternsOf(names: readonly string[], renewal: number) {
   const patterns = new Set<string>();
   const behind: string[] = [];

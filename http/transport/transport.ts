@@ -1,5 +1,5 @@
-// The seam between the service and an HTTP server: what a server hands over, and what it is asked to write. Two servers lie
-// behind it: uws.ts and node.ts.
+// The interface between the routes and an HTTP server.
+// Two servers implement it: uws.ts and node.ts.
 
 import type { Certificate } from '../../config/certificate.ts';
 import type { ListenAddress } from '../../config/config.ts';
@@ -7,57 +7,57 @@ import type { Served } from '../../service/doctor/certificates.ts';
 import type { RequestSource } from '../head.ts';
 import type { ResponseHead } from '../response-head.ts';
 
-/** An answer as its server takes it. After the abort or the end nothing of it may be called. */
+/** The response side of a request. After the abort or the end no method may be called. */
 export interface ResponseTarget {
-  /** Called once when the caller goes away, or its connection is closed, before the answer is complete. */
+  /** Registers a function that is called once if the connection closes before the answer is complete. */
   onAborted(aborted: () => void): void;
   /**
-   * Asks for the body. The chunk is a view of memory that is used again. `length`: of the whole body; null where it comes in chunks.
+   * Asks for the body. Each chunk is a view of memory that is reused. `length`: of the whole body; null: it is chunked.
    */
   onBody(length: number | null, arrived: (chunk: Uint8Array, isLast: boolean) => void): void;
-  /** The request is whole and is answered later: what follows on its connection waits until then. */
+  /** The request is complete and is answered later; the following requests of its connection wait. */
   hold(): void;
-  /** The whole answer. */
+  /** Writes the complete answer. */
   respond(head: ResponseHead, body: string | Uint8Array): void;
-  /** The whole answer, without its body: to HEAD with the length of that body, with 304 null. */
+  /** Writes a complete answer without a body. `length`: of the omitted body, for HEAD; null: for 304. */
   respondBare(head: ResponseHead, length: number | null): void;
-  /** The whole answer, and the end of the connection: nothing behind the request is handled. */
+  /** Writes the complete answer and closes the connection; further requests on it are ignored. */
   respondLast(head: ResponseHead, body: string): void;
-  /** Begins an answer that is streamed. */
+  /** Begins a streamed answer. */
   begin(head: ResponseHead): void;
-  /** False: it waits in memory. */
+  /** False: the text waits in memory. */
   write(text: string): boolean;
-  /** Calls whenever there is room to write again. */
+  /** Registers a function that is called whenever there is room to write again. */
   onWritable(writable: () => void): void;
   end(): void;
-  /** Ends the connection, with half an answer. */
+  /** Closes the connection in the middle of an answer. */
   close(): void;
 }
 
-/** Whom a server hands its requests to. */
-export type Face = {
-  /** `request` is gone once this returns. Throws nothing. */
+/** The handler of a server's requests. */
+export type RequestHandler = {
+  /** `request` is invalid once this returns. Never throws. */
   begin(response: ResponseTarget, request: RequestSource): void;
-  /** For an answer that the server gives by itself. */
+  /** The id of an answer that the server gives by itself. */
   nextRequestId(): string;
 };
 
-/** The TLS library of the server does not take a certificate. */
+/** The server's TLS library rejects a certificate. */
 export class CertificateFault extends Error {}
 
-/** An address that is bound. Nothing that comes in is answered before `open`. */
+/** A bound address. Requests are answered from `open` on. */
 export type Listener = {
   readonly port: number;
-  /** Whether it takes bodies in chunks; where not, every Transfer-Encoding is refused. */
+  /** Whether it accepts chunked bodies. If not, every Transfer-Encoding is refused. */
   readonly takesChunks: boolean;
-  open(face: Face): void;
-  /** Null: it speaks HTTP without TLS. */
+  open(face: RequestHandler): void;
+  /** The certificates in use; null: HTTP without TLS. */
   served(): Served | null;
-  /** New connections get this one; those that are open stay. Throws a CertificateFault, and then nothing has changed. */
+  /** Uses this certificate for new connections. If it throws a CertificateFault, nothing has changed. */
   renew(certificate: Certificate): void;
-  /** Takes no new connections; those that are open are answered, and then closed while the engine is stopping. */
+  /** Accepts no new connections. Open ones are closed after their next answer while the service is stopping. */
   stopListening(): void;
-  /** Ends everything at once. */
+  /** Closes all connections at once. */
   close(): void;
 };
 
@@ -66,9 +66,9 @@ export type TransportName = (typeof transportNames)[number];
 
 export type Transport = {
   readonly name: TransportName;
-  /** With a certificate it speaks HTTPS. Null: the address cannot be listened on. Throws a CertificateFault. */
+  /** With a certificate it serves HTTPS. Null: it cannot listen on the address. Throws a CertificateFault. */
   bind(address: ListenAddress, certificate: Certificate | null): Promise<Listener | null>;
 };
 
-/** How long a connection may idle, a head may take to arrive, and a reader may take nothing of its answer. uWebSockets.js has it built in. */
+/** How long a connection may idle, a head may take to arrive, and a reader may pause. In uWebSockets.js it is built in. */
 export const idleMsMax = 10_000;

@@ -1,10 +1,10 @@
-// Bytes as files without a name, for a library that reads nothing but files: what it reads is what was checked, and no directory
-// ever has a key in it.
+// Passes bytes as unlinked files to a library that reads only files: it reads the bytes that were checked, and no directory ever
+// contains a key.
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Calls with the paths of files that hold the bytes; they are gone afterwards. The directory must be writable. */
+/** Calls the function with paths of temporary files, which are removed afterwards. The directory must be writable. */
 export function withUnnamedFiles<T>(
   directory: string,
   contents: readonly Uint8Array[],
@@ -17,7 +17,7 @@ export function withUnnamedFiles<T>(
       const file = openSync(path, 'wx+', 0o600);
       open.push(file);
       unlinkSync(path);
-      // At a position: where a path of /dev/fd shares the offset, the reader begins at 0.
+      // Written at a position, so that the offset stays 0 on systems where /dev/fd shares it.
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
     }
     return use(open.map(file => `/dev/fd/${file}`));

@@ -1,4 +1,4 @@
-// The native binaries of uWebSockets.js that are installed. The package has one for each platform and ABI of Node.
+// The installed native binaries of uWebSockets.js: one for each platform and ABI of Node.
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
@@ -21,7 +21,7 @@ export function uwsDirectory(): string | undefined {
   }
 }
 
-/** All that this directory holds, in the order of their names. */
+/** All binaries of this directory, sorted by name. */
 export function binariesIn(directory: string): Binary[] {
   return readdirSync(directory)
     .sort()
@@ -31,7 +31,7 @@ export function binariesIn(directory: string): Binary[] {
     });
 }
 
-/** Whether this process could load it. */
+/** Whether this process can load it. */
 export function fitsHere({ platform, arch, abi }: Binary): boolean {
   return platform === process.platform && arch === process.arch && abi === process.versions.modules;
 }

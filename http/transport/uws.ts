@@ -1,26 +1,32 @@
-// The server of uWebSockets.js: quick, with an older parser (docs/http.md). The only file that knows it.
+// The HTTP server uWebSockets.js: fast, with an older parser (docs/http.md). No other file imports it.
 
 import type { AppOptions, HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Served } from '../../service/doctor/certificates.ts';
 import { headText, type ResponseHead } from '../response-head.ts';
 import { patternsOf } from './server-names.ts';
-import { CertificateFault, type Face, type Listener, type ResponseTarget, type Transport } from './transport.ts';
+import {
+  CertificateFault,
+  type Listener,
+  type RequestHandler,
+  type ResponseTarget,
+  type Transport,
+} from './transport.ts';
 import { withUnnamedFiles } from './unnamed-files.ts';
 import { missingBinary, platformPackage, uwsDirectory } from './uws-binary.ts';
 
-/** Rejects where its binary cannot be loaded. `scratch`: a directory for files that it reads certificates from. */
+/** Rejects if its binary cannot be loaded. `scratch`: a directory for temporary certificate files. */
 export async function loadUws(scratch: string): Promise<Transport> {
   const uws = await load();
-  // Leaves out a header with its name. The typings lack it.
+  // Disables a header with the server's name. The typings lack this option.
   (uws as unknown as { _cfg(option: string): void })._cfg('silent');
 
-  // All of it happens in one turn of the loop: a second listener that is bound right behind the first one comes before any request.
+  // This happens in one turn of the loop, so a second listener can be bound before the first request arrives.
   async function bind(
     { host, port }: { readonly host: string; readonly port: number },
     certificate: Certificate | null,
   ): Promise<Listener | null> {
-    let face: Face | null = null;
+    let face: RequestHandler | null = null;
     let listening: us_listen_socket | false = false;
     const handle = (res: HttpResponse, req: HttpRequest): void => {
       const response = new UwsResponse(res);
@@ -31,7 +37,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
     const app = certificate === null ? uws.App() : secureApp(certificate);
     app.any('/*', handle);
     const names = certificate === null ? null : new ServerNames(app, certificate, handle);
-    // Exclusive: by default a second service on the port would quietly share it. The typings lack this form.
+    // Exclusive: by default a second process on the port would share it silently. The typings lack this form.
     const listenOn = app.listen.bind(app) as unknown as ListenOn;
     listenOn(host, port, exclusivePort, socket => {
       listening = socket;
@@ -47,7 +53,7 @@ export async function loadUws(scratch: string): Promise<Transport> {
       },
       served: () => names?.served ?? null,
       renew(next) {
-        // Adding a name with a pair that it does not take would end the process; making an app with it throws.
+        // Adding a name with an invalid pair would end the process; creating an app with it throws instead.
         secureApp(next).close();
         names!.renew(next, withPair);
       },
@@ -93,10 +99,10 @@ async function load(): Promise<Uws> {
   return (await import('uWebSockets.js')).default as unknown as Uws;
 }
 
-/** Calls with the paths of files that hold the pair, for the length of the call. */
+/** Calls the function with paths of temporary files that contain the pair. */
 type WithPair = <T>(certificate: Certificate, use: (files: AppOptions) => T) => T;
 
-/** Certificates by server name. The app has its first one for good, for callers without a name. */
+/** Certificates by server name. The app keeps its first one permanently, for callers that send no name. */
 class ServerNames {
   readonly #app: TemplatedApp;
   readonly #handle: (res: HttpResponse, req: HttpRequest) => void;
@@ -114,7 +120,7 @@ class ServerNames {
     const { patterns, behind } = patternsOf(certificate.names, this.#renewals);
     for (const pattern of patterns) {
       withPair(certificate, files => this.#app.addServerName(pattern, files));
-      // Each has routes of its own.
+      // Each server name has its own routes.
       this.#app.domain(pattern).any('/*', this.#handle);
     }
     this.served = { ...this.served, newest: certificate, namesBehind: behind };
@@ -124,12 +130,12 @@ class ServerNames {
 type ListenOn = (host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void) => void;
 const exclusivePort = 1;
 
-/** What the server gathers of a packet's answers before it sends. */
+/** Bytes of answers that the server collects per packet before it sends them. */
 const corkedBytesMax = 16_384;
 
 class UwsResponse implements ResponseTarget {
   readonly #res: HttpResponse;
-  /** Inside a callback of the server all writes travel together; elsewhere that must be asked for. */
+  /** Within a callback of the server, writes are sent together; elsewhere only within `cork`. */
   isCorked = true;
   #isHeld = false;
   #isOver = false;
@@ -151,8 +157,8 @@ class UwsResponse implements ResponseTarget {
     });
   }
 
-  // What follows in the packet that is being read is read all the same: then the server closes, and calls the abort before that
-  // packet is over. So whatever waits for the end of the packet to be sent on can still be taken back.
+  // Requests that follow in the same packet are still handled. Then the server closes the connection and aborts them, before the packet
+  // is done. So submissions that wait for the end of the packet can still be withdrawn.
   hold(): void {
     this.#res.pause();
     this.#isHeld = true;
@@ -170,19 +176,19 @@ class UwsResponse implements ResponseTarget {
     this.#write(() => {
       this.#release();
       this.#res.writeStatus(headText(head));
-      // Told a length in another way, the server would wait for that many bytes.
+      // With a length given in another way the server would wait for that many bytes.
       if (length !== null) this.#res.writeHeader('Content-Length', String(length));
       this.#res.endWithoutBody();
     });
   }
 
-  // The server would handle what follows in the same packet before it closes: it closes at once only after an answer that is too
-  // large to wait for the end of the packet.
+  // The server would handle further requests of the same packet before it closes. It closes at once only after an answer that exceeds
+  // its send buffer.
   respondLast(head: ResponseHead, body: string): void {
     this.respond({ ...head, isClosing: true }, body + ' '.repeat(corkedBytesMax));
   }
 
-  /** The head goes out with the first write. */
+  /** The first write sends the head. */
   begin(head: ResponseHead): void {
     this.#begun = head;
   }
@@ -199,7 +205,7 @@ class UwsResponse implements ResponseTarget {
   onWritable(writable: () => void): void {
     this.#res.onWritable(() => {
       writable();
-      // What waits is sent on by a write, or by the end of a cork.
+      // Buffered data is sent by a write or at the end of a cork.
       if (!this.#isOver) this.#res.cork(() => {});
       return true;
     });
@@ -224,7 +230,7 @@ class UwsResponse implements ResponseTarget {
     this.#begun = null;
   }
 
-  /** Before the end: after it, nothing of the response can be called. The next request is read in a later turn of the loop. */
+  /** Called before the end, because the response cannot be used after it. The next request is read in a later turn of the loop. */
   #release(): void {
     if (this.#isHeld) this.#res.resume();
   }

@@ -9,11 +9,11 @@ import { mayBeJson } from '../head.ts';
 import { deliveryKeyOf } from '../idempotency.ts';
 import { type BigIntegers, jsonProblem, readJson } from '../json.ts';
 import { checkPayload } from '../payload.ts';
-import { mismatchProblem, type Problem, problem } from '../problem.ts';
+import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
-import { type Answer, type Call, json, type Route, route } from '../route.ts';
+import { type Answer, type HttpCall, json, type Route, route } from '../route.ts';
+import type { DeliveryEvents } from './delivery-events.ts';
 import { eventOf } from './event.ts';
-import type { DeliveryNews } from './news.ts';
 import { makeVerify } from './signature.ts';
 
 export const deliveryIdCharsMax = 255;
@@ -22,15 +22,15 @@ export const deliveryIdCharsMax = 255;
 const command = 'handle';
 const accepted = Type.Object({ job_id: Type.String({ format: 'uuid' }), status: Type.Literal('queued') });
 
-/** The endpoint is one of this configuration. */
-export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: DeliveryNews): Route {
+/** `endpoint`: of this configuration. */
+export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliveryEvents: DeliveryEvents): Route {
   const { name, path, bodyBytesMax } = endpoint;
   const verify = makeVerify(endpoint, config.tokens[endpoint.secretRef]!);
   const inputSchema = inputSchemaOf(endpoint, config);
   const submittedBy = `webhook:${name}`;
 
-  /** Reads the bytes before it waits for anything. */
-  async function take(call: Call, bytes: Uint8Array): Promise<Answer> {
+  /** Uses the bytes before the first await. */
+  async function take(call: HttpCall, bytes: Uint8Array): Promise<Answer> {
     const body = readObject(call.header('content-type'), bytes, endpoint.bigIntegers ?? 'refuse');
     if (body.kind === 'problem') return body;
     const id = deliveryIdOf(endpoint, call);
@@ -53,7 +53,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
         : await call.engine.startRun({ ...work, pipeline });
     if (reply.kind === 'refused') return refuse(reply.refusal);
     const jobId = formatId(reply.id);
-    news.accepted(name, jobId);
+    deliveryEvents.accepted(name, jobId);
     return json(202, `{"job_id":"${jobId}","status":"queued"}`);
   }
 
@@ -72,11 +72,11 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, news: D
       const isSigned = verify(header => call.header(header), bytes, call.nowMs());
       return isSigned ? take(call, bytes) : problem('forbidden', 'this delivery is refused');
     },
-    refused: refusal => news.rejected(name, refusal),
+    refused: refusal => deliveryEvents.rejected(name, refusal),
   });
 }
 
-/** A pipeline's own, or that of the plugin's `handle`. */
+/** The input schema of the pipeline, or of the plugin's `handle`. */
 function inputSchemaOf({ plugin, pipeline }: WebhookEndpoint, config: Config): JsonObject | null {
   if (pipeline !== undefined) return config.pipelines.find(({ name }) => name === pipeline)!.inputSchema ?? null;
   return config.plugins[plugin!]!.manifest.commands.find(({ name }) => name === command)!.inputSchema;
@@ -86,7 +86,7 @@ function readObject(
   contentType: string | undefined,
   bytes: Uint8Array,
   bigIntegers: BigIntegers,
-): { readonly kind: 'object'; readonly value: JsonObject } | Problem {
+): { readonly kind: 'object'; readonly value: JsonObject } | HttpProblem {
   if (!mayBeJson(contentType))
     return problem(
       'unsupported_media_type',
@@ -100,11 +100,11 @@ function readObject(
     : problem('invalid_request', 'the body must be a JSON object');
 }
 
-/** Null: the endpoint wants none. */
+/** Null: the endpoint has no id header. */
 function deliveryIdOf(
   { idHeader }: WebhookEndpoint,
-  call: Call,
-): { readonly kind: 'id'; readonly text: string | null } | Problem {
+  call: HttpCall,
+): { readonly kind: 'id'; readonly text: string | null } | HttpProblem {
   if (idHeader === undefined) return { kind: 'id', text: null };
   const text = call.header(idHeader.toLowerCase()) ?? '';
   if (text !== '' && text.length <= deliveryIdCharsMax) return { kind: 'id', text };
@@ -120,8 +120,8 @@ const passing = [
   'overloaded',
 ] as const satisfies readonly Refusal[];
 
-/** The sender may come back, whatever it is: when the plugin has just gone, the next configuration has another endpoint, or none. */
-function refuse(refusal: Refusal): Problem {
+/** Every refusal of the ledger is temporary for the sender: if the plugin has just been removed, so will be the endpoint. */
+function refuse(refusal: Refusal): HttpProblem {
   const code = passing.find(known => known === refusal) ?? 'unavailable';
   return problem(code, refusalDetails[code]);
 }

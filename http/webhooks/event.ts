@@ -1,4 +1,4 @@
-// The event of a delivery: which of its headers go in, and its type. Only what the endpoint names is looked at.
+// The event of a webhook delivery: its type, and the headers that the endpoint names.
 import type { EntryEvent } from '../../actors/job/protocol.ts';
 import { follow, formatPath } from '../../actors/pipeline/lookup.ts';
 import type { WebhookEndpoint } from '../../config/config.ts';
@@ -6,17 +6,17 @@ import type { Path } from '../../config/pipeline/definition.ts';
 import { eventHeaderCharsMax, eventTypeExpected, eventTypeShape } from '../../config/section/webhook-event.ts';
 import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
-import { type Problem, problem } from '../problem.ts';
+import { type HttpProblem, problem } from '../problem.ts';
 import type { HeaderOf } from './signature.ts';
 
-type Rendered = { readonly kind: 'type'; readonly type: string } | Problem;
+type Rendered = { readonly kind: 'type'; readonly type: string } | HttpProblem;
 
-/** What the endpoint makes of a delivery whose signature is right. */
+/** The event of a delivery with a valid signature. */
 export function eventOf(
   endpoint: WebhookEndpoint,
   header: HeaderOf,
   body: JsonObject,
-): { readonly kind: 'event'; readonly event: EntryEvent } | Problem {
+): { readonly kind: 'event'; readonly event: EntryEvent } | HttpProblem {
   const { name, headers: names, event: template } = endpoint;
   const headers: { [name: string]: string } = {};
   for (const each of names ?? []) {

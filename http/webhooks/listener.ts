@@ -1,4 +1,4 @@
-// The webhook listener: an address of its own, for senders from outside. It serves the endpoints of the configuration in force.
+// The webhook listener: a separate address for external senders, with the endpoints of the configuration in force.
 import type { Config } from '../../config/config.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import type { Caller } from '../auth.ts';
@@ -7,16 +7,16 @@ import { makeRouteTable, type RouteTable } from '../route-table.ts';
 import { uptimeSeconds } from '../routes/discovery.ts';
 import { type ServeOptions, type Server, serve } from '../server.ts';
 import type { Listener } from '../transport/transport.ts';
+import type { DeliveryEvents } from './delivery-events.ts';
 import { endpointRoute } from './endpoint.ts';
-import type { DeliveryNews } from './news.ts';
 
-export type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly news: DeliveryNews };
+export type WebhookOptions = Omit<ServeOptions, 'table' | 'authenticate'> & { readonly deliveryEvents: DeliveryEvents };
 
-export function serveWebhooks(listener: Listener, { news, ...options }: WebhookOptions): Server {
-  return serve(listener, { ...options, table: webhookTables(news), authenticate: () => anybody });
+export function serveWebhooks(listener: Listener, { deliveryEvents, ...options }: WebhookOptions): Server {
+  return serve(listener, { ...options, table: webhookTables(deliveryEvents), authenticate: () => anybody });
 }
 
-/** There are no tokens here: whoever calls may know what is there, and no more. */
+/** This listener has no tokens: every caller may learn which routes exist. */
 const anybody: Caller = {
   name: null,
   origin: 'webhook',
@@ -25,13 +25,13 @@ const anybody: Caller = {
   expiresAtMs: null,
 };
 
-/** The routes of the newest configuration, made once. */
-function webhookTables(news: DeliveryNews): (config: Config) => RouteTable {
+/** The routes of the configuration in force, created once for each. */
+function webhookTables(deliveryEvents: DeliveryEvents): (config: Config) => RouteTable {
   let known: Config | null = null;
   let table = makeRouteTable([]);
   return config => {
     if (config !== known) {
-      const endpoints = config.webhooks.endpoints.map(endpoint => endpointRoute(endpoint, config, news));
+      const endpoints = config.webhooks.endpoints.map(endpoint => endpointRoute(endpoint, config, deliveryEvents));
       table = makeRouteTable([getHealth, ...endpoints]);
       known = config;
     }
@@ -39,7 +39,7 @@ function webhookTables(news: DeliveryNews): (config: Config) => RouteTable {
   };
 }
 
-/** Of the API's health what is fit for outsiders: no paths, no figures. */
+/** A health check for external callers, without paths and figures. */
 const getHealth: Route = route({
   method: 'GET',
   path: '/healthz',

@@ -1,4 +1,4 @@
-// Whether a delivery is signed with the endpoint's key (docs/contract.md#webhooks). Pure.
+// Verifies the signatures of webhook deliveries (docs/contract.md#webhooks). Pure.
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import type { WebhookEndpoint } from '../../config/config.ts';
 import { standardKeyBytes } from '../../config/section/webhook-key.ts';
@@ -6,12 +6,12 @@ import { standardKeyBytes } from '../../config/section/webhook-key.ts';
 /** A header by its lower-case name. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** Whether the endpoint's sender has signed these bytes, and lately enough. */
+/** Whether the sender has signed these bytes with the endpoint's key, recently enough. */
 export type Verify = (header: HeaderOf, body: Uint8Array, nowMs: number) => boolean;
 
 /**
- * Signed is the body, behind the values of the endpoint's signed headers with a dot after each. Comparing takes the same time whatever
- * the digest; a header that holds no digest is refused without any, which tells its sender nothing new.
+ * The signed text is the values of the endpoint's signed headers, each followed by a dot, and the body. Digests are compared in
+ * constant time. A header without a digest is refused without a comparison, which reveals nothing.
  */
 export function makeVerify(endpoint: WebhookEndpoint, key: string): Verify {
   const { scheme, timestamp } = endpoint;
@@ -46,7 +46,7 @@ function hexDigests(header: string): Buffer[] {
 
 const base64Shape = /^v1,([A-Za-z0-9+/]{43}=)$/;
 
-/** Of Standard Webhooks: several signatures with spaces between, while keys are rotated; other versions than `v1` are passed over. */
+/** The header of Standard Webhooks has several signatures, separated by spaces, while keys are rotated. Versions other than `v1` are ignored. */
 function base64Digests(header: string): Buffer[] {
   return header.split(' ').flatMap(signature => {
     const digits = base64Shape.exec(signature)?.[1];
@@ -56,7 +56,7 @@ function base64Digests(header: string): Buffer[] {
 
 const secondsShape = /^\d{1,12}$/;
 
-/** `seconds`: of Unix time. */
+/** `seconds`: Unix time. */
 function isFresh(seconds: string, toleranceMs: number, nowMs: number): boolean {
   return secondsShape.test(seconds) && Math.abs(nowMs - Number(seconds) * 1000) <= toleranceMs;
 }

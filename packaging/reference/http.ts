@@ -4,7 +4,7 @@ import { jsonDepthMax } from '../../http/json.ts';
 import { everywhere, problemsOf } from '../../http/openapi/route-problems.ts';
 import { problemDetails } from '../../http/openapi/schemas.ts';
 import { type ProblemCode, problems } from '../../http/problem.ts';
-import type { Access, Route } from '../../http/route.ts';
+import type { Route, RouteAccess } from '../../http/route.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { treeJobsMax } from '../../service/json/job.ts';
 import { shapeOf } from './shape.ts';
@@ -55,7 +55,7 @@ function anchor(method: string, path: string): string {
   return `${method}-${path}`.toLowerCase().replace(/[^\w-]/g, '');
 }
 
-function accessWords(access: Access): string {
+function accessWords(access: RouteAccess): string {
   switch (access.kind) {
     case 'open':
       return 'open';
@@ -89,11 +89,11 @@ function writeRoute(route: Route): string {
   ].join('\n\n');
 }
 
-function bodyWords(access: Access): string {
+function bodyWords(access: RouteAccess): string {
   return access.kind === 'vault' ? 'Body' : 'Optional body';
 }
 
-function needsWords(access: Access): string {
+function needsWords(access: RouteAccess): string {
   if (access.kind === 'open') return 'Open.';
   if (access.kind === 'token') return 'Requires any valid token.';
   if (access.kind === 'vault') return 'Requires the admin token of the vault.';

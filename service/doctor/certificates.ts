@@ -1,20 +1,20 @@
-// The certificates that listeners serve, as the doctor looks at them.
+// The certificates that listeners serve, for the doctor.
 import { type Certificate, isSamePair } from '../../config/certificate.ts';
 import type { ListenerName } from '../../config/section/tls.ts';
 
-/** Which certificates callers get. */
+/** The certificates that callers get. */
 export type Served = {
-  /** The one that came last. */
+  /** The newest certificate. */
   readonly newest: Certificate;
-  /** What a caller gets that names no host, as one does that calls an IP address. */
+  /** The certificate for callers that name no host, such as those that call an IP address. */
   readonly byAddress: Certificate;
-  /** Names of the newest one that still get an older one. */
+  /** Names of the newest certificate for which an older one is served. */
   readonly namesBehind: readonly string[];
 };
 
 export type ListenerCertificate = { readonly name: ListenerName; readonly served: Served };
 
-/** What of a listener still has an older certificate; null: nothing. */
+/** For which callers a listener still serves an older certificate; null: none. */
 export function leftBehind({ newest, byAddress, namesBehind }: Served): string | null {
   const parts = [
     ...(isSamePair(newest, byAddress) ? [] : ['certificate by address is still the old one']),

@@ -1,4 +1,4 @@
-// `/system/doctor`: preflight as a start would do it now, and what around the service is not as it should be.
+// The checks of `/system/doctor`: whether the service could start now, and the state of its environment.
 
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -12,7 +12,7 @@ import { dateText, endsSoonMs } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
 import { sealGap } from '../../config/load.ts';
 import type { Seal } from '../../config/seal/seal.ts';
-import { heldText } from '../held.ts';
+import { heldText } from '../held-jobs.ts';
 import type { IndexCondition } from '../indexer/thread.ts';
 import type { Inspection } from '../reads/inspection.ts';
 import { type ListenerCertificate, leftBehind } from './certificates.ts';
@@ -20,13 +20,13 @@ import { exposedFiles } from './exposed-files.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
 import { setAsideText } from './set-aside.ts';
 
-/** Below this much free room (or this part of a small disk) the disk is worth a look; work is refused later than that. */
+/** With less free space (or a smaller part of a small disk) the check fails. Work is refused only when less is left. */
 export const diskLowBytes = 256 * 2 ** 20;
 export const diskLowPart = 0.1;
-/** How far the wall clock may have moved against the monotonic one since the start, or lie behind the ledger. */
+/** How far the wall clock may deviate from the monotonic clock since the start, or lag behind the ledger. */
 export const clockDriftMsMax = 5_000;
 const nodeMin = [20, 11] as const;
-/** Lines of problems that a detail repeats. */
+/** Problems that a detail lists. */
 const linesMax = 5;
 
 /** One check of the doctor. */
@@ -35,44 +35,44 @@ export type Check = { readonly name: string; readonly passed: boolean; readonly 
 export type DoctorOptions = {
   /** In force. */
   readonly config: Config;
-  /** Reads what is on disk now. */
+  /** Reads the configuration on disk. */
   readonly inspect: () => Promise<Inspection>;
   readonly trySandboxes: (asked: readonly AskedSandbox[]) => Promise<TriedSandboxes>;
   readonly nowMs: number;
-  /** Time since the start by the monotonic clock, and the wall clock at the start. */
+  /** Time since the start by the monotonic clock, and the wall clock's time at the start. */
   readonly upMs: number;
   readonly startedAtMs: number;
-  /** The newest commit of the ledger that settled something; null: none. */
+  /** The newest commit with a finished attempt; null: none. */
   readonly committedUs: number | null;
   readonly nodeVersion: string;
-  /** What the listeners with TLS serve. */
+  /** The certificates of the listeners with TLS. */
   readonly certificates: readonly ListenerCertificate[];
   /** Null: the ledger does not respond. */
   readonly held: () => Promise<readonly HeldJobs[] | null>;
   /** Null: the ledger does not respond. */
   readonly setAside: () => Promise<SetAsideReply | null>;
-  /** The HTTP server in use, with the reason where it is not the one that is tried first. */
+  /** The HTTP server in use, and the reason if it is not uWebSockets.js. */
   readonly server: string;
   readonly index: IndexCondition;
-  /** Looks at the vault on disk. */
-  readonly vault: () => VaultState;
+  /** Examines the vault on disk. */
+  readonly vault: () => VaultExamination;
 };
 
-export type VaultState = {
+export type VaultExamination = {
   readonly condition: VaultCondition;
   readonly keys: KeySource;
   /** The mode of the key file, where users other than the owner can use it. */
   readonly looseMode: string | null;
 };
 
-type Finding = { readonly passed: boolean; readonly detail: string };
+type CheckResult = { readonly passed: boolean; readonly detail: string };
 
 /** In the order of docs/contract.md#doctor. A check that throws has not passed. */
 export async function examine(options: DoctorOptions): Promise<Check[]> {
   const { config } = options;
   const { seal, warnings, ...found } = await options.inspect();
   const problems = found.problems.filter(line => !seal.findings.includes(line));
-  const checks: readonly (readonly [name: string, check: () => Finding | Promise<Finding>])[] = [
+  const checks: readonly (readonly [name: string, check: () => CheckResult | Promise<CheckResult>])[] = [
     ['config', () => checkConfig(problems, config)],
     ['seal', () => checkSealed(seal)],
     ['state_writable', () => checkState(config.state.path)],
@@ -92,7 +92,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
   return Promise.all(checks.map(async ([name, check]) => ({ name, ...(await tried(check)) })));
 }
 
-async function tried(check: () => Finding | Promise<Finding>): Promise<Finding> {
+async function tried(check: () => CheckResult | Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await check();
   } catch (error) {
@@ -100,11 +100,11 @@ async function tried(check: () => Finding | Promise<Finding>): Promise<Finding> 
   }
 }
 
-function passed(detail: string): Finding {
+function passed(detail: string): CheckResult {
   return { passed: true, detail };
 }
 
-function failed(detail: string): Finding {
+function failed(detail: string): CheckResult {
   return { passed: false, detail };
 }
 
@@ -113,18 +113,18 @@ function lines(all: readonly string[]): string {
   return all.slice(0, linesMax).join('; ') + more;
 }
 
-function checkConfig(problems: readonly string[], { files }: Config): Finding {
+function checkConfig(problems: readonly string[], { files }: Config): CheckResult {
   return problems.length > 0 ? failed(lines(problems)) : passed(`${files.length} files`);
 }
 
-function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): Finding {
+function checkSealed({ isSealed, strict, lock, findings, gap }: Seal): CheckResult {
   if (!isSealed) return passed('not sealed');
   if (findings.length > 0 || lock === null) return failed(lines(findings));
   return passed(`matches lock ${lock.number}${strict ? ', strict' : ''}${gap === null ? '' : `; ${sealGap(gap)}`}`);
 }
 
-/** What of the configuration on disk is wrong in these sections. */
-function checkSection(problems: readonly string[], sections: readonly string[], detail: string): Finding {
+/** The problems of these sections of the configuration on disk. */
+function checkSection(problems: readonly string[], sections: readonly string[], detail: string): CheckResult {
   const own = linesOf(problems, sections);
   return own.length > 0 ? failed(lines(own)) : passed(detail);
 }
@@ -133,7 +133,7 @@ function linesOf(problems: readonly string[], sections: readonly string[]): stri
   return problems.filter(line => sections.includes(/:\d+:\d+: ([a-z_]+)/.exec(line)?.[1] ?? ''));
 }
 
-async function checkState(path: string): Promise<Finding> {
+async function checkState(path: string): Promise<CheckResult> {
   const probe = join(path, `.probe-${randomUUID()}`);
   try {
     const file = await open(probe, 'wx', 0o600);
@@ -152,7 +152,7 @@ async function checkState(path: string): Promise<Finding> {
   return passed(path);
 }
 
-function checkHeld(held: readonly HeldJobs[] | null): Finding {
+function checkHeld(held: readonly HeldJobs[] | null): CheckResult {
   if (held === null) return failed('the ledger does not respond');
   if (held.length === 0) return passed('none');
   const all = held.map(({ plugin, command, jobs, detail, sinceUs }) => {
@@ -162,20 +162,20 @@ function checkHeld(held: readonly HeldJobs[] | null): Finding {
   return failed(all.join('; '));
 }
 
-function checkRecords(found: SetAsideReply | null): Finding {
+function checkRecords(found: SetAsideReply | null): CheckResult {
   if (found === null) return failed('the ledger does not respond');
   if (found.all === 0) return passed('none is set aside');
   return failed(`${setAsideText(found, linesMax)}; restore a backup of the state, or continue without them`);
 }
 
-async function checkDisk(path: string): Promise<Finding> {
+async function checkDisk(path: string): Promise<CheckResult> {
   const { bavail, bsize, blocks } = await statfs(path);
   const free = bavail * bsize;
   const detail = `${Math.floor(free / 2 ** 20)} MiB free`;
   return free < Math.min(diskLowBytes, blocks * bsize * diskLowPart) ? failed(detail) : passed(detail);
 }
 
-function checkIndex(index: IndexCondition): Finding {
+function checkIndex(index: IndexCondition): CheckResult {
   if (index.kind === 'closed') return failed(`it cannot be opened, and searches get 503: ${index.reason}`);
   if (index.kind === 'failing') return failed(`it cannot follow the journal: ${index.reason}`);
   if (index.replaced === null) return passed('open');
@@ -183,12 +183,12 @@ function checkIndex(index: IndexCondition): Finding {
   return passed(`open, rebuilt from the ledger: ${reason}; the previous one is in ${setAside}`);
 }
 
-/** Every broken one is named, and every one of the running configuration whose entrypoint has gone. */
+/** Names every invalid plugin, and every plugin in force whose entrypoint is missing. */
 async function checkPlugins(
   problems: readonly string[],
   warnings: readonly string[],
   { config, trySandboxes }: DoctorOptions,
-): Promise<Finding> {
+): Promise<CheckResult> {
   const others = linesOf(warnings, ['api', 'webhooks']);
   const own = warnings.filter(line => !others.includes(line));
   const broken = [...linesOf(problems, ['plugins', 'plugin_roots']), ...own];
@@ -203,8 +203,8 @@ async function checkPlugins(
   return wrong.length > 0 ? failed(wrong.join('; ')) : passed(`${plugins.length} plugins; ${possible}`);
 }
 
-/** The file of the unlock key is for its owner alone, and every record opens with it. */
-function checkVault({ condition, looseMode, keys }: VaultState): Finding {
+/** Only the owner may use the file of the unlock key, and every record must open with it. */
+function checkVault({ condition, looseMode, keys }: VaultExamination): CheckResult {
   const problems = condition.kind === 'absent' ? [] : condition.problems;
   const found = problems.length > 0 ? [lines(problems), condition.kind === 'open' ? damageRemedy : remedyOf(keys)] : [];
   if (looseMode !== null) {
@@ -222,7 +222,7 @@ function endpointsOf({ webhooks: { endpoints } }: Config): string {
   return `${detail}; repeated deliveries run again at endpoints without id_header: ${unguarded.join(', ')}`;
 }
 
-function checkExposure({ api, webhooks }: Config): Finding {
+function checkExposure({ api, webhooks }: Config): CheckResult {
   const listeners = [...(api.enabled ? [{ ...api, name: 'api' }] : []), { ...webhooks, name: 'webhooks' }].filter(
     ({ listen }) => !isLoopback(listen.host),
   );
@@ -237,8 +237,8 @@ function checkExposure({ api, webhooks }: Config): Finding {
   return together(found);
 }
 
-/** Names and end of what is served. A certificate that ends soon, or is not served to all, fails. */
-function checkCertificates({ certificates, nowMs }: DoctorOptions): Finding {
+/** Lists names and expiry of the certificates. One that expires soon, or is not served to all callers, fails. */
+function checkCertificates({ certificates, nowMs }: DoctorOptions): CheckResult {
   if (certificates.length === 0) return passed('no TLS');
   const found = certificates.map(({ name, served }) => {
     const { names, endsAtMs } = served.newest;
@@ -254,14 +254,14 @@ function checkCertificates({ certificates, nowMs }: DoctorOptions): Finding {
   return together(found);
 }
 
-/** What has failed comes first. */
-function together(findings: readonly Finding[]): Finding {
+/** Failures first. */
+function together(findings: readonly CheckResult[]): CheckResult {
   const wrong = findings.filter(finding => !finding.passed);
   const detail = [...wrong, ...findings.filter(finding => finding.passed)].map(finding => finding.detail).join('; ');
   return wrong.length > 0 ? failed(detail) : passed(detail);
 }
 
-function checkClock({ nowMs, upMs, startedAtMs, committedUs }: DoctorOptions): Finding {
+function checkClock({ nowMs, upMs, startedAtMs, committedUs }: DoctorOptions): CheckResult {
   const driftMs = nowMs - startedAtMs - upMs;
   if (Math.abs(driftMs) > clockDriftMsMax)
     return failed(`the clock has jumped by ${Math.round(driftMs / 1000)} s since the start`);
@@ -270,7 +270,7 @@ function checkClock({ nowMs, upMs, startedAtMs, committedUs }: DoctorOptions): F
   return passed(new Date(nowMs).toISOString());
 }
 
-function checkNode({ nodeVersion: version, server }: DoctorOptions): Finding {
+function checkNode({ nodeVersion: version, server }: DoctorOptions): CheckResult {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const fits = major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1]);
   return fits

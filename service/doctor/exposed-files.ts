@@ -1,13 +1,13 @@
-// Files of the state directory that others than their owner may read or write.
+// Files of the state directory that users other than the owner can read or write.
 import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const others = 0o077;
-/** What a directory must grant others, before a file below it is reached. */
+/** The permission of a directory with which others reach the files below it. */
 const othersMayEnter = 0o011;
 const othersMayWrite = 0o022;
 
-/** Paths in the directory, sorted; the directory itself where others may replace what is in it. */
+/** Paths in the directory, sorted; also the directory itself, if others can replace its files. */
 export function exposedFiles(directory: string): string[] {
   const { mode } = statSync(directory);
   const own = (mode & othersMayWrite) !== 0 ? [directory] : [];
@@ -20,7 +20,7 @@ function exposedEntry(entry: Dirent): string[] {
     if (entry.isDirectory()) return exposedFiles(path);
     return entry.isFile() && (statSync(path).mode & others) !== 0 ? [path] : [];
   } catch {
-    // It was removed meanwhile: marks of processes come and go.
+    // It has been removed since: pid files come and go.
     return [];
   }
 }

@@ -1,17 +1,17 @@
-// What the doctor says of sandboxes: which can be had on this machine, and which plugins ask for one that cannot.
+// Sandboxes for the doctor: which kinds are possible on this machine, and which plugins need one that is not.
 import type { PluginInstance } from '../../config/config.ts';
 import { limitsDefault, type Sandbox, sandboxFault } from '../../runtime/processes/sandbox.ts';
 
-/** A plugin that asks for a sandbox. */
+/** A plugin with a sandbox. */
 export type AskedSandbox = { readonly name: string; readonly sandbox: Sandbox };
 
 export type TriedSandboxes = {
-  /** A line for each plugin that will not run here as it asks to. */
+  /** A line for each plugin whose sandbox is not possible here. */
   readonly refused: readonly string[];
   readonly possible: string;
 };
 
-/** On the thread for reads: to start a process holds up the thread that does, by the size of the service. */
+/** Runs on the reads thread, because starting a process blocks its thread. */
 export async function trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
   return { refused: await refusedSandboxes(asked), possible: await possibleSandboxes() };
 }
@@ -27,12 +27,12 @@ async function refusedSandboxes(asked: readonly AskedSandbox[]): Promise<string[
   );
 }
 
-/** For so long what was found holds: each try starts processes, and starting one holds up whoever does. */
+/** How long a result is cached: each attempt starts processes. */
 const triedMs = 60_000;
-/** By what was tried, and when. */
+/** Cached results by sandbox. */
 const tries = new Map<string, { readonly atMs: number; readonly fault: Promise<string | null> }>();
 
-/** As `sandboxFault`, but tried once a minute. */
+/** As `sandboxFault`, cached for a minute. */
 function faultLately(sandbox: Sandbox): Promise<string | null> {
   const name = JSON.stringify(sandbox);
   const nowMs = performance.now();
@@ -44,7 +44,7 @@ function faultLately(sandbox: Sandbox): Promise<string | null> {
   return fault;
 }
 
-/** Of both kinds, as they are tried with the limits that hold by default. */
+/** Whether each kind is possible, with the default limits. */
 async function possibleSandboxes(): Promise<string> {
   const [limits, bwrap] = await Promise.all([possible('limits'), possible('bwrap')]);
   const lifted = process.getuid?.() === 0 ? ' (plugins of root may lift them)' : '';

@@ -1,8 +1,8 @@
-// Records that the ledger cannot use, as the doctor tells of them.
+// Records that the ledger cannot use, for the doctor.
 import type { SetAsideReply } from '../../actors/job/protocol.ts';
 import type { Link } from '../../runtime/link.ts';
 
-/** What the actors pass over; null: the ledger does not respond. */
+/** The records that the actors skip; null: the ledger does not respond. */
 export async function setAsideNow(link: Link): Promise<SetAsideReply | null> {
   try {
     const asked = { kind: 'ask_set_aside' };

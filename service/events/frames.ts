@@ -1,36 +1,37 @@
 // Observations as frames of an event stream: `id:`, `event:`, and `data:` with one line of JSON.
-import { type Gap, type Hub, idAt, type Stretch } from '../../actors/hub/actor.ts';
+
 import { type Filter, filterKey } from '../../actors/hub/filter.ts';
+import { type Gap, type Hub, idAt, type ObservationSlice } from '../../actors/hub/hub.ts';
 import type { GroupOrigins } from '../../actors/hub/origins.ts';
 import { timestamp } from '../json/timestamp.ts';
 
-/** A chunk ends with the observation that takes it past so many characters. */
+/** A chunk ends after the observation that exceeds this many characters. */
 export const chunkCharsMax = 32_768;
 /** Observations of one chunk. */
 const chunkObservationsMax = 512;
-/** Of all chunks together that are kept for others that want the same: each reader may want something else. */
+/** The size of all cached chunks; each filter has its own. */
 export const keptCharsMax = 4 * 2 ** 20;
-/** What a chunk takes besides its text. */
+/** The size of a chunk without its text. */
 const chunkChars = 128;
 
-/** The frames that follow an id, as far as one chunk goes. */
-export type Chunk = { readonly text: string; readonly upTo: number };
+/** The frames after an id, up to the size of a chunk. */
+export type FrameChunk = { readonly text: string; readonly upTo: number };
 
-/** The chunks that were written last. */
-class Kept {
-  readonly #chunks = new Map<string, Chunk>();
+/** A cache of the newest chunks. */
+class ChunkCache {
+  readonly #chunks = new Map<string, FrameChunk>();
   #chars = 0;
 
   get chars(): number {
     return this.#chars;
   }
 
-  get(key: string): Chunk | undefined {
+  get(key: string): FrameChunk | undefined {
     return this.#chunks.get(key);
   }
 
-  /** The oldest give way. */
-  put(key: string, chunk: Chunk): void {
+  /** Drops the oldest chunks. */
+  put(key: string, chunk: FrameChunk): void {
     this.#chunks.set(key, chunk);
     this.#chars += chunkChars + chunk.text.length;
     for (const [oldest, { text }] of this.#chunks) {
@@ -41,18 +42,18 @@ class Kept {
   }
 }
 
-/** Writes what a filter lets through, once for all that read at the same place. */
-export class Feed {
+/** Encodes the observations that a filter selects, once for all streams at the same position. */
+export class FrameWriter {
   readonly #hub: Hub;
   readonly #filter: Filter;
   readonly #withErrors: boolean;
-  readonly #kept: Kept;
-  /** Tells its chunks from those of others. */
+  readonly #kept: ChunkCache;
+  /** Distinguishes its chunks in the cache. */
   readonly #number: number;
   /** How many streams read from it. */
   readers = 0;
 
-  constructor(hub: Hub, filter: Filter, withErrors: boolean, kept: Kept, number: number) {
+  constructor(hub: Hub, filter: Filter, withErrors: boolean, kept: ChunkCache, number: number) {
     this.#hub = hub;
     this.#filter = filter;
     this.#withErrors = withErrors;
@@ -60,21 +61,21 @@ export class Feed {
     this.#number = number;
   }
 
-  /** What comes next after this id. */
-  after(id: number): Chunk {
+  /** The next chunk after this id. */
+  after(id: number): FrameChunk {
     const key = `${this.#number} ${id}`;
     const known = this.#kept.get(key);
-    // What the ring does not hold any more is lost for all alike.
+    // Streams that are behind the ring have all lost the same observations.
     if (known && id >= this.#hub.oldest - 1) return known;
     const { work } = this.#hub;
     const { gap, stretches, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
     const chunk = this.#write(gap, stretches, upTo, work);
-    // How much a gap has lost grows: it is written for each reader anew.
+    // Not cached: the number of lost observations grows.
     if (gap === null && chunk.upTo > id) this.#kept.put(key, chunk);
     return chunk;
   }
 
-  #write(gap: Gap | null, stretches: readonly Stretch[], upTo: number, work: number): Chunk {
+  #write(gap: Gap | null, stretches: readonly ObservationSlice[], upTo: number, work: number): FrameChunk {
     let text = gap === null ? '' : gapFrame(gap);
     for (const stretch of stretches) {
       const { id, group, from, to, origins } = stretch;
@@ -96,26 +97,26 @@ export class Feed {
   }
 }
 
-/** Feeds by what they let through; one lives as long as it is read. */
-export class Feeds {
+/** Frame writers by filter; each exists as long as streams use it. */
+export class FrameWriters {
   readonly #hub: Hub;
-  readonly #feeds = new Map<string, Feed>();
-  readonly #kept = new Kept();
+  readonly #feeds = new Map<string, FrameWriter>();
+  readonly #kept = new ChunkCache();
   #numbers = 0;
 
   constructor(hub: Hub) {
     this.#hub = hub;
   }
 
-  /** Characters of all chunks that are kept. */
+  /** Characters of all cached chunks. */
   get keptChars(): number {
     return this.#kept.chars;
   }
 
-  /** Returns the feed, and how to leave it. */
-  join(filter: Filter, withErrors: boolean): { readonly feed: Feed; leave(): void } {
+  /** Returns the writer of a filter, and a function that leaves it. */
+  join(filter: Filter, withErrors: boolean): { readonly feed: FrameWriter; leave(): void } {
     const key = `${filterKey(filter)} ${withErrors}`;
-    const feed = this.#feeds.get(key) ?? new Feed(this.#hub, filter, withErrors, this.#kept, ++this.#numbers);
+    const feed = this.#feeds.get(key) ?? new FrameWriter(this.#hub, filter, withErrors, this.#kept, ++this.#numbers);
     this.#feeds.set(key, feed);
     feed.readers++;
     const leave = (): void => {
@@ -131,7 +132,7 @@ function gapFrame({ id, lost, reason }: Gap): string {
   return frame(id, 'gap', JSON.stringify({ at, lost, reason }));
 }
 
-/** Left out where the job is no longer kept. */
+/** Empty if the job is no longer stored. */
 function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);
   if (!origin) return '';

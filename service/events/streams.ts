@@ -1,48 +1,49 @@
-// All open event streams: who reads where, and handing out what is new, a little at a time, so that nothing else waits for it.
-import type { Hub } from '../../actors/hub/actor.ts';
-import type { Filter } from '../../actors/hub/filter.ts';
-import { chunkCharsMax, type Feed, Feeds } from './frames.ts';
+// All open event streams. New events are written in short passes, so that no other request waits for them.
 
-/** Open at once; more are refused. */
+import type { Filter } from '../../actors/hub/filter.ts';
+import type { Hub } from '../../actors/hub/hub.ts';
+import { chunkCharsMax, type FrameWriter, FrameWriters } from './frames.ts';
+
+/** Streams open at the same time; further ones are refused. */
 export const streamsMax = 2_048;
 /**
- * What may wait in the service for one reader, beside what the system's socket buffers hold: a chunk that did not get
- * through shows with the next one at the latest. Characters beyond Latin-1 take up to three bytes.
+ * Bytes that can wait in the service for one reader, besides the socket's buffers: after a chunk that the reader did not take, at most
+ * one more is written. Characters beyond Latin-1 take up to three bytes.
  */
 export const streamBytesMax = 2 * 3 * (chunkCharsMax + 16_384);
-/** Between two comment lines on a stream. */
+/** Between two comment lines of a stream. */
 export const beatMs = 15_000;
-/** What is new is handed out at most so often, and each time for so long; the rest waits for the next time. */
+/** The interval and the maximum length of a pass over the streams. */
 const passMs = 10;
 const passMsMax = 2;
-/** How often beats and expiries are looked after. */
+/** The interval of the check for due comment lines and expired tokens. */
 const sweepMs = 250;
 
-/** Where frames go. */
-export interface Outlet {
-  /** False: the reader is slower than this. */
+/** The receiver of frames. */
+export interface StreamOutlet {
+  /** False: the reader is too slow. */
   write(text: string): boolean;
-  /** Calls once, when there is room again. */
+  /** Calls the function once, when there is room again. */
   onReady(resume: () => void): void;
   end(): void;
 }
 
-/** What a stream may carry, and when its caller's token ends; null: never. */
+/** What a stream may contain, and when its caller's token expires; null: never. */
 export type StreamRights = { readonly withErrors: boolean; readonly expiresAtMs: number | null };
 
 export type StreamOptions = {
-  readonly sink: Outlet;
+  readonly sink: StreamOutlet;
   readonly filter: Filter;
-  /** The last id that the reader has seen; null: from now on. */
+  /** The last id that the reader has seen; null: only new events. */
   readonly after: number | null;
-  /** What its caller may read, by the configuration in force; null: nothing. */
+  /** The caller's rights under the configuration in force; null: none. */
   rights(): StreamRights | null;
 };
 
 type Stream = Pick<StreamOptions, 'sink' | 'filter'> & {
   readonly currentRights: () => StreamRights | null;
   rights: StreamRights;
-  feed: Feed;
+  feed: FrameWriter;
   leave: () => void;
   seen: number;
   beatAtMs: number;
@@ -52,16 +53,16 @@ type Stream = Pick<StreamOptions, 'sink' | 'filter'> & {
 export type EventStreamsOptions = {
   readonly hub: Hub;
   readonly nowMs: () => number;
-  /** Changes with each reload: then every caller is looked at again. */
+  /** Changes with each reload; then the rights of every caller are checked again. */
   readonly generation: () => unknown;
 };
 
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #hub: Hub;
-  readonly #feeds: Feeds;
+  readonly #feeds: FrameWriters;
   readonly #streams: Stream[] = [];
-  /** Where the next pass begins: readers take turns. */
+  /** The stream with which the next pass begins. */
   #turn = 0;
   #passTimer: NodeJS.Timeout | null = null;
   #sweepTimer: NodeJS.Timeout | null = null;
@@ -72,7 +73,7 @@ export class EventStreams {
   constructor(options: EventStreamsOptions) {
     this.#options = options;
     this.#hub = options.hub;
-    this.#feeds = new Feeds(options.hub);
+    this.#feeds = new FrameWriters(options.hub);
     this.#generation = options.generation();
   }
 
@@ -84,7 +85,7 @@ export class EventStreams {
     return this.#streams.length >= streamsMax;
   }
 
-  /** Returns how to forget it when its reader is gone. */
+  /** Returns a function to call when the reader has disconnected. */
   open({ sink, filter, after, rights: currentRights }: StreamOptions): () => void {
     const rights = currentRights();
     if (rights === null) {
@@ -103,7 +104,7 @@ export class EventStreams {
     };
     this.#streams.push(stream);
     if (this.#streams.length === 1) this.#wakeUp();
-    // The head of the answer goes out with the first write.
+    // The first write sends the response head.
     stream.sink.write(': connected\n\n');
     if (stream.seen !== this.#hub.newest) this.#schedule();
     return () => this.#forget(stream);
@@ -132,7 +133,7 @@ export class EventStreams {
     this.#passTimer = setTimeout(() => this.#pass(), waitMs);
   }
 
-  /** One chunk for each that has something to read, as far as the time goes. */
+  /** Writes one chunk to each stream that is behind, until the time is up. */
   #pass(): void {
     this.#passTimer = null;
     this.#followReload();
@@ -166,7 +167,7 @@ export class EventStreams {
     });
   }
 
-  /** After a reload every stream has the rights that its caller has by the new configuration. */
+  /** After a reload, gives every stream the rights of its caller under the new configuration. */
   #followReload(): void {
     const generation = this.#options.generation();
     if (generation === this.#generation) return;
@@ -174,7 +175,7 @@ export class EventStreams {
     for (const stream of [...this.#streams]) this.#takeRights(stream);
   }
 
-  /** Takes the rights of its caller as they are now; without any the stream ends. */
+  /** Updates the rights of a stream; without rights it ends. */
   #takeRights(stream: Stream): void {
     const rights = stream.currentRights();
     if (rights === null) {
@@ -188,7 +189,7 @@ export class EventStreams {
     stream.rights = rights;
   }
 
-  /** Beats where they are due, and ends streams whose token has expired. */
+  /** Writes due comment lines, and ends streams whose token has expired. */
   #sweep(): void {
     this.#followReload();
     const nowMs = this.#options.nowMs();
@@ -209,7 +210,7 @@ export class EventStreams {
   }
 }
 
-/** Also where the clock was set back: the time for which the beat was planned is a long way off then. */
+/** True also if the clock was set back, which would put the planned time far into the future. */
 function isDue(beatAtMs: number, nowMs: number): boolean {
   return beatAtMs <= nowMs || beatAtMs > nowMs + beatMs;
 }

@@ -1,11 +1,11 @@
-// The indexer as a part of the service: its thread, from the start until it has let go of the index.
+// The indexer as a part of the service: starts and stops its thread.
 
 import type { Logger } from '../../runtime/log.ts';
 import type { Running } from '../../runtime/supervisor.ts';
 import { indexerThread } from '../threads.ts';
 import type { IndexCondition, IndexerData, IndexerNotice } from './thread.ts';
 
-/** Resolves when it is up. `onCondition` hears how the index is, whenever that changes. */
+/** Resolves when it is up. `onCondition` is called whenever the condition of the index changes. */
 export async function startIndexer(
   data: IndexerData,
   log: Logger,

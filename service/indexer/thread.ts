@@ -1,28 +1,28 @@
-// The indexer thread: follows the journal and keeps the index, off the ledger thread. It may die and begin again at any moment.
+// The indexer thread: follows the journal and maintains the index. It can die and restart at any time.
 import { setPriority } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { parentPort } from 'node:worker_threads';
-import type { JournalConsumer, Shelf } from '../../actors/index/consumer.ts';
-import { Feed } from '../../actors/index/feed.ts';
+import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.ts';
+import { JournalFollower } from '../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { stopwatchConsumer } from '../../actors/index/stopwatch.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { givenData } from '../../runtime/preloaded-thread.ts';
 import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { StoreFault } from '../../runtime/store/store.ts';
-import { Rest } from './throttle.ts';
+import { IndexerThrottle } from './indexer-throttle.ts';
 
-/** What the thread is given at its start. */
+/** The thread's start data. */
 export type IndexerData = { readonly path: string; readonly gauges: SharedArrayBuffer };
 /**
- * How the index is. `closed`: it cannot be opened, and is tried again. `failing`: it is open, and what has ended is not taken.
- * `replaced`: why the one before was set aside since the start of the thread, and where it lies.
+ * The condition of the index. `closed`: it cannot be opened; opening is retried. `failing`: it is open, but cannot be updated.
+ * `replaced`: why the previous index was set aside since the start of the thread, and its path.
  */
 export type IndexCondition =
   | { readonly kind: 'closed'; readonly reason: string }
   | { readonly kind: 'failing'; readonly reason: string }
   | { readonly kind: 'open'; readonly replaced: { readonly reason: string; readonly setAside: string } | null };
-/** What it says; `stopped` when it lets go of the index. It is told `stop`, and nothing else. */
+/** Messages of the thread; `stopped`: it has closed the index. The only message to it is `stop`. */
 export type IndexerNotice =
   | { readonly kind: 'ready' }
   | { readonly kind: 'stopped' }
@@ -35,26 +35,26 @@ export type IndexerNotice =
     };
 
 const pollMs = 250;
-/** Pruning is looked for once in so many steps. */
+/** Pruning is checked for once in this many steps. */
 const stepsPerPrune = 4;
-/** Below the threads that answer and run jobs. */
+/** Below the threads that answer requests and run jobs. */
 const niceness = 10;
-/** After a failure: the index cannot be opened, the disk is full, or an entry could not be taken. Searching goes on with what is there. */
+/** The pause after a failure: the index cannot be opened, the disk is full, or an entry cannot be indexed. Searches go on. */
 const failedMs = 2_000;
 
-function consumersOf(shelf: Shelf): JournalConsumer[] {
-  return [new SearchIndex(shelf), stopwatchConsumer(shelf)];
+function consumersOf(stores: IndexStores): JournalConsumer[] {
+  return [new SearchIndex(stores), stopwatchConsumer(stores)];
 }
 
 function run({ path, gauges: shared }: IndexerData): void {
   yieldToOthers();
   const gauges = new Gauges(shared);
-  let shelf: Shelf | null = null;
-  let feed: Feed | null = null;
+  let stores: IndexStores | null = null;
+  let feed: JournalFollower | null = null;
   let condition: IndexCondition = { kind: 'open', replaced: null };
   let replaced: { readonly reason: string; readonly setAside: string } | null = null;
   let timer: NodeJS.Timeout | undefined;
-  const rest = new Rest();
+  const rest = new IndexerThrottle();
   let steps = 0;
   let stopping = false;
   let pruning = false;
@@ -66,21 +66,21 @@ function run({ path, gauges: shared }: IndexerData): void {
       return;
     }
     try {
-      shelf ??= openShelf();
-      feed ??= new Feed(shelf, consumersOf(shelf));
+      stores ??= openStores();
+      feed ??= new JournalFollower(stores, consumersOf(stores));
       timer = setTimeout(poll, next(feed));
       become({ kind: 'open', replaced });
     } catch (error) {
       const { stack, message } = error as Error;
-      // How far it has come is read again; after a fault of the disk the index is opened anew.
+      // The positions are read again; after a disk error the index is opened again.
       feed = null;
-      become(shelf ? { kind: 'failing', reason: message } : { kind: 'closed', reason: message }, stack);
-      if (error instanceof StoreFault) closeShelf();
+      become(stores ? { kind: 'failing', reason: message } : { kind: 'closed', reason: message }, stack);
+      if (error instanceof StoreFault) closeStores();
       timer = setTimeout(poll, failedMs);
     }
   }
 
-  function openShelf(): Shelf {
+  function openStores(): IndexStores {
     const ledger = openReader(path);
     try {
       const index = openIndexStore(path, (reason, setAside) => {
@@ -99,7 +99,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     }
   }
 
-  /** Each change is said once, however often the same is tried. */
+  /** Reports each change once, however often it is retried. */
   function become(next: IndexCondition, stack?: string): void {
     if (isDeepStrictEqual(next, condition)) return;
     const wasOpen = condition.kind === 'open';
@@ -116,9 +116,9 @@ function run({ path, gauges: shared }: IndexerData): void {
     say({ kind: 'log', level: 'error', message, fields: { error: stack ?? next.reason } });
   }
 
-  /** Takes a step, unless it rests; returns when to look again, in ms from now. */
-  function next(open: Feed): number {
-    // What is in the journal counts only when it is on disk: the index must not know what a failure can undo.
+  /** Does a step unless it is paused; returns the ms until the next poll. */
+  function next(open: JournalFollower): number {
+    // Only entries that are on disk are indexed: a failure could undo the others.
     const journaledUs = gauges.get('journaled');
     const startMs = performance.now();
     const leftMs = rest.leftMs(startMs, gauges.get('running'), journaledUs);
@@ -128,8 +128,8 @@ function run({ path, gauges: shared }: IndexerData): void {
     return more ? 0 : pollMs;
   }
 
-  /** True while there is more to do. */
-  function step(open: Feed, journaledUs: number): boolean {
+  /** True: there is more to do. */
+  function step(open: JournalFollower, journaledUs: number): boolean {
     if (steps++ % stepsPerPrune === 0) pruning = true;
     const more = open.take(journaledUs);
     if (!more && pruning) pruning = open.prune();
@@ -137,15 +137,15 @@ function run({ path, gauges: shared }: IndexerData): void {
   }
 
   function close(): void {
-    closeShelf();
+    closeStores();
     say({ kind: 'stopped' });
     parentPort!.close();
   }
 
-  function closeShelf(): void {
-    shelf?.index.close();
-    shelf?.ledger.close();
-    shelf = null;
+  function closeStores(): void {
+    stores?.index.close();
+    stores?.ledger.close();
+    stores = null;
   }
 
   parentPort!.on('message', () => {
@@ -154,7 +154,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     clearTimeout(timer);
     poll();
   });
-  // The first look opens the index before the service is ready. Where it cannot be opened, the service starts without it.
+  // The first poll opens the index before the service is ready. If that fails, the service starts without it.
   poll();
   say({ kind: 'ready' });
 }
@@ -163,7 +163,7 @@ function say(notice: IndexerNotice): void {
   parentPort!.postMessage(notice);
 }
 
-/** Of this thread alone, where the system has priorities of threads. */
+/** Lowers the priority of this thread alone, on systems that have priorities of threads. */
 function yieldToOthers(): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);

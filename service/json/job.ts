@@ -8,19 +8,19 @@ import type { LogView } from '../../actors/job/views/log-listing.ts';
 import { type Body, bodyPart, hasDeflated, hasPart, type Part } from '../../runtime/host/wire/outcome.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
-import { type JsonPart, pieceBytes } from './pieces.ts';
+import { chunkBytes, type JsonPart } from './chunks.ts';
 import { timestamp } from './timestamp.ts';
 
-/** A payload or context that is larger, in packed bytes, is shown only to those who ask for it. */
+/** A larger payload or context, in packed bytes, is included only on request. */
 export const shownInputBytesMax = 64 * 1024;
 
 /**
- * Who reads a job, and how much of it: `bare` without what it was given and what came of it, `plain` with that and with values of its
- * input up to `shownInputBytesMax`, `whole` with all.
+ * How much of a job is shown. `bare`: neither input nor result. `plain`: both, with input values up to `shownInputBytesMax`. `whole`:
+ * everything.
  */
 export type JobDetail = 'bare' | 'plain' | 'whole';
 
-/** Whether it takes more than a moment to show the job. */
+/** Whether encoding the job can take more than a millisecond. */
 export function isLongToShow(job: JobView, detail: JobDetail): boolean {
   if (detail === 'bare') return false;
   const { payloadBytes, context } = job.input;
@@ -28,7 +28,7 @@ export function isLongToShow(job: JobView, detail: JobDetail): boolean {
 }
 
 function isLong(bytes: number, detail: JobDetail): boolean {
-  return bytes > pieceBytes && isShown(bytes, detail);
+  return bytes > chunkBytes && isShown(bytes, detail);
 }
 
 function isShown(bytes: number, detail: JobDetail): boolean {
@@ -45,13 +45,13 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     countsPart(job.counts) +
     waitsPart(job, waits);
   if (detail === 'bare') return [`${head}}`];
-  // Where it is large, each look reads it.
+  // A large one is read on every access.
   const { lastError: error } = job;
   const lastError = error === null ? '' : `,"last_error":${JSON.stringify(error)}`;
   return [head, ...inputParts(job, detail), ',"result":', ...outputParts(job), `${lastError}}`];
 }
 
-/** What it was given; `omitted` names the values that are too large to be shown unasked. */
+/** The input of a job; `omitted` names the values that are included only on request. */
 function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   const { input } = job;
   const { payloadBytes, context, event, pipeline, runId, stepId, index } = input;
@@ -67,7 +67,7 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
   return [place, ...values, omitted.length === 0 ? '' : `,"omitted":${JSON.stringify(omitted)}`];
 }
 
-/** As the plugin is given it, without the payload. */
+/** The event as the plugin gets it, without the payload. */
 function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
   const { type, source, eventId, dedupeKey, headers } = event;
   const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
@@ -78,7 +78,7 @@ function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['ev
   );
 }
 
-/** Of a run. */
+/** The counts of a run. */
 function countsPart(counts: Tally | null): string {
   return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
 }
@@ -100,7 +100,7 @@ export function writeJobRow(job: JobRow): string {
   );
 }
 
-/** One log of GET /job-logs: bare for those who may not see results; the plugin output only where it is asked for. */
+/** One log of GET /job-logs: `bare` for callers that may not see results; the plugin output only on request. */
 export function logParts(log: LogView, detail: 'bare' | 'plain' | 'result'): JsonPart[] {
   const head =
     `{"job_id":"${log.jobId}","log_id":"${log.jobId}-${log.attempt}","plugin":${JSON.stringify(log.plugin)},` +
@@ -121,7 +121,7 @@ function treeJobParts(job: JobView, withResult: boolean): JsonPart[] {
   return withResult ? [`${head},"result":`, ...outputParts(job), '}'] : [`${head}}`];
 }
 
-/** GET /job/{job_id}/tree. Nulls are places to put it off: so are the empty parts that stand for them. */
+/** GET /job/{job_id}/tree. A null, and the empty part for it, is a point at which the work can be interrupted. */
 export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean): Iterable<JsonPart> {
   let separator = '[';
   for (const job of jobs) {
@@ -136,10 +136,10 @@ export function* treeParts(jobs: Iterable<JobView | null>, withResult: boolean):
   yield separator === '[' ? '[]' : ']';
 }
 
-/** How many jobs the tree of a run that was waited for holds at most. */
+/** Jobs of the tree in the answer to a call that waited for its run. */
 export const treeJobsMax = 1_000;
 
-/** What a call that waited for a run is answered. The run is the first of the jobs; those beyond `treeJobsMax` are left out. */
+/** The answer to a call that waited for its run. The first job is the run; jobs beyond `treeJobsMax` are omitted. */
 export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart> {
   let left = treeJobsMax;
   for (const job of jobs) {
@@ -155,7 +155,7 @@ export function* settledParts(jobs: Iterable<JobView | null>): Iterable<JsonPart
     if (left === treeJobsMax) {
       const durationMs = Math.round(((job.completedUs ?? job.createdUs) - job.createdUs) / 1000);
       yield `{"job_id":"${job.jobId}","status":"${job.status}","duration_ms":${durationMs}${countsPart(job.counts)},"result":`;
-      // Written once for both its places.
+      // Encoded once for both places.
       yield* output;
       yield ',"tree":[';
     } else yield ',';
@@ -173,22 +173,22 @@ function treeEntryParts(job: JobView, output: readonly JsonPart[]): JsonPart[] {
   return [head, ...output, '}'];
 }
 
-/** The plugin output (docs/contract.md#plugin-output), with empty parts where the response had none; null before the job has ended. */
+/** The plugin output (docs/contract.md#plugin-output), with empty parts that the response lacks; null before the job has ended. */
 export function outputParts({ status, body }: Pick<JobView, 'status' | 'body'>): JsonPart[] {
   if (body === null) return ['null'];
   const head = `{"status":"${status === 'succeeded' ? 'ok' : 'error'}","result":`;
   const error = hasPart(body, 'error') ? `,"error":${JSON.stringify(errorOf(body))}` : '';
-  const small = body.length <= pieceBytes && !hasDeflated(body);
+  const small = body.length <= chunkBytes && !hasDeflated(body);
   const result = part(body, small, 'result', 'null');
   const events = part(body, small, 'events', '[]');
   const updates = part(body, small, 'state_updates', '{}');
   const logs = part(body, small, 'logs', '[]');
-  // Most are small: to handle them as parts would take longer than to write them.
+  // Most are small, and faster to encode at once than as parts.
   if (small) return [`${head}${result}${error},"events":${events},"state_updates":${updates},"logs":${logs}}`];
   return [head, result, `${error},"events":`, events, ',"state_updates":', updates, ',"logs":', logs, '}'];
 }
 
-/** As text in a body that is small. */
+/** A part of a small body as JSON. */
 function part(body: Body, small: boolean, name: Part, absent: string): JsonPart {
   if (!hasPart(body, name)) return absent;
   return small ? JSON.stringify(unpack(bodyPart(body, name)!)) : () => bodyPart(body, name)!;

@@ -1,14 +1,14 @@
-// Pages of the lists as JSON, and the cursors that lead from one page to the next.
+// Pages of the lists as JSON, with their cursors.
 
 import type { JournalPosition } from '../../actors/job/records/journal.ts';
 import type { JobPage } from '../../actors/job/views/job-page.ts';
 import type { LogDetail, LogPage } from '../reads/reads.ts';
+import type { JsonPart } from './chunks.ts';
 import { writeCursor } from './cursor.ts';
 import { logParts, writeJobRow } from './job.ts';
-import type { JsonPart } from './pieces.ts';
 import { timestamp } from './timestamp.ts';
 
-/** The letters of the lists in their cursors. */
+/** The letters that name the lists in cursors. */
 export const jobsList = 'j';
 export const logsList = 'l';
 /** Time in µs (8), place (4). */

@@ -1,9 +1,9 @@
-// Times as the API writes them: RFC 3339, UTC, with microseconds.
+// Times of the API: RFC 3339, UTC, with microseconds.
 
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** µs since the epoch as text. Times that are written together lie close together: most share their second. */
+/** Encodes µs since the epoch. The last second is cached, because neighbouring times often share it. */
 export function timestamp(us: number): string {
   const second = Math.floor(us / 1_000_000);
   if (second !== lastSecond) {
@@ -15,7 +15,7 @@ export function timestamp(us: number): string {
 
 const instant = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** The µs since the epoch of an RFC 3339 time, and a half where it lies between two of them; undefined when it is none. */
+/** The µs since the epoch of an RFC 3339 time, plus a half if it lies between two; undefined: it is not a valid time. */
 export function parseTimestamp(text: string): number | undefined {
   const match = instant.exec(text);
   if (!match) return undefined;
@@ -29,7 +29,7 @@ export function parseTimestamp(text: string): number | undefined {
   ];
   const offsetHours = Number(match[9] ?? 0);
   const offsetMinutes = Number(match[10] ?? 0);
-  // A second of 60 is a leap second: clocks that have none stand at the next minute.
+  // A second of 60 is a leap second; clocks without leap seconds show the next minute.
   if (hour > 23 || minute > 59 || second > 60 || offsetHours > 23 || offsetMinutes > 59) return undefined;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -37,7 +37,7 @@ export function parseTimestamp(text: string): number | undefined {
   const offset = (match[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
   const seconds = date.getTime() / 1000 + hour * 3600 + (minute - offset) * 60 + second;
   const fraction = (match[7] ?? '').padEnd(6, '0');
-  // A number of this size has room for halves.
+  // A double of this size can represent halves.
   const rest = /[1-9]/.test(fraction.slice(6)) ? 0.5 : 0;
   return seconds * 1e6 + Number(fraction.slice(0, 6)) + rest;
 }

@@ -1,4 +1,4 @@
-// What each read gives: the parts of its answer, found and written slice by slice. On the thread for reads.
+// The answers of reads: their parts, found and encoded in time slices on the reads thread.
 
 import { stopwatchName } from '../../actors/index/records/stopwatch.ts';
 import { lagMsMax, untilTaken } from '../../actors/index/views/lag.ts';
@@ -9,28 +9,28 @@ import { findJob, findTree } from '../../actors/job/views/jobs.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { Share, Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
+import type { JsonPart } from '../json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../json/job.ts';
 import { logsParts, writeJobs } from '../json/list.ts';
-import type { JsonPart } from '../json/pieces.ts';
 import { writeStopwatch } from '../json/stopwatch.ts';
 import { openLists } from './lists.ts';
 import type { Read, StopwatchWanted } from './reads.ts';
 
-/** Of a stopwatch, before others have their turn. */
+/** The time slice of a stopwatch. */
 const stopwatchMsMax = 1;
 
-export type Shelves = {
+export type ReadStores = {
   readonly reader: Reader;
-  /** As it is now, for one read. Throws IndexUnavailable where there is none that can be opened. */
+  /** The current index, for one read. Throws IndexUnavailable if none can be opened. */
   readonly index: () => Reader<IndexTable>;
 };
 
 type Jobs = NonNullable<ReturnType<typeof findTree>>;
 
-/** Finds what is asked for, and how it is written; null: there is no such job. */
-export type Answering = (read: Read, share: Share) => Promise<Iterable<JsonPart> | null>;
+/** The parts of an answer; null: there is no such job. */
+export type AnswerRead = (read: Read, share: Share) => Promise<Iterable<JsonPart> | null>;
 
-export function openAnswers({ reader, index }: Shelves): Answering {
+export function openAnswers({ reader, index }: ReadStores): AnswerRead {
   const lists = openLists(reader, index);
   const blocks = new BlockCache(reader);
 
@@ -75,7 +75,7 @@ export function openAnswers({ reader, index }: Shelves): Answering {
   }
 }
 
-/** Work that needs no more than one slice. */
+/** Work that fits into one slice. */
 function* once<T>(act: () => T): Sliced<T> {
   yield;
   return act();

@@ -1,5 +1,5 @@
-// Jobs by the words of their last error, newest first. Where few logs have the words the index names the jobs. Where many have them,
-// the jobs that did not succeed are walked through, or the tree that is asked for: those that match are near one another then.
+// Finds jobs by words of their last error, newest first. If few logs have the words, the index gives the jobs. If many do, all
+// unsuccessful jobs (or the given tree) are scanned, because matches are then close together.
 
 import { matchesTexts, type Phrase, parseQuery } from '../../actors/index/records/words.ts';
 import { jobsWithWords } from '../../actors/index/views/jobs-with-words.ts';
@@ -15,7 +15,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../runtime/store/store.ts';
 
-/** Logs with the words: with more of them the jobs are walked through. */
+/** With more matching logs than this, jobs are scanned. */
 export const candidatesMax = 20_000;
 
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
@@ -34,7 +34,7 @@ export function* listByError(
   const phrases = parseQuery(error);
   const newestUs = newestCommitUs(ledger);
   const entries = entryFilter(names, { plugin, command, status: null, submittedBy: null, fromUs: null, toUs: null });
-  // What succeeded has no last error.
+  // Successful jobs have no last error.
   if (entries === null || status === 'succeeded')
     return { rows: [], total: 0, more: false, atLeast: false, searchedUs: newestUs };
   const has = (attempt: StoredAttempt) => hasError(attempt, phrases);

@@ -1,7 +1,7 @@
-// The configuration on disk, as the doctor asks for it: read and checked as a start would do, on the thread for reads.
+// The configuration on disk for the doctor, read and checked as at a start, on the reads thread.
 import type { LoadOptions, LoadResult } from '../../config/load.ts';
 
-/** Of what was read, what is said about it. */
+/** The findings of reading it. */
 export type Inspection = {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
@@ -9,7 +9,7 @@ export type Inspection = {
 };
 
 export async function inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
-  // Most of what this loads nobody else on the thread needs.
+  // Imported here, because nothing else on this thread needs it.
   const { loadConfig } = await import('../../config/load.ts');
   return inspectionOf(loadConfig({ ...options, env: process.env }));
 }

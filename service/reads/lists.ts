@@ -1,8 +1,8 @@
-// The lists as the HTTP face asks for them: jobs by their indexes, logs by the journal, or by the search index where words are given.
+// The lists of the API: jobs by their indexes, logs by the journal, or by the search index if the request has a query.
 
 import { textsOf } from '../../actors/index/records/texts.ts';
 import { matchesTexts, parseQuery } from '../../actors/index/records/words.ts';
-import { type Found, isBlank, search } from '../../actors/index/views/search.ts';
+import { isBlank, type SearchResult, search } from '../../actors/index/views/search.ts';
 import { isBefore } from '../../actors/job/records/journal.ts';
 import { NameTable } from '../../actors/job/records/name-table.ts';
 import type { JobFilter, JobPage } from '../../actors/job/views/job-page.ts';
@@ -42,7 +42,7 @@ export function openLists(reader: Reader, index: () => Reader<IndexTable>): List
     };
   }
 
-  function* find(wanted: LogsWanted): Sliced<Found> {
+  function* find(wanted: LogsWanted): Sliced<SearchResult> {
     const entries = entryFilter(names, wanted);
     if (!entries) return { places: [], total: 0, unsearched: 0 };
     const { query, limit, before } = wanted;

@@ -1,4 +1,4 @@
-// Reads that may take long, or give much: made on a thread of their own, and written as fast as their callers take them.
+// Messages of reads that can be slow or large. They run on the reads thread, and are written at the speed of their callers.
 
 import type { Window } from '../../actors/index/views/stopwatch.ts';
 import type { Waits } from '../../actors/job/protocol.ts';
@@ -8,36 +8,36 @@ import type { LogFilter, LogView } from '../../actors/job/views/log-listing.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { JobDetail } from '../json/job.ts';
 
-/** Null: any. */
+/** The filters of a list of logs; null: any. */
 export type LogsWanted = LogFilter & {
-  /** As it was given; what is no job's id matches nothing. */
+  /** As given; a value that is not a job id matches nothing. */
   readonly jobId: string | null;
   /** Words, in the language of docs/search.md. */
   readonly query: string | null;
   readonly limit: number;
   readonly before: JournalPosition | null;
 };
-/** `next`: the last place of the page, when there is more behind it. */
+/** `next`: the last position of the page; null: there are no further logs. */
 export type LogPage = {
-  /** Each is read when it is asked for: what it says may be large. */
+  /** Read one by one, because they can be large. */
   readonly logs: Iterable<LogView>;
   readonly total: number;
   readonly next: JournalPosition | null;
-  /** Logs that a search has not looked at: they ended just now, and are too many to be read without the index. */
+  /** Logs that a search has skipped: they are not indexed yet, and too many to read. */
   readonly unsearched: number;
 };
 
 /** What is shown of a log: see `logParts`. */
 export type LogDetail = 'bare' | 'plain' | 'result';
 
-/** What of a plugin's times is asked for. */
+/** A query of the stopwatch. */
 export type StopwatchWanted = {
   readonly plugin: string;
   readonly window: Window;
   readonly nowUs: number;
-  /** Steps that are listed first, measured or not. */
+  /** Steps that are listed first, with or without samples. */
   readonly steps: readonly string[];
-  /** Null: not asked for. False: not for this caller. */
+  /** Whether spans are included; null: not requested. False: this caller may not see them. */
   readonly subs: boolean | null;
 };
 
@@ -49,46 +49,46 @@ export type JobsWanted = {
   readonly before: JobId | null;
 };
 
-/** A read, as a message: plain data. */
+/** A read as a message. */
 export type Read =
   | { readonly kind: 'job'; readonly id: JobId; readonly detail: JobDetail; readonly waits: Waits | null }
   | { readonly kind: 'tree'; readonly id: JobId; readonly withResult: boolean }
-  /** A run that has settled, with at most so many jobs of its tree: what a call that waited for it is answered. */
+  /** A settled run with its tree: the answer to a call that waited for it. */
   | { readonly kind: 'run'; readonly id: JobId }
   | ({ readonly kind: 'jobs' } & JobsWanted)
   | { readonly kind: 'logs'; readonly wanted: LogsWanted; readonly detail: LogDetail }
   | ({ readonly kind: 'stopwatch' } & StopwatchWanted);
 
-/** The thread for reads has ended, and is starting again. */
+/** The reads thread has died and is restarting. */
 export class ReadsDown extends Error {}
-export const readsDownDetail = 'the thread for reads has ended and is starting again';
+export const readsDownDetail = 'the reads thread has died and is restarting';
 
-/** Where the pieces of an answer go. What a callback of it throws ends the answer, not the process. */
-export interface Sink {
+/** The receiver of an answer's chunks. An exception in a callback ends the answer, not the process. */
+export interface AnswerSink {
   /**
-   * False: the reader is slower than this, and what waits for it grows. A write of less than 16 KiB may not tell yet; then the next
-   * one does. A reader who takes nothing for some ten seconds is let go.
+   * False: the reader is too slow, and unsent data accumulates. After a write of less than 16 KiB only the next one may return it. A
+   * reader that takes nothing for about ten seconds is disconnected.
    */
   write(text: string): boolean;
-  /** Calls once, when there is room to write, and never before this returns. */
+  /** Calls the function once, when there is room to write, and never synchronously. */
   onReady(resume: () => void): void;
   end(): void;
 }
 
-/** JSON, whole or in pieces, or why there is none. */
+/** JSON, complete or in chunks, or a refusal. */
 export type ReadAnswer =
   | { readonly kind: 'whole'; readonly text: string }
-  | { readonly kind: 'pieces'; open(sink: Sink): void }
+  | { readonly kind: 'pieces'; open(sink: AnswerSink): void }
   | {
       readonly kind: 'refused';
       readonly refusal: 'too_many_reads' | 'unknown_job' | 'unavailable';
       readonly detail: string;
     };
 
-/** A caller, who may go away before the answer is complete; then `forget` is called. */
-export type MayLeave = { onGone(forget: () => void): void };
+/** A caller; `forget` is called if it disconnects before the answer is complete. */
+export type Disconnectable = { onGone(forget: () => void): void };
 
 export interface Reads {
-  /** Sees all that was committed before the call. The read ends when the caller goes away. */
-  answer(read: Read, call: MayLeave): Promise<ReadAnswer>;
+  /** The answer includes everything committed before the call. The read ends when the caller disconnects. */
+  answer(read: Read, call: Disconnectable): Promise<ReadAnswer>;
 }

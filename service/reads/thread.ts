@@ -1,4 +1,4 @@
-// The thread for reads: it only looks at the store, and may die and begin again at any moment.
+// The reads thread: it never writes to the store, and can die and restart at any time.
 import { setPriority } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
@@ -12,15 +12,15 @@ import { IndexReaders } from '../../runtime/store/index-readers.ts';
 import { openReader } from '../../runtime/store/lmdb.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import { type AskedSandbox, trySandboxes } from '../doctor/sandboxes.ts';
+import { ActiveReads } from './active-reads.ts';
 import { openAnswers } from './answers.ts';
 import { type Inspection, inspect } from './inspection.ts';
 import type { Read } from './reads.ts';
-import { Desk } from './reads-under-way.ts';
 
-/** What the thread is given at its start: the directory of the state. */
+/** The thread's start data: the state directory. */
 export type ReadsData = { readonly path: string };
 
-/** What it is asked and told; `begin` and `more` are answered by a chunk. */
+/** Messages to it. The reply to `begin` and `more` is a chunk. */
 export type ReadsMessage =
   | { readonly kind: 'begin'; readonly id: number; readonly read: Read; readonly replyTo: ReplyTo }
   | { readonly kind: 'more'; readonly id: number; readonly replyTo: ReplyTo }
@@ -29,10 +29,10 @@ export type ReadsMessage =
   | { readonly kind: 'try_sandboxes'; readonly asked: readonly AskedSandbox[]; readonly replyTo: ReplyTo }
   | { readonly kind: 'inspect'; readonly options: Omit<LoadOptions, 'env'>; readonly replyTo: ReplyTo };
 
-/** What selfcheck and inspection are answered with. */
-export type Outcome<T> = { readonly value: T } | { readonly fault: string };
+/** The reply to all but reads. */
+export type ThreadReply<T> = { readonly value: T } | { readonly fault: string };
 
-/** Below the threads that accept and answer, above the indexer. */
+/** Below the threads that accept work, above the indexer. */
 const niceness = 5;
 
 function run({ path }: ReadsData): void {
@@ -44,27 +44,27 @@ function run({ path }: ReadsData): void {
     indexes.refresh();
   };
   const slices = new Slices(refresh);
-  const desk = new Desk(slices, openAnswers({ reader, index: () => indexes.current() }));
+  const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
   const link = openLink({
     thread: 'reads',
     port: parentPort!,
-    // What a turn of slices has finished goes at once, before the next turn.
+    // Finished chunks are sent before the next round of slices.
     schedule: queueMicrotask,
     onTold: (_, message) => take(message as ReadsMessage),
   });
 
   function take(message: ReadsMessage): void {
-    if (message.kind === 'drop') desk.drop(message.id);
+    if (message.kind === 'drop') activeReads.drop(message.id);
     else void answer(message).then(value => link.reply(message.replyTo, value));
   }
 
   function answer(message: Exclude<ReadsMessage, { kind: 'drop' }>): Promise<unknown> {
     switch (message.kind) {
       case 'begin':
-        if (desk.isIdle) indexes.closeGone();
-        return desk.begin(message.id, message.read);
+        if (activeReads.isIdle) indexes.closeGone();
+        return activeReads.begin(message.id, message.read);
       case 'more':
-        return desk.more(message.id);
+        return activeReads.more(message.id);
       case 'selfcheck':
         return outcome(check);
       case 'try_sandboxes':
@@ -83,7 +83,7 @@ function run({ path }: ReadsData): void {
   link.tell('supervisor', { kind: 'ready' });
 }
 
-async function outcome<T>(act: () => Promise<T>): Promise<Outcome<T>> {
+async function outcome<T>(act: () => Promise<T>): Promise<ThreadReply<T>> {
   try {
     return { value: await act() };
   } catch (error) {
@@ -92,7 +92,7 @@ async function outcome<T>(act: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-/** Of this thread alone, where the system has priorities of threads. */
+/** Lowers the priority of this thread alone, on systems that have priorities of threads. */
 function yieldToOthers(): void {
   try {
     if (process.platform === 'linux') setPriority(niceness);

@@ -1,11 +1,11 @@
-// What logs are filtered by, as words of the index: each begins with a character that no word of a text has.
+// The filters of logs as words of the index. Each begins with a character that no word of a text contains.
 import type { EntryFilter, JournalEntry } from '../../job/records/journal.ts';
 
 type Facet = 'command' | 'status' | 'submitter';
 
 const marks = { command: '\0c', status: '\0s', submitter: '\0u' } as const satisfies Record<Facet, string>;
 
-/** Finds under which facets logs stand. It keeps the last ones: neighbours often stand under the same. */
+/** Computes the facets of logs. The last result is kept: neighbouring logs often have the same facets. */
 export class Facets {
   #command = -1;
   #status = -1;
@@ -23,12 +23,12 @@ export class Facets {
   }
 }
 
-/** Attempts with one of these statuses, by their codes. */
+/** The facets of these statuses, given by code. */
 export function statusFacets(codes: readonly number[]): readonly string[] {
   return codes.map(code => marks.status + code);
 }
 
-/** Of each list a log must stand under one. */
+/** A log matches if it has one facet of each list. */
 export function wantedFacets({ commands, status, submitter }: EntryFilter): readonly (readonly string[])[] {
   const wanted: string[][] = [];
   if (commands) wanted.push([...commands.keys()].filter(n => commands[n] === 1).map(n => marks.command + n));

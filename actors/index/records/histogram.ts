@@ -1,22 +1,22 @@
-// Times as counts in buckets: 32 to each power of two, so that a percentile is off by at most 1/64 of its value. Of its own because it
-// is this short: a library of sketches brings a serializer and floating logarithms for what is two shifts and a list of small numbers here.
+// A histogram of times with 32 buckets per power of two: percentiles are exact to 1/64 of their value. It is our own because libraries
+// of sketches bring a serializer and floating-point logarithms for two shifts and a list of small numbers.
 
 const bitsPerOctave = 5;
 const bucketsPerOctave = 2 ** bitsPerOctave;
-/** Below it every whole number has a bucket of its own. */
+/** Every integer below it has its own bucket. */
 const exactMax = 2 * bucketsPerOctave;
 const shiftMax = 2 ** 31;
 const lastBits = 2 ** 20;
 /** About two weeks; longer times count as this. */
 const usMax = 2 ** 40 - 1;
-/** How far a percentile may be from the exact one, as a part of it. */
+/** The relative error of a percentile. */
 export const percentileErrorMax = 1 / exactMax;
 
 /** The bucket of a time in µs. */
 export function bucketOf(us: number): number {
   const whole = Math.min(usMax, Math.max(0, Math.round(us)));
   if (whole < exactMax) return whole;
-  // Too long for shifts: without its last 20 bits it is in the same place, 20 octaves below.
+  // Too large for 32-bit shifts: without its last 20 bits the bucket is the same, 20 octaves lower.
   if (whole >= shiftMax) return bucketOf(Math.floor(whole / lastBits)) + 20 * bucketsPerOctave;
   const octave = 31 - Math.clz32(whole) - bitsPerOctave;
   return exactMax + (octave - 1) * bucketsPerOctave + (whole >>> octave) - bucketsPerOctave;
@@ -45,7 +45,7 @@ export class Histogram {
     this.count += times;
   }
 
-  /** By nearest rank, in µs: the time that this part of all samples is not above. 0 without samples. */
+  /** A percentile by nearest rank, in µs; 0 without samples. */
   percentile(part: number): number {
     let left = Math.max(1, Math.ceil(part * this.count));
     for (const bucket of [...this.#counts.keys()].sort((a, b) => a - b)) {
@@ -55,7 +55,7 @@ export class Histogram {
     return 0;
   }
 
-  /** max | for each bucket that has any, in order: how far from the one before, and how many; all as varints. */
+  /** The maximum, then for each non-empty bucket, in order, its distance from the one before and its count; all as varints. */
   encode(): Uint8Array {
     const bytes: number[] = [];
     pushVarint(bytes, this.maxUs);
@@ -68,7 +68,7 @@ export class Histogram {
     return Uint8Array.from(bytes);
   }
 
-  /** Takes in what was encoded. */
+  /** Adds an encoded histogram. */
   merge(bytes: Uint8Array): void {
     const cursor = { bytes, at: 0 };
     this.maxUs = Math.max(this.maxUs, readVarint(cursor));

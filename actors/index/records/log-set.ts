@@ -1,18 +1,18 @@
-// A set of logs of one chunk: as numbers where they are few, as bits where they are many.
+// A set of logs of one chunk: a list of numbers if it is small, a bitmap if it is large.
 
-/** Logs of a chunk. Their numbers within it take two bytes. */
+/** Logs per chunk. Numbers within a chunk take two bytes. */
 export const chunkLogs = 65_536;
 const bitsBytes = chunkLogs / 8;
-/** More numbers than this take more room than bits. */
+/** Above this a bitmap is smaller than a list. */
 const numbersMax = bitsBytes / 2 - 1;
 
 export class LogSet {
   readonly bits = new Uint32Array(chunkLogs / 32);
 
-  /** The stored form of a set, added to this one. */
+  /** Adds an encoded set. */
   add(stored: Uint8Array): void {
     if (stored.length === bitsBytes) {
-      // A copy of its own: what was stored may lie anywhere in a larger buffer.
+      // Copied for alignment: the value may lie anywhere in a larger buffer.
       const others = new Uint32Array(Uint8Array.from(stored).buffer);
       for (let i = 0; i < others.length; i++) this.bits[i]! |= others[i]!;
       return;
@@ -32,17 +32,17 @@ export class LogSet {
     return (this.bits[number >>> 5]! & (1 << (number & 31))) !== 0;
   }
 
-  /** Only those that are in the other too. */
+  /** Keeps the numbers that are also in the other set. */
   keep(other: LogSet): void {
     for (let i = 0; i < this.bits.length; i++) this.bits[i]! &= other.bits[i]!;
   }
 
-  /** Only those that are not in the other. */
+  /** Removes the numbers that are in the other set. */
   drop(other: LogSet): void {
     for (let i = 0; i < this.bits.length; i++) this.bits[i]! &= ~other.bits[i]!;
   }
 
-  /** Adds the numbers from `from` up to, but not with, `to`. */
+  /** Adds the numbers from `from` up to but not including `to`. */
   fill(from: number, to: number): void {
     for (let number = from; number < to; number++) this.put(number);
   }
@@ -57,7 +57,7 @@ export class LogSet {
     return count;
   }
 
-  /** The numbers, the largest first. */
+  /** The numbers, largest first. */
   *down(): Iterable<number> {
     for (let i = this.bits.length - 1; i >= 0; i--) {
       for (let word = this.bits[i]!; word !== 0; ) {
@@ -88,7 +88,7 @@ function ones(word: number): number {
   return (Math.imul((v + (v >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24) & 0xff;
 }
 
-/** A stored set with more numbers, all larger than those it has, in order. */
+/** An encoded set with further numbers, which are sorted and larger than those in it. */
 export function extended(stored: Uint8Array | undefined, more: readonly number[]): Uint8Array {
   const length = stored?.length ?? 0;
   if (length === bitsBytes) {
@@ -102,7 +102,7 @@ export function extended(stored: Uint8Array | undefined, more: readonly number[]
     for (const number of more) set.put(number);
     return set.encode();
   }
-  // Of the pool that short buffers share: one of its own costs more than what is in it.
+  // From the pool of short buffers: a separate allocation costs more than the contents.
   const bytes = Buffer.allocUnsafe(length + 2 * more.length);
   if (stored) bytes.set(stored, 0);
   for (let i = 0, at = length; i < more.length; i++, at += 2) {

@@ -1,8 +1,8 @@
-// How far a consumer has come in the journal.
+// The position of a consumer in the journal.
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { asBuffer, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 
-/** The next entry to take: the first of this commit, or of a later one, that has at least this place. */
+/** The next entry: the first at or after this index of this commit, or the first of a later commit. */
 export type Position = JournalPosition;
 
 export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): Position {

@@ -1,4 +1,4 @@
-// How the search index lies in its tables: logs numbered in the order of the journal, in chunks, each with postings of its own.
+// The tables of the search index: logs are numbered in the order of the journal, and divided into chunks with their own postings.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import {
@@ -13,7 +13,7 @@ import { chunkLogs } from './log-set.ts';
 /** The name under which the search index keeps its position in the journal. */
 export const searchName = 'search';
 
-/** Logs of one value of the table `logs`. */
+/** Logs per value of the table `logs`. */
 export const pageLogs = 1024;
 export const pagesPerChunk = chunkLogs / pageLogs;
 /** The journal's entry | time (8) | place (4). */
@@ -36,10 +36,10 @@ export function postingKey(chunk: number, word: string): Buffer {
   return key;
 }
 
-/** The range of postings of a chunk: of all words that begin so. */
+/** The range of a chunk's postings whose words have this prefix. */
 export function postingRange(chunk: number, prefix: string): { readonly from: Buffer; readonly to: Buffer } {
   const from = postingKey(chunk, prefix);
-  // No text in UTF-8 has this byte.
+  // This byte does not occur in UTF-8.
   return { from, to: Buffer.concat([from, Buffer.of(0xff)]) };
 }
 
@@ -53,7 +53,7 @@ export function readPlace(bytes: Buffer, at: number): JournalPosition {
   return { atUs: bytes.readDoubleLE(at + journalEntryBytes), place: bytes.readUInt32LE(at + journalEntryBytes + 8) };
 }
 
-/** The records of the logs, page by page; what was read last is kept. */
+/** The records of logs, by page. The last page that was read is cached. */
 export class Records {
   readonly #reader: Reader<IndexTable>;
   #number = -1;
@@ -63,7 +63,7 @@ export class Records {
     this.#reader = reader;
   }
 
-  /** Forget what was read: it may have grown. */
+  /** Drops the cached page: it may have grown. */
   refresh(): void {
     this.#number = -1;
   }
@@ -76,7 +76,7 @@ export class Records {
     return this.#page;
   }
 
-  /** The id of its job. */
+  /** The id of the log's job. */
   idOf(log: number): JobId {
     const at = (log % pageLogs) * recordBytes;
     return this.page(Math.floor(log / pageLogs)).subarray(at, at + jobIdBytes);
@@ -86,7 +86,7 @@ export class Records {
     return readPlace(this.page(Math.floor(log / pageLogs)), (log % pageLogs) * recordBytes);
   }
 
-  /** The first log that is kept, and the one after the last. */
+  /** The numbers of the first stored log, and of the one after the last. */
   get bounds(): { readonly first: number; readonly end: number } {
     for (const { key } of this.#reader.scan('logs', { limit: 1 })) {
       for (const last of this.#reader.scan('logs', { reverse: true, limit: 1 })) {
@@ -97,7 +97,7 @@ export class Records {
     return { first: 0, end: 0 };
   }
 
-  /** How many logs, from number 0, stand before this place. */
+  /** How many logs come before this position in the journal. */
   rank(place: JournalPosition): number {
     let { first: low, end: high } = this.bounds;
     while (low < high) {

@@ -1,18 +1,18 @@
-// What is kept of how long things took: for each minute and plugin a histogram of each step, and of the spans inside it.
+// The records of the stopwatch: for each minute and plugin a histogram of each step and of the spans inside it.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { Histogram } from './histogram.ts';
 
-/** The consumer of the journal that keeps it. */
+/** The name of its journal consumer. */
 export const stopwatchName = 'stopwatch';
 export const minuteUs = 60_000_000;
-/** Minutes that are kept: seven days. */
+/** Minutes that are stored: seven days. */
 export const minutesKept = 7 * 24 * 60;
-/** Names of spans that are told apart in one step and minute; what is over counts as one. */
+/** Names of spans in one step and minute; further names are counted together. */
 export const spanNamesMax = 64;
 export const otherSpans = '(other)';
 const spanNameCharsMax = 128;
 
-/** Minute, then plugin: what is old lies at the beginning. */
+/** Minute, then plugin: old records come first. */
 export function pageKey(minute: number, plugin: string): Buffer {
   const key = Buffer.alloc(4 + Buffer.byteLength(plugin));
   key.writeUInt32BE(minute, 0);
@@ -33,7 +33,7 @@ type PackedPage = [step: string, times: Uint8Array, spans: [name: string, times:
 type Times = { readonly all: Histogram; readonly spans: Map<string, Histogram> };
 
 /** One minute of one plugin, while it is being written. */
-export class Page {
+export class MinutePage {
   readonly #steps = new Map<string, Times>();
 
   constructor(bytes?: Uint8Array) {
@@ -74,7 +74,7 @@ export class Page {
   }
 }
 
-/** The histogram of a name; an empty one when it has none. */
+/** The histogram of a name, created if it is missing. */
 export function histogramIn(histograms: Map<string, Histogram>, name: string): Histogram {
   let histogram = histograms.get(name);
   if (!histogram) {
@@ -84,7 +84,7 @@ export function histogramIn(histograms: Map<string, Histogram>, name: string): H
   return histogram;
 }
 
-/** Hands on each step of a stored page, still encoded. */
+/** Calls a function with each step of a stored page, still encoded. */
 export function readPage(bytes: Uint8Array, take: (...of: PackedPage[number]) => void): void {
   for (const [step, times, spans] of unpack<PackedPage>(bytes)) take(step, times, spans);
 }

@@ -1,19 +1,19 @@
-// The texts of a log: what a search finds it by.
+// The searchable texts of a log.
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import { contentsOf, listCount, mapCount, skipValue, textSpan, wholeAt } from '../../../runtime/splice.ts';
 import { asBuffer } from '../../job/records/journal.ts';
 
-/** So much of a log is searched: its first MiB of texts. The words of one MiB take the thread some 60 ms. */
+/** The searchable part of a log: its first MiB of texts. Indexing one MiB takes about 60 ms. */
 export const searchedBytesMax = 2 ** 20;
-/** What a text counts at least: very many short ones take their time too. */
+/** The minimum cost of a text, because many short texts take time too. */
 const textBytesMin = 4;
 
-type Gathered = { readonly texts: string[]; bytesLeft: number };
+type CollectedTexts = { readonly texts: string[]; bytesLeft: number };
 
-/** The texts that a log shows, as far as they are searched: the error, stderr, and whatever the response has in words. */
+/** The searchable texts of a log: error, stderr, and the strings of the response. */
 export function textsOf(body: Body): string[] {
-  const gathered: Gathered = { texts: [], bytesLeft: searchedBytesMax };
+  const gathered: CollectedTexts = { texts: [], bytesLeft: searchedBytesMax };
   for (const part of ['error', 'stderr'] as const) {
     const bytes = bodyPart(body, part);
     if (bytes) take(gathered, asBuffer(bytes), 0, bytes.length);
@@ -26,14 +26,14 @@ export function textsOf(body: Body): string[] {
   return gathered.texts;
 }
 
-function take(gathered: Gathered, bytes: Buffer, from: number, to: number): void {
+function take(gathered: CollectedTexts, bytes: Buffer, from: number, to: number): void {
   if (gathered.bytesLeft <= 0) return;
   gathered.texts.push(bytes.toString('utf8', from, Math.min(to, from + gathered.bytesLeft)));
   gathered.bytesLeft -= Math.max(textBytesMin, to - from);
 }
 
-/** Gathers from the packed value at `at`; returns where it ends, unless enough has been gathered. */
-function gatherPacked(bytes: Buffer, at: number, gathered: Gathered): number {
+/** Collects the texts of the packed value at `at`; returns its end, or stops early at the limit. */
+function gatherPacked(bytes: Buffer, at: number, gathered: CollectedTexts): number {
   const span = textSpan(bytes, at);
   if (span !== null) {
     take(gathered, bytes, span.from, span.to);
@@ -44,22 +44,22 @@ function gatherPacked(bytes: Buffer, at: number, gathered: Gathered): number {
     add(gathered, String(whole));
     return skipValue(bytes, at);
   }
-  // An entry of a map is two values, its name and its own.
+  // An entry of a map is two values, key and value.
   const values = Math.max(listCount(bytes, at), 2 * mapCount(bytes, at));
   if (values >= 0) {
     let here = contentsOf(bytes, at);
     for (let i = 0; i < values && gathered.bytesLeft > 0; i++) here = gatherPacked(bytes, here, gathered);
     return here;
   }
-  // What is left is nothing, true or false, or a number of another form.
+  // The rest is null, true, false, or a number in another encoding.
   const end = skipValue(bytes, at);
   const value = unpack(bytes.subarray(at, end));
   if (value !== null) add(gathered, String(value));
   return end;
 }
 
-/** A number, true or false. */
-function add(gathered: Gathered, text: string): void {
+/** A number or boolean. */
+function add(gathered: CollectedTexts, text: string): void {
   gathered.texts.push(text);
   gathered.bytesLeft -= textBytesMin;
 }

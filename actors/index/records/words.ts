@@ -1,18 +1,18 @@
-// Words, as the search knows them: case and accents folded, everything that is neither letter nor digit parts them.
+// Words of the search: case and accents are folded, and every character that is neither letter nor digit separates words.
 
-/** Words are told apart by so many characters from their beginning. */
+/** Words are equal if their first characters, this many, are equal. */
 export const wordCharactersMax = 64;
 
 const ascii = /^[\0-\x7f]*$/;
 const asciiWord = /[a-z0-9]+/g;
-// Where words are written without spaces, each character is one: what stands side by side is found as a phrase.
+// In scripts without spaces each character is a word, and adjacent characters are found as a phrase.
 const anyWord = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]|(?:(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}])[\p{L}\p{N}])+/gu;
 const wordAndStar = new RegExp(`(${anyWord.source})(\\*?)`, 'gu');
 
-/** Case and accents folded, compatible forms made one. */
+/** Folds case, accents and compatibility forms. */
 function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase();
-  // Upper case first: it makes one of ß and ss, and of the three letters sigma but one, which lower case parts again.
+  // Upper case first, because it maps ß to SS and the three forms of sigma to one.
   return text
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
@@ -32,7 +32,7 @@ function wordsIn(folded: string): string[] {
   return words;
 }
 
-/** Whether the text is a word as it is: most numbers and names of fields are. */
+/** Whether the text is already one word, as most numbers and field names are. */
 function isWord(text: string): boolean {
   if (text.length === 0 || text.length > wordCharactersMax) return false;
   for (let i = 0; i < text.length; i++) if (!isWordAt(text, i)) return false;
@@ -44,12 +44,12 @@ function cut(word: string): string {
   return word.slice(0, isSplit ? wordCharactersMax - 1 : wordCharactersMax);
 }
 
-/** A word that is looked for; a prefix stands for every word that begins so. */
-export type Wanted = { readonly word: string; readonly isPrefix: boolean };
-/** Words that stand side by side, in this order. */
-export type Phrase = readonly Wanted[];
+/** A word of a query. A prefix matches every word that begins with it. */
+export type SearchTerm = { readonly word: string; readonly isPrefix: boolean };
+/** Adjacent words, in this order. */
+export type Phrase = readonly SearchTerm[];
 
-/** What is asked: every phrase must be there. Any text is a query; the end of the text closes a quote. */
+/** Parses a query, all of whose phrases must match. Every text is a valid query; an open quote ends with the text. */
 export function parseQuery(query: string): Phrase[] {
   const phrases: Phrase[] = [];
   for (const [piece] of query.matchAll(/"[^"]*"?|[^\s"]+/gu)) {
@@ -59,14 +59,14 @@ export function parseQuery(query: string): Phrase[] {
   return phrases;
 }
 
-/** Whether every phrase is there, each within one of the texts. */
+/** Whether every phrase occurs within one of the texts. */
 export function matchesTexts(phrases: readonly Phrase[], texts: readonly string[]): boolean {
   if (phrases.length === 0) return true;
   const folded = texts.map(text => (isWord(text) ? text : fold(text)));
   return phrases.every(phrase => folded.some(text => hasLetters(text, phrase) && hasPhraseIn(text, phrase)));
 }
 
-/** To look for letters is fifty times as quick as to part a text into words; most texts need no more than that. */
+/** A substring search is fifty times as fast as splitting a text into words, and decides most texts. */
 function hasLetters(folded: string, phrase: Phrase): boolean {
   return phrase.every(({ word }) => folded.includes(word));
 }
@@ -75,7 +75,7 @@ function hasPhraseIn(folded: string, phrase: Phrase): boolean {
   return ascii.test(folded) ? hasAsciiPhrase(folded, phrase) : hasPhrase(wordsIn(folded), phrase);
 }
 
-/** The same without the words of the whole text: only where the first one stands are others looked at. */
+/** Matches a phrase without splitting the whole text: only around occurrences of its first word. */
 function hasAsciiPhrase(folded: string, phrase: Phrase): boolean {
   const first = phrase[0]!.word;
   for (let at = folded.indexOf(first); at >= 0; at = folded.indexOf(first, at + 1)) {
@@ -90,7 +90,7 @@ function beginsAt(folded: string, from: number, phrase: Phrase): boolean {
     while (at < folded.length && !isWordAt(folded, at)) at++;
     if (!folded.startsWith(word, at)) return false;
     let end = at + word.length;
-    // Words are told apart by their beginning.
+    // Only the beginning of a long word counts.
     if (!isPrefix && word.length < wordCharactersMax && end < folded.length && isWordAt(folded, end)) return false;
     while (end < folded.length && isWordAt(folded, end)) end++;
     at = end;
@@ -98,7 +98,7 @@ function beginsAt(folded: string, from: number, phrase: Phrase): boolean {
   return true;
 }
 
-/** Whether a letter a to z or a digit stands there. */
+/** Whether the character is a to z or a digit. */
 function isWordAt(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return (code >= 97 && code <= 122) || (code >= 48 && code <= 57);

@@ -1,4 +1,4 @@
-// The jobs that the index names: some attempt of them failed, and its log has the words, in its error or elsewhere.
+// Finds jobs by the index: a failed attempt's log contains the words, in its error or elsewhere.
 
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
@@ -11,13 +11,13 @@ import { positionOf } from '../records/position.ts';
 import { numberKey, Records, searchName } from '../records/search-layout.ts';
 import type { Phrase } from '../records/words.ts';
 import { clip, dropAll, findWords, keepFacets } from './search.ts';
-import { searchTail } from './tail.ts';
+import { searchUnindexed } from './unindexed-logs.ts';
 
 const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
 
 export type Candidates = { readonly ids: readonly JobId[]; readonly searchedUs: number | null };
 
-/** The jobs whose logs of attempts that failed have the words, the newest first; null: more than `namedMax` logs have them. */
+/** The jobs with failed attempts whose logs contain the words, newest first; null: more than `namedMax` logs do. */
 export function* jobsWithWords(
   ledger: Reader,
   index: Reader<IndexTable>,
@@ -28,8 +28,8 @@ export function* jobsWithWords(
   const newestUs = newestCommitUs(ledger);
   const found = new Set<string>();
   const position = positionOf(index, searchName);
-  const tail = yield* searchTail(ledger, position, phrases, entries);
-  // What is behind the index by more than a tail is left to the next search.
+  const tail = yield* searchUnindexed(ledger, position, phrases, entries);
+  // If too many logs are unindexed, the rest is left to the next search.
   const isWhole = tail.unsearched === 0;
   for (const { atUs, place } of isWhole ? tail.places : []) {
     const commit = ledger.get('journal', usKey(atUs));
@@ -57,7 +57,7 @@ export function* jobsWithWords(
   return { ids: ids.map(id => Buffer.from(id, 'latin1')), searchedUs: isWhole ? newestUs : position.atUs - 1 };
 }
 
-/** So ordered as the bytes are. */
+/** Sorts as the bytes do. */
 function textOf(id: Uint8Array): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }

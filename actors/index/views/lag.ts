@@ -1,14 +1,14 @@
-// Waiting for the indexer: who has seen a job end finds it in what the index makes of the journal.
+// Waits for the indexer, so that a caller who has seen a job end finds it in the index.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { newestCommitUs } from '../../job/records/journal.ts';
 import { positionOf } from '../records/position.ts';
 
-/** Some looks of the indexer at the journal; it may be far behind, or stand still. */
+/** Several polls of the indexer. It may be far behind or stopped. */
 export const lagMsMax = 2_000;
 const lookMs = 10;
 
-/** Resolves when a consumer has taken all that had ended at the call, or has not and may be waited for no longer. */
+/** Resolves when a consumer has processed all attempts that had ended at the call, or when `mayWait` returns false. */
 export async function untilTaken(
   ledger: Reader,
   index: Reader<IndexTable>,

@@ -1,4 +1,4 @@
-// Searching, on any thread: chunk by chunk from the newest, so that a long search can be put off between two of them.
+// Searches the index chunk by chunk, newest first, and can be interrupted between chunks.
 
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
@@ -15,10 +15,10 @@ import { chunkLogs, LogSet } from '../records/log-set.ts';
 import { positionOf } from '../records/position.ts';
 import { numberKey, postingKey, postingRange, Records, searchName } from '../records/search-layout.ts';
 import { textsOf } from '../records/texts.ts';
-import { matchesTexts, type Phrase, parseQuery, type Wanted } from '../records/words.ts';
-import { searchTail } from './tail.ts';
+import { matchesTexts, type Phrase, parseQuery, type SearchTerm } from '../records/words.ts';
+import { searchUnindexed } from './unindexed-logs.ts';
 
-/** What is searched for, and which of it is wanted. */
+/** The query, filters, and page of a search. */
 export type Search = {
   readonly query: string;
   readonly entries: EntryFilter;
@@ -26,16 +26,16 @@ export type Search = {
   readonly before: JournalPosition | null;
 };
 
-/** Postings of a prefix that are read in one go. */
+/** Postings of a prefix per step. */
 const postingsPerStep = 2_000;
 
-/** Whether the query has no words: then every log matches, also those that say nothing. */
+/** Whether the query has no words: every log matches, including those without text. */
 export function isBlank(query: string): boolean {
   return parseQuery(query).length === 0;
 }
 
-/** Where the logs stand that match, newest first, at most as many as were asked for; how many match in all; see `TailFound`. */
-export type Found = {
+/** Positions of matching logs, newest first, at most `limit`; the number of all matches; and see `UnindexedMatches`. */
+export type SearchResult = {
   readonly places: readonly JournalPosition[];
   readonly total: number;
   readonly unsearched: number;
@@ -46,12 +46,12 @@ export function* search(
   index: Reader<IndexTable>,
   { query, entries, limit, before }: Search,
   tailMax?: number,
-): Sliced<Found> {
+): Sliced<SearchResult> {
   const phrases = parseQuery(query);
   const facets = wantedFacets(entries);
-  // The index may grow meanwhile: what stands before this position is looked up in it, the rest in the journal.
+  // The index may grow during the search: logs before this position are searched in it, later ones in the journal.
   const position = positionOf(index, searchName);
-  const tail = yield* searchTail(ledger, position, phrases, entries, tailMax);
+  const tail = yield* searchUnindexed(ledger, position, phrases, entries, tailMax);
   const places = tail.places.filter(place => before === null || isBefore(place, before)).slice(0, limit);
   let total = tail.places.length;
   const records = new Records(index);
@@ -79,7 +79,7 @@ export function* search(
   return { places, total, unsearched: tail.unsearched };
 }
 
-/** The logs of a chunk that have every word; null when none has. */
+/** The logs of a chunk that contain every word; null: none. */
 export function* findWords(
   index: Reader<IndexTable>,
   chunk: number,
@@ -95,7 +95,7 @@ export function* findWords(
   return found;
 }
 
-function logsWith(index: Reader<IndexTable>, chunk: number, { word }: Wanted): LogSet | null {
+function logsWith(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm): LogSet | null {
   const stored = index.get('postings', postingKey(chunk, word));
   if (!stored) return null;
   const set = new LogSet();
@@ -103,7 +103,7 @@ function logsWith(index: Reader<IndexTable>, chunk: number, { word }: Wanted): L
   return set;
 }
 
-function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: Wanted): Sliced<LogSet | null> {
+function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm): Sliced<LogSet | null> {
   const set = new LogSet();
   let { from, to } = postingRange(chunk, word);
   for (;;) {
@@ -124,7 +124,7 @@ export function dropAll(found: LogSet, stored: Uint8Array): void {
   found.drop(set);
 }
 
-/** Only the numbers from `from` up to `to`. */
+/** Keeps the numbers from `from` up to `to`. */
 export function clip(found: LogSet, from: number, to: number): void {
   if (from <= 0 && to >= chunkLogs) return;
   const inside = new LogSet();
@@ -132,7 +132,7 @@ export function clip(found: LogSet, from: number, to: number): void {
   found.keep(inside);
 }
 
-/** Only those that stand under a wanted facet of each kind; false when none does. */
+/** Keeps the logs that have a selected facet of each kind; false: none do. */
 export function keepFacets(
   found: LogSet,
   index: Reader<IndexTable>,
@@ -150,7 +150,7 @@ export function keepFacets(
   return !found.isEmpty;
 }
 
-/** Words that must stand side by side: the logs that have all of them are read. */
+/** For phrases: reads the logs that contain all words, and keeps those in which they are adjacent. */
 function* keepPhrases(
   ledger: Reader,
   found: LogSet,

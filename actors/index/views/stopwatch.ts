@@ -1,9 +1,9 @@
-// Reading the stopwatch: the minutes of a window put together, a few at a time.
+// Reads the stopwatch: merges the minutes of a window, a few at a time.
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { Histogram, type Histogram as Times } from '../records/histogram.ts';
 import { histogramIn, minutesKept, minuteUs, pageKey, readPage } from '../records/stopwatch.ts';
 
-/** Equal parts of the window that the trend has. */
+/** Equal parts of the window in a trend. */
 export const trendBuckets = 24;
 
 export type StepTimes = {
@@ -16,19 +16,19 @@ export type StepTimes = {
 /** Minutes since the epoch, both inclusive. */
 export type Window = { readonly from: number; readonly to: number };
 
-/** Whole minutes from the one that `sinceUs` lies in up to now; no more than are kept. Of what is to come, none. */
+/** Whole minutes from that of `sinceUs` up to now, at most those that are stored. None if it lies in the future. */
 export function windowOf(sinceUs: number, nowUs: number): Window {
   const to = Math.floor(nowUs / minuteUs);
   return { from: Math.max(Math.floor(sinceUs / minuteUs), to - minutesKept), to };
 }
 
-type Gathered = StepTimes & { readonly trend: Histogram[]; readonly spans: Map<string, Histogram> };
+type CollectedTimes = StepTimes & { readonly trend: Histogram[]; readonly spans: Map<string, Histogram> };
 
 export class StopwatchReading {
   readonly #reader: Reader<IndexTable>;
   readonly #plugin: string;
   readonly #window: Window;
-  readonly #steps = new Map<string, Gathered>();
+  readonly #steps = new Map<string, CollectedTimes>();
   #minute: number;
 
   constructor(reader: Reader<IndexTable>, plugin: string, window: Window) {
@@ -38,7 +38,7 @@ export class StopwatchReading {
     this.#minute = window.from;
   }
 
-  /** Reads on for about so long. True when all is read. */
+  /** Reads for about this long. True: everything has been read. */
   read(msMax: number): boolean {
     const endMs = performance.now() + msMax;
     this.#reader.refresh();
@@ -46,7 +46,7 @@ export class StopwatchReading {
     return this.#minute > this.#window.to;
   }
 
-  /** Each step that has any samples. */
+  /** Each step with samples. */
   get steps(): ReadonlyMap<string, StepTimes> {
     return this.#steps;
   }
@@ -64,7 +64,7 @@ export class StopwatchReading {
     });
   }
 
-  #stepOf(step: string): Gathered {
+  #stepOf(step: string): CollectedTimes {
     let gathered = this.#steps.get(step);
     if (!gathered) {
       const trend = Array.from({ length: trendBuckets }, () => new Histogram());

@@ -1,7 +1,7 @@
 // To which tree and runs a job belongs, for whoever asks for many in the order of events: neighbours are often of one group.
 import { type BlockKey, blockOf, formatId, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { Origin, Origins } from '../../hub/protocol.ts';
+import type { JobOrigin, Origins } from '../../hub/protocol.ts';
 import { decodeBlock, groupOf } from '../records/block.ts';
 import type { Tally } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
@@ -35,7 +35,7 @@ export class JobOrigins implements Origins {
     this.#reader?.refresh();
   }
 
-  find(id: JobId): Origin | null {
+  find(id: JobId): JobOrigin | null {
     const place = this.#placeOf(id);
     return place && { root: place.root ?? formatId(id), runs: place.runs };
   }

@@ -1,6 +1,6 @@
 // The command in this process: words and surroundings in, exit status and what was written out.
 import { PassThrough, Readable } from 'node:stream';
-import type { Sink, Source } from '../../../cli/io.ts';
+import type { InputStream, OutputStream } from '../../../cli/io.ts';
 import { run } from '../../../cli/run.ts';
 import { watch } from '../../service/canary/canary.ts';
 import { watchEnvironment } from '../../service/canary/environment.ts';
@@ -33,7 +33,9 @@ export async function headgate(words: readonly string[], surroundings: Surroundi
   const { env = {}, cwd = '/', stdin = '', isTyped = false, isTerminal = false, onOutput, onNote } = surroundings;
   const [stdout, stderr] = [sink(isTerminal, onOutput), sink(isTerminal, onNote)];
   const io = {
-    stdin: Object.assign(Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : []), { isTTY: isTyped }) as Source,
+    stdin: Object.assign(Readable.from(stdin.length > 0 ? [Buffer.from(stdin)] : []), {
+      isTTY: isTyped,
+    }) as InputStream,
     stdout: stdout.stream,
     stderr: stderr.stream,
     env,
@@ -54,7 +56,10 @@ export async function headgate(words: readonly string[], surroundings: Surroundi
   };
 }
 
-function sink(isTTY: boolean, onText?: (text: string) => void): { readonly stream: Sink; readonly text: () => string } {
+function sink(
+  isTTY: boolean,
+  onText?: (text: string) => void,
+): { readonly stream: OutputStream; readonly text: () => string } {
   const chunks: Buffer[] = [];
   const stream = new PassThrough().on('data', chunk => {
     chunks.push(chunk);

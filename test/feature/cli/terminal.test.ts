@@ -5,7 +5,7 @@ import { JobTree } from '../../../cli/terminal/job-tree.ts';
 import { jsonText } from '../../../cli/terminal/json-text.ts';
 import { percentileBar, sparkline } from '../../../cli/terminal/plot.ts';
 import { table } from '../../../cli/terminal/table.ts';
-import { type Line, printable, printableBlock, printableJson, writeLine } from '../../../cli/terminal/text.ts';
+import { printable, printableBlock, printableJson, type TerminalLine, writeLine } from '../../../cli/terminal/text.ts';
 import { formatAt, formatMs, msOf, spanMs } from '../../../cli/terminal/time.ts';
 
 const nasty = 'a\u001b[2Jb\u009bc\u007fd\u202ee\nf\tg\r';
@@ -22,7 +22,7 @@ test('JSON for a terminal means the same', () => {
 });
 
 test('colours come from us alone', () => {
-  const line: Line = ['a\u001b[31m ', { text: 'b\u001b[0m', style: 'green' }];
+  const line: TerminalLine = ['a\u001b[31m ', { text: 'b\u001b[0m', style: 'green' }];
   expect(writeLine(line, true)).toBe('a\\u001b[31m \u001b[32mb\\u001b[0m\u001b[0m');
   expect(writeLine(line, false)).toBe('a\\u001b[31m b\\u001b[0m');
 });
@@ -198,6 +198,6 @@ function job(id: string, parent: string | null, status = 'succeeded'): TreeJob {
   return { job_id: id, parent_job_id: parent, status, plugin: 'p', command: id, ...times };
 }
 
-function plain(lines: readonly Line[]): string[] {
+function plain(lines: readonly TerminalLine[]): string[] {
   return lines.map(line => writeLine(line, false));
 }

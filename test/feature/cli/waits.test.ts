@@ -1,6 +1,6 @@
 // What a job waits for is left out where the ledger does not answer in time, or cannot be asked.
 import { expect, test } from 'vitest';
-import { startHub } from '../../../actors/hub/actor.ts';
+import { startHub } from '../../../actors/hub/hub.ts';
 import { jobId } from '../../../runtime/ids.ts';
 import { type EngineParts, openEngine } from '../../../service/engine.ts';
 import { makeConfig } from '../../unit/http/gateway.ts';

@@ -1,14 +1,14 @@
 // Many streams: what they share, what they may take, and readers that never read.
 import { expect, it, onTestFinished } from 'vitest';
-import { type Hub, startHub } from '../../../actors/hub/actor.ts';
 import { everything } from '../../../actors/hub/filter.ts';
+import { type Hub, startHub } from '../../../actors/hub/hub.ts';
 import { type Observations, type ObservationType, observationTypes } from '../../../actors/hub/protocol.ts';
 import { ringSize } from '../../../actors/hub/ring.ts';
-import { chunkCharsMax, Feeds, keptCharsMax } from '../../../service/events/frames.ts';
+import { chunkCharsMax, FrameWriters, keptCharsMax } from '../../../service/events/frames.ts';
 import {
   beatMs,
   EventStreams,
-  type Outlet,
+  type StreamOutlet,
   type StreamRights,
   streamBytesMax,
   streamsMax,
@@ -30,7 +30,7 @@ function observe(hub: Hub, count: number): void {
 }
 
 /** An outlet that remembers what was written; while it is shut, writes do not get through. */
-class Glass implements Outlet {
+class Glass implements StreamOutlet {
   text = '';
   writes = 0;
   isShut = false;
@@ -96,7 +96,7 @@ it('a thousand readers of the same are written once, and woken together', async 
 
 it('readers that all want something else have only so much kept for them', () => {
   const hub = startHub();
-  const feeds = new Feeds(hub);
+  const feeds = new FrameWriters(hub);
   for (let groups = 0; groups < 8; groups++) observe(hub, ringSize / 8);
   const others = observationTypes.filter(type => type !== 'job.completed').slice(0, 5);
   for (let n = 0; n < 2 ** others.length; n++) {
@@ -224,7 +224,7 @@ it('ten readers that never read cost a bounded number of bytes, and the others n
     const stream = { waiting: 0, longest: 0, isFull: false };
     streams.push(stream);
     const { sink } = options;
-    const outlet: Outlet = {
+    const outlet: StreamOutlet = {
       write(text) {
         if (stream.isFull) stream.waiting += text.length;
         stream.longest = Math.max(stream.longest, Buffer.byteLength(text));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Finding } from '../../../cli/plugin-test/checks.ts';
+import type { CheckFinding } from '../../../cli/plugin-test/checks.ts';
 import { sampleOf } from '../../../cli/plugin-test/sample.ts';
 import { makeSchemaCompiler } from '../../../runtime/json-schema.ts';
 import type { JsonObject } from '../../../runtime/packing.ts';
@@ -13,7 +13,7 @@ import { headgate } from '../cli/headgate.ts';
 
 const built = (file: string): Promise<unknown> =>
   import(new URL(`../../../dist/cli/plugin-test/${file}.js`, import.meta.url).href);
-const { Stand } = (await built('stand')) as typeof import('../../../cli/plugin-test/stand.ts');
+const { PluginHarness } = (await built('stand')) as typeof import('../../../cli/plugin-test/harness.ts');
 const { runChecks } = (await built('checks')) as typeof import('../../../cli/plugin-test/checks.ts');
 const { readPlugin } = (await built('reading')) as typeof import('../../../cli/plugin-test/reading.ts');
 
@@ -49,9 +49,9 @@ function write(name: string, code: string): string {
 describe('a plugin', () => {
   const reads = Object.entries(plugins).map(([name, code]) => readPlugin(write(name, code), {}));
   const known = reads.flatMap(read => (read.ok ? [read] : []));
-  let stand: InstanceType<typeof Stand>;
+  let stand: InstanceType<typeof PluginHarness>;
   beforeAll(() => {
-    stand = new Stand(known.flatMap(({ plugin, bare }) => [plugin, bare]));
+    stand = new PluginHarness(known.flatMap(({ plugin, bare }) => [plugin, bare]));
     return () => stand.close();
   });
 
@@ -61,7 +61,7 @@ describe('a plugin', () => {
 
   async function put(name: string, payload?: JsonObject): Promise<{ readonly [check: string]: string }> {
     const { plugin, bare } = known.find(({ plugin: { instance } }) => instance === name)!;
-    const findings: Finding[] = [];
+    const findings: CheckFinding[] = [];
     const deadlineMs = name === 'blocking' ? 100 : 30_000;
     for await (const finding of runChecks(stand, {
       plugin,

@@ -1,6 +1,6 @@
 // The search over more logs than a chunk holds, and chunks of which all logs are pruned.
 import { expect, onTestFinished, test } from 'vitest';
-import { Feed } from '../../../actors/index/feed.ts';
+import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { chunkLogs, LogSet } from '../../../actors/index/records/log-set.ts';
 import {
   numberKey,
@@ -45,8 +45,8 @@ test('totals go over chunks, and a chunk of which all logs are pruned leaves not
     });
     ledger.add({ plugin: `p${block % 2}`, command: 'handle', submittedBy: 'api:one', jobs });
   }
-  const shelf = { ledger: store, index };
-  const feed = new Feed(shelf, [new SearchIndex(shelf)]);
+  const stores = { ledger: store, index };
+  const feed = new JournalFollower(stores, [new SearchIndex(stores)]);
   const follow = () => {
     while (feed.take(ledger.journalUs));
     while (feed.prune());

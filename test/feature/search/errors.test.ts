@@ -1,6 +1,6 @@
 // Jobs by the words of their last error, against a naive matcher: by the index, by the walk through what did not succeed, and both.
 import { expect, test } from 'vitest';
-import { Feed } from '../../../actors/index/feed.ts';
+import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import type { JobPage } from '../../../actors/job/views/job-page.ts';
@@ -38,8 +38,8 @@ test('a search by error finds exactly the jobs whose last error has all its word
       async (steps, queries, some) => {
         const ledger = new Ledger();
         const index = openMemoryIndex();
-        const shelf = { ledger: ledger.store, index };
-        const feed = new Feed(shelf, [new SearchIndex(shelf)]);
+        const stores = { ledger: ledger.store, index };
+        const feed = new JournalFollower(stores, [new SearchIndex(stores)]);
         for (const [n, step] of steps.entries()) {
           if ('prune' in step) ledger.prune(step.prune);
           else ledger.add(step);

@@ -1,7 +1,7 @@
 // The feed: each consumer gets each entry once, in order, however many of them it takes at a time.
 import { expect, it } from 'vitest';
 import type { JournalConsumer } from '../../../actors/index/consumer.ts';
-import { Feed } from '../../../actors/index/feed.ts';
+import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { untilTaken } from '../../../actors/index/views/lag.ts';
 import { openMemoryIndex } from '../../../runtime/store/memory.ts';
 import { Ledger } from './ledger.ts';
@@ -30,14 +30,14 @@ it.each([
 ])('consumers that take %d and %d entries at a time miss none and get none twice', (one, other) => {
   const ledger = new Ledger();
   const index = openMemoryIndex();
-  const shelf = { ledger: ledger.store, index };
+  const stores = { ledger: ledger.store, index };
   const consumers = [consumer('one', one), consumer('other', other)];
   const attempts = [{ status: 'failed' as const, error: 'no' }];
   for (const [n, count] of commitsOf.entries()) {
     const jobs = Array.from({ length: count }, () => ({ attempts, end: 'over' as const }));
     ledger.add({ plugin: 'p', command: 'c', submittedBy: 'api:one', jobs });
     // A consumer that was away, as one of a new name is.
-    const feed = new Feed(shelf, n === 1 ? consumers.slice(1) : consumers);
+    const feed = new JournalFollower(stores, n === 1 ? consumers.slice(1) : consumers);
     while (feed.take(ledger.journalUs));
   }
   const all = ledger.logs.map(({ atUs }, i, logs) => `${atUs} ${i - logs.findIndex(log => log.atUs === atUs)}`);
@@ -47,7 +47,7 @@ it.each([
 it('who waits for a consumer goes on when it has taken what had ended, or when it may wait no longer', async () => {
   const ledger = new Ledger();
   const index = openMemoryIndex();
-  const feed = new Feed({ ledger: ledger.store, index }, [consumer('one', 1)]);
+  const feed = new JournalFollower({ ledger: ledger.store, index }, [consumer('one', 1)]);
   const end = () => {
     const jobs = [{ attempts: [{ status: 'failed' as const, error: 'no' }], end: 'over' as const }];
     ledger.add({ plugin: 'p', command: 'c', submittedBy: 'api:one', jobs });

@@ -1,7 +1,7 @@
 // The search against a naive matcher: whatever was logged and pruned, in whatever steps the index grew.
 
 import { expect, test } from 'vitest';
-import { Feed } from '../../../actors/index/feed.ts';
+import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
 import { inSlices } from '../../../runtime/slices.ts';
 import { openMemoryIndex } from '../../../runtime/store/memory.ts';
@@ -48,8 +48,8 @@ test.each(storages)(
         async (steps, queries, indexed) => {
           const { store, index, close } = open();
           const ledger = new Ledger(store);
-          const shelf = { ledger: ledger.store, index };
-          let feed = new Feed(shelf, [new SearchIndex(shelf)]);
+          const stores = { ledger: ledger.store, index };
+          let feed = new JournalFollower(stores, [new SearchIndex(stores)]);
           const follow = () => {
             while (feed.take(ledger.journalUs));
             while (feed.prune());
@@ -62,7 +62,7 @@ test.each(storages)(
             if (!takes) continue;
             follow();
             // As after a start.
-            feed = new Feed(shelf, [new SearchIndex(shelf)]);
+            feed = new JournalFollower(stores, [new SearchIndex(stores)]);
           }
           // What was pruned is forgotten in any case: it is not listed either.
           if (indexed === 'at the end') follow();
@@ -108,8 +108,8 @@ test('no text is a syntax error', async () => {
     jobs: [{ attempts: [{ status: 'failed', error: 'x y' }], end: 'over' }],
   });
   const index = openMemoryIndex();
-  const shelf = { ledger: ledger.store, index };
-  const feed = new Feed(shelf, [new SearchIndex(shelf)]);
+  const stores = { ledger: ledger.store, index };
+  const feed = new JournalFollower(stores, [new SearchIndex(stores)]);
   while (feed.take(ledger.journalUs));
   const lists = openLists(ledger.store, () => index);
   const none = { plugin: null, submittedBy: null, status: null, command: null, fromUs: null, toUs: null, jobId: null };

@@ -1,10 +1,10 @@
 // When the indexer leaves the machine to jobs.
 import { describe, expect, test } from 'vitest';
-import { behindMaxMs, behindRestMs, Rest } from '../../../service/indexer/throttle.ts';
+import { behindMaxMs, behindRestMs, IndexerThrottle } from '../../../service/indexer/indexer-throttle.ts';
 
 /** After a step from 1,000 to 1,040 ms, by when the journal is `behindUs` farther than the index. */
-function rested(behindUs = 0): Rest {
-  const rest = new Rest();
+function rested(behindUs = 0): IndexerThrottle {
+  const rest = new IndexerThrottle();
   rest.leftMs(1000, 1, 7);
   rest.begin(1000, 1040, behindUs);
   return rest;
@@ -27,7 +27,7 @@ describe('after a step of 40 ms the indexer rests', () => {
 });
 
 test('far behind it rests shortly, however long its step was', () => {
-  const rest = new Rest();
+  const rest = new IndexerThrottle();
   rest.begin(0, 3000, 1000 * behindMaxMs + 1);
   expect(rest.leftMs(3000, 1, 7)).toBe(behindRestMs);
 });

@@ -1,7 +1,13 @@
 // The stopwatch's side of the journal, without threads: minutes, bounds, and what is kept of old ones.
 import { expect, it } from 'vitest';
-import type { Shelf } from '../../../actors/index/consumer.ts';
-import { minutesKept, minuteUs, otherSpans, Page, spanNamesMax } from '../../../actors/index/records/stopwatch.ts';
+import type { IndexStores } from '../../../actors/index/consumer.ts';
+import {
+  MinutePage,
+  minutesKept,
+  minuteUs,
+  otherSpans,
+  spanNamesMax,
+} from '../../../actors/index/records/stopwatch.ts';
 import { stopwatchConsumer } from '../../../actors/index/stopwatch.ts';
 import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatch.ts';
 import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
@@ -11,17 +17,17 @@ import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.
 
 const start = 30_000_000 * minuteUs;
 
-/** A shelf, and how to let an attempt end: at a time, after waiting and running so long. */
+/** A stores, and how to let an attempt end: at a time, after waiting and running so long. */
 function stage() {
   const ledger = openMemoryStore();
   const index = openMemoryIndex();
-  const shelf: Shelf = { ledger, index };
+  const stores: IndexStores = { ledger, index };
   const book = new NameTableWriter(ledger);
   const number = book.command('echo', 'handle');
   const names = ledger.batch();
   book.close(names);
   ledger.commit(names);
-  let consumer = stopwatchConsumer(shelf);
+  let consumer = stopwatchConsumer(stores);
   const end = (atUs: number, queuedUs: number, ranUs: number, attempt = 1, final = true) => {
     const page = new JournalPage();
     const startedUs = atUs - ranUs;
@@ -32,12 +38,12 @@ function stage() {
     index.commit(batch);
   };
   const again = () => {
-    consumer = stopwatchConsumer(shelf);
+    consumer = stopwatchConsumer(stores);
   };
   return { index, end, again };
 }
 
-function read(index: Shelf['index'], sinceUs: number, nowUs: number) {
+function read(index: IndexStores['index'], sinceUs: number, nowUs: number) {
   const reading = new StopwatchReading(index, 'echo', windowOf(sinceUs, nowUs));
   while (!reading.read(1)) {}
   return reading.steps;
@@ -86,7 +92,7 @@ it('drops minutes after seven days', () => {
 });
 
 it('tells so many names of spans apart, and no more', () => {
-  const page = new Page();
+  const page = new MinutePage();
   for (let n = 0; n < spanNamesMax + 10; n++) page.addSpan('handle.run', `span ${n}`, 5);
   const index = openMemoryIndex();
   const batch = index.batch();

@@ -7,8 +7,8 @@ import type { Config } from '../../../config/config.ts';
 import { bodiesBytesMax } from '../../../http/body.ts';
 import type { RequestLine } from '../../../http/log.ts';
 import type { Server } from '../../../http/server.ts';
+import { DeliveryEvents } from '../../../http/webhooks/delivery-events.ts';
 import { serveWebhooks } from '../../../http/webhooks/listener.ts';
-import { DeliveryNews } from '../../../http/webhooks/news.ts';
 import { bindHere } from '../../unit/http/differences.ts';
 import { MemoryEngine, makeConfig } from '../../unit/http/gateway.ts';
 import { exchange, statuses } from '../../unit/http/raw.ts';
@@ -41,14 +41,14 @@ beforeAll(async () => {
     refused: () => {},
     fault: (error: unknown) => faults.push(error),
   };
-  const news = new DeliveryNews({
+  const deliveryEvents = new DeliveryEvents({
     publish: groups => told.push(...groups),
     nowMs: Date.now,
     later: act => act(),
     onRejected() {},
   });
   const listener = await bindHere(config.webhooks.listen);
-  server = serveWebhooks(listener, { engine, log, nowMs: Date.now, idPrefix: 'w', news });
+  server = serveWebhooks(listener, { engine, log, nowMs: Date.now, idPrefix: 'w', deliveryEvents });
 });
 afterAll(() => {
   server.close();

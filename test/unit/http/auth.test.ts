@@ -91,8 +91,8 @@ describe('credentials', () => {
   test('request lines name route and token, also of what is refused, and never hold the token', async () => {
     gateway.lines.length = 0;
     await ask('GET', jobPath, 'Bearer root-token');
-    await ask('GET', '/nowhere', 'Bearer secret-of-a-stranger');
-    await ask('GET', jobPath, 'Bearer secret-of-a-stranger');
+    await ask('GET', '/nowhere', 'Bearer secret-of-a-unauthenticated');
+    await ask('GET', jobPath, 'Bearer secret-of-a-unauthenticated');
     await ask('GET', jobPath, 'Bearer none-token');
     await ask('GET', '/nowhere', 'Bearer root-token');
     await ask('PUT', jobPath, 'Bearer root-token');
@@ -104,6 +104,6 @@ describe('credentials', () => {
       { method: 'GET', route: null, status: 404, token: 'root' },
       { method: 'PUT', route: '/job/{job_id}', status: 405, token: 'root' },
     ]);
-    expect(JSON.stringify(gateway.lines)).not.toMatch(/root-token|stranger/);
+    expect(JSON.stringify(gateway.lines)).not.toMatch(/root-token|unauthenticated/);
   });
 });

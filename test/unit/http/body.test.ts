@@ -1,12 +1,12 @@
 // Bodies while they arrive: whole at the end, within their own limit and that of all together.
 import { expect, test } from 'vitest';
-import { Body, BodyRoom, bodiesBytesMax } from '../../../http/body.ts';
+import { BodyRoom, bodiesBytesMax, RequestBody } from '../../../http/body.ts';
 
 const ignore = () => {};
 const piece = (bytes: number) => Buffer.alloc(bytes, 1);
 
 test('pieces come together, up to the limit and not a byte more', () => {
-  const body = new Body(10_000, new BodyRoom(), ignore);
+  const body = new RequestBody(10_000, new BodyRoom(), ignore);
   expect(body.bytes().length).toBe(0);
   expect([body.append(Buffer.from('ab')), body.append(Buffer.from('c'))]).toEqual(['taken', 'taken']);
   expect(body.bytes().toString()).toBe('abc');
@@ -19,7 +19,7 @@ test('together they hold no more than their room: the oldest gives way to a newe
   const room = new BodyRoom();
   const quarter = bodiesBytesMax / 4;
   const gone: number[] = [];
-  const bodies = [0, 1, 2, 3, 4].map(n => new Body(bodiesBytesMax, room, () => gone.push(n)));
+  const bodies = [0, 1, 2, 3, 4].map(n => new RequestBody(bodiesBytesMax, room, () => gone.push(n)));
   for (const body of bodies.slice(0, 4)) body.append(piece(quarter));
   expect(gone).toEqual([]);
   bodies[4]!.append(piece(1));
@@ -36,8 +36,8 @@ test('together they hold no more than their room: the oldest gives way to a newe
 test('one that is alone may be larger than the room', () => {
   const room = new BodyRoom();
   const gone: string[] = [];
-  const body = new Body(4 * bodiesBytesMax, room, () => gone.push('large'));
+  const body = new RequestBody(4 * bodiesBytesMax, room, () => gone.push('large'));
   expect(body.append(piece(bodiesBytesMax + 1))).toBe('taken');
-  new Body(1, room, () => gone.push('small')).append(piece(1));
+  new RequestBody(1, room, () => gone.push('small')).append(piece(1));
   expect(gone).toEqual(['large']);
 });

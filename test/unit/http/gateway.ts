@@ -1,14 +1,14 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
-import { startHub } from '../../../actors/hub/actor.ts';
+import { startHub } from '../../../actors/hub/hub.ts';
 import type { SubmitReply, Waits } from '../../../actors/job/protocol.ts';
 import type { Status } from '../../../actors/job/records/job.ts';
 import type { JobView } from '../../../actors/job/views/job-view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 import { makeAuthenticate } from '../../../http/auth.ts';
+import { jsonAnswer } from '../../../http/json-answer.ts';
 import type { RequestLine } from '../../../http/log.ts';
-import { inPieces } from '../../../http/pieces.ts';
 import type { Route } from '../../../http/route.ts';
 import { makeRouteTable } from '../../../http/route-table.ts';
 import { apiRoutes } from '../../../http/routes/api.ts';
@@ -20,12 +20,12 @@ import { type JsonObject, pack, packMessages, unpackMessages } from '../../../ru
 import type { Administration } from '../../../service/administration.ts';
 import type { Engine } from '../../../service/engine.ts';
 import { EventStreams } from '../../../service/events/streams.ts';
+import { chunkBytes, type JsonPart } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
-import { type JsonPart, pieceBytes } from '../../../service/json/pieces.ts';
 import { writeStopwatch } from '../../../service/json/stopwatch.ts';
 import type { Read, ReadAnswer, Reads } from '../../../service/reads/reads.ts';
-import type { OnOver } from '../../../service/run-waiters.ts';
+import type { OnRunEnd } from '../../../service/run-waiters.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
 import { Submissions } from '../../../service/submissions.ts';
 import type { VaultCalls } from '../../../service/vault-client.ts';
@@ -187,7 +187,7 @@ export class MemoryEngine implements Engine {
     adminDigest: null,
     call: async () => ({ kind: 'refused', refusal: 'vault_unavailable' }),
     refused: async () => {},
-    stranger() {},
+    unauthenticated() {},
   };
 
   config(): Config {
@@ -198,9 +198,9 @@ export class MemoryEngine implements Engine {
     return this.#gate.submit(submission);
   }
 
-  async startRun(submission: RunSubmission, onOver?: OnOver): Promise<SubmitReply> {
-    const reply = await this.#gate.startRun(submission, onOver !== undefined);
-    if (reply.kind === 'accepted' && onOver) setImmediate(() => this.onWatched(reply.id, () => onOver('settled')));
+  async startRun(submission: RunSubmission, onRunEnd?: OnRunEnd): Promise<SubmitReply> {
+    const reply = await this.#gate.startRun(submission, onRunEnd !== undefined);
+    if (reply.kind === 'accepted' && onRunEnd) setImmediate(() => this.onWatched(reply.id, () => onRunEnd('settled')));
     return reply;
   }
 
@@ -298,7 +298,7 @@ export class MemoryEngine implements Engine {
       startedUs: 1_700_000_000_500_000,
       completedUs: 1_700_000_001_000_999,
       body: encodeBody({ result: pack({ n: 1 }) }),
-      isLarge: (more?.body?.length ?? 0) > pieceBytes,
+      isLarge: (more?.body?.length ?? 0) > chunkBytes,
       lastError: status === 'succeeded' ? null : 'it broke',
       counts: null,
       input: {
@@ -357,7 +357,7 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
 
 /** Written on this thread: whole, or in pieces as its reader takes them. */
 function readAnswer(parts: Iterable<JsonPart>): ReadAnswer {
-  const answer = inPieces(parts);
+  const answer = jsonAnswer(parts);
   if (answer.kind === 'stream') return { kind: 'pieces', open: sink => answer.open(sink) };
   if (answer.kind === 'json') return { kind: 'whole', text: String(answer.body) };
   throw new Error(`not the answer of a read: ${answer.kind}`);

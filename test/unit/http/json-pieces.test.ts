@@ -1,10 +1,10 @@
 // Packed values as JSON in pieces: the same text as that of the whole, and no piece is large.
 import { expect, it } from 'vitest';
 import { pack } from '../../../runtime/packing.ts';
-import { jsonPieces, pieceBytes } from '../../../service/json/pieces.ts';
+import { chunkBytes, jsonChunks } from '../../../service/json/chunks.ts';
 import { fc } from '../../support/seed.ts';
 
-const long = 'é😀"x\n'.repeat(pieceBytes / 4);
+const long = 'é😀"x\n'.repeat(chunkBytes / 4);
 const deep = (levels: number): unknown => (levels === 0 ? long : { [`in ${levels}`]: [levels, deep(levels - 1)] });
 const many = <T>(make: (n: number) => T) => Array.from({ length: 20_000 }, (_, n) => make(n));
 
@@ -16,10 +16,10 @@ it.each([
   ['a long key', { [long]: long, b: {} }],
   ['what is deep', deep(100)],
 ])('%s', (_, value) => {
-  const pieces = [...jsonPieces([() => pack(value)])];
+  const pieces = [...jsonChunks([() => pack(value)])];
   expect(pieces.join('')).toBe(JSON.stringify(value));
   // A letter of a piece may take six where it is escaped, and a piece has a separator.
-  for (const piece of pieces) expect(piece.length).toBeLessThan(6 * pieceBytes + 2);
+  for (const piece of pieces) expect(piece.length).toBeLessThan(6 * chunkBytes + 2);
 });
 
 it('is the text of any value', () => {
@@ -30,7 +30,7 @@ it('is the text of any value', () => {
     fc.property(fc.jsonValue({ maxDepth: 4 }), large, (small, more) => {
       for (const value of [small, more]) {
         const text = JSON.stringify(value);
-        if (!text.includes('"__proto__":')) expect([...jsonPieces([() => pack(value)])].join('')).toBe(text);
+        if (!text.includes('"__proto__":')) expect([...jsonChunks([() => pack(value)])].join('')).toBe(text);
       }
     }),
     { numRuns: 20 },

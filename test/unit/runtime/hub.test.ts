@@ -1,7 +1,7 @@
 // The hub: a ring that is read at each reader's own pace; whoever is too slow hears how much was lost.
 import { expect, it } from 'vitest';
-import { firstIdAt, type Hub, idAt, observationsOf, startHub } from '../../../actors/hub/actor.ts';
 import { everything, type Filter, filterKey, typesOf } from '../../../actors/hub/filter.ts';
+import { firstIdAt, type Hub, idAt, observationsOf, startHub } from '../../../actors/hub/hub.ts';
 import { readingWorkMax } from '../../../actors/hub/origins.ts';
 import {
   errorCharsMax,

@@ -1,45 +1,45 @@
-// Feeds the journal to its consumers, and keeps for each how far it has come, in the commit that holds what it made of the entries.
+// Passes the journal to its consumers. The position of each is committed together with the data that it derived.
 import { entriesOf, type JournalEntry, readPruneMark, readUs, usKey } from '../job/records/journal.ts';
-import type { JournalConsumer, Shelf } from './consumer.ts';
+import type { IndexStores, JournalConsumer } from './consumer.ts';
 import { type Position, positionOf, positionRecord } from './records/position.ts';
 
-/** Entries that are handed over at once, unless one commit has more. */
+/** Entries of one step, unless a single commit has more. */
 const entriesPerStep = 8192;
 
 /** The entries between two positions. */
-type Stretch = { readonly from: Position; readonly entries: readonly JournalEntry[]; readonly end: Position };
+type JournalSlice = { readonly from: Position; readonly entries: readonly JournalEntry[]; readonly end: Position };
 
-export class Feed {
-  readonly #shelf: Shelf;
+export class JournalFollower {
+  readonly #stores: IndexStores;
   readonly #positions: Map<JournalConsumer, Position>;
   #pruned = -1;
 
-  constructor(shelf: Shelf, consumers: readonly JournalConsumer[]) {
-    this.#shelf = shelf;
-    this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(shelf.index, consumer.name)]));
+  constructor(stores: IndexStores, consumers: readonly JournalConsumer[]) {
+    this.#stores = stores;
+    this.#positions = new Map(consumers.map(consumer => [consumer, positionOf(stores.index, consumer.name)]));
   }
 
-  /** How much of the time up to this one is still to be taken. */
+  /** How far the slowest consumer is behind this time. */
   behindUs(upToUs: number): number {
     return upToUs - Math.min(...[...this.#positions.values()].map(({ atUs }) => atUs));
   }
 
-  /** Takes some of what ended up to this time. True while there is more. */
+  /** Processes some of the attempts that ended up to this time. True: there are more. */
   take(upToUs: number): boolean {
-    const { ledger, index } = this.#shelf;
+    const { ledger, index } = this.#stores;
     if ([...this.#positions.values()].every(({ atUs }) => atUs > upToUs)) return false;
     ledger.refresh();
     index.refresh();
     const batch = index.batch();
     const moved = new Map<JournalConsumer, Position>();
-    let stretch: Stretch | null = null;
+    let stretch: JournalSlice | null = null;
     for (const [consumer, from] of this.#positions) {
       if (from.atUs > upToUs) continue;
       if (stretch === null || !isSame(stretch.from, from)) stretch = this.#read(from, upToUs);
-      const { entries }: Stretch = stretch;
+      const { entries }: JournalSlice = stretch;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
-      // Nor do the others take more: so all stay equally far, and what is read is read for all.
+      // The other consumers stop here too: positions stay equal, and entries are read once for all.
       if (next) stretch = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
       moved.set(consumer, stretch.end);
       batch.put('positions', Buffer.from(consumer.name), positionRecord(stretch.end));
@@ -49,9 +49,9 @@ export class Feed {
     return true;
   }
 
-  /** Lets consumers forget some of what was pruned since the last time. True while there is more. */
+  /** Removes some derived data of attempts pruned since the last call. True: there is more. */
   prune(): boolean {
-    const { ledger, index } = this.#shelf;
+    const { ledger, index } = this.#stores;
     ledger.refresh();
     index.refresh();
     const pruned = readPruneMark(ledger);
@@ -64,11 +64,11 @@ export class Feed {
     return more;
   }
 
-  #read(from: Position, upToUs: number): Stretch {
+  #read(from: Position, upToUs: number): JournalSlice {
     const entries: JournalEntry[] = [];
     let end = { atUs: upToUs + 1, place: 0 };
     const range = { from: usKey(from.atUs), to: usKey(upToUs + 1) };
-    for (const { key, value } of this.#shelf.ledger.scan('journal', range)) {
+    for (const { key, value } of this.#stores.ledger.scan('journal', range)) {
       const atUs = readUs(key);
       for (const entry of entriesOf(atUs, value)) {
         if (atUs > from.atUs || entry.place >= from.place) entries.push(entry);

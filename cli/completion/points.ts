@@ -9,7 +9,7 @@ export type CompletedOption = Word & {
   readonly words: readonly string[];
 };
 
-export type Place = {
+export type CompletionPoint = {
   /** The words that lead there, with spaces between: the empty text for the start. */
   readonly path: string;
   readonly commands: readonly Word[];
@@ -19,11 +19,11 @@ export type Place = {
 };
 
 /** Every group and every command. */
-export function placesOf(program: Command): Place[] {
+export function completionPoints(program: Command): CompletionPoint[] {
   return walk(program, '');
 }
 
-function walk(command: Command, path: string): Place[] {
+function walk(command: Command, path: string): CompletionPoint[] {
   const help = command.createHelp();
   const commands = command.commands.map(inner => ({ text: inner.name(), description: inner.description() }));
   const options = help.visibleOptions(command).flatMap(completedOptions);
@@ -46,13 +46,13 @@ function isPath(name: string): boolean {
 }
 
 /** Each as `path option`, for a shell's `case`. */
-export function optionsWith(places: readonly Place[], value: CompletedOption['value']): string[] {
+export function optionsWith(places: readonly CompletionPoint[], value: CompletedOption['value']): string[] {
   return places.flatMap(({ path, options }) =>
     options.filter(option => option.value === value).map(({ text }) => `${path} ${text}`),
   );
 }
 
 /** Each as `path word`, for a shell's `case`. */
-export function commandPaths(places: readonly Place[]): string[] {
+export function commandPaths(places: readonly CompletionPoint[]): string[] {
   return places.flatMap(({ path, commands }) => commands.map(({ text }) => `${path} ${text}`));
 }

@@ -1,21 +1,21 @@
-// The reads that are under way on their thread: each is asked for its answer piece by piece, or dropped.
+// The active reads on the reads thread. The main thread asks for each answer chunk by chunk, or drops it.
 
 import { Dropped, type Share, type Sliced, type Slices } from '../../runtime/slices.ts';
 import { IndexUnavailable } from '../../runtime/store/store.ts';
-import { type JsonPart, jsonPieces } from '../json/pieces.ts';
-import type { Answering } from './answers.ts';
+import { type JsonPart, jsonChunks } from '../json/chunks.ts';
+import type { AnswerRead } from './answers.ts';
 import type { Read } from './reads.ts';
 
-/** So much text at least is handed over in one piece, unless it is the last. */
+/** The minimum size of a chunk, except of the last one. */
 export const chunkCharsMin = 65_536;
 
 /**
- * What all reads may hold together of stored values whose text is under way, in bytes. With more, the read that its caller has left
- * longest without asking on is given up: callers that take nothing fill no more memory than this. One value alone may be larger.
+ * Stored values that all active reads hold together, in bytes. Beyond it the read whose caller has been idle longest is cancelled, so
+ * that callers that stop reading cannot exhaust memory. A single value may be larger.
  */
 export const heldBytesMax = 256 * 2 ** 20;
 
-export type Chunk =
+export type ReadChunk =
   | { readonly kind: 'text'; readonly text: string; readonly isLast: boolean }
   /** There is no such job. */
   | { readonly kind: 'missing' }
@@ -23,19 +23,22 @@ export type Chunk =
   | { readonly kind: 'unavailable'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-type UnderWay = { readonly share: Share; pieces: Iterator<string> | null; heldBytes: number };
+type ActiveRead = { readonly share: Share; pieces: Iterator<string> | null; heldBytes: number };
 
-const givenUp: Chunk = { kind: 'failed', reason: 'its caller took nothing for too long, and others needed the memory' };
+const givenUp: ReadChunk = {
+  kind: 'failed',
+  reason: 'its caller took nothing for too long, and others needed the memory',
+};
 
-export class Desk {
+export class ActiveReads {
   readonly #slices: Slices;
-  readonly #answering: Answering;
-  /** The reads that were asked longest ago come first. */
-  readonly #underWay = new Map<number, UnderWay>();
+  readonly #answering: AnswerRead;
+  /** The least recently used read comes first. */
+  readonly #underWay = new Map<number, ActiveRead>();
   readonly #givenUp = new Set<number>();
   #heldBytes = 0;
 
-  constructor(slices: Slices, answering: Answering) {
+  constructor(slices: Slices, answering: AnswerRead) {
     this.#slices = slices;
     this.#answering = answering;
   }
@@ -44,9 +47,9 @@ export class Desk {
     return this.#underWay.size === 0;
   }
 
-  /** The first chunk of a read. Null: it was dropped. */
-  begin(id: number, read: Read): Promise<Chunk | null> {
-    const underWay: UnderWay = { share: this.#slices.share(), pieces: null, heldBytes: 0 };
+  /** Begins a read; resolves with its first chunk. Null: it was dropped. */
+  begin(id: number, read: Read): Promise<ReadChunk | null> {
+    const underWay: ActiveRead = { share: this.#slices.share(), pieces: null, heldBytes: 0 };
     this.#underWay.set(id, underWay);
     return this.#guarded(id, async () => {
       const parts = await this.#answering(read, underWay.share);
@@ -54,13 +57,13 @@ export class Desk {
         this.drop(id);
         return { kind: 'missing' };
       }
-      underWay.pieces = jsonPieces(this.#weighed(parts, underWay))[Symbol.iterator]();
+      underWay.pieces = jsonChunks(this.#weighed(parts, underWay))[Symbol.iterator]();
       return this.#next(id, underWay);
     });
   }
 
-  /** The next one. */
-  async more(id: number): Promise<Chunk | null> {
+  /** The next chunk. */
+  async more(id: number): Promise<ReadChunk | null> {
     const underWay = this.#underWay.get(id);
     if (!underWay) return this.#givenUp.delete(id) ? givenUp : null;
     this.#underWay.delete(id);
@@ -68,7 +71,7 @@ export class Desk {
     return this.#guarded(id, () => this.#next(id, underWay));
   }
 
-  /** Nobody waits for it any longer. */
+  /** Cancels a read whose caller has disconnected. */
   drop(id: number): void {
     this.#givenUp.delete(id);
     const underWay = this.#underWay.get(id);
@@ -78,8 +81,8 @@ export class Desk {
     this.#hold(underWay, 0);
   }
 
-  /** The parts, while what is held of each stored value is counted. */
-  *#weighed(parts: Iterable<JsonPart>, underWay: UnderWay): Iterable<JsonPart> {
+  /** The parts, with the size of stored values counted while they are encoded. */
+  *#weighed(parts: Iterable<JsonPart>, underWay: ActiveRead): Iterable<JsonPart> {
     for (const part of parts) {
       if (typeof part === 'string') {
         yield part;
@@ -94,7 +97,7 @@ export class Desk {
     }
   }
 
-  #hold(underWay: UnderWay, bytes: number): void {
+  #hold(underWay: ActiveRead, bytes: number): void {
     this.#heldBytes += bytes - underWay.heldBytes;
     underWay.heldBytes = bytes;
     if (bytes === 0) return;
@@ -106,13 +109,13 @@ export class Desk {
     }
   }
 
-  async #next(id: number, { share, pieces }: UnderWay): Promise<Chunk> {
+  async #next(id: number, { share, pieces }: ActiveRead): Promise<ReadChunk> {
     const chunk = await share.run(nextChunk(pieces!));
     if (chunk.isLast) this.drop(id);
     return { kind: 'text', ...chunk };
   }
 
-  async #guarded(id: number, act: () => Promise<Chunk>): Promise<Chunk | null> {
+  async #guarded(id: number, act: () => Promise<ReadChunk>): Promise<ReadChunk | null> {
     try {
       return await act();
     } catch (error) {

@@ -1,18 +1,18 @@
-// When the indexer rests: while jobs run, most of the time and of the disk is theirs.
+// Throttles the indexer while jobs run, so that they get most of the CPU and disk.
 
-/** By the time that a step took. */
+/** The pause after a step, as a multiple of its duration. */
 const restPerWork = 5;
-/** So far behind it rests shortly, lest a search have too much to read that the index has not taken. */
+/** Further behind than this it pauses only briefly: searches read unindexed logs themselves. */
 export const behindMaxMs = 10_000;
 export const behindRestMs = 250;
 
-export class Rest {
+export class IndexerThrottle {
   #untilMs = 0;
   #journaledUs = 0;
 
   /**
-   * How long it still lasts; 0 when no job runs. Where the journal has grown since the last look jobs run, though none may at
-   * this moment. `nowMs` is of the monotonic clock.
+   * How long the pause still lasts; 0 if no jobs run. A journal that has grown since the last call counts as running jobs. `nowMs` is
+   * monotonic.
    */
   leftMs(nowMs: number, running: number, journaledUs: number): number {
     const isBusy = running > 0 || journaledUs > this.#journaledUs;
@@ -20,7 +20,7 @@ export class Rest {
     return isBusy ? Math.max(0, this.#untilMs - nowMs) : 0;
   }
 
-  /** After a step, by when it began and ended; `behindUs`: of the journal, what is still to be taken. */
+  /** Begins a pause after a step. `behindUs`: how far the index is behind the journal. */
   begin(startMs: number, endMs: number, behindUs: number): void {
     const longestMs = behindUs > 1000 * behindMaxMs ? behindRestMs : Infinity;
     this.#untilMs = endMs + Math.min(longestMs, restPerWork * (endMs - startMs));

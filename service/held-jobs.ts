@@ -1,4 +1,4 @@
-// Held jobs, as the ledger tells of them: those of now, and those that another configuration would hold.
+// Held jobs, as the ledger reports them: those held now, and those that another configuration would hold.
 import type { HeldJobs, HeldQuery, HeldReply, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Link } from '../runtime/link.ts';
@@ -17,7 +17,7 @@ export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
   return ask(link, {});
 }
 
-/** What is queued, is not held, and would be under this configuration. */
+/** Queued jobs that are not held now and would be under this configuration. */
 export async function heldUnder(link: Link, config: Config): Promise<readonly QueuedJobs[] | null> {
   const { plugins } = config;
   const faults = await Promise.all(

@@ -1,4 +1,4 @@
-// The logs that the index has not taken yet: read from the journal itself, so that what is listed is found at once.
+// Searches the logs that are not yet in the index, in the journal itself, so that a search misses none that a list shows.
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import {
@@ -13,23 +13,23 @@ import type { Position } from '../records/position.ts';
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
 
-/** Logs of the tail whose words are looked at: some tenths of a second of work. The index is rarely so far behind. */
-export const tailLogsMax = 20_000;
-/** Texts of them that are looked at: of larger logs there are fewer. */
+/** Unindexed logs that a search reads, some tenths of a second of work. The index is rarely this far behind. */
+export const unindexedLogsMax = 20_000;
+/** Bytes of text that a search reads from them. */
 export const tailBytesMax = 64 * 2 ** 20;
-/** Commits that are read in one go. */
+/** Commits per step. */
 const commitsPerStep = 256;
 
-/** Newest first. `unsearched`: logs that the index has yet to take, and that were too many to look at. */
-export type TailFound = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
+/** Newest first. `unsearched`: unindexed logs beyond these limits. */
+export type UnindexedMatches = { readonly places: readonly JournalPosition[]; readonly unsearched: number };
 
-export function* searchTail(
+export function* searchUnindexed(
   ledger: Reader,
   from: Position,
   phrases: readonly Phrase[],
   wanted: EntryFilter,
-  logsMax = tailLogsMax,
-): Sliced<TailFound> {
+  logsMax = unindexedLogsMax,
+): Sliced<UnindexedMatches> {
   const places: JournalPosition[] = [];
   const attempts = new AttemptReader(ledger);
   let looked = 0;

@@ -10,7 +10,7 @@ type Trial = {
 };
 
 /** Says what it found; returns the exit status. */
-export async function tryReload(client: Client, out: Output): Promise<number> {
+export async function dryRunReload(client: Client, out: Output): Promise<number> {
   const trial = await client.post<Trial>('/system/reload?dry_run=true', { errors: true, warnings: true, held: true });
   const { errors, warnings, held } = trial;
   for (const line of errors) out.note(line);

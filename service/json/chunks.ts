@@ -1,26 +1,26 @@
-// JSON with packed values in it, piece by piece: however large a value is, no piece takes long to make.
+// Encodes JSON with packed values in chunks: each takes little time, however large the value is.
 import { unpack } from '../../runtime/packing.ts';
 import { contentsOf, endWithin, listCount, listHead, mapCount, mapHead, textSpan } from '../../runtime/splice.ts';
 
-/** Of packed bytes that make a piece. What is no larger is written at once. */
-export const pieceBytes = 16 * 1024;
-/** Of a letter in UTF-8, behind its first byte. */
+/** Packed bytes of a chunk. Values up to this size are encoded at once. */
+export const chunkBytes = 16 * 1024;
+/** Continuation bytes of a character in UTF-8. */
 const letterBytesMore = 3;
 
-/** Text as it is, or a packed value that stands between texts, read when its turn comes. */
+/** JSON text, or a packed value that is read when its turn comes. */
 export type JsonPart = string | (() => Uint8Array);
 
-/** The pieces of the text, in their order. */
-export function* jsonPieces(parts: Iterable<JsonPart>): Iterable<string> {
+/** The chunks of the text, in order. */
+export function* jsonChunks(parts: Iterable<JsonPart>): Iterable<string> {
   for (const part of parts) {
     if (typeof part === 'string') yield part;
     else yield* valueAt(part(), 0);
   }
 }
 
-/** Returns where the value ends. */
+/** Returns the end of the value. */
 function* valueAt(packed: Uint8Array, at: number): Generator<string, number> {
-  const end = endWithin(packed, at, at + pieceBytes);
+  const end = endWithin(packed, at, at + chunkBytes);
   if (end >= 0) {
     yield JSON.stringify(unpack(packed.subarray(at, end)));
     return end;
@@ -32,7 +32,7 @@ function* valueAt(packed: Uint8Array, at: number): Generator<string, number> {
   return yield* textAt(packed, at);
 }
 
-/** What is in a map or list: as many entries together as make a piece, and in pieces those that are larger. */
+/** Entries of a map or list: small ones together in one chunk, larger ones in several. */
 function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boolean): Generator<string, number> {
   let at = first;
   let separator = isMap ? '{' : '[';
@@ -40,7 +40,7 @@ function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boo
     const from = at;
     const before = left;
     while (left > 0) {
-      const end = entryEnd(packed, at, from + pieceBytes, isMap);
+      const end = entryEnd(packed, at, from + chunkBytes, isMap);
       if (end < 0) break;
       at = end;
       left--;
@@ -63,7 +63,7 @@ function* entriesAt(packed: Uint8Array, first: number, count: number, isMap: boo
   return at;
 }
 
-/** An entry of a map is a key and a value. -1: it goes on beyond the limit. */
+/** An entry of a map is a key and a value. -1: it ends beyond the limit. */
 function entryEnd(packed: Uint8Array, at: number, limit: number, isMap: boolean): number {
   const end = endWithin(packed, at, limit);
   return isMap && end >= 0 ? endWithin(packed, end, limit) : end;
@@ -74,7 +74,7 @@ function* textAt(packed: Uint8Array, at: number): Generator<string, number> {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
   yield '"';
   for (let here = from; here < to; ) {
-    let end = Math.min(here + pieceBytes, to);
+    let end = Math.min(here + chunkBytes, to);
     for (let k = 0; k < letterBytesMore && end < to && isInLetter(bytes[end]!); k++) end--;
     yield JSON.stringify(bytes.toString('utf8', here, end)).slice(1, -1);
     here = end;

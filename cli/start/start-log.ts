@@ -2,11 +2,11 @@
 import type { Config } from '../../config/config.ts';
 import { captureStderr, type LogFormat, type Logger, LogSink, openLog } from '../../runtime/log.ts';
 import { exitStatus } from '../exit-status.ts';
-import { Failure, report } from '../failure.ts';
+import { CommandFailure, report } from '../failure.ts';
 import type { Output } from '../output.ts';
 import { logLine } from '../terminal/log-line.ts';
 
-export type Voice = {
+export type StartLog = {
   readonly sink: LogSink;
   /** As far as it has begun. */
   readonly log: () => Logger;
@@ -15,7 +15,7 @@ export type Voice = {
 };
 
 /** `forced`: whatever the configuration says. */
-export function openVoice(forced: LogFormat | null = null): Voice {
+export function openStartLog(forced: LogFormat | null = null): StartLog {
   const byTerminal = process.stderr.isTTY ? 'text' : 'json';
   const sink = new LogSink(forced ?? byTerminal, logLine);
   const apply = (config: Config, log: Logger): void => {
@@ -36,20 +36,20 @@ export function openVoice(forced: LogFormat | null = null): Voice {
 }
 
 /** Node, and whatever the threads print, speaks by the log too. */
-export function captureAll({ log, sink }: Voice): void {
+export function captureAll({ log, sink }: StartLog): void {
   captureStderr(log, sink);
 }
 
 /** Says why the service does not run; resolves with the exit status. */
-export async function refuse(error: unknown, voice: Voice, out: Output): Promise<number> {
-  if (voice.sink.format === 'text') {
-    if (error instanceof Failure) return report(error, out);
+export async function refuse(error: unknown, startLog: StartLog, out: Output): Promise<number> {
+  if (startLog.sink.format === 'text') {
+    if (error instanceof CommandFailure) return report(error, out);
     throw error;
   }
-  const log = voice.log();
+  const log = startLog.log();
   // Whatever level the configuration asks for: this is the end.
   log.level = 'info';
-  if (!(error instanceof Failure)) {
+  if (!(error instanceof CommandFailure)) {
     log.fatal({ err: error }, 'internal error');
     return exitStatus.defect;
   }

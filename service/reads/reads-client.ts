@@ -1,4 +1,4 @@
-// The thread for reads, as the main thread has it: what is asked of it, how much at once, and what follows when it dies.
+// The reads thread as seen from the main thread: requests, their limit, and what happens when it dies.
 import type { Findings } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { type Link, openLink } from '../../runtime/link.ts';
@@ -6,29 +6,29 @@ import type { Running } from '../../runtime/supervisor.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { AskedSandbox, TriedSandboxes } from '../doctor/sandboxes.ts';
 import { readsThread } from '../threads.ts';
+import type { ReadChunk } from './active-reads.ts';
 import type { Inspection } from './inspection.ts';
 import {
-  type MayLeave,
+  type AnswerSink,
+  type Disconnectable,
   type Read,
   type ReadAnswer,
   type Reads,
   ReadsDown,
   readsDownDetail,
-  type Sink,
 } from './reads.ts';
-import type { Chunk } from './reads-under-way.ts';
-import type { Outcome, ReadsData } from './thread.ts';
+import type { ReadsData, ThreadReply } from './thread.ts';
 
-/** Reads that are under way at once, from the call until the last piece is written: one more is refused. */
+/** Concurrent reads, from the call until the last chunk is written; further ones are refused. */
 export const readsMax = 512;
 
-export class Reader implements Reads {
+export class ReadsClient implements Reads {
   readonly #askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>;
   #link: Link | null = null;
   #underWay = 0;
   #lastId = 0;
 
-  /** `askIdle`: of these jobs those that no host holds, as the ledger says. */
+  /** `askIdle`: asks the ledger which of these jobs no host has. */
   constructor(askIdle: (ids: Uint8Array) => Promise<Uint8Array | null>) {
     this.#askIdle = askIdle;
   }
@@ -59,13 +59,13 @@ export class Reader implements Reads {
     });
     await Promise.race([ready, died.then(error => Promise.reject(error))]);
     this.#link = link;
-    // It writes nothing: the service need not wait for it to end, and while it stops, reads are answered.
+    // It writes nothing, so the service need not wait for its end, and it answers reads while the service stops.
     worker.unref();
     return { died, stop: async () => {} };
   }
 
-  async answer(read: Read, call: MayLeave): Promise<ReadAnswer> {
-    // The call of a run that was waited for has done its work.
+  async answer(read: Read, call: Disconnectable): Promise<ReadAnswer> {
+    // The answer to a call that waited for its run is never refused: the work is done.
     if (this.#underWay >= readsMax && read.kind !== 'run') {
       return refused('too_many_reads', `${readsMax} reads are in progress, which is the limit`);
     }
@@ -73,45 +73,45 @@ export class Reader implements Reads {
     if (link === null) return gone();
     const underWay = this.#begin(link);
     call.onGone(underWay.drop);
-    let chunk: Chunk | null;
+    let chunk: ReadChunk | null;
     try {
-      chunk = await link.ask<Chunk | null>('reads', { kind: 'begin', id: underWay.id, read });
+      chunk = await link.ask<ReadChunk | null>('reads', { kind: 'begin', id: underWay.id, read });
     } catch {
       underWay.end();
       return gone();
     }
     if (chunk?.kind === 'text' && !chunk.isLast) return streamed(chunk.text, underWay);
     underWay.end();
-    // Where there is none, the caller has gone.
+    // Null: the caller has disconnected.
     if (chunk === null || chunk.kind === 'missing') return refused('unknown_job', 'the job is no longer kept');
     if (chunk.kind === 'unavailable') return refused('unavailable', chunk.reason);
     if (chunk.kind === 'failed') throw new Error(chunk.reason);
     return { kind: 'whole', text: chunk.text };
   }
 
-  /** Rejects with `ReadsDown` when it cannot be told now. */
+  /** Rejects with `ReadsDown` while the thread restarts. */
   selfcheck(): Promise<Findings> {
     return this.#ask<Findings>({ kind: 'selfcheck' });
   }
 
-  /** What is wrong with the configuration on disk. */
+  /** The problems of the configuration on disk. */
   inspect(options: Omit<LoadOptions, 'env'>): Promise<Inspection> {
     return this.#ask<Inspection>({ kind: 'inspect', options });
   }
 
-  /** Which of these sandboxes cannot be had, and which kinds can. */
+  /** Which of these sandboxes are not possible here, and which kinds are. */
   trySandboxes(asked: readonly AskedSandbox[]): Promise<TriedSandboxes> {
     return this.#ask<TriedSandboxes>({ kind: 'try_sandboxes', asked });
   }
 
   async #ask<T>(message: object): Promise<T> {
     if (this.#link === null) throw new ReadsDown('the thread for reads is starting');
-    const outcome = await this.#link.ask<Outcome<T>>('reads', message);
+    const outcome = await this.#link.ask<ThreadReply<T>>('reads', message);
     if ('fault' in outcome) throw new Error(outcome.fault);
     return outcome.value;
   }
 
-  #begin(link: Link): UnderWay {
+  #begin(link: Link): PendingRead {
     const id = ++this.#lastId;
     let isOver = false;
     this.#underWay++;
@@ -123,7 +123,7 @@ export class Reader implements Reads {
       if (!isOver) link.tell('reads', { kind: 'drop', id });
       end();
     };
-    return { id, more: () => link.ask<Chunk | null>('reads', { kind: 'more', id }), end, drop };
+    return { id, more: () => link.ask<ReadChunk | null>('reads', { kind: 'more', id }), end, drop };
   }
 
   async #tellIdle(
@@ -136,13 +136,13 @@ export class Reader implements Reads {
 
 type Refused = Extract<ReadAnswer, { readonly kind: 'refused' }>;
 
-/** One read that takes a place among those at once until it ends. */
-type UnderWay = {
+/** One read, which counts towards the limit until it ends. */
+type PendingRead = {
   readonly id: number;
-  more(): Promise<Chunk | null>;
-  /** The thread has no more of it. */
+  more(): Promise<ReadChunk | null>;
+  /** The read is complete. */
   end(): void;
-  /** Nobody wants more of it. */
+  /** The caller needs no more of it. */
   drop(): void;
 };
 
@@ -154,9 +154,9 @@ function gone(): ReadAnswer {
   return refused('unavailable', readsDownDetail);
 }
 
-function streamed(first: string, underWay: UnderWay): ReadAnswer {
+function streamed(first: string, underWay: PendingRead): ReadAnswer {
   let isOpen = false;
-  // What is answered is written at once, or never: HEAD wants no body, and a caller may have gone.
+  // An answer is opened at once or never: HEAD has no body, and a caller may have disconnected.
   setImmediate(() => {
     if (!isOpen) underWay.drop();
   });
@@ -170,11 +170,11 @@ function streamed(first: string, underWay: UnderWay): ReadAnswer {
   };
 }
 
-/** A piece is asked for when there is room for it. */
-async function writeNext(sink: Sink, underWay: UnderWay): Promise<void> {
+/** Asks for the next chunk when there is room for it. */
+async function writeNext(sink: AnswerSink, underWay: PendingRead): Promise<void> {
   try {
     const chunk = await underWay.more();
-    // The caller has gone.
+    // The caller has disconnected.
     if (chunk === null) return underWay.end();
     if (chunk.kind !== 'text') throw new Error(chunk.kind === 'failed' ? chunk.reason : 'half an answer is missing');
     sink.write(chunk.text);
@@ -183,7 +183,7 @@ async function writeNext(sink: Sink, underWay: UnderWay): Promise<void> {
     sink.end();
   } catch (error) {
     underWay.end();
-    // Thrown there, it ends the half answer with its connection.
+    // Thrown there, it closes the connection of the incomplete answer.
     sink.onReady(() => {
       throw error;
     });

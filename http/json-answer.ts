@@ -1,21 +1,21 @@
-// Answers of JSON that may be large: a small one is written whole, a large one as fast as its reader takes it.
+// JSON answers: a small one is written at once, a large one at the speed of its reader.
 
-import { type JsonPart, jsonPieces } from '../service/json/pieces.ts';
-import type { Sink } from '../service/reads/reads.ts';
+import { type JsonPart, jsonChunks } from '../service/json/chunks.ts';
+import type { AnswerSink } from '../service/reads/reads.ts';
 import { type Answer, json } from './answer.ts';
 import { jsonType } from './response-head.ts';
 
-/** So much is made at once, and written; then the loop turns. */
+/** Written at once; then other requests have their turn. */
 const chunkCharsMin = 65_536;
 
-export function inPieces(parts: Iterable<JsonPart>): Answer {
-  const rest = jsonPieces(parts)[Symbol.iterator]();
+export function jsonAnswer(parts: Iterable<JsonPart>): Answer {
+  const rest = jsonChunks(parts)[Symbol.iterator]();
   const first = nextChunk(rest);
   if (first.isLast) return json(200, first.text);
   return { kind: 'stream', status: 200, contentType: jsonType, open: sink => stream(first.text, rest, sink) };
 }
 
-function stream(first: string, rest: Iterator<string>, sink: Sink): void {
+function stream(first: string, rest: Iterator<string>, sink: AnswerSink): void {
   const writeNext = () => {
     const { text, isLast } = nextChunk(rest);
     sink.write(text);

@@ -1,24 +1,24 @@
-// What the event stream hears of deliveries: every accepted one, and of refused ones a bounded number.
+// Events of webhook deliveries: one for every accepted delivery, and a bounded number for refused ones.
 import type { Observations, PlainObservation } from '../../actors/hub/protocol.ts';
-import { type Problem, type ProblemCode, problemStatus } from '../problem.ts';
+import { type HttpProblem, type ProblemCode, problemStatus } from '../problem.ts';
 
-/** Refusals of one endpoint and code are told at most so often: nobody without the key can fill the ring of the stream. */
-export const tellEveryMs = 1_000;
+/** The interval of events about refusals of one endpoint and code, so that callers without the key cannot fill the ring. */
+export const rejectedEventEveryMs = 1_000;
 
-export type NewsOptions = {
+export type DeliveryEventsOptions = {
   readonly publish: (groups: readonly Observations[]) => void;
   readonly nowMs: () => number;
   readonly later: (act: () => void, ms: number) => void;
-  /** Hears of every one. */
+  /** Called for every refused delivery. */
   readonly onRejected: (endpoint: string, status: number, code: ProblemCode) => void;
 };
 
-export class DeliveryNews {
-  readonly #options: NewsOptions;
-  /** Endpoint and code -> refusals since they were last told. */
+export class DeliveryEvents {
+  readonly #options: DeliveryEventsOptions;
+  /** Endpoint and code -> refusals since the last event. */
   readonly #untold = new Map<string, number>();
 
-  constructor(options: NewsOptions) {
+  constructor(options: DeliveryEventsOptions) {
     this.#options = options;
   }
 
@@ -26,8 +26,8 @@ export class DeliveryNews {
     this.#publish('webhook.accepted', { endpoint, job_id: jobId });
   }
 
-  /** The first is told at once; those that follow within the time are counted, and told together. */
-  rejected(endpoint: string, refusal: Problem): void {
+  /** The first refusal is published at once. Those within the interval are counted and published together. */
+  rejected(endpoint: string, refusal: HttpProblem): void {
     this.#options.onRejected(endpoint, problemStatus(refusal), refusal.code);
     const key = `${endpoint} ${refusal.code}`;
     const untold = this.#untold.get(key);
@@ -35,7 +35,7 @@ export class DeliveryNews {
     else this.#untold.set(key, untold + 1);
   }
 
-  #tell(key: string, endpoint: string, refusal: Problem, count: number): void {
+  #tell(key: string, endpoint: string, refusal: HttpProblem, count: number): void {
     const code: ProblemCode = refusal.code;
     this.#publish('webhook.rejected', { endpoint, status: problemStatus(refusal), code, count });
     this.#untold.set(key, 0);
@@ -43,7 +43,7 @@ export class DeliveryNews {
       const untold = this.#untold.get(key)!;
       if (untold === 0) this.#untold.delete(key);
       else this.#tell(key, endpoint, refusal, untold);
-    }, tellEveryMs);
+    }, rejectedEventEveryMs);
   }
 
   #publish(type: PlainObservation['type'], fields: PlainObservation['fields']): void {

@@ -1,7 +1,7 @@
 // What of a run is shown to somebody who watches it: every event while its jobs are few, else the jobs that fail, and the counts.
 import type { Output } from '../output.ts';
 import type { StreamEvent } from './event-stream.ts';
-import { countsText, type Job } from './jobs.ts';
+import { countsText, type JobDocument } from './jobs.ts';
 
 /** Jobs whose every event is shown. */
 export const jobsShownMax = 100;
@@ -14,7 +14,7 @@ const lineMs = 10_000;
 
 const failures = new Set(['job.failed', 'job.timed_out', 'job.dead']);
 
-export class Crowd {
+export class RunProgress {
   readonly #id: string;
   readonly #out: Output;
   readonly #jobs = new Set<string>();
@@ -50,7 +50,7 @@ export class Crowd {
   }
 
   /** Says how many have ended. */
-  tell({ counts }: Job): void {
+  tell({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
     this.#lookedMs = performance.now();
     if (this.#out.isWatched) this.#out.progress(countsText(counts));

@@ -1,11 +1,11 @@
-// The hub: takes observations after their commit, and lets each subscriber read them at its own pace.
+// The hub receives observations after their commit. Each subscriber reads them at its own pace.
 import { formatId, jobIdBytes } from '../../runtime/ids.ts';
 import { type Filter, isInTree, nextOfJob, wantsAll, wantsType } from './filter.ts';
 import { GroupOrigins, noOrigins, readingWorkMax } from './origins.ts';
 import type { Observations, ObservationType, Origins } from './protocol.ts';
-import { type Held, Ring } from './ring.ts';
+import { Ring, type RingEntry } from './ring.ts';
 
-/** One observation, taken out of its group. `fields` are those of its type. */
+/** One observation of a group. `fields` are those of its type. */
 export type Observation = {
   readonly id: number;
   readonly type: ObservationType;
@@ -13,47 +13,47 @@ export type Observation = {
   readonly fields: { readonly [name: string]: string | number | boolean | null };
 };
 
-/** Why a subscriber did not get all: it was slower than the ring is long; the ring it read from is gone; or no ring of ours gave that id. */
+/** Why observations are missing: the subscriber was too slow for the ring, the service has restarted, or the id is unknown. */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
-/** Nothing between `id` and what was read before can be read any more. `lost`: how many; null: nobody knows. */
+/** Observations up to `id` are gone. `lost`: how many; null: unknown. */
 export type Gap = { readonly id: number; readonly lost: number | null; readonly reason: (typeof gapReasons)[number] };
 
-/** Observations of one group that lie side by side: places `from` to `to`; the first has this id. */
-export type Stretch = {
+/** Consecutive observations of one group, from index `from` to `to`; `id` is that of the first. */
+export type ObservationSlice = {
   readonly id: number;
   readonly group: Observations;
   readonly from: number;
   readonly to: number;
-  /** Where its jobs belong; null: they are no jobs. */
+  /** The trees and runs of its jobs; null: the group is not about jobs. */
   readonly origins: GroupOrigins | null;
 };
 
-export type Reading = {
+export type ObservationRead = {
   readonly gap: Gap | null;
-  readonly stretches: readonly Stretch[];
-  /** The last id that was looked at: where the next reading goes on. */
+  readonly stretches: readonly ObservationSlice[];
+  /** The last id that was examined; the next read continues after it. */
   readonly upTo: number;
 };
 
 export interface Hub {
-  /** Takes groups in, in order, after their commit. */
+  /** Appends groups, in order, after their commit. */
   observe(groups: readonly Observations[]): void;
-  /** The id of the newest observation; one less than the first id, when there is none. */
+  /** The id of the newest observation; if there is none, one less than the first id. */
   readonly newest: number;
-  /** The id of the oldest observation that can still be read; one more than `newest`, when there is none. */
+  /** The id of the oldest observation in the ring; if there is none, `newest` + 1. */
   readonly oldest: number;
-  /** What came after this id and is wanted, at most `max`, and less where much must be looked up. Costs nothing until it is called. */
-  read(filter: Filter, after: number, max: number): Reading;
-  /** Whether so much was looked up since `work` said this that the rest should wait for the next reading. */
+  /** At most `max` selected observations after this id; fewer if their origins take long to look up. */
+  read(filter: Filter, after: number, max: number): ObservationRead;
+  /** Whether the lookups since `work` had this value are enough for one read. */
   isSpent(work: number): boolean;
-  /** How much was looked up, from the beginning: see `Origins`. */
+  /** A running count of lookups, see `Origins`. */
   readonly work: number;
-  /** Called at once when observations come in: for whoever only notes that there is news. Returns how to end it. */
+  /** Registers a function that is called synchronously for new observations, and must be quick. Returns a function that removes it. */
   onNews(listener: () => void): () => void;
 }
 
 /**
- * Ids go on after a restart when the first is above all that were given before: derive it from the time (`firstIdAt`).
+ * Ids increase across restarts if the first is derived from the time (`firstIdAt`).
  */
 export function startHub(firstId = 1, origins: Origins = noOrigins): Hub {
   const ring = new Ring(firstId);
@@ -81,7 +81,7 @@ export function startHub(firstId = 1, origins: Origins = noOrigins): Hub {
     },
     read(filter, after, max) {
       const gap = gapAfter(ring, after);
-      const stretches: Stretch[] = [];
+      const stretches: ObservationSlice[] = [];
       const { work } = origins;
       const isSpent = () => origins.work - work >= readingWorkMax;
       const taken = { stretches, upTo: gap?.id ?? after, left: max, isSpent };
@@ -96,21 +96,21 @@ export function startHub(firstId = 1, origins: Origins = noOrigins): Hub {
   };
 }
 
-/** The first id of a service that starts now. No service publishes a million observations a second for long: ids of an earlier start, of this clock, are smaller. */
+/** The first id of a service that starts now. It is above all ids of earlier starts, since no service sustains a million observations a second. */
 export function firstIdAt(nowUs: number): number {
   return nowUs;
 }
 
 /** The observations of a stretch, one by one. */
-export function* observationsOf({ id, group, from, to }: Stretch): Iterable<Observation> {
+export function* observationsOf({ id, group, from, to }: ObservationSlice): Iterable<Observation> {
   for (let place = from; place < to; place++) yield observationAt(group, place, id + place - from);
 }
 
-function lastOf({ first, count }: Held): number {
+function lastOf({ first, count }: RingEntry): number {
   return first + count - 1;
 }
 
-/** `after` 0: from the first of this start on. */
+/** `after` 0: from the first observation of this start. */
 function gapAfter(ring: Ring, wanted: number): Gap | null {
   const after = wanted === 0 ? ring.first - 1 : wanted;
   const id = ring.oldest - 1;
@@ -121,15 +121,20 @@ function gapAfter(ring: Ring, wanted: number): Gap | null {
     : { id, lost: id - after, reason: 'too_slow' };
 }
 
-function originated(held: Held, origins: Origins): Held {
+function originated(held: RingEntry, origins: Origins): RingEntry {
   if (held.group.kind === 'jobs') held.origins ??= new GroupOrigins(origins, held.group);
   return held;
 }
 
-type Taken = { readonly stretches: Stretch[]; upTo: number; left: number; readonly isSpent: () => boolean };
+type PendingRead = {
+  readonly stretches: ObservationSlice[];
+  upTo: number;
+  left: number;
+  readonly isSpent: () => boolean;
+};
 
-/** Adds what is wanted of one group. */
-function take(filter: Filter, held: Held, taken: Taken): void {
+/** Adds the selected observations of one group. */
+function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   const { first, count, group, origins } = held;
   let place = Math.max(0, taken.upTo + 1 - first);
   if (wantsAll(filter)) {
@@ -167,7 +172,7 @@ function observationAt(group: Observations, place: number, id: number): Observat
   return { id, type, atUs, fields: error ? { ...fields, error } : fields };
 }
 
-/** The id of the job at a place of a group. */
+/** The id of the job at an index of a group. */
 export function idAt(ids: Uint8Array, place: number): string {
   return formatId(ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes));
 }

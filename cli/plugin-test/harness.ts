@@ -16,7 +16,7 @@ import { ProgramPids } from '../../runtime/processes/program-pids.ts';
 import { commandLine } from '../../runtime/processes/sandbox.ts';
 
 /** `lost`: the process of the host died with it. */
-export type Answer = {
+export type HarnessAnswer = {
   readonly verdict: Outcome['verdict'] | 'lost';
   /** What went wrong; the empty text where it is `ok`. */
   readonly error: string;
@@ -26,7 +26,7 @@ export type Answer = {
   readonly isReplaced: boolean;
 };
 
-export class Stand {
+export class PluginHarness {
   readonly #directory = mkdtempSync(join(tmpdir(), 'headgate-plugin-test-'));
   readonly #keys = makeBlockKeys(() => randomInt(2 ** 32));
   readonly #host: PluginHost;
@@ -56,7 +56,7 @@ export class Stand {
   }
 
   /** Runs one job; one at a time. */
-  async ask(instance: string, command: string, payload: Json, deadlineMs: number): Promise<Answer> {
+  async ask(instance: string, command: string, payload: Json, deadlineMs: number): Promise<HarnessAnswer> {
     this.#isReplaced = false;
     const nowMs = Date.now();
     const event =
