@@ -1,7 +1,10 @@
 // Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
+import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import { packedNull } from '../../runtime/packing.ts';
 import { blame } from '../failed-record.ts';
 import { contextFault } from './baggage.ts';
-import { Packed } from './chain.ts';
+import { asPayload, Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
 import { bytesPerTurnMax, type Desk, type Stand } from './desk.ts';
@@ -29,16 +32,21 @@ const listBytesMax = 64 * 2 ** 20;
 export class Expansion {
   readonly #desk: Desk;
   readonly #children: Children;
+  readonly #bodyOf: (job: JobId) => Body;
   #madeInTurn = 0;
+  /** The names of runs that go on in the next turn. */
+  readonly #later: string[] = [];
 
-  constructor(desk: Desk, children: Children) {
+  constructor(desk: Desk, children: Children, bodyOf: (job: JobId) => Body) {
     this.#desk = desk;
     this.#children = children;
+    this.#bodyOf = bodyOf;
   }
 
   /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#madeInTurn = 0;
+    for (const name of this.#later.splice(0)) this.#desk.expandable.add(name);
     this.#trim();
   }
 
@@ -49,7 +57,7 @@ export class Expansion {
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#desk.expandable.size > 0;
+    return this.#desk.expandable.size > 0 || this.#later.length > 0;
   }
 
   /** A new fan-out of the run; its first elements are taken at the end of the turn. */
@@ -82,6 +90,10 @@ export class Expansion {
       this.#desk.expandable.delete(name);
       const run = this.#desk.runs.find(name);
       if (!run || run.failure !== null) continue;
+      if (waitsForCommit(nextFan(run))) {
+        this.#later.push(name);
+        continue;
+      }
       this.#tryExpand(run);
       this.resume(run);
     }
@@ -104,9 +116,11 @@ export class Expansion {
   }
 
   /** A chain that waited enters its node. */
-  #goOn(run: Run, fan: FanOut, { node, scope, path, cause, depth, event, context, list, result }: ParkedPlan): void {
+  #goOn(run: Run, fan: FanOut, plan: ParkedPlan): void {
+    const { node, scope, path, cause, depth, event, context, list, result } = plan;
     const desk = this.#desk;
-    this.#madeInTurn++;
+    // A large one is enough for a turn.
+    this.#madeInTurn += plan.isBehindJob ? childrenPerTurnMax : 1;
     desk.dropFan(run, fan);
     const at = run.scopes.get(scope)!;
     desk.touch(run, at);
@@ -168,9 +182,15 @@ export class Expansion {
     if (fan.plan) return fan.plan;
     const bytes = this.#desk.reader.get('lists', listKey(run.id, fan.id));
     if (!bytes) throw new Error('a fan-out has no list');
-    fan.plan = decodePlan(bytes);
+    fan.plan = this.#filled(decodePlan(bytes));
     this.#desk.listBytes += fan.plan.list.length;
     return fan.plan;
+  }
+
+  #filled(plan: FanPlan | ParkedPlan): FanPlan | ParkedPlan {
+    if (!('isBehindJob' in plan)) return plan;
+    const result = bodyPart(this.#bodyOf(plan.cause!), 'result') ?? packedNull;
+    return { ...plan, list: asPayload(result), result };
   }
 
   /** Lets go of lists that are in the store, when there are too many. */
@@ -190,6 +210,11 @@ export class Expansion {
 function nextFan({ fans }: Run): FanOut | undefined {
   for (const fan of fans.values()) if (isParked(fan)) return fan;
   return fans.values().next().value;
+}
+
+/** A chain behind a job whose large result this turn writes: the next turn writes what it makes of that. */
+function waitsForCommit(fan: FanOut | undefined): boolean {
+  return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
 }
 
 function hasRoom(run: Run): boolean {

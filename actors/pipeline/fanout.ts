@@ -2,7 +2,7 @@
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
-import { type JsonObject, pack, unpack } from '../../runtime/packing.ts';
+import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
 import type { ChainEvent } from './chain.ts';
@@ -35,6 +35,8 @@ export type FanPlan = {
 export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'depth' | 'event' | 'context' | 'list'> & {
   /** Null: as its payload. */
   readonly result: Uint8Array | null;
+  /** Both are what its cause has left behind: written once, and read again there. */
+  readonly isBehindJob?: true;
 };
 
 export type FanOut = {
@@ -62,7 +64,7 @@ export function park(id: number, plan: ParkedPlan): FanOut {
 }
 
 export function encodePlan(plan: FanPlan | ParkedPlan): Uint8Array {
-  return pack(plan);
+  return pack('isBehindJob' in plan ? { ...plan, list: packedNull, result: null } : plan);
 }
 
 export function decodePlan(bytes: Uint8Array): FanPlan | ParkedPlan {

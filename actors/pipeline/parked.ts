@@ -1,4 +1,4 @@
-// Chains that wait for a later turn, since the one under way has had its time: written down like a fan-out of one.
+// Chains that wait for a later turn, because the current one has had its time or writes much already: written down like a fan-out of one.
 import { unpinned } from '../../runtime/bytes.ts';
 import type { Chain } from './chain.ts';
 import type { ParkedPlan } from './fanout.ts';
@@ -17,4 +17,9 @@ export function parkedAt(node: number, { id: scope }: Scope, chain: Chain): Park
   const payload = unpinned(chain.payload.stored);
   const result = chain.result === chain.payload.stored ? null : unpinned(chain.result);
   return { node, scope, path, cause, depth, event, context: unpinned(chain.context.bytes), list: payload, result };
+}
+
+/** The chain behind a job whose large result this turn writes. */
+export function parkedBehindJob(node: number, scope: Scope, chain: Chain): ParkedPlan {
+  return { ...parkedAt(node, scope, chain), isBehindJob: true };
 }

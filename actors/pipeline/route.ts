@@ -20,7 +20,7 @@ import { Expansion } from './expansion.ts';
 import { finishRun } from './finish.ts';
 import { arrive, endChains, markFork } from './gather.ts';
 import type { FindAncestor } from './hops.ts';
-import { isParkable, parkedAt } from './parked.ts';
+import { isParkable, parkedAt, parkedBehindJob } from './parked.ts';
 import { idText, type Outer, openScope, type Run, type Scope } from './run.ts';
 import { Triggers } from './triggers.ts';
 import { Work, type WorkNode } from './work.ts';
@@ -36,7 +36,7 @@ export class Router {
     this.#desk = desk;
     const children = new Children(desk, ancestor);
     this.triggers = new Triggers(desk, children);
-    this.expansion = new Expansion(desk, children);
+    this.expansion = new Expansion(desk, children, bodyOf);
     this.#work = new Work(desk, children, this.expansion);
     const steps: EmissionSteps = {
       take: (plan, event, index) => this.#takeEvent(plan, event, index),
@@ -254,7 +254,8 @@ export class Router {
       this.#failed(run, scope, node, ending, path, ordinal, group.context);
       return;
     }
-    if (events.length < 2 && isGathering(run.version.compiled, node.next)) {
+    const isLater = events.length === 0 && result !== undefined && result.length > this.#desk.partedBytesMin;
+    if (!isLater && events.length < 2 && isGathering(run.version.compiled, node.next)) {
       arrive(this.#desk, run, scope, {
         path,
         ordinal,
@@ -275,7 +276,8 @@ export class Router {
       cause: job.id,
       result: result ?? packedNull,
     };
-    if (events.length === 0) this.#desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
+    if (isLater) this.expansion.park(run, parkedBehindJob(node.next, scope, chain));
+    else if (events.length === 0) this.#desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
     else this.#emit(run, scope, node.next, chain, events, plugin);
   }
 

@@ -71,3 +71,27 @@ it('finds what is named after a restart in between, with arrivals of several tur
   expect(stage.jobs.get(id)!.status).toBe('succeeded');
   expect(resultOf(stage.jobs.get(id)!)).toHaveLength(5);
 });
+
+describe('a large result of a job', () => {
+  const pipeline = [{ uses: 'echo' }, { uses: 'sink', with: { more: 1 } }];
+
+  it('goes on in the turn after the one that writes it, also after a restart', () => {
+    for (const restarts of [false, true]) {
+      const stage = stageOf(pipeline, 2 ** 30);
+      stage.reconfigure({ partedBytesMin: 100, pipelines: [{ name: 'p', steps: pipeline }] });
+      stage.restart();
+      const id = stage.start('p', { text: 'x'.repeat(1_000) });
+      stage.work();
+      expect([stage.of('echo').length, stage.of('sink').length, stage.store.count('lists')]).toEqual([1, 0, 1]);
+      const [record] = stage.store.scan('lists', {});
+      expect(record!.value.length).toBeLessThan(300);
+      if (restarts) {
+        stage.restart();
+        stage.turn(() => {});
+      }
+      stage.finish();
+      expect(resultOf(stage.jobs.get(id)!)).toEqual({ text: 'x'.repeat(1_000), more: 1 });
+      expect(stage.leftovers()).toBe(0);
+    }
+  });
+});

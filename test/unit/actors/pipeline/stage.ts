@@ -8,7 +8,7 @@ import type { Config } from '../../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
-import { type Parts, partsIn, wholeOf } from '../../../../runtime/parted.ts';
+import { isParted, type Parts, partKeys, partsIn, wholeOf } from '../../../../runtime/parted.ts';
 import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
@@ -242,11 +242,18 @@ export class Stage {
     return this.of('pipeline').filter(run => run.status === 'running').length;
   }
 
-  /** What the store still holds of runs. */
+  /** What the store still holds of runs, besides what values in parts name. */
   leftovers(): number {
-    return (['runs', 'arrivals', 'lists', 'emissions', 'descendants', 'open_trees', 'run_counts'] as const).reduce(
+    const named = new Set<string>();
+    for (const job of this.jobs.values()) {
+      for (const value of [job.payload, job.body && bodyPart(job.body, 'result')]) {
+        if (value && isParted(value)) for (const key of partKeys(value)) named.add(Buffer.from(key).toString('hex'));
+      }
+    }
+    const arrivals = [...this.store.keys('arrivals', {})].filter(key => !named.has(Buffer.from(key).toString('hex')));
+    return (['runs', 'lists', 'emissions', 'descendants', 'open_trees', 'run_counts'] as const).reduce(
       (sum, table) => sum + this.store.count(table),
-      0,
+      arrivals.length,
     );
   }
 
