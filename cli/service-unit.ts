@@ -55,20 +55,20 @@ Type=exec
 User=${user}
 ExecStart=${quoted(node)} ${quoted(main)} start --config ${quoted(config)} --grace 30s
 ExecReload=/bin/kill -HUP $MAINPID
-# Running jobs have 30 s to end after SIGTERM; what still runs then is queued again.
+# After SIGTERM, running jobs have 30 s to finish; those that still run then are queued again.
 TimeoutStopSec=45
 KillMode=mixed
 Restart=on-failure
-# 78: the configuration is wrong, and starting again does not mend it.
+# 78: the configuration is invalid, and a restart does not help.
 RestartPreventExitStatus=78
 # The unlock key of the vault can come from systemd: vault.key_file: \${CREDENTIALS_DIRECTORY}/vault.key
 #LoadCredential=vault.key:/etc/headgate-vault.key
 
-# A sealed configuration: the service notes the lock that it accepted beside the seal key, and must be able to write there.
+# For a sealed configuration: the service writes a note of the accepted lock beside the seal key, so the directory must be writable.
 #Environment=HEADGATE_SEAL_KEY_FILE=/var/lib/headgate-seal/seal.key
 #ReadWritePaths=/var/lib/headgate-seal
 
-# MemoryDenyWriteExecute stays off: V8 writes the code that it runs.
+# MemoryDenyWriteExecute stays off: V8 generates code at run time.
 ${hasBubblewrap ? bubblewrap : ''}${kept.map(([name, value]) => `${name}=${value}\n`).join('')}
 [Install]
 WantedBy=multi-user.target

@@ -1,5 +1,5 @@
-// The last step of the build: what the service's processes and threads load becomes a few files each, in place of hundreds.
-// Finding, opening and linking modules was most of what a start cost.
+// The last step of the build: bundles the modules of each process and thread into a few files. Resolving, reading and linking
+// hundreds of modules would be most of the time that a start takes.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 const chunks = 'chunks';
 
-/** What is started by its path. Each has chunks of its own: what a thread needs at once is one file. */
+/** The files that are started by path. Each has chunks of its own, so that what a thread loads first is one file. */
 const entries = [
   'cli/main',
   'cli/slim',
@@ -23,13 +23,13 @@ const entries = [
   'runtime/host/thread/typescript-loader',
 ];
 
-/** Installed with the product: binaries, packages that start files of their own, and what plugins import. All else is bundled. */
+/** Packages that are installed with headgate: native ones, those that start files of their own, and those that plugins import. All others are bundled. */
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const installed = Object.keys({ ...dependencies, ...optionalDependencies });
 
 const place = /new URL\('(\.[^']*\.js)', import\.meta\.url\)/g;
 
-/** Code that names a built file beside itself finds it, wherever the bundle puts this code. */
+/** Rewrites `new URL('./file.js', import.meta.url)`, so that bundled code finds the built files that it refers to. */
 const places: Plugin = {
   name: 'places of built files',
   transform(code, id) {
@@ -47,7 +47,7 @@ const places: Plugin = {
 };
 
 const written = new Set<string>();
-/** Of the packages in the bundle, the licenses that must go with their code. */
+/** Package -> license, for the bundled packages: the licenses are shipped with their code. */
 const licensed = new Map<string, string>();
 
 async function bundle(entry: string): Promise<void> {
@@ -79,7 +79,7 @@ function noteLicense(id: string): void {
 }
 
 for (const entry of entries) await bundle(entry);
-// Those of the build before go last: a service that runs may still need what has not changed.
+// Chunks of earlier builds are removed last: a running service may still load those that have not changed.
 for (const name of readdirSync(join(dist, chunks)))
   if (!written.has(`${chunks}/${name}`)) rmSync(join(dist, chunks, name));
 const licenses = [...licensed].sort().map(([name, text]) => `${name}\n\n${text}\n`);

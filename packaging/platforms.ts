@@ -1,4 +1,4 @@
-// The packages of uWebSockets.js binaries, one for each platform: what is in them, and under which names.
+// The packages of uWebSockets.js binaries, one per platform: their names and contents.
 import type { Binary } from '../http/transport/uws-binary.ts';
 
 export type Platform = { readonly platform: string; readonly arch: string; readonly libc?: string };

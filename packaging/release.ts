@@ -1,5 +1,5 @@
-// `npm run release -- TARBALL`: turns what `npm pack` made into what is published. The alias of uWebSockets.js, which brings
-// the binaries of all platforms, gives way to the platform packages at exact versions, once the registry has all of them.
+// `npm run release -- TARBALL`: turns the tarball of `npm pack` into the one to publish. Once the registry has the packages of all
+// platforms, they replace the dependency on uWebSockets.js, which contains the binaries of every platform.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,16 +22,17 @@ function main(words: readonly string[]): number {
     const manifest: Manifest = JSON.parse(readFileSync(path, 'utf8'));
     const { [alias]: pinned, ...others } = manifest.optionalDependencies ?? {};
     const version = /@(\d[^@]*)$/.exec(pinned ?? '')?.[1];
-    if (version === undefined) return fail(`the manifest of ${tarball} does not name ${alias} at an exact version`);
+    if (version === undefined)
+      return fail(`package.json in ${tarball} must list ${alias} in optionalDependencies at an exact version`);
     const names = platforms.map(packageName);
     const missing = names.filter(name => !isPublished(name, version));
     if (missing.length > 0)
       return fail(
-        `not published: ${missing.map(name => `${name}@${version}`).join(', ')}; publish what npm run uws-packages makes first`,
+        `not published: ${missing.map(name => `${name}@${version}`).join(', ')}; publish the packages that npm run uws-packages creates first`,
       );
     const optionalDependencies = { ...others, ...Object.fromEntries(names.map(name => [name, version])) };
     writeFileSync(path, `${JSON.stringify({ ...manifest, optionalDependencies }, null, 2)}\n`);
-    // The package is built: its own scripts would build it again, from sources that it does not have.
+    // Without scripts: the package is built already, and has no sources to build again.
     const [made] = JSON.parse(
       execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dirname(resolve(tarball))], {
         cwd: directory,
@@ -46,7 +47,7 @@ function main(words: readonly string[]): number {
   }
 }
 
-/** Asks the registry that npm is set to. */
+/** Asks the registry that npm is configured to use. */
 function isPublished(name: string, version: string): boolean {
   try {
     const said = execFileSync('npm', ['view', `${name}@${version}`, 'version', '--json'], {

@@ -1,5 +1,5 @@
-// `npm run uws-packages -- DIRECTORY`: makes a package of uWebSockets.js binaries for each platform, ready to be published.
-// Every binary must have the SHA-256 that uws-binaries.json pins; `--pin` writes that file from what is installed.
+// `npm run uws-packages -- DIRECTORY`: creates a package of uWebSockets.js binaries for each platform, ready to publish.
+// Every binary must have the SHA-256 in uws-binaries.json; `--pin` writes that file from the installed package.
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { abis, belongsTo, type Platform, packageName, platforms } from './platfo
 
 const pinsFile = fileURLToPath(new URL('../../packaging/uws-binaries.json', import.meta.url));
 
-/** `version`: of the pinned alias; `source`: the commit of the republished repository that it names. */
+/** `version`: that of the pinned package; `source`: the commit of uWebSockets.js that the package names. */
 type Pins = {
   readonly package: string;
   readonly version: string;
@@ -31,10 +31,14 @@ function main(words: readonly string[]): number {
   const pins: Pins = JSON.parse(readFileSync(pinsFile, 'utf8'));
   const { version } = installed(from);
   if (version !== pins.version)
-    return fail(`version ${version} is installed, and ${pins.version} is pinned in ${pinsFile}`);
+    return fail(
+      `version ${version} is installed, but ${pinsFile} pins ${pins.version}; install that version, or use --pin`,
+    );
   const wrong = Object.entries(pins.sha256).filter(([file, expected]) => sha256(join(from, file)) !== expected);
   if (wrong.length > 0)
-    return fail(`these binaries are not the pinned ones: ${wrong.map(([file]) => file).join(', ')}`);
+    return fail(
+      `these binaries do not have the SHA-256 in packaging/uws-binaries.json: ${wrong.map(([file]) => file).join(', ')}`,
+    );
   for (const platform of platforms) process.stdout.write(`${writePackage(platform, from, into, pins)}\n`);
   return 0;
 }

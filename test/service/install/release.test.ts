@@ -66,7 +66,9 @@ test('a binary that is not the pinned one stops the making of packages', () => {
     encoding: 'utf8',
   });
   expect(status).toBe(1);
-  expect(stderr).toBe('these binaries are not the pinned ones: uws_linux_x64_115.node\n');
+  expect(stderr).toBe(
+    'these binaries do not have the SHA-256 in packaging/uws-binaries.json: uws_linux_x64_115.node\n',
+  );
 });
 
 test('the release is refused until every platform package is published, and then names them at exact versions', async () => {
