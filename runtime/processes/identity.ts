@@ -1,7 +1,7 @@
-// Which process is meant: a number alone may be somebody else's by now, and means something in its pid namespace alone.
+// Identifies a process: a pid may be reused, and is valid only in its pid namespace.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** All but `pid` are null where the system does not tell (outside Linux). */
+/** All but `pid` are null if the system does not provide them (outside Linux). */
 export type ProcessIdentity = {
   readonly pid: number;
   readonly startTicks: string | null;
@@ -13,12 +13,12 @@ export function identify(pid: number): ProcessIdentity {
   return { pid, startTicks: startTicksOf(pid), bootId: bootId(), namespace: pidNamespace() };
 }
 
-/** Whether its number means something to this process: of a process of another boot or namespace nothing can be asked. */
+/** Whether its pid is valid for this process: of the same boot and pid namespace. */
 export function isHere({ bootId: boot, namespace }: ProcessIdentity): boolean {
   return (boot === null || boot === bootId()) && (namespace === null || namespace === pidNamespace());
 }
 
-/** Whether exactly this process still runs (a zombie does not). Only for one that is here. */
+/** Whether exactly this process still runs (a zombie does not). Only for a process that `isHere`. */
 export function isAlive(known: ProcessIdentity): boolean {
   if (!isHere(known)) return false;
   if (known.startTicks !== null) {
@@ -33,7 +33,7 @@ export function isAlive(known: ProcessIdentity): boolean {
   }
 }
 
-/** Among the fields of `statOf`. */
+/** Its place among the fields of `statOf`. */
 const startTicksAt = 19;
 
 function startTicksOf(pid: number): string | null {
@@ -53,7 +53,7 @@ function isHidden(pid: number): boolean {
   }
 }
 
-/** As `statOf`, of a process that lives: a zombie does not. */
+/** Like `statOf`, but null for a zombie. */
 export function livingStat(pid: number): readonly string[] | null {
   const fields = statOf(pid);
   return fields !== null && isLiving(fields) ? fields : null;
@@ -68,7 +68,7 @@ export function statOf(pid: number): readonly string[] | null {
   if (!isProcOurs()) return null;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name in parentheses may hold anything: what follows its end counts.
+    // The name in parentheses may contain anything: the fields begin after its end.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
@@ -89,7 +89,7 @@ export function processNumbers(): number[] {
 
 let knownOurs: boolean | undefined;
 
-/** Whether /proc is of this pid namespace: where it is of another, its numbers are those of others here. Read once. */
+/** Whether /proc shows this pid namespace; otherwise its numbers belong to other processes. Read once. */
 function isProcOurs(): boolean {
   knownOurs ??= linkAt('/proc/self') === String(process.pid);
   return knownOurs;
@@ -97,7 +97,7 @@ function isProcOurs(): boolean {
 
 let knownBootId: string | null | undefined;
 
-/** Of the system since it started; null where it does not tell. Read once: nobody lives through another boot. */
+/** The id of this boot; null if the system does not provide it. Read once: no process survives a reboot. */
 export function bootId(): string | null {
   if (knownBootId === undefined) {
     try {
@@ -111,7 +111,7 @@ export function bootId(): string | null {
 
 let knownNamespace: string | null | undefined;
 
-/** In which numbers of processes mean something. Read once: a process keeps it. Null outside Linux. */
+/** The pid namespace of this process, which never changes: read once. Null outside Linux. */
 export function pidNamespace(): string | null {
   if (knownNamespace === undefined) knownNamespace = linkAt('/proc/self/ns/pid');
   return knownNamespace;

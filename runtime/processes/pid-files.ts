@@ -12,15 +12,15 @@ import { killByOrigin } from './stray-processes.ts';
 type Mark = ProcessIdentity;
 
 const pollMs = 5;
-/** A program starts before it is marked, which is known a little late. Its number is not given again so soon. */
+/** A program starts before its pid is written. Within this time its number is not given to another process. */
 const slackTicks = 100;
 
-/** Hosts of this thread that look after their processes themselves. */
+/** Hosts of this thread that watch their own processes. */
 const living = new Set<string>();
 
-/** The marks of one host: its own process, and the file of its programs. All of them lead a group. A directory is one service's. */
+/** The pid files of one host: its own process, and its programs. Each leads a process group. The directory belongs to one service. */
 export class PidFiles {
-  /** Tells this host from one of the same name that is just ending, or was of a service before. */
+  /** Distinguishes this host from one of the same name that is ending, or belonged to an earlier service. */
   readonly id = randomUUID();
   readonly #directory: string;
   readonly #name: string;
@@ -31,7 +31,7 @@ export class PidFiles {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
-  /** From now on, until `release`, other hosts leave these marks alone. */
+  /** Until `release`, other hosts leave these pid files alone. */
   claim(): void {
     living.add(this.id);
   }
@@ -44,7 +44,7 @@ export class PidFiles {
     writeFileSync(this.#path(pid), JSON.stringify(identify(pid) satisfies Mark), { mode: 0o600 });
   }
 
-  /** Kills every group with a mark of this host, or of one that is no more, and resolves when none is left. */
+  /** Kills every process group in the pid files of this host and of hosts that have ended. Resolves when none is left. */
   async killAll(warn: (message: string) => void = () => {}): Promise<void> {
     for (let round = 1; ; round++) {
       const left = this.#killOnce();
@@ -61,7 +61,7 @@ export class PidFiles {
     const gone: string[] = [];
     for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       const [, id, part] = name.split('.');
-      // What programs write in their sandboxes lies beside them.
+      // Other names are work directories of sandboxes.
       if (id === undefined || part === undefined || (id !== this.id && living.has(id))) continue;
       origins.add(id);
       const path = join(this.#directory, name);
@@ -70,7 +70,7 @@ export class PidFiles {
       left += killed;
       if (killed === 0) gone.push(path);
     }
-    // Those that have left their groups are found by the marks of others, which go last.
+    // Processes that left their groups are found by the ids in the names of these files, which are removed last.
     if (origins.size > 0) left += killByOrigin(origin => origins.has(origin.split('.')[0]!));
     if (left === 0) for (const path of gone) removeFile(path);
     return left;
@@ -81,7 +81,7 @@ export class PidFiles {
   }
 }
 
-/** A mark that cannot be removed is harmless: it names a process that is gone. */
+/** A pid file that cannot be removed is harmless: its process is gone. */
 function removeFile(path: string): void {
   try {
     unlinkSync(path);
@@ -99,7 +99,7 @@ export function killGroup(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void
   }
 }
 
-/** How many groups of those that are marked were alive. */
+/** Returns how many of the groups were alive. */
 function killAlive(marks: readonly Mark[], members: Map<number, number>): number {
   const alive = marks.filter(mark => isGroupAlive(mark, members));
   for (const { pid } of alive) killGroup(pid);
@@ -109,7 +109,7 @@ function killAlive(marks: readonly Mark[], members: Map<number, number>): number
 function isGroupAlive(mark: Mark, members: Map<number, number>): boolean {
   if (mark.namespace === null) return isAlive(mark);
   if (!isHere(mark)) return false;
-  // Without start ticks the leader was gone when it was marked.
+  // Without start ticks the leader was gone when its pid was written.
   if (mark.startTicks !== null && isAlive(mark)) return true;
   // The leader is gone. While others of its group live, the number belongs to no new process.
   const holder = identify(mark.pid).startTicks;
@@ -128,7 +128,7 @@ function groupMembers(): Map<number, number> {
   return members;
 }
 
-/** Of a host; none where it was written half when the machine went down: nothing of that time lives. */
+/** A host's process. None if a power cut left half of the file: then no process of that boot lives. */
 function markIn(path: string): Mark[] {
   try {
     return [JSON.parse(readFileSync(path, 'utf8'))];
@@ -137,7 +137,7 @@ function markIn(path: string): Mark[] {
   }
 }
 
-/** Of its programs: who has the number is it, unless it was started later. */
+/** A host's programs. A process with the number is the program, unless it was started later. */
 function marksIn(path: string): Mark[] {
   const { bootId, namespace, programs } = readProgramPids(path);
   return programs.map(({ pid, ticks }) => {

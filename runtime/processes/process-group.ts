@@ -1,4 +1,4 @@
-// The process group that a child leads. It is signalled only while its number can be nobody else's.
+// The process group that a child leads. It is signalled only while its number can belong to no other process.
 import type { ChildProcess } from 'node:child_process';
 import { isAlive } from './identity.ts';
 import { killGroup } from './pid-files.ts';
@@ -11,17 +11,17 @@ export class ProcessGroup {
     this.#leader = leader;
   }
 
-  /** Does nothing when it is over. */
+  /** Does nothing once the group has ended. */
   signal(signal: NodeJS.Signals): void {
     const { pid, exitCode, signalCode } = this.#leader;
     if (pid === undefined || this.#isOver) return;
     const isLed = exitCode === null && signalCode === null;
-    // While others of the group live, no new process gets the leader's number: whoever has it now came when all were gone.
+    // No new process gets the leader's number while a member of the group lives. So if one has it now, the group has ended.
     this.#isOver = !isLed && isAlive({ pid, startTicks: null, bootId: null, namespace: null });
     if (!this.#isOver) killGroup(pid, signal);
   }
 
-  /** Kills what its leader has left. From now on the number may be given to others. */
+  /** Kills what the leader left behind. From now on the number may belong to another process. */
   end(): void {
     this.signal('SIGKILL');
     this.#isOver = true;

@@ -1,19 +1,19 @@
-// Marks of the programs that a host runs, in one file with a place for each: a file for each would be a tenth of a start.
+// The pids of a host's programs, in one file with a slot for each: a file for each would cost a tenth of a start.
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';
 import { bootId, identify, pidNamespace } from './identity.ts';
 
-/** The part of the file's name behind that of the host. */
+/** The last part of the file's name, after the host's name and id. */
 export const programsPart = 'programs';
 
-/** The boot and the namespace in which the numbers mean something, as JSON, filled up with blanks. */
+/** The boot and pid namespace of the numbers, as JSON padded with blanks. */
 const headBytes = 256;
-/** Pid (4), nothing (4), when it was marked, in ticks since the boot as /proc tells starts in (8). Pid 0: the place is free. */
+/** Pid (4), unused (4), when it was written, in clock ticks since boot as in /proc (8). Pid 0: the slot is free. */
 const placeBytes = 16;
-/** Of /proc: a constant of the kernel's interface. */
+/** A tick of /proc: a constant of the kernel's interface. */
 const usPerTick = 10_000;
-/** The ticks are read so often, and reckoned between. Sleeps of the machine count in them, and not on the steady clock. */
+/** Ticks are read at this interval and extrapolated in between. They count while the machine sleeps; the steady clock does not. */
 const readEveryUs = 1_000_000;
 
 export type ProgramPid = { readonly pid: number; readonly ticks: number };
@@ -27,10 +27,10 @@ export class ProgramPids {
   readonly #places = new Map<number, number>();
   readonly #free: number[] = [];
   readonly #bytes = Buffer.alloc(placeBytes);
-  /** Ticks, and when they were. */
+  /** The latest reading, and its time. */
   #read: { readonly ticks: number; readonly atUs: number } | null = null;
 
-  /** The directory is there; the file is made with the first mark. */
+  /** The directory exists; the file is created with the first pid. */
   constructor(directory: string, name: string, id: string) {
     this.id = id;
     this.#path = join(directory, `${name}.${id}.${programsPart}`);
@@ -53,7 +53,7 @@ export class ProgramPids {
     try {
       this.#write(this.#file!, place, 0, 0);
     } catch {
-      // It is harmless: it names a program that is gone.
+      // Harmless: the entry names a program that is gone.
     }
   }
 
@@ -64,7 +64,7 @@ export class ProgramPids {
     return file;
   }
 
-  /** Of now; `pid` was just started. 0 where they cannot be told. */
+  /** The ticks now; `pid` was just started. 0 if they are unknown. */
   #ticks(pid: number): number {
     const nowUs = steadyUs();
     if (this.#read === null || nowUs - this.#read.atUs > readEveryUs) {
@@ -81,7 +81,7 @@ export class ProgramPids {
   }
 }
 
-/** What such a file holds; nothing, where it was written half when the machine went down: nothing of that time lives. */
+/** Reads such a file. Empty if a power cut left half of it: then no process of that boot lives. */
 export function readProgramPids(path: string): Head & { readonly programs: readonly ProgramPid[] } {
   const programs: ProgramPid[] = [];
   try {

@@ -1,15 +1,15 @@
-// Sandboxes of process plugins: limits of the kernel, set by prlimit, and besides them namespaces, made by bubblewrap.
+// Sandboxes of process plugins: kernel limits set by prlimit, and namespaces made by bubblewrap.
 import { execFile } from 'node:child_process';
 import { mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Each has all that the one before it has. */
+/** Each includes the one before it. */
 export const sandboxKinds = ['none', 'limits', 'bwrap'] as const;
 export type SandboxKind = (typeof sandboxKinds)[number];
 
-/** Of one process each, but for `processesMax`, which counts all of the user. */
+/** Limits of one process, except for `processesMax`, which counts all processes of the user. */
 export type Limits = {
-  /** Of addresses, used or not. */
+  /** Address space, used or not. */
   readonly memoryBytesMax: number;
   /** Seconds of processor time. */
   readonly cpuSMax: number;
@@ -22,11 +22,11 @@ export type Limits = {
 export type Sandbox = {
   readonly kind: Exclude<SandboxKind, 'none'>;
   readonly limits: Limits;
-  /** Files and directories that bubblewrap hides, wherever they lie. */
+  /** Files and directories that bubblewrap hides. */
   readonly hidden?: readonly string[];
 };
 
-/** Of a plugin what its command line is made of. */
+/** The parts of a plugin that its command line is made of. */
 type Caged = {
   readonly instance: string;
   readonly directory: string;
@@ -42,11 +42,11 @@ export const limitsDefault: Limits = {
   processesMax: null,
 };
 
-/** Where a program in a sandbox may write, besides its own /tmp: its home. */
+/** The home of a program in a sandbox: it may write only there and in its own /tmp. */
 const workPlace = '/work';
-/** Directories of the system; links on most. */
+/** System directories; symbolic links on most systems. */
 const systemDirectories = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt'];
-/** What libraries read of /etc; not the private keys beside the certificates. */
+/** The files of /etc that libraries read; not the private keys beside the certificates. */
 const systemFiles = [
   'alternatives',
   'ca-certificates',
@@ -64,7 +64,7 @@ const systemFiles = [
 ];
 const probeMsMax = 10_000;
 
-/** The command and its arguments that start a plugin as its sandbox demands. Makes its work directory below `home`. */
+/** The command that starts a plugin in its sandbox, with arguments. Creates its work directory below `home`. */
 export function commandLine({ directory, entrypoint, instance, sandbox }: Caged, home: string): readonly string[] {
   const program = join(directory, entrypoint);
   if (sandbox === undefined) return [program];
@@ -89,18 +89,18 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
   ];
 }
 
-/** Namespaces of its own for all there is, no capability, a system to read, and no other file. */
+/** All namespaces unshared, no capabilities, a read-only system, and no other files. */
 function bwrap(): string[] {
   return [
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...systemDirectories.flatMap(systemPlace),
     ...systemFiles.flatMap(name => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
-    // Read-only: settings of the machine in it can be written by whoever has the id of root, also without capabilities.
+    // /proc is read-only: a process with the id of root could change kernel settings there, even without capabilities.
     ...['--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
   ];
 }
 
-/** The home first: a directory that lies below the place of it would be hidden. */
+/** The home comes first: it would hide a plugin directory that lies below it. */
 function bwrapPlaces(directory: string, work: string): string[] {
   return [
     ...['--bind', work, workPlace, '--ro-bind', directory, directory],
@@ -119,7 +119,7 @@ function shadows(hidden: readonly string[], directory: string | null): { before:
   const covered: string[] = [];
   const before: string[] = [];
   const after: string[] = [];
-  // What lies around others comes first.
+  // Outer directories come first.
   for (const path of [...paths].sort()) {
     const isOwn = own !== null && isBelow(path, own);
     const isCovered = covered.some(place => isBelow(path, place) && !(isOwn && !isBelow(place, own)));
@@ -139,7 +139,7 @@ function isBelow(path: string, directory: string): boolean {
   return path.startsWith(`${directory}/`);
 }
 
-/** With links resolved; null: there is no such file. */
+/** The path with links resolved; null if there is no such file. */
 function realpathOf(path: string): string | null {
   try {
     return realpathSync(path);
@@ -156,7 +156,7 @@ function systemPlace(path: string): string[] {
   }
 }
 
-/** Why this machine cannot do it; null: it can. Tried with a program that does nothing. */
+/** Why this machine cannot provide the sandbox, or null if it can. Tries it with a program that does nothing. */
 export async function sandboxFault({ kind, limits, hidden = [] }: Sandbox): Promise<string | null> {
   if (limits.processesMax !== null && process.getuid?.() === 0) return 'a limit of processes does not hold for root';
   const [file, ...words] = [

@@ -1,15 +1,15 @@
-// Processes that have left their group (setsid, a double fork): found by what their environment was when they were started.
+// Finds processes that left their process group (setsid, a double fork) by the environment that they were started with.
 import { readFileSync } from 'node:fs';
 import { processNumbers } from './identity.ts';
 
-/** Names the host that a process was started by, and behind a dot the start. Children inherit it. */
+/** Names the host that started the process, then a dot and the number of the start. Children inherit it. */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
-/** After a look nobody looks again for so many times as long as it took. */
+/** After a search, the next one waits this many times as long as the search took. */
 const restFactor = 4;
-/** What a start that went well may have left is looked for within this time. */
+/** Processes left by a program that ended are searched for within this time. */
 const idleLookMs = 500;
-/** A process that forks faster than it is found is given up after so many looks. */
+/** A process that forks faster than it is found is given up after this many searches. */
 const looksMax = 20;
 
 /** Kills all processes with an origin that is `doomed`; returns how many it has found. Finds none outside Linux. */
@@ -28,7 +28,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
   return found;
 }
 
-/** Null too for a process that cleared its environment, is a zombie, or runs as somebody else. */
+/** Null also for a process that cleared its environment, is a zombie, or runs as another user. */
 function originOf(pid: number): string | null {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
@@ -42,7 +42,7 @@ function originOf(pid: number): string | null {
   }
 }
 
-/** The starts of one host, and who may still be alive of those that are over. */
+/** The starts of one host, and the search for processes left by those that have ended. */
 export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
@@ -64,13 +64,13 @@ export class StrayProcesses {
     return origin;
   }
 
-  /** What is left of this start is killed within half a second. */
+  /** Kills what is left of this start, within half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
     this.#plan(performance.now() + idleLookMs);
   }
 
-  /** Resolves when nothing is left of the starts that are over: before another attempt of the same job. */
+  /** Resolves when no process is left of starts that have ended. Called before a job is attempted again. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);
@@ -78,7 +78,7 @@ export class StrayProcesses {
     });
   }
 
-  /** At once, all that this host has ever started, and what its threads have. */
+  /** Kills at once every process that this host and its threads have ever started. */
   killAll(): void {
     for (let look = 0; look < looksMax; look++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }

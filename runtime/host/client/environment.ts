@@ -1,9 +1,9 @@
-// The environment that plugin code sees: a few harmless names, and those that the configuration lets through.
+// The environment of plugin code: a few harmless variables, and those that the configuration passes through.
 
-/** The key of the vault is for the service alone, whatever the configuration lets through. */
+/** Only the service sees the vault's key, whatever the configuration passes through. */
 const withheld = 'HEADGATE_VAULT_KEY';
 
-/** The key, which is no longer in the environment then. */
+/** Returns the key and removes it from the environment. */
 export function takeVaultKey(env: NodeJS.ProcessEnv): string | undefined {
   const key = env[withheld];
   delete env[withheld];

@@ -1,4 +1,4 @@
-// One life of a plugin host's process, from its start to the moment when nothing of it is left.
+// One process of a plugin host, from its start until nothing of it is left.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -17,15 +17,15 @@ import { describe } from '../wire/response.ts';
 import { pluginEnvironment } from './environment.ts';
 import { Outbox } from './outbox.ts';
 
-/** A host is pinged so often, and is dead when it has said nothing to so many pings in a row: who keeps its deadlines has stopped. */
+/** A host is pinged at this interval. It is killed after `unansweredMax` pings without any message: then nothing enforces its deadlines. */
 export const pingMs = 10_000;
 const unansweredMax = 3;
 const ping = encodeMessage('ping', new Uint8Array(0));
 
-/** For what the host wrote before it died. */
+/** How long messages are read that the host wrote before it died. */
 const lastWordsMs = 500;
 
-/** Of node, for a host that does nothing but start programs: half of its memory would be room for short-lived objects. */
+/** Node options of a host that only starts programs: half of its memory would be room for short-lived objects. */
 const smallOptions = ['--max-semi-space-size=1'];
 
 export type HostMessage = (kind: MessageKind, body: Buffer) => void;
@@ -52,7 +52,7 @@ export class HostProcess {
     this.gone = this.#live(key, take, hide);
   }
 
-  /** Rejects where the system starts none. `hide` takes secrets out of what the host said last. */
+  /** Rejects if the system cannot start it. `hide` masks secrets in the host's last output. */
   static async start(
     options: HostOptions,
     marks: PidFiles,
@@ -70,7 +70,7 @@ export class HostProcess {
       // The host leads a process group: everything that its threads start is killed with it.
       detached: true,
     });
-    // Some faults are thrown above, some are told by an event.
+    // Some faults throw above, others come as an event.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
     const host = new HostProcess(child, child.pid, take, hide);
     try {
@@ -116,7 +116,7 @@ export class HostProcess {
       try {
         reader.push(chunk);
       } catch (error) {
-        // Plugin code can write to any descriptor of its process.
+        // Plugin code can write to every descriptor of its process.
         fault = `, which wrote to the service what cannot be read: ${describe(error)}`;
         this.kill();
       }
@@ -133,7 +133,7 @@ export class HostProcess {
     const [code, signal] = await once(child, 'exit');
     clearInterval(pinging);
     this.#group.end();
-    // What it had answered before counts.
+    // Outcomes that it sent before it died count.
     await Promise.race([closed, sleep(lastWordsMs)]);
     this.#pipe.destroy();
     this.#outbox.close();

@@ -1,4 +1,4 @@
-// A plugin host as the ledger thread has it: a child process that is fed frames, and started again when it dies.
+// The ledger thread's side of a plugin host: a child process that is sent frames, and restarted when it dies.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pack, unpack } from '../../packing.ts';
@@ -14,12 +14,12 @@ import { HostProcess } from './host-process.ts';
 
 const backoffMsMin = 100;
 const backoffMsMax = 5_000;
-/** A life this long did not end because of how it began, nor did one that was up and had frames. */
+/** A process that ran this long, or was up and had frames, did not fail at its start: it is restarted without delay. */
 const steadyMs = 10_000;
-/** How long beyond its grace a stopping host may take before it is killed. */
+/** How long beyond its grace period a stopping host may take before it is killed. */
 const stopMarginMs = 3_000;
 
-/** `generation` counts the configurations that differ; `numbers` are the places of the instances in the list. */
+/** `generation` counts the different configurations; `numbers` has the place of each instance in the list. */
 type Configuration = {
   readonly generation: number;
   readonly numbers: ReadonlyMap<string, number>;
@@ -29,7 +29,7 @@ type Configuration = {
 
 type Submitted = { readonly frame: TaskFrame; readonly message: Message };
 
-/** `over` resolves when it was stopped, by whomever, and no process of it is left. */
+/** `over` resolves when the host was stopped and no process of it is left. */
 export type StartedHost = PluginHost & { readonly over: Promise<void> };
 
 export function startHost(options: HostOptions): StartedHost {
@@ -43,11 +43,11 @@ class Host implements StartedHost {
   readonly #stopping = new AbortController();
   #configuration: Configuration = { generation: 0, numbers: new Map(), message: Buffer.alloc(0), asked: '' };
   #process: HostProcess | null = null;
-  /** Of this life: it came up; it was given a frame. */
+  /** Of the current process: whether it came up, and whether it was sent a frame. */
   #isUp = false;
   #hadFrames = false;
   readonly #learned = new LearnedMask();
-  /** What was submitted while no process was there, or to one that was found dead. */
+  /** Frames that were submitted while there was no process, or to one that was found dead. */
   readonly #backlog: Submitted[] = [];
 
   constructor(options: HostOptions) {
@@ -78,7 +78,7 @@ class Host implements StartedHost {
         if (frame.secrets) this.#learned.learn(frame.secrets);
         message = encodeFrame(frame, generation, number);
       } catch (error) {
-        // Who sent it counts on its end. As an error of the sender it would come again and again.
+        // The dispatcher expects an outcome. An exception would fail its turn, and the frame would be sent again and again.
         setImmediate(() => this.#refuse(frame, `the job cannot be handed to its plugin: ${(error as Error).message}`));
         return;
       }
@@ -106,7 +106,7 @@ class Host implements StartedHost {
     clearTimeout(late);
   }
 
-  /** One life of the process after the other, until it is to stop. Nothing runs while something of the last life does. */
+  /** Runs one process after another until the host is stopped. None starts while anything of the last one lives. */
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 0; ; ) {
@@ -119,7 +119,7 @@ class Host implements StartedHost {
         await this.#clear();
         this.#process = null;
         if (signal.aborted) return;
-        // What it never had is not lost with it.
+        // Frames that it never received are not lost with it.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
         this.#options.log('error', reason, { host: this.#options.name, pid: running.pid });
         this.#options.listener.onLost(reason);
@@ -136,7 +136,7 @@ class Host implements StartedHost {
     this.#options.log(level, message, { host: this.#options.name });
   }
 
-  /** Null: the system starts none. What was submitted waits for one. */
+  /** Null: the system cannot start a process. Submitted frames wait for the next try. */
   async #start(): Promise<HostProcess | null> {
     this.#isUp = false;
     this.#hadFrames = false;
@@ -157,7 +157,7 @@ class Host implements StartedHost {
     return running;
   }
 
-  /** Kills what is left of a life before; does not give up, since a job must never run twice at once. */
+  /** Kills what is left of the last process. It never gives up: a job must never run twice at once. */
   async #clear(): Promise<void> {
     const { log, name } = this.#options;
     for (;;) {
@@ -208,7 +208,7 @@ class Host implements StartedHost {
 
 const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** Throws where the bytes are no line for the log. */
+/** Throws if the bytes are not a log line. */
 function readLog(body: Buffer): {
   readonly level: (typeof logLevels)[number];
   readonly message: string;

@@ -1,4 +1,4 @@
-// Frames of worker plugins whose tasks are under way together: each command has threads of its own, one for each runner that its frames name.
+// Frames of worker plugins whose tasks run concurrently: each command has its own threads, one for each runner that its frames name.
 
 import { type FrameHead, FrameReader } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
@@ -7,10 +7,10 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerThread } from './runner-thread.ts';
 import { heapMb } from './thread-end.ts';
 
-/** The clock's step, at which threads are looked at, while tasks are under way and while none is. */
+/** How often threads are checked while tasks run, and while none does. */
 const tickMs = 50;
 const idleTickMs = 1_000;
-/** A thread that has had nothing to do for so long ends. */
+/** A thread ends after this time without a task. */
 export const idleMsMax = 10_000;
 
 export class ConcurrentFrames {
@@ -19,9 +19,9 @@ export class ConcurrentFrames {
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
   readonly #onStuck: () => void;
-  /** Those that take frames, by plugin, command and runner. */
+  /** The threads that take frames, by plugin, command and runner. */
   readonly #taking = new Map<string, RunnerThread>();
-  /** With those that take no more, and have something under way. */
+  /** All threads, including those that take no more frames but still run tasks. */
   readonly #threads = new Set<RunnerThread>();
   #clock: NodeJS.Timeout | null = null;
   #clockMs = 0;
@@ -59,10 +59,10 @@ export class ConcurrentFrames {
     this.#wind(tickMs);
   }
 
-  /** All that came has begun, or does so at once. */
+  /** Every task has begun, or begins at once. */
   returnUnstarted(): void {}
 
-  /** Stops the threads; what they run is not answered. */
+  /** Stops the threads; running tasks get no outcome. */
   async close(): Promise<void> {
     this.#isClosing = true;
     if (this.#clock !== null) clearTimeout(this.#clock);

@@ -1,4 +1,4 @@
-// The plugin host's process: takes frames from the pipe, has them run, and dies with the service.
+// The main thread of the plugin host's process: reads frames from the pipe, has them run, and dies with the service.
 
 import { readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -22,16 +22,16 @@ import type { WorkerFrames } from './worker-frames.ts';
 type Workers = WorkerFrames | ConcurrentFrames;
 type Generation = { readonly plugins: readonly HostedPlugin[]; readonly workers: Workers | null };
 
-// Where it is refused, the service has said so.
+// If the system refuses, the service has logged it already.
 await forbidInspection().catch(() => {});
 ignoreDebugSignal();
 const setup = JSON.parse(process.argv[2]!) as HostSetup;
 if (setup.umask !== undefined) process.umask(setup.umask);
 process.title = `headgate plugins ${setup.name}`;
-// Threads and what they need are loaded where they are wanted: who starts programs is to stay small.
+// Modules for threads are loaded only if needed: a host that only starts programs stays small, since each start copies its page tables.
 const FramesOfThreads = setup.runtimes.includes('worker') ? await framesOfThreads() : null;
 const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
-// Read before there is plugin code, and kept in this thread.
+// The key is read before any plugin code is loaded, and stays in this thread.
 const sender = new HostSender(pipe, readFileSync(keyFd));
 const learned = new LearnedMask();
 captureConsole(sender, learned);
@@ -49,7 +49,7 @@ async function framesOfThreads() {
     : (await import('./worker-frames.ts')).WorkerFrames;
 }
 
-/** Kills all plugin processes, and this one with all that its threads have started: they share its group. */
+/** Kills all plugin processes, then this process group with everything that plugin threads started. */
 function die(): void {
   processes.kill();
   killGroup(process.pid);
@@ -70,7 +70,7 @@ function configure({ generation, plugins }: Configure): void {
   retire();
 }
 
-/** Threads of an older generation go when their last frame is over. */
+/** Ends threads of older configurations once their last frame has ended. */
 function retire(): void {
   let waits = false;
   for (const [number, { workers }] of generations) {
@@ -124,7 +124,7 @@ process.on('uncaughtException', error => {
   writeSync(2, `plugin host: ${withSourceNames(error.stack ?? error.message)}\n`);
   die();
 });
-// The service ends hosts itself; a signal that is meant for its group must not.
+// The service ends its hosts itself: signals from the terminal are ignored.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});

@@ -1,4 +1,4 @@
-// What the host's main thread tells the ledger thread, over the pipe.
+// Sends messages from the host's main thread to the ledger thread, over the pipe.
 import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
@@ -26,15 +26,19 @@ export class HostSender {
 
   /** Outcomes that are encoded already. */
   written(frameId: number, outcomes: Uint8Array): void {
-    this.#write(outcomesMessage(frameId, outcomes));
+    this.#write(...outcomesMessage(frameId, outcomes));
   }
 
   /** Outcomes that came together, in one message. */
   outcomes(frameId: number, outcomes: readonly Outcome[]): void {
-    this.written(frameId, Buffer.concat(outcomes.map(encodeOutcome)));
+    const encoded = outcomes.map(encodeOutcome);
+    this.written(frameId, encoded.length === 1 ? encoded[0]! : Buffer.concat(encoded));
   }
 
-  /** Tasks from `first` on, up to `end`, were never started; `alone`: they had begun, and are to run alone. */
+  /**
+   * The tasks from `first` up to `end`, exclusive, were never started. `alone`: they had begun beside a task that may have brought
+   * their runner down, and each is to run alone.
+   */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));
   }
@@ -52,10 +56,10 @@ export class HostSender {
     this.#pipe.end(then);
   }
 
-  #write(message: Buffer): void {
+  #write(...message: readonly Uint8Array[]): void {
     this.#pipe.cork();
     this.#pipe.write(this.#key);
-    this.#pipe.write(message);
+    for (const part of message) this.#pipe.write(part);
     this.#pipe.uncork();
   }
 }

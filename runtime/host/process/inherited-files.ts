@@ -1,12 +1,13 @@
-// Open files that a host has got from the service unasked: Node keeps its own to itself, the store's library and whoever started us do not.
+// Open files that the host inherited by accident: from the store's library, or from the program that started the service. Node's own
+// are not inherited.
 import { closeSync, fstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Of the flags in /proc: it goes with the next program that is started. */
+/** In the flags of /proc: the file is closed when another program is executed. */
 const closeOnExec = 0o2000000;
 
 /**
- * Closes them: a program, also one in a sandbox, would get them in turn, and could read and write the ledger. Those up to
- * `last` stay. To be called before this process opens anything. Nothing is inherited where there is no /proc (macOS).
+ * Closes them: otherwise programs would inherit them in turn, even in a sandbox, and could read and write the ledger. Files up to
+ * `last` stay open. Call it before this process opens a file. Without /proc (macOS) it does nothing.
  */
 export function closeInherited(last: number): void {
   for (const name of descriptors()) {
@@ -19,7 +20,7 @@ function close(descriptor: number): void {
   try {
     closeSync(descriptor);
   } catch (error) {
-    // Another thread of this process had opened it, and has closed it meanwhile.
+    // Another thread of this process had opened it, and has closed it since.
     if ((error as NodeJS.ErrnoException).code !== 'EBADF') throw error;
   }
 }
@@ -32,16 +33,16 @@ function descriptors(): string[] {
   }
 }
 
-/** Of low numbers Node has changed the flags at its start; what it opens there for itself is no file. */
+/** Node changes the flags of low descriptors when it starts; those that it opens itself are not files. */
 function isInherited(descriptor: number): boolean {
   try {
     const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1'))?.[1];
     if (flags === undefined) return false;
     if ((Number.parseInt(flags, 8) & closeOnExec) === 0) return true;
-    // The C library reads about the system's memory there, in any thread and at any time.
+    // The C library opens files in /proc in any thread at any time.
     return fstatSync(descriptor).isFile() && !readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('/proc/');
   } catch {
-    // It was open for the look itself.
+    // The descriptor of the directory listing itself, closed by now.
     return false;
   }
 }

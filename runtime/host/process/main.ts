@@ -1,4 +1,4 @@
-// The plugin host's process begins here: nothing else is loaded before what was inherited is closed.
+// The plugin host's process begins here. Inherited files are closed before any other module is loaded.
 import { pipeFd } from '../wire/host-setup.ts';
 import { closeInherited } from './inherited-files.ts';
 

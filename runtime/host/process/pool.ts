@@ -8,17 +8,17 @@ import type { ThreadData } from '../thread/thread-setup.ts';
 import { exitReason, heapMb, reasonOf, terminateMsMax } from './thread-end.ts';
 
 export type PoolEvents = {
-  /** As many threads have started as there should be. */
+  /** All threads have started. */
   onAllStarted(): void;
   onLateOutcome(late: LateOutcome): void;
   onThreadReplaced(reason: string): void;
-  /** A thread holds out against being stopped. */
+  /** A thread cannot be stopped. */
   onStuck(): void;
 };
 
-/** Above those that are asked at once: ready to take over from one that died, while another is started in its place. */
+/** Beyond the threads that run frames: one is ready to take over from a thread that died, while its replacement starts. */
 const spareThreads = 1;
-/** Node aborts the process when a thread is stopped while its first module is linked: closing waits so long for that. */
+/** Node aborts the process if a thread is stopped while it links its first module: closing waits at most this long for that. */
 const loadMsMax = 5_000;
 
 type PoolThread = Parameters<
@@ -29,7 +29,7 @@ type Thread = {
   readonly worker: Worker;
   readonly exited: Promise<void>;
   readonly loaded: Promise<void>;
-  /** By number: those whose code it has. */
+  /** The plugins, by number, whose code it has loaded. */
   readonly plugins: Set<number>;
   reason: string | null;
   isReady: boolean;
@@ -40,7 +40,7 @@ export class ThreadPool {
   readonly #events: PoolEvents;
   readonly #threads = new Map<number, Thread>();
   readonly #size: number;
-  /** Whose frame was last given to the pool. One that waits there may get a thread that has not its code: it is loaded. */
+  /** The plugin of the latest frame. A frame that waits in the pool may get a thread without its code, which is then loaded. */
   #plugin = -1;
   #closing = false;
 
@@ -54,7 +54,7 @@ export class ThreadPool {
       maxThreads: this.#size,
       loadBalancer: (_, workers) => this.#choose(workers),
       concurrentTasksPerWorker: 1,
-      // Measured: waiting by atomics is no faster here, and would hold up timers and sockets of plugins between frames.
+      // Measured: waiting with Atomics is no faster here, and would hold up timers and sockets of plugins between frames.
       atomics: 'disabled',
       recordTiming: false,
       workerData: data,
@@ -64,7 +64,7 @@ export class ThreadPool {
     this.#piscina.on('message', (message: LateOutcome | Loaded) => {
       if (!('loaded' in message)) events.onLateOutcome(message);
     });
-    // A thread that dies idle; its exit is reported.
+    // An idle thread has died; its `exit` event reports it.
     this.#piscina.on('error', () => {});
   }
 
@@ -74,7 +74,7 @@ export class ThreadPool {
     return this.#piscina.run(shared);
   }
 
-  /** A thread that has the plugin's code; else the one with the least code, so that a plugin which costs threads costs others no warm one. */
+  /** A thread that has the plugin's code, else the one with the least code: a plugin that kills threads costs others no warm one. */
   #choose(workers: readonly PoolThread[]): PoolThread | null {
     let best: PoolThread | null = null;
     let codeMin = Number.POSITIVE_INFINITY;
@@ -98,7 +98,7 @@ export class ThreadPool {
     void thread.worker.terminate();
   }
 
-  /** Resolves when the thread is gone and all its messages have come. */
+  /** Resolves when the thread has exited and all its messages have arrived. */
   async exitOf(threadId: number): Promise<void> {
     await this.#threads.get(threadId)?.exited;
   }
@@ -110,7 +110,7 @@ export class ThreadPool {
     await this.#piscina.destroy();
   }
 
-  /** A thread may be given frames once this event is over. */
+  /** The thread takes frames as soon as this event handler has returned. */
   #started(threadId: number): void {
     this.#watchThreads();
     const thread = this.#threads.get(threadId);

@@ -1,4 +1,4 @@
-// The programs of process plugins while they run: each leads a group of its own, and is marked so that it is found after a crash.
+// The running programs of process plugins. Each leads a process group, and has a pid file so that the next start finds it after a crash.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,10 +14,10 @@ import { describe } from '../wire/response.ts';
 
 /** From SIGTERM, or the end of stdin, to SIGKILL. */
 export const killDelayMs = 5_000;
-/** Output may come so long after the process is gone: of what it left in the pipe, or of a child that holds it. */
+/** How long output is read after the process has exited: from the pipe, or from a child that holds it open. */
 const drainMs = 100;
 
-/** `refused`: it never ran, or must not run on, for this reason. */
+/** `refused`: the program was not started, or was killed at once, for this reason. */
 export type ProgramEnd =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: NodeJS.Signals | null }
   | { readonly kind: 'refused'; readonly reason: string };
@@ -27,21 +27,21 @@ export class Programs {
   readonly #marks: ProgramPids;
   readonly #escapees: StrayProcesses;
   readonly #living = new Set<Program>();
-  // Taken once: to read it costs as much as a small part of a start.
+  // Copied once: reading it costs a noticeable part of a start.
   readonly #environment = { ...process.env };
 
-  /** What was tried, as JSON, and works. */
+  /** The sandboxes that are known to work, as JSON. */
   readonly #possible = new Set<string>();
   readonly #home: string;
 
-  /** `home`: for what sandboxed plugins write. */
+  /** `home`: the directory for files that sandboxed plugins write. */
   constructor(marks: ProgramPids, home: string) {
     this.#marks = marks;
     this.#home = home;
     this.#escapees = new StrayProcesses(marks.id);
   }
 
-  /** Throws where its code has changed since it was locked, or its sandbox cannot be had: it never runs with less. */
+  /** Throws if the code has changed since it was locked, or its sandbox is not available: it never runs with less. */
   async start(plugin: HostedPlugin): Promise<Program> {
     await verifyEntrypoint(plugin);
     if (plugin.sandbox !== undefined) await this.#try(plugin.sandbox);
@@ -68,12 +68,12 @@ export class Programs {
     return this.#living.size;
   }
 
-  /** Resolves when nothing runs of what belongs to programs that have ended. */
+  /** Resolves when no process is left of programs that have ended. */
   gone(): Promise<void> {
     return this.#escapees.gone();
   }
 
-  /** At once, with all that they and this host's threads have started. */
+  /** Kills all programs at once, with every process that they and this host's threads started. */
   killAll(): void {
     for (const program of this.#living) program.kill();
     this.#escapees.killAll();
@@ -81,13 +81,13 @@ export class Programs {
 }
 
 export class Program {
-  /** Resolves when it is gone with its group, and its output has come. */
+  /** Resolves when the program and its group are gone and its output has been read. */
   readonly ended: Promise<ProgramEnd>;
   readonly #child: ChildProcess;
   readonly #group: ProcessGroup;
   #late: NodeJS.Timeout | null = null;
 
-  /** The host's own environment is what plugins may see. */
+  /** Plugins see the host's own environment, which is filtered. */
   constructor(
     plugin: HostedPlugin,
     [file, ...words]: readonly string[],
@@ -101,7 +101,7 @@ export class Program {
       stdio: 'pipe',
     });
     this.#group = new ProcessGroup(this.#child);
-    // Whoever writes to a program that reads nothing learns it from its end.
+    // A write to a program that reads nothing fails; its end tells why.
     this.#child.stdin?.on('error', () => {});
     this.ended = new Promise(end => this.#watch(plugin, marks, end));
   }
@@ -123,13 +123,13 @@ export class Program {
     return this.#child.pid !== undefined;
   }
 
-  /** SIGTERM to the group, and SIGKILL when that does not help. */
+  /** Sends SIGTERM to the group, and SIGKILL if it is still there after `killDelayMs`. */
   terminate(): void {
     this.#group.signal('SIGTERM');
     this.#killLater();
   }
 
-  /** Says that nothing more will be asked, and kills it when it stays all the same. */
+  /** Closes stdin, and kills the program if it does not end. */
   endInput(): void {
     this.#child.stdin?.end();
     this.#killLater();
@@ -164,13 +164,13 @@ export class Program {
     try {
       marks.put(pid);
     } catch (error) {
-      // Unmarked it could outlive a crash and meet its own second attempt.
+      // Without its pid on disk it could outlive a crash and run beside its own next attempt.
       unmarked = `its mark cannot be written: ${describe(error)}`;
       this.kill();
     }
   }
 
-  /** The process is gone; `close` would wait for whoever else holds its output. */
+  /** Reads the rest of the output. The event `close` would wait for other processes that hold it open. */
   #drain(then: () => void): void {
     const streams = [this.stdout, this.stderr].filter(stream => !stream.readableEnded && !stream.destroyed);
     let open = streams.length;

@@ -1,4 +1,4 @@
-// A frame that a runner has: which of its tasks are over, and how the others end when the runner is lost.
+// A frame that a runner serves: which of its tasks have ended, and what becomes of the others when the runner is lost.
 
 import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
@@ -36,14 +36,14 @@ export class RunnerFrame {
     this.#left--;
   }
 
-  /** A task that was not answered ends like this. */
+  /** Ends a task that the runner left unanswered. */
   charge(task: number, settled: TaskResult, sender: HostSender): void {
     this.end(task);
     const runUs = Math.round((performance.now() - this.#sentMs) * 1000);
     sender.outcomes(this.head.frameId, [outcomeOf(task, settled, steadyUs(this.#sentMs), runUs)]);
   }
 
-  /** All that is left goes back; `alone`: it had begun, and runs alone the next time. */
+  /** Gives back all tasks without an outcome. `alone`: they had begun, and run alone the next time. */
   giveBack(sender: HostSender, alone: boolean): void {
     for (let task = 0; task < this.head.count; task++) {
       if (this.#over[task] !== 0) continue;

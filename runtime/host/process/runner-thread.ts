@@ -1,4 +1,4 @@
-// A thread that has many tasks of one command under way, as the host's main thread has it: it is watched, and replaced when it blocks.
+// The main thread's side of a thread that runs many tasks of one command at once: watches it, and replaces it when it blocks.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -15,26 +15,26 @@ import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
 import { exitReason, reasonOf, terminateMsMax } from './thread-end.ts';
 
-/** Beyond the deadline of its oldest task a thread may block for so long. */
+/** How long a thread may block beyond the deadline of its oldest task. */
 const graceMs = 100;
-/** A plugin's code may take so long to load, or as long as a task where that is longer. */
+/** How long loading a plugin's code may take, if the deadline of its tasks is not longer. */
 const loadMsMax = 10_000;
-/** Node aborts the process when a thread is stopped while its first module is linked: closing waits so long for that. */
+/** Node aborts the process if a thread is stopped while it links its first module: closing waits at most this long for that. */
 const linkMsMax = 5_000;
 
 export type RunnerThreadEvents = {
   /** It takes no more frames. */
   onSpent(): void;
-  /** It holds out against being stopped. */
+  /** It cannot be stopped. */
   onStuck(): void;
-  /** It is gone; null: it was let go. */
+  /** It has ended; null: because it was retired. */
   onGone(reason: string | null): void;
 };
 
 type Said = Loaded | TasksEnded | ThreadClosing | ThreadIdle;
 
 export class RunnerThread {
-  /** Since when it has had something under way, or nothing. */
+  /** When it last became busy, or idle. */
   sinceMs = performance.now();
   readonly #worker: Worker;
   readonly #sender: HostSender;
@@ -43,19 +43,19 @@ export class RunnerThread {
   readonly #status = new ThreadStatus();
   readonly #loaded: Promise<void>;
   readonly #exited: Promise<void>;
-  /** By their tickets, the oldest first; and the tickets by the ids of frames. */
+  /** Frames by their tickets, the oldest first; and tickets by frame ids. */
   readonly #runs = new Map<number, RunnerFrame>();
   readonly #tickets = new Map<number, number>();
   #ticket = 0;
   #beats = 0;
-  /** When its loop was last seen to have turned. */
+  /** When its event loop was last seen to turn. */
   #turnedMs = performance.now();
   #wasLoading = false;
-  /** Why it died, or is being stopped; null: it lives, or was let go. */
+  /** Why it died or is being stopped; null: it lives, or was retired. */
   #reason: string | null = null;
-  /** It is being stopped since it blocks: how its culprit ends, or all that it has. */
+  /** It is being stopped because it blocks: the result of the task that blocks it, or of all its tasks. */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
-  /** It has said that nothing is under way in it: what it has been given since has not begun. */
+  /** It has reported that no task runs any more: frames that it was given since have not begun. */
   #isOver = false;
   #isEnding = false;
 
@@ -97,7 +97,7 @@ export class RunnerThread {
     const ticket = ++this.#ticket;
     this.#runs.set(ticket, new RunnerFrame(head));
     this.#tickets.set(head.frameId, ticket);
-    // A view of what came over the pipe: as it is, all that came with it would be copied along.
+    // The bytes are a view of a larger buffer, all of which would be copied to the thread.
     const own = new Uint8Array(bytes);
     this.#worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
@@ -106,7 +106,7 @@ export class RunnerThread {
   look(nowMs: number): void {
     const { beats, isLoading } = this.#status;
     const [oldest] = this.#runs.values();
-    // Loading and running are told apart: loading is not the tasks' time.
+    // Loading time does not count as the tasks' time.
     if (beats !== this.#beats || oldest === undefined || isLoading !== this.#wasLoading) this.#turnedMs = nowMs;
     this.#beats = beats;
     if (isLoading && !this.#wasLoading) this.sinceMs = nowMs;
@@ -120,13 +120,13 @@ export class RunnerThread {
       this.#doomed(timeOutReason(deadlineMs), false);
   }
 
-  /** It has nothing to do, and is not needed any more. */
+  /** Stops it: it is idle. */
   retire(): void {
     this.#events.onSpent();
     void this.#terminate();
   }
 
-  /** Resolves when it is gone; what it runs is not answered. */
+  /** Resolves when it has ended; running tasks get no outcome. */
   async close(): Promise<void> {
     await Promise.race([this.#loaded, this.#exited, sleep(linkMsMax, null, { ref: false })]);
     await this.#terminate();
@@ -177,7 +177,7 @@ export class RunnerThread {
     if (!this.isBusy) this.sinceMs = performance.now();
   }
 
-  /** Who is known to have brought it down is charged; the others go back, and run alone. What had not begun goes back as it came. */
+  /** The task that is known to have brought it down is charged. The others go back: those that had begun run alone the next time. */
   #gone(code: number): void {
     if (!this.#isEnding) this.#reason ??= exitReason(code);
     const reason = this.#reason === null ? null : this.#learned.text(this.#reason);
@@ -194,7 +194,7 @@ export class RunnerThread {
     this.#events.onGone(reason);
   }
 
-  /** Where only one was under way it is that one. */
+  /** If only one task had begun, it is that one. */
   #culprit() {
     const known = this.#status.culprit;
     if (known !== null) return known;

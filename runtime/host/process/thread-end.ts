@@ -1,4 +1,4 @@
-// Why threads of plugins end, and what bounds them.
+// Why plugin threads end, and their limits.
 import { totalmem } from 'node:os';
 import { describe } from '../wire/response.ts';
 
@@ -7,7 +7,7 @@ export const threadHeapMbMax = 512;
 /** A thread that cannot be stopped within this time takes the host down. */
 export const terminateMsMax = 2_000;
 
-/** Why a thread died, for the task that it died of. */
+/** The error of the task that brought its thread down. */
 export function reasonOf(error: unknown): string {
   if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
     return `out of memory: a plugin thread may use ${threadHeapMbMax} MiB`;
@@ -21,7 +21,7 @@ export function exitReason(code: number): string {
   return `the plugin ended its thread: process.exit(${code})`;
 }
 
-/** Of each of so many threads. */
+/** The heap limit of each thread of a host with this many. */
 export function heapMb(threads: number): number {
   return Math.max(64, Math.min(threadHeapMbMax, Math.floor(totalmem() / 2 ** 21 / threads)));
 }

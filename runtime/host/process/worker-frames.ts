@@ -1,4 +1,5 @@
-// Frames of worker plugins in run: handed to the pool, watched by a coarse clock, taken apart when a task is slow.
+// Frames of worker plugins in flight: each is handed to a thread of the pool and watched by a coarse clock. When a task is slow, the tasks
+// behind it go back.
 
 import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
@@ -11,14 +12,14 @@ import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
 import { reasonOf } from './thread-end.ts';
 
-/** A task that runs longer is slow: what waits behind it goes back. */
+/** A task that runs longer is slow: the tasks behind it in its frame go back. */
 const slowMs = 5;
-/** Where all threads are slow, a frame waits so long before it goes back. */
+/** A frame goes back after waiting this long while all threads are slow. */
 const patienceMs = 20;
-/** A plugin's code may take so long to load before what waits behind goes back, and before its thread is replaced. */
+/** Loading a plugin's code may take this long before the waiting tasks go back, and before the thread is replaced. */
 const slowLoadMs = 250;
 const loadMsMax = 10_000;
-/** A plugin whose thread has died waits so long at most for another to start. */
+/** After a thread of a plugin has died, its next frame waits at most this long for another thread to start. */
 const heldMsMax = 5_000;
 /** How long after its deadline a handler may take to heed the signal. */
 export const graceMs = 100;
@@ -34,7 +35,7 @@ type ThreadFrame = {
   /** Tasks that are or were with a thread; the others were taken back. */
   started: number;
   takenBack: boolean;
-  /** What was last seen of it, and since when. */
+  /** The progress that was last seen, and since when. */
   seen: number;
   seenAtMs: number;
   /** Its thread is being stopped. */
@@ -44,14 +45,14 @@ type ThreadFrame = {
 export class WorkerFrames {
   readonly #threads: number;
   readonly #sender: HostSender;
-  /** For what a thread says when it dies. */
+  /** Masks the message of a thread that dies. */
   readonly #learned: LearnedMask;
   readonly #pool: ThreadPool;
-  /** All that is not over, and of these what no thread is asked for yet: the pool gets as many as it has threads. */
+  /** All frames in flight; and those of them that the pool does not have yet, which gets as many as it has threads. */
   readonly #runs = new Set<ThreadFrame>();
   #waiting: ThreadFrame[] = [];
   #running = 0;
-  /** Plugins, by number, that have cost a thread: until another has started, nothing of theirs runs that could cost the next. */
+  /** Plugins, by number, that have brought a thread down: their frames wait until another has started. */
   readonly #held = new Map<number, NodeJS.Timeout>();
   #clock: NodeJS.Timeout | null = null;
   #clockMs = 0;
@@ -101,13 +102,13 @@ export class WorkerFrames {
     this.#wind(tickMs);
   }
 
-  /** Gives back all that no thread has begun. */
+  /** Gives back all tasks that no thread has begun. */
   returnUnstarted(): void {
     for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
   }
 
-  /** Stops the threads; what they run is not answered. */
+  /** Stops the threads; running tasks get no outcome. */
   async close(): Promise<void> {
     if (this.#clock !== null) clearTimeout(this.#clock);
     for (const timer of this.#held.values()) clearTimeout(timer);
@@ -130,7 +131,7 @@ export class WorkerFrames {
     }
   }
 
-  /** What waits and was taken back is over. */
+  /** Forgets the waiting frames whose tasks have gone back. */
   #dropWaiting(): void {
     for (const run of this.#waiting) if (run.takenBack) this.#runs.delete(run);
     this.#waiting = this.#waiting.filter(run => !run.takenBack);
@@ -142,12 +143,12 @@ export class WorkerFrames {
     if (this.#runs.delete(run)) this.#report(run);
   }
 
-  /** The thread died, or must: who was with it goes back, the task that ran bears it. */
+  /** The thread died, or is being stopped: the running task bears it, and the tasks behind it go back. */
   async #crash(run: ThreadFrame, error: unknown): Promise<void> {
     this.#takeBack(run);
     this.#hold(run.head.plugin);
     const reason = reasonOf(error);
-    // The frame may have failed alone, of what a plugin has done to the built-ins that all on its thread use.
+    // The frame may have failed while its thread lives: a plugin may have broken built-ins that everything on the thread uses.
     if (run.doom === null) this.#pool.terminate(run.slot.thread, reason);
     await this.#pool.exitOf(run.slot.thread);
     this.#running--;
@@ -219,7 +220,7 @@ export class WorkerFrames {
     const { slot, head } = run;
     const { phase, answered } = slot;
     if (phase === 'waiting') return;
-    // It runs since the last look at least.
+    // It has been running at least since the last look.
     if (run.seen >= 2) this.#report(run);
     // Loading and the first task are told apart: loading time does not count as the task's.
     const seen = phase === 'loading' ? 1 : 2 + answered;

@@ -1,4 +1,4 @@
-// The code of worker plugins, as one thread has it loaded. A thread lives no longer than its configuration's generation.
+// The code of worker plugins that a thread has loaded. A thread lives no longer than its generation of the configuration.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,7 +7,7 @@ import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { describe } from '../wire/response.ts';
 
-/** The function of some command. */
+/** The function of a command. */
 export type AnyHandler = (request: AnyRequest, helpers: Helpers) => unknown;
 export type Code = { readonly [command: string]: unknown };
 
@@ -15,17 +15,17 @@ export type Code = { readonly [command: string]: unknown };
 export class CodeError extends Error {
   readonly retry: boolean;
 
-  /** A file that is not there is perhaps being replaced: the next attempt may find it. */
+  /** A missing file may be about to be replaced: the next attempt may find it. */
   constructor(entrypoint: string, isThere: boolean, cause: unknown) {
     super(`${entrypoint} cannot be loaded: ${describe(cause)}`, { cause });
     this.retry = !isThere || !isFinal(cause);
   }
 }
 
-/** What Node says of a file, or of an import, that it cannot load. What the code of a module throws has other codes. */
+/** Node's error codes for a file or an import that it cannot load. Errors thrown by a module's code have other codes. */
 const loaderCode = /^(ERR_(MODULE|UNKNOWN|UNSUPPORTED|PACKAGE|INVALID|IMPORT|REQUIRE)_|MODULE_NOT_FOUND$)/;
 
-/** Wrong syntax, an import or a name that does not exist: the next attempt would find the same file. */
+/** A syntax error, or an import or name that does not exist: the next attempt would find the same file. */
 function isFinal(error: unknown): boolean {
   const { code, retry } = (error ?? {}) as { readonly code?: unknown; readonly retry?: unknown };
   if (retry === false || (typeof code === 'string' && loaderCode.test(code))) return true;
@@ -53,7 +53,7 @@ export async function loadCode(plugin: HostedPlugin, generation: number): Promis
   }
 }
 
-/** The function of a command: a named export, or a member of what CommonJS exports. */
+/** The function of a command: a named export, or a member of the CommonJS exports. */
 export function handlerOf(code: Code, command: string): AnyHandler | null {
   const named = code[command];
   if (typeof named === 'function') return named as AnyHandler;

@@ -1,5 +1,5 @@
-// A thread that has many tasks of one command under way at once. A task past its deadline has its outcome at once; its place stays
-// taken until its handler settles, and where that takes too long the thread takes nothing new.
+// A thread that runs many tasks of one command at once. A task gets its outcome at its deadline, but keeps its place until its handler
+// settles; if that takes too long, the thread takes no new tasks.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
@@ -32,19 +32,19 @@ import {
   type ThreadData,
 } from './thread-setup.ts';
 
-/** How long after its deadline a handler may take to heed the signal. */
+/** How long after its deadline a handler may take to react to the signal. */
 export const graceMs = 100;
-/** While tasks are under way the loop shows so often that it turns. */
+/** How often the event loop reports that it turns, while tasks run. */
 export const beatMs = 50;
 
 export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
-/** `ticket`: the frame's name in this thread. */
+/** `ticket`: the frame's number in this thread. */
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
-/** Outcomes in the order in which the tasks ended: each frame's id and what it gets. */
+/** Encoded outcomes by frame, in the order in which the tasks ended. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
-/** It takes nothing more: these had not begun. */
+/** It takes no more tasks: these have not begun. */
 export type ThreadClosing = { readonly spent: readonly (readonly [frameId: number, task: number])[] };
-/** Nothing is under way any more but tasks that are long over. */
+/** No task runs any more except those long past their deadlines. */
 export type ThreadIdle = { readonly over: true };
 
 type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: Prepared };
@@ -58,14 +58,14 @@ type Job = Waiting & {
 
 const port = threads.parentPort!;
 const status = new ThreadStatus((workerData as ConcurrentData).status);
-/** Whose code runs. Whatever that code leaves behind, such as an open socket, keeps the value: it is small. */
+/** The task whose code runs. Resources that the code leaves open, such as sockets, keep this small value alive. */
 const current = new AsyncLocalStorage<TaskPosition>();
-/** All that the thread was given: its tasks share the variables of the module. */
+/** The secrets of all tasks so far: they share the module's variables. */
 const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
 let underWay = 0;
-/** Of these the tasks that have not settled long after their deadline. */
+/** The running tasks that have not settled long after their deadline. */
 let stale = 0;
 let isSpent = false;
 let ended: [frameId: number, written: Uint8Array][] = [];
@@ -76,7 +76,7 @@ process.on('exit', confess);
 port.on('message', (given: GiveFrame) => void take(given));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** The thread dies: of whom, and what had ended before. */
+/** The thread dies: notes the task that it dies of, and sends the outcomes so far. */
 function confess(): void {
   const place = current.getStore();
   if (place !== undefined) status.blame(place.ticket, place.task);
@@ -92,12 +92,12 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
   followWallClock();
   const open: Open = { ticket, frame, prepared };
   for (let task = 0; task < frame.head.count; task++) waiting.push({ open, task });
-  // Blocked by one of these, the thread could not tell of those before.
+  // If one of these blocks the thread, earlier outcomes could not be sent any more.
   tell();
   enterWaiting();
 }
 
-/** The thread has one command. Code that could not be loaded may be found repaired by the next frame. */
+/** The thread runs one command. If its code could not be loaded, the next frame tries again. */
 function prepareOnce(frame: FrameReader): Promise<Prepared> {
   if (preparing === null) {
     status.isLoading = true;
@@ -164,7 +164,7 @@ function thrower(error: unknown): () => never {
   };
 }
 
-/** `answered` gives what the handler answered, or throws what it threw. To look at an answer may run code of the plugin. */
+/** `answered` returns the handler's answer, or throws its error. Reading an answer may run plugin code. */
 function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   const aside = kit.close();
   status.enter(open.ticket, task);
@@ -186,7 +186,7 @@ function late(job: Job, answered: () => unknown): void {
   enterWaiting();
 }
 
-/** The handler has settled; what it says after its deadline is dropped. */
+/** The handler has settled. An answer after the deadline is dropped. */
 function over(job: Job, answered: () => unknown): void {
   underWay--;
   if (job.timer !== null) clearTimeout(job.timer);
@@ -218,7 +218,7 @@ function expire(job: Job): void {
   job.timer = setTimeout(outstay, graceMs, job);
 }
 
-/** It has not heeded the signal. */
+/** The handler has ignored the signal. */
 function outstay(job: Job): void {
   job.timer = null;
   stale++;
@@ -254,7 +254,7 @@ function tell(): void {
     else merged.push([frameId, [written]]);
   }
   ended = [];
-  // Copied out of the pool of buffers, of which each message would take a whole piece along.
+  // Copied out of Node's buffer pool: each message would take a whole slab of it along.
   const told = merged.map(([frameId, parts]) => [frameId, join(parts)] as const);
   port.postMessage({ ended: told } satisfies TasksEnded, told.map(([, written]) => written.buffer) as ArrayBuffer[]);
 }

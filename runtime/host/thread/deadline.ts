@@ -1,4 +1,4 @@
-// The deadline of the async handler that a thread waits for: one timer for all, wound anew only when it rings.
+// The deadline of the async handler that a thread awaits: one timer for all, set again only when it fires.
 
 import { timerMsMax } from '../../clock.ts';
 import type { HandlerKit } from './handler-kit.ts';

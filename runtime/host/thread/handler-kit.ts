@@ -1,4 +1,4 @@
-// What a handler is handed besides the request. Each part is made when it is asked for, so that a no-op costs nothing.
+// The second argument of a handler. Each part is created when it is first used, so that a no-op costs nothing.
 
 import type { EmittedEvent, Helpers, LogLevel, LogLine, Span } from '../api/plugin-api.ts';
 import type { HelperOutput } from '../wire/response.ts';
@@ -22,7 +22,7 @@ export class HandlerKit implements Helpers {
     return (level, message) => {
       if (this.#closed) return;
       this.#logs ??= [];
-      // One more than the cap is kept: it shows that some were cut.
+      // One more than the limit is kept: it shows that some were cut.
       if (this.#logs.length <= logLinesMax) this.#logs.push(readLog({ level, message: String(message) }, 'log'));
     };
   }
@@ -56,7 +56,7 @@ export class HandlerKit implements Helpers {
     this.#controller?.abort(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
   }
 
-  /** The attempt is over: what comes later is dropped. Returns what was said, or null. */
+  /** The attempt has ended: later output is dropped. Returns the output, or null. */
   close(): HelperOutput | null {
     this.#closed = true;
     if (this.#events === null && this.#logs === null && this.#spans === null) return null;

@@ -1,14 +1,14 @@
-// Keeps plugin code from signalling processes that are not its own: the service, say, which runs as the same user.
+// Keeps plugin code from signalling processes of others, such as the service, which runs as the same user.
 import { constants } from 'node:os';
 import { statOf } from '../../processes/identity.ts';
 
-/** Refuses `process.kill` for all but this process and its descendants, as the system refuses a stranger's. */
+/** Refuses `process.kill` except for this process and its descendants, with the error that the system gives for another user's process. */
 export function guardKill(): void {
   const kill = process.kill.bind(process);
   process.kill = (pid, signal) => {
     const target = Math.abs(pid);
     if (!isOurs(target)) throw refusal(`process ${pid} is not a child of this plugin`);
-    // One that is killed is started again; one that is stopped would be waited for, with all that it runs.
+    // A killed host is restarted; a stopped one would hold up everything that it runs.
     if (isHost(target) && (signal === 'SIGSTOP' || signal === constants.signals.SIGSTOP))
       throw refusal('the process that plugins share cannot be stopped');
     return kill(pid, signal);

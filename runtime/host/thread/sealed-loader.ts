@@ -1,4 +1,4 @@
-// The loader of Node before 22.15, on a thread of its own: stands between a plugin thread and the modules that it imports.
+// Module loader for Node before 22.15, which runs it on a thread of its own: verifies the modules that a plugin thread imports.
 import type { InitializeHook, LoadHook } from 'node:module';
 import { type SealedDirectory, verifyLoaded } from '../wire/digests.ts';
 

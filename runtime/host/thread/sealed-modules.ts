@@ -10,12 +10,12 @@ type Load = (
   context: LoadHookContext,
   next: (url: string, context: LoadHookContext) => LoadFnOutput,
 ) => LoadFnOutput;
-/** From Node 22.15 on: for all that is imported and required. */
+/** From Node 22.15 on: for every module that is imported or required. */
 const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: Load }) => void };
 
 type Loader = (module: { _compile(source: string, path: string): void; exports: unknown }, path: string) => void;
 
-/** From now on, for this thread. Does nothing where nothing is sealed. */
+/** Registers the loader for this thread. Does nothing if no plugin is sealed. */
 export function verifyModules(plugins: readonly HostedPlugin[]): void {
   const sealed = plugins.flatMap(({ directory, digests }) => (digests === undefined ? [] : [{ directory, digests }]));
   if (sealed.length === 0) return;
@@ -27,7 +27,7 @@ export function verifyModules(plugins: readonly HostedPlugin[]): void {
   }
 }
 
-/** Older versions do not ask the loader for what `createRequire` or a package in node_modules requires. */
+/** Older versions do not call the loader for modules that `createRequire` or a package in node_modules requires. */
 function verifyRequired(sealed: readonly SealedDirectory[]): void {
   const loaders = createRequire(import.meta.url).extensions as unknown as { [extension: string]: Loader };
   const guard = (

@@ -1,4 +1,4 @@
-// What threads of worker plugins have in common: how they begin, how they get a handler, and what a task is told of its time.
+// Shared by both kinds of plugin threads: how they start, load a handler, and tell the time.
 
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type MessagePort, workerData } from 'node:worker_threads';
@@ -10,10 +10,10 @@ import { guardKill } from './kill-guard.ts';
 import { verifyModules } from './sealed-modules.ts';
 import { loadTypeScript } from './typescript.ts';
 
-/** What every thread is given. */
+/** The data that every thread starts with. */
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 
-/** The handler of a command and the check of its payloads; or how each of its tasks ends. */
+/** The handler of a command and the check of its payloads; or the result of each of its tasks if there is no handler. */
 export type Prepared =
   | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
   | { readonly handler: null; readonly check: null; readonly refused: TaskResult };
@@ -30,7 +30,7 @@ const checks = new PayloadChecks();
 /** Wall time minus the thread's own steady clock. */
 let epochMs = Date.now() - performance.now();
 
-/** Loads the plugin's code where it is not there yet. */
+/** Loads the plugin's code unless it is loaded already. */
 export async function prepare(plugin: HostedPlugin, command: string): Promise<Prepared> {
   hidePort();
   try {
@@ -49,7 +49,7 @@ function refuse(refused: TaskResult): Prepared {
   return { handler: null, check: null, refused };
 }
 
-/** From plugin code: what it said there the host would take for outcomes, and what is closed carries none. */
+/** Hides the thread's port from plugin code: the host would take its messages for outcomes, and a closed port carries none. */
 function hidePort(): void {
   if (threads.parentPort === null) return;
   (threads as { parentPort: MessagePort | null }).parentPort = null;
@@ -76,7 +76,7 @@ export function followWallClock(): void {
 let textOfMs = 0;
 let text = '';
 
-/** A moment of the thread's steady clock as RFC 3339. */
+/** A time of the thread's steady clock as RFC 3339. */
 export function deadlineText(atMs: number): string {
   const wallMs = Math.floor(epochMs + atMs);
   if (wallMs !== textOfMs) {

@@ -21,7 +21,7 @@ import { Deadline } from './deadline.ts';
 import { HandlerKit } from './handler-kit.ts';
 import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare } from './thread-setup.ts';
 
-/** The thread has loaded its own code: from now on it can be stopped without harm to the process. */
+/** The thread has loaded its own code: from now on it can be stopped safely. */
 export type Loaded = { readonly loaded: number };
 /** An outcome that found no room in the frame's memory. */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
@@ -90,7 +90,7 @@ function publish(
   if (!slot.publish(outcome)) {
     const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + outcome.body.length);
     const written = room.subarray(0, writeOutcome(room, 0, outcome));
-    // Handed over, not copied: it may be large.
+    // Transferred, not copied: it may be large.
     port.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
   }
   slot.countAnswered();

@@ -2,7 +2,7 @@
 import { register } from 'node:module';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 
-/** From now on, for this thread. Does nothing where no plugin is in TypeScript, or Node strips types itself. */
+/** Registers the loader for this thread. Does nothing if no plugin is in TypeScript, or Node strips types itself. */
 export function loadTypeScript(plugins: readonly HostedPlugin[]): void {
   if ((process.features as { typescript?: unknown }).typescript) return;
   if (!plugins.some(({ runtime, entrypoint }) => runtime === 'worker' && /\.m?ts$/.test(entrypoint))) return;

@@ -1,5 +1,5 @@
-// What a host says an attempt left behind is checked where it comes in: plugin code shares the process of the host, and may have
-// changed anything there. So nothing that the ledger reads of a body later can be out of place.
+// Checks the bodies of outcomes as they arrive from a host: plugin code shares the host's process and may have changed anything there.
+// After this check the ledger can read every part of a body safely.
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
@@ -11,7 +11,7 @@ import { type Body, parts } from './outcome.ts';
  */
 export const checkedBytesMax = 2 ** 20;
 
-/** By the place in `parts`: whether it may be deflated, and what it must be. */
+/** For each part, in the order of `parts`: whether it may be deflated, and its type. */
 type Shape = { readonly mayDeflate: boolean; readonly is: 'text' | 'value' | 'list' | 'map' };
 const shapes: readonly Shape[] = parts.map(part => {
   if (part === 'error' || part === 'stderr') return { mayDeflate: false, is: 'text' };
@@ -22,7 +22,7 @@ const shapes: readonly Shape[] = parts.map(part => {
 const lengthBytes = 4;
 const deflatedFlag = 0x80;
 
-/** Throws a RangeError where the body is none. */
+/** Throws a RangeError if the bytes are not a valid body. */
 export function checkBody(body: Body): void {
   const mask = body[0];
   if (mask === undefined || mask >= 1 << shapes.length) throw new RangeError('an outcome has parts that there are not');

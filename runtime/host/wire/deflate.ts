@@ -1,17 +1,17 @@
-// Large parts of a response are deflated where they are made: their way to the ledger, and their place there, cost more than that.
+// The host deflates large parts of a response: that costs less than sending and storing them whole.
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** Smaller values are kept as they are. */
 export const deflatedBytesMin = 64 * 2 ** 10;
-/** Larger ones too: who inflates a value holds up its thread, some 3 ms for a MB. */
+/** Larger ones too: inflating blocks the reading thread, some 3 ms for a MB. */
 export const deflatedBytesMax = 4 * 2 ** 20;
-/** What does not shrink to half at its beginning is kept too: to try all of it would take some 20 ms for a MB. */
+/** A value whose beginning does not shrink to half is kept as it is: trying all of it would take some 20 ms for a MB. */
 const sampleBytes = 16 * 2 ** 10;
 const level = 1;
 /** Of the pieces that zlib makes and joins. */
 const chunkSize = 64 * 2 ** 10;
 
-/** The value, smaller; null where that is not worth it. */
+/** The deflated value, or null if that is not worth it. */
 export function deflate(value: Uint8Array): Uint8Array | null {
   if (value.length < deflatedBytesMin || value.length > deflatedBytesMax) return null;
   if (deflateRawSync(value.subarray(0, sampleBytes), { level }).length > sampleBytes / 2) return null;
@@ -19,7 +19,7 @@ export function deflate(value: Uint8Array): Uint8Array | null {
   return small.length < value.length ? small : null;
 }
 
-/** Throws where the bytes are not of a deflated value. */
+/** Throws if the bytes are not a deflated value. */
 export function inflate(small: Uint8Array): Buffer {
   return inflateRawSync(small, { chunkSize, maxOutputLength: deflatedBytesMax });
 }

@@ -1,4 +1,4 @@
-// Plugin code in strict mode: what is loaded or started must be what the seal was found to say.
+// Plugin code in strict mode: a file is loaded or started only if its digest is in the lock.
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import type { LoadFnOutput } from 'node:module';
@@ -6,10 +6,10 @@ import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Digests, HostedPlugin } from './plugin-host.ts';
 
-/** A plugin's directory, links resolved, with what it must hold. */
+/** A plugin's directory, links resolved, and the digests of its files. */
 export type SealedDirectory = { readonly directory: string; readonly digests: Digests };
 
-/** Rejects when the entrypoint, as it is now, must not be started. */
+/** Rejects if the entrypoint has changed since it was locked. */
 export async function verifyEntrypoint({ directory, entrypoint, digests }: HostedPlugin): Promise<void> {
   if (digests === undefined) return;
   const hash = createHash('sha256');
@@ -17,7 +17,7 @@ export async function verifyEntrypoint({ directory, entrypoint, digests }: Hoste
   if (hash.digest('hex') !== digests[entrypoint]) throw new Error(`${entrypoint} has changed since it was locked`);
 }
 
-/** Throws when these are not the bytes that were locked under the path. */
+/** Throws if these bytes differ from those locked under the path. */
 export function verifySource(path: string, sealed: string, source: NonNullable<LoadFnOutput['source']>): void {
   const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
   const found = createHash('sha256').update(bytes).digest('hex');
@@ -37,13 +37,13 @@ export function sealedHash(directories: readonly SealedDirectory[], path: string
   throw new Error(`${path} is not in the lock`);
 }
 
-/** What a loader has found for a module, once it is verified: run must be the source that is in it. */
+/** The module that a loader found, verified. It contains the source, so that exactly the verified bytes run. */
 export function verifyLoaded(directories: readonly SealedDirectory[], url: string, loaded: LoadFnOutput): LoadFnOutput {
   if (!url.startsWith('file:')) return loaded;
   const path = fileURLToPath(url);
   const sealed = sealedHash(directories, path);
   if (sealed === null) return loaded;
-  // CommonJS may come without its source, and would be read again.
+  // CommonJS may come without its source, and would be read again after the check.
   const source = loaded.source ?? readFileSync(path);
   verifySource(path, sealed, source);
   return { ...loaded, source };

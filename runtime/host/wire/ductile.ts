@@ -1,10 +1,10 @@
-// What plugins with `manifest_spec: ductile.plugin` find, and what is made of what they answer: they run unmodified.
+// Translates requests and responses for plugins with `manifest_spec: ductile.plugin`, which run unmodified.
 
 import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
-/** The names that such plugins read, laid over the context; outside of a pipeline there is none, and no step. */
+/** Adds the names that such plugins read to the context. Outside of a pipeline there is no pipeline and no step. */
 export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;
@@ -19,7 +19,7 @@ export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   return { ...(baggage as JsonObject), ...payload };
 }
 
-/** The answer with its `result` in the payload of every event that has none. What is not as the contract says stays as it is. */
+/** The answer with its `result` in the payload of every event that has none. An answer that breaks the contract stays as it is. */
 export function answerOfDuctile(answer: unknown): unknown {
   if (!isObject(answer)) return answer;
   const { result, events } = answer;

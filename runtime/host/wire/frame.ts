@@ -1,4 +1,4 @@
-// A frame of tasks on the wire: written by the ledger thread, read by whoever runs it.
+// A frame of tasks on the wire: written by the ledger thread, read by the host.
 //
 //   frame id (8) | generation (4) | plugin (4) | tasks (4) | header (4) | deadline ms (8) | secrets (4) | runner (2)
 //   | concurrency (2) | attempts (4 a task) | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
@@ -15,7 +15,7 @@ type Header = {
 };
 type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number };
 
-/** What the host's main thread has to know of a frame. */
+/** The part of a frame that the host's main thread reads. */
 export type FrameHead = {
   readonly frameId: number;
   readonly generation: number;
@@ -37,7 +37,7 @@ const noRunner = 0xffff;
 /** A larger payload that is the last of its frame is sent as it is, behind the rest; one in parts is read as it is sent. */
 const ownBytesMin = 2 ** 20;
 
-/** A whole message. `plugin` is the instance's place in the list of `generation`. Throws where a payload cannot be read. */
+/** A whole message. `plugin` is the instance's place in the list of `generation`. Throws if a payload cannot be read. */
 export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Message {
   const { groups, attempts, state, secrets, ids, parts = noParts } = frame;
   const count = frame.payloads.length;
@@ -107,7 +107,7 @@ export function frameHead(bytes: Buffer): FrameHead {
   };
 }
 
-/** What the tasks of a group share, as their runner needs it. */
+/** The fields that the tasks of a group share. */
 export type FrameGroup = Omit<TaskGroup, 'count'> & {
   /** The first task after the group. */
   readonly end: number;
@@ -115,7 +115,7 @@ export type FrameGroup = Omit<TaskGroup, 'count'> & {
 
 type Secrets = { readonly [name: string]: string };
 
-/** A frame as its runner reads it; nothing is decoded before it is asked for. */
+/** Reads a frame; each part is decoded when it is first used. */
 export class FrameReader {
   readonly head: FrameHead;
   readonly command: string;
@@ -158,7 +158,7 @@ export class FrameReader {
     this.#payloadsAt = at;
   }
 
-  /** The secrets, in an object for one task: plugin code may change it. */
+  /** The secrets, in a new object for each task: plugin code may change it. */
   freshSecrets(): Secrets | null {
     if (this.secrets === null) return null;
     this.#unpackedSecrets ??= unpack<Secrets>(this.secrets);
@@ -180,7 +180,7 @@ export class FrameReader {
     return this.#bytes.subarray(this.#payloadsAt + start, this.#payloadsAt + this.#payloadEnds[task]!);
   }
 
-  /** Tasks are asked for in order. */
+  /** Tasks must be read in order. */
   group(task: number): FrameGroup {
     while (task >= this.#groups[this.#group]!.end) this.#group++;
     return this.#groups[this.#group]!;

@@ -1,9 +1,9 @@
-// What a plugin host's process is started with, and what it is told over its pipe.
+// The argument and the control messages of a plugin host's process.
 import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
-/** Where the host reads its key, which is all there is. */
+/** The host reads its key, and nothing else, from here. */
 export const keyFd = 0;
-/** The pipe's place among the streams of the process. */
+/** The descriptor of the pipe. */
 export const pipeFd = 3;
 
 /** The first argument, as JSON. */
@@ -13,11 +13,11 @@ export type HostSetup = {
   readonly runtimes: readonly Runtime[];
   readonly isConcurrent: boolean;
   readonly runDirectory: string;
-  /** Of the host and its plugins; left out, it stays as it is. */
+  /** The umask of the host and its plugins; left out: unchanged. */
   readonly umask?: number | undefined;
-  /** Of the host's marks. */
+  /** The id in the names of the host's pid files. */
   readonly marksId: string;
 };
-/** Packed bodies of the messages of these names. */
+/** The bodies of the messages with these names, packed on the wire. */
 export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 export type Stop = { readonly graceMs: number };

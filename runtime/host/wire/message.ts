@@ -1,8 +1,8 @@
 // Messages on the pipe between the ledger thread and a plugin host: length (4, little endian) | kind (1) | body.
 //
-// Those of the host begin with its key. Plugin code can write to any descriptor of its process, and knows no key.
+// Messages from the host begin with its key. Plugin code can write to every descriptor of its process, but is not given the key.
 
-/** Towards the host, then towards the ledger thread. */
+/** Messages to the host, then those to the ledger thread. */
 const kinds = [
   'configure',
   'frame',
@@ -17,10 +17,10 @@ const kinds = [
 ] as const;
 export type MessageKind = (typeof kinds)[number];
 
-/** As it is sent: what follows its head is read when there is room for it, anew each time. */
+/** A message to be sent. The bytes after its head are read when the pipe has room for them; each call of `more` reads them again. */
 export type Message = { readonly head: Uint8Array; readonly more?: () => Iterable<Uint8Array> };
 
-/** Of a host's key: nobody guesses it. */
+/** The length of a host's key, which cannot be guessed. */
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
@@ -28,7 +28,7 @@ const headBytes = 5;
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
-/** A message with room for a body of so many bytes, which starts at the returned offset; but for the last `apart` of them. */
+/** A message with room for a body of `bodyBytes`, which starts at the returned offset. The last `apart` bytes are sent separately. */
 export function allocateMessage(kind: MessageKind, bodyBytes: number, apart = 0): { message: Buffer; bodyAt: number } {
   const message = Buffer.allocUnsafe(headBytes + bodyBytes - apart);
   message.writeUInt32LE(bodyBytes, 0);
@@ -46,9 +46,9 @@ export function encodeMessage(kind: MessageKind, body: Uint8Array): Buffer {
 export class MessageReader {
   readonly #key: Buffer;
   readonly #take: (kind: MessageKind, body: Buffer) => void;
-  /** Less than a head, left over from the chunk before. */
+  /** The rest of the last chunk, shorter than a head. */
   #rest: Buffer | null = null;
-  /** A body that comes in several chunks. */
+  /** A body that spans several chunks. */
   #body: Buffer | null = null;
   #filled = 0;
   #kind: MessageKind = 'ready';
@@ -58,7 +58,7 @@ export class MessageReader {
     this.#take = take;
   }
 
-  /** Throws where the bytes are no message; nothing that follows can be read then. */
+  /** Throws if the bytes are not a message; nothing after them can be read. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;

@@ -11,7 +11,7 @@ import type { TaskResult } from './response.ts';
 export const outcomeHeadBytes = 22;
 const runUsMax = 0xffff_ffff;
 
-/** The outcome of a task, as a host has it: `startedUs` is of the steady clock until the ledger thread reads it. */
+/** The outcome of a task in a host: `startedUs` is steady time until the ledger thread reads it. */
 export function outcomeOf(
   task: number,
   { verdict, permanent, body }: TaskResult,
@@ -34,12 +34,11 @@ export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number
   return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
-/** A message with outcomes that are written already. */
-export function outcomesMessage(frameId: number, written: Uint8Array): Buffer {
-  const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length);
+/** The head of a message with encoded outcomes, which are sent behind it as they are: they may be large. */
+export function outcomesMessage(frameId: number, written: Uint8Array): readonly [head: Buffer, written: Uint8Array] {
+  const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length, written.length);
   message.writeDoubleLE(frameId, bodyAt);
-  message.set(written, bodyAt + 8);
-  return message;
+  return [message, written];
 }
 
 export function encodeOutcome(outcome: Outcome): Buffer {
@@ -47,14 +46,14 @@ export function encodeOutcome(outcome: Outcome): Buffer {
   return bytes.subarray(0, writeOutcome(bytes, 0, outcome));
 }
 
-/** The tasks of outcomes that are written one behind the other. */
+/** The tasks of encoded outcomes. */
 export function* tasksOf(written: Uint8Array): Iterable<number> {
   const view = new DataView(written.buffer, written.byteOffset, written.byteLength);
   for (let at = 0; at < written.length; at += outcomeHeadBytes + view.getUint32(at + 6, true))
     yield view.getUint32(at, true);
 }
 
-/** `wallUs` turns the steady time of a start into wall time. Throws where the bytes are no outcomes. */
+/** `wallUs` turns the steady time of a start into wall time. Throws if the bytes are not outcomes. */
 export function readOutcomes(
   body: Buffer,
   wallUs: (steadyUs: number) => number,
@@ -64,11 +63,12 @@ export function readOutcomes(
     const bodyBytes = body.readUInt32LE(at + 6);
     const bodyAt = at + outcomeHeadBytes;
     const verdict: Verdict | undefined = verdicts[body[at + 4]!];
-    if (verdict === undefined || bodyAt + bodyBytes > body.length) throw new RangeError('no outcome is like this');
+    if (verdict === undefined || bodyAt + bodyBytes > body.length)
+      throw new RangeError('an outcome has an unknown verdict, or is cut');
     const outcomeBody = bodyBytes === 0 ? emptyBody : body.subarray(bodyAt, bodyAt + bodyBytes);
     const startedUs = body.readDoubleLE(at + 14);
     if (bodyBytes > 0) checkBody(outcomeBody);
-    if (!Number.isFinite(startedUs)) throw new RangeError('an outcome began at no time');
+    if (!Number.isFinite(startedUs)) throw new RangeError('an outcome has no valid start time');
     outcomes.push({
       task: body.readUInt32LE(at),
       verdict,
@@ -91,16 +91,16 @@ export function returnedMessage(frameId: number, first: number, end: number, alo
   return message;
 }
 
-/** Frame id (8) | first task (4) | the one behind the last (4) | whether they are to run alone (1). */
+/** Frame id (8) | first task (4) | the task after the last (4) | whether they are to run alone (1). */
 const returnedBytes = 17;
 /** More than any frame has. */
 const tasksMax = 0xffff;
 
-/** Throws where the bytes name no tasks. */
+/** Throws if the bytes name no tasks. */
 export function readReturned(body: Buffer): { frameId: number; tasks: number[]; alone: boolean } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);
-  if (end < first || end - first > tasksMax) throw new RangeError('no frame has such tasks');
+  if (end < first || end - first > tasksMax) throw new RangeError('the returned tasks are not a valid range');
   const tasks = Array.from({ length: end - first }, (_, i) => first + i);
   return { frameId: body.readDoubleLE(0), tasks, alone: body.readUInt8(16) === 1 };
 }

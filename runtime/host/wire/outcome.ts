@@ -1,17 +1,17 @@
-// What an attempt left behind: the parts of a plugin's response, packed once by whoever ran it and stored as they are.
+// The body of an outcome: the parts of a plugin's response, packed once by the host and stored as they are.
 //
 //   mask (1 byte) | for each part that is there: length (4, little endian) | the parts, in order
 //
-// The highest bit of a length tells that the part is deflated.
+// The highest bit of a length says that the part is deflated.
 import { copyBytes } from '../../bytes.ts';
 import { packedNull } from '../../packing.ts';
 import { partedMark } from '../../parted.ts';
 import { deflate, deflatedBytesMin, inflate } from './deflate.ts';
 
-/** What a host may say. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
+/** The parts that a host may send. Result, events, state_updates, logs and spans are packed values; error and stderr are UTF-8 text. */
 export const parts = ['result', 'events', 'state_updates', 'logs', 'error', 'stderr', 'spans'] as const;
 export type HostPart = (typeof parts)[number];
-/** `counts`, a packed value, is of runs alone: how the jobs inside ended. */
+/** Only runs have `counts`, a packed value: how the jobs inside ended. */
 export type Part = HostPart | 'counts';
 export type Parts = { readonly [P in Part]?: Uint8Array | undefined };
 
@@ -20,7 +20,7 @@ export type Body = Uint8Array;
 
 export const emptyBody: Body = Uint8Array.of(0);
 
-/** The part in the mask. Spelled out, for it is asked some times for every job: a look into an object by a name that varies is slow. */
+/** The part's bit in the mask. Written out because it runs several times for every job, and a lookup by a varying name is slow. */
 function bitOf(part: Part): number {
   switch (part) {
     case 'result':
@@ -52,7 +52,7 @@ function valuesOf({ result, events, state_updates, logs, error, stderr, spans, c
   return [result, events, state_updates, logs, error, stderr, spans, counts];
 }
 
-/** What the parts take together, without what encoding adds. */
+/** The length of all parts together, without the encoding's head. */
 export function partsBytes(given: Parts): number {
   let bytes = 0;
   for (const value of valuesOf(given)) if (value !== undefined) bytes += value.length;
@@ -63,7 +63,7 @@ export function encodeBody(given: Parts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
-/** The same with its large parts deflated, where they shrink: for hosts. `bytes` are those of all parts. */
+/** The same with large parts deflated if they shrink: for hosts. `bytes`: the length of all parts. */
 export function encodeDeflated(given: Parts, bytes: number): Body {
   if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };
@@ -101,12 +101,12 @@ function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: num
   return body;
 }
 
-/** Whether the part is there; costs one byte's look. */
+/** Whether the body has the part; reads one byte. */
 export function hasPart(body: Body, part: Part): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
 
-/** One part, or undefined: a view, but for what is deflated. Throws where that cannot be inflated. */
+/** One part, or undefined: a view, unless it is deflated. Throws if it cannot be inflated. */
 export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
   if (!hasPart(body, wanted)) return undefined;
   const value = storedPart(body, wanted);
@@ -122,7 +122,7 @@ export function partedResult(body: Body): Uint8Array | null {
   return body[start] === partedMark ? storedPart(body, 'result') : null;
 }
 
-/** As it lies in the body, which has it. */
+/** A part that the body has, as it is stored. */
 function storedPart(body: Body, part: Part): Uint8Array {
   let start = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
@@ -131,7 +131,7 @@ function storedPart(body: Body, part: Part): Uint8Array {
   return body.subarray(start, start + readLength(body, at));
 }
 
-/** Where the length of a part is that the body has. */
+/** The place of the length of a part that the body has. */
 function lengthAt(body: Body, part: Part): number {
   let at = 1;
   for (let before = body[0]! & (bitOf(part) - 1); before !== 0; before &= before - 1) at += 4;
@@ -146,19 +146,19 @@ function isDeflated(body: Body, at: number): boolean {
   return (body[at + 3]! & deflatedFlag) !== 0;
 }
 
-/** Whether one of its parts is deflated: larger than the body shows, and made again whenever it is asked for. */
+/** Whether a part is deflated: then it is larger than the body, and is inflated at each read. */
 export function hasDeflated(body: Body): boolean {
   let at = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1, at += 4) if (isDeflated(body, at)) return true;
   return false;
 }
 
-/** With nothing deflated: for who asks for a part more than once. */
+/** The body with nothing deflated: for callers that read a part more than once. */
 export function inflateBody(body: Body): Body {
   return hasDeflated(body) ? encodeBody(decodeBody(body)) : body;
 }
 
-/** Whether it says anything that can be shown or searched. Times of spans say nothing, nor does a result that is null. */
+/** Whether the body has anything to show or search. Spans do not count, nor does a result of null. */
 export function hasText(body: Body): boolean {
   const mask = body[0]! & ~bitOf('spans');
   if (mask !== bitOf('result')) return mask !== 0;
@@ -177,7 +177,7 @@ export function decodeBody(body: Body): Parts {
   return found;
 }
 
-/** Of an attempt that had ended well and fails all the same: it keeps what it said, but for its state updates. */
+/** The body of an attempt that succeeded but has to fail: everything except the state updates, and the reason. */
 export function failedBody(body: Body, reason: string): Body {
   const kept: { [P in Part]?: Uint8Array } = {};
   let deflated = 0;

@@ -1,4 +1,4 @@
-// The end of a stream of unknown length, with a note of what was cut, and without the secrets that stand in it.
+// Keeps the end of a stream of unknown length, with secrets masked, and notes how much was cut.
 import type { Mask } from './mask.ts';
 
 export const tailBytesMax = 64 * 1024;
@@ -8,14 +8,14 @@ export class OutputTail {
   #bytes = 0;
   #cut = 0;
   #mask: Mask | null = null;
-  /** So many bytes more are kept: a secret that lies across the cut is still whole in them. */
+  /** This many more bytes are kept, so that a secret across the cut is still complete. */
   #marginBytes = 0;
 
   constructor(mask: Mask | null = null) {
     this.hide(mask);
   }
 
-  /** The secrets to look for from now on, also in what has come before. */
+  /** Sets the secrets to mask, also in text that has already arrived. */
   hide(mask: Mask | null): void {
     this.#mask = mask;
     this.#marginBytes = mask?.bytesMax ?? 0;
@@ -52,7 +52,7 @@ export class OutputTail {
 
   #show(bytes: Buffer): string {
     const whole = this.#mask === null ? bytes : Buffer.from(this.#mask.text(bytes.toString()));
-    // What a cut has left of a secret stands at the very beginning.
+    // The rest of a secret that was cut can only be at the very beginning.
     const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
     const text = kept.subarray(-tailBytesMax).toString();
     const cut = this.#cut + Math.max(0, whole.length - tailBytesMax);

@@ -1,10 +1,10 @@
-// Values of plugin code, made plain: what JSON cannot say is turned into what JSON would make of it, or refused.
+// Turns values of plugin code into plain values: whatever JSON cannot express becomes what JSON makes of it, or is refused.
 import { pack } from '../../packing.ts';
 
-/** Deeper nesting would overflow the stack of whoever reads it. */
+/** Deeper nesting would overflow the reader's stack. */
 export const nestingMax = 200;
 
-/** Packs a value of unknown make. Throws a TypeError that says what is wrong with it. */
+/** Packs any value. Throws a TypeError that says what is wrong with it. */
 export function packPlain(value: unknown): Buffer {
   return pack(toPlainValue(value));
 }
@@ -20,7 +20,7 @@ export function toPlainValue(value: unknown): unknown {
 
 let texted = 0;
 
-/** How many BigInts became text since it was last asked. */
+/** How many BigInts became text since the last call. */
 export function takeTextCount(): number {
   const count = texted;
   texted = 0;

@@ -11,18 +11,18 @@ export type Digests = { readonly [path: string]: string };
 export type HostedCommand = {
   /** JSON Schema of its payload (of `event.payload` for `handle`), or null. */
   readonly inputSchema: JsonObject | null;
-  /** Its `state_updates` take the place of the plugin's state, instead of being laid over it. */
+  /** Its `state_updates` replace the plugin's state instead of being merged into it. */
   readonly replacesState?: true;
 };
 
 export type PersistentMode = {
   readonly jobsMax: number | null;
   readonly ageMs: number | null;
-  /** Whether it may be asked before it has answered. */
+  /** Whether it may be sent a request before it has answered the last one. */
   readonly pipelined: boolean;
 };
 
-/** Code that threads load, or programs. */
+/** Code that threads load, or a program. */
 export type Runtime = 'worker' | 'process';
 
 /** A plugin instance as a host needs it; plain data. */
@@ -34,7 +34,7 @@ export type HostedPlugin = {
   readonly runtime: Runtime;
   readonly directory: string;
   readonly entrypoint: string;
-  /** What is loaded or started from the directory must be this; left out: anything may be. */
+  /** Only files with these digests may be loaded or started; left out: any file. */
   readonly digests?: Digests;
   /** A process stays for many jobs: how many, and how long; null: no limit. Left out: a process for each attempt. */
   readonly persistent?: PersistentMode;
@@ -47,7 +47,7 @@ export type HostedPlugin = {
 /** Headers of a delivery, by the names that its endpoint gives them. */
 export type EventHeaders = { readonly [name: string]: string };
 
-/** What jobs that stand side by side in a frame have in common. */
+/** What neighbouring jobs of a frame have in common. */
 export type TaskGroup = {
   readonly count: number;
   /** Packed map: the baggage. */
@@ -61,7 +61,7 @@ export type TaskGroup = {
     readonly source: string;
     readonly eventId: string | null;
     readonly dedupeKey: string | null;
-    /** Of a webhook whose endpoint names some. */
+    /** From a webhook whose endpoint names headers. */
     readonly headers?: EventHeaders;
   } | null;
   /** When the jobs were created, in µs since the epoch: the envelope's timestamp. */
@@ -71,13 +71,13 @@ export type TaskGroup = {
 /** A batch of jobs of one instance and command, run one after another by one thread, or together by a runner. */
 export type TaskFrame = {
   readonly frameId: number;
-  /** Which thread or process of the command has its tasks under way together with those of other frames; left out, or -1: none. */
+  /** The thread or process of the command that runs its tasks concurrently with those of other frames; left out, or -1: none. */
   readonly runner?: number;
-  /** So many tasks may be under way there at once. */
+  /** How many tasks may run there at once. */
   readonly concurrency?: number;
   readonly instance: string;
   readonly command: string;
-  /** Each task may run so long. */
+  /** The time limit of each task. */
   readonly deadlineMs: number;
   /** Packed map: the plugin state as of the dispatch; tasks of the frame see the updates of those before them. */
   readonly state: Uint8Array;
@@ -108,7 +108,7 @@ export type Outcome = {
   readonly body: Body;
 };
 
-/** What a host tells the ledger thread. Called from I/O callbacks: they only queue a message. */
+/** What a host reports to the ledger thread. Called from I/O callbacks: they only queue a message. */
 export type HostListener = {
   /** Tasks of a frame that ended; a frame is over when all its tasks were answered or returned. */
   onOutcomes(frameId: number, outcomes: readonly Outcome[]): void;
@@ -117,7 +117,7 @@ export type HostListener = {
    * `alone`: they had begun, and their runner was lost to another task.
    */
   onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
-  /** The host process is gone, surely, and with it what was submitted before this call and is not told of. It is being started again. */
+  /** The host process has ended, and with it all tasks submitted before this call that were not reported. It is being restarted. */
   onLost(reason: string): void;
   /** A thread was replaced (blocked, crashed or out of memory); for observation. */
   onThreadReplaced(reason: string): void;
@@ -128,15 +128,15 @@ export type HostOptions = {
   readonly name: string;
   /** Threads, and programs at once. */
   readonly threads: number;
-  /** Of the plugins that it is given. One without `worker` has no threads, and is a third of the size. */
+  /** The runtimes of its plugins. A host without `worker` has no threads, and is a third of the size. */
   readonly runtimes: readonly Runtime[];
-  /** For frames with runners alone; left out: for those without. */
+  /** The host takes only frames with runners; left out: only frames without. */
   readonly isConcurrent?: boolean;
-  /** For the marks of living plugin processes, by which survivors are found after a crash; and what sandboxed plugins write. */
+  /** For pid files, by which surviving processes are found after a crash; and for files that sandboxed plugins write. */
   readonly runDirectory: string;
   /** Names of environment variables that plugins may see, besides the fixed allowlist. */
   readonly envPassthrough: readonly string[];
-  /** Of plugins; left out, they have that of this process. */
+  /** The plugins' umask; left out: that of this process. */
   readonly umask?: number | undefined;
   readonly clock: SystemClock;
   readonly listener: HostListener;
@@ -145,10 +145,10 @@ export type HostOptions = {
 
 /** A running plugin host: a process of its own. */
 export interface PluginHost {
-  /** The plugins it may run; frames submitted from now on see them (code is loaded anew when the generation changes). */
+  /** Sets the plugins for frames submitted from now on. Code is loaded again when the generation changes. */
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
   /** Never waits: frames submitted before the process is up are sent when it is. */
   submit(frame: TaskFrame): void;
-  /** Ends everything: tasks still running after `graceMs` are killed and not answered. Resolves when no process is left. */
+  /** Ends everything: tasks still running after `graceMs` are killed and get no outcome. Resolves when no process is left. */
   stop(graceMs: number): Promise<void>;
 }

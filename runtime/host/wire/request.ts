@@ -1,4 +1,4 @@
-// The request that a plugin gets, made of a task and its frame; the same object for both runtimes.
+// Builds a plugin's request from a task and its frame; the same object for both runtimes.
 
 import { type Json, unpack } from '../../packing.ts';
 import type { Envelope, Request } from '../api/plugin-api.ts';
@@ -6,7 +6,7 @@ import { nameForDuctile, payloadForDuctile } from './ductile.ts';
 import type { FrameGroup, FrameReader } from './frame.ts';
 import type { HostedPlugin } from './plugin-host.ts';
 
-/** Of any command: `handle` has the event, and the envelope as its payload. */
+/** The request of any command. That of `handle` has the event, and the envelope as its payload. */
 export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
 
 const protocol = 2;
@@ -35,7 +35,7 @@ export function makeRequest(
   const secrets = frame.freshSecrets();
   const asked = event ?? data;
   const { config } = plugin;
-  // Spelled out: this runs for every job, and objects of few shapes are fast.
+  // Written out: this runs for every job, and objects of few shapes are fast.
   if (secrets === null) {
     if (event === null) {
       return { protocol, job_id, attempt, command, config, state, payload: asked, context, deadline_at: deadlineAt };
@@ -82,7 +82,7 @@ export function makeRequest(
   };
 }
 
-/** A fresh object of packed bytes; the empty one costs nothing. */
+/** A new object from packed bytes; an empty one costs nothing. */
 export function unpackObject(packed: Uint8Array): { [key: string]: Json } {
   return packed[0] === packedEmptyMap ? {} : unpack<{ [key: string]: Json }>(packed);
 }
@@ -99,7 +99,7 @@ function makeContext({ context, pipeline, stepId: step_id, depth }: FrameGroup):
 let textOfUs = -1;
 let text = '';
 
-/** The tasks of a frame were mostly accepted at once. */
+/** Most tasks of a frame were accepted together: the last text is kept. */
 function timestampOf({ createdUs }: FrameGroup): string {
   if (createdUs !== textOfUs) {
     textOfUs = createdUs;
@@ -117,7 +117,7 @@ function makeEnvelope(
   const { type, source, eventId, dedupeKey, headers } = event;
   const event_id = eventId ?? jobId;
   const timestamp = timestampOf(group);
-  // Each task has its own: handlers may change what they are given.
+  // A copy for each task: handlers may change it.
   if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };
   if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
   return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };

@@ -1,4 +1,4 @@
-// From what a plugin answered, or threw, to an outcome: the contract is checked and the parts are packed once.
+// Turns a plugin's answer or error into the result of a task: checks the contract and packs the parts once.
 
 import { types } from 'node:util';
 import { isObject } from '../../json-value.ts';
@@ -10,7 +10,7 @@ import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsB
 import { packPlain, takeTextCount, toPlainValue } from './plain-value.ts';
 import type { Verdict } from './plugin-host.ts';
 
-/** All parts of a response together: as much as a program may write to stdout. What is larger holds the ledger for too long. */
+/** Limit of all parts of a response together: as much as a program may write to stdout. Larger ones would hold up the ledger. */
 export const responseBytesMax = 10 * 2 ** 20;
 export const spansMax = 32;
 export const logLinesMax = 1000;
@@ -27,7 +27,7 @@ export type TaskResult = {
   readonly stateUpdates: { readonly [key: string]: unknown } | null;
 };
 
-/** What was said besides the response: by `log`, `span` and `emit`, or on stderr. */
+/** Output besides the response: from `log`, `span` and `emit`, or on stderr. */
 export type HelperOutput = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
@@ -42,7 +42,7 @@ const noOutput: HelperOutput = {};
 
 type ResponseParts = { [P in HostPart]: Uint8Array | undefined };
 
-/** Of one shape, whatever is found: this is made for every job. */
+/** Always of one shape: this object is created for every job. */
 function noParts(): ResponseParts {
   return {
     result: undefined,
@@ -72,7 +72,7 @@ export function resultOfAnswer(
 
 const lists = ['events', 'logs', 'spans'];
 
-/** Before anything is cut off: half a value would not be found. The words of the contract are no secrets. */
+/** Masks before anything is cut off, as half a secret would not be found. The contract's own words are left alone. */
 function masked<T>(said: T, mask: Mask | null): T {
   if (mask === null || said === noOutput) return said;
   const plain = toPlainValue(said);
@@ -103,7 +103,7 @@ export function resultOfFailure(
   try {
     addOutput(found, masked(aside, mask));
   } catch {
-    // What was said besides cannot be kept; the reason is.
+    // The output cannot be kept; the reason can.
   }
   const { error, stderr } = found;
   const bytes = partsBytes(found);
@@ -115,21 +115,21 @@ export function timeOutReason(deadlineMs: number): string {
   return `timed out after ${deadlineMs} ms`;
 }
 
-/** What a handler threw: retryable, unless it says that it is not. */
+/** The result of a task whose handler threw: retryable, unless the error has `retry: false`. */
 export function resultOfError(thrown: unknown, aside: HelperOutput = noOutput, mask: Mask | null = null): TaskResult {
   let permanent = false;
   try {
     permanent = (thrown as { retry?: unknown } | null)?.retry === false;
   } catch {
-    // A getter that throws says nothing.
+    // A getter that throws counts as no answer.
   }
   return resultOfFailure(describe(thrown), permanent, aside, 'error', mask);
 }
 
-/** One line for whatever was thrown. */
+/** One line for any thrown value. */
 export function describe(thrown: unknown): string {
   try {
-    // Of another realm it is an error too.
+    // An error of another realm counts, too.
     if (!(thrown instanceof Error) && !types.isNativeError(thrown)) return shownText(thrown);
     const message = shownText(thrown.message || thrown.name);
     return thrown.name === 'Error' || thrown.name === 'TypeError' ? message : `${thrown.name}: ${message}`;
@@ -260,7 +260,7 @@ function readList<T>(name: string, value: unknown, read: (item: unknown, at: str
   return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
 }
 
-/** The value made plain, or null where there is none: what an object's `toJSON` makes of it must be right as well. */
+/** The plain value, or null if there is none. The result of an object's `toJSON` must have the right type as well. */
 function readPlain<T>(
   name: string,
   value: unknown,
@@ -293,7 +293,7 @@ function isResult(value: unknown): value is string | UnknownFields {
   return typeof value === 'string' || isObject(value);
 }
 
-/** What a wrong value is, in few words. */
+/** A short description of a wrong value. */
 function kindOf(value: unknown): string {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';

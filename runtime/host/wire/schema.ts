@@ -3,7 +3,7 @@ import type { SchemaCheck, SchemaCompiler } from '../../json-schema.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import { describe } from './response.ts';
 
-/** Says what is wrong with a payload, naming the path; null when it fits. */
+/** Returns what is wrong with a payload and where, or null if it fits. */
 export type PayloadCheck = (payload: Json) => string | null;
 
 /** The checks of one configuration, each compiled when it is first needed. */

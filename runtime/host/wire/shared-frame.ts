@@ -1,15 +1,15 @@
-// The memory that a frame's runner shares with the host's main thread: who may start which task, and what ended how.
+// The memory of a frame, shared by its thread and the host's main thread: which tasks may start, and the outcomes so far.
 //
 //   control words | room for outcomes | the frame's bytes
 //
-// Main can take back what was not started and see what ended, whatever the thread is doing, also when it dies.
+// The main thread can take back unstarted tasks and read outcomes whatever the thread is doing, even when it dies.
 import { outcomeHeadBytes, writeOutcome } from './outcome-message.ts';
 import type { Outcome } from './plugin-host.ts';
 
 /** Int32 words. */
 const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
 const controlBytes = 32;
-/** Outcomes with small bodies stay in shared memory; what finds no room travels as a message. */
+/** Outcomes with small bodies stay in shared memory; those that do not fit travel as messages. */
 const roomPerTask = 56;
 const roomBase = 4096;
 

@@ -1,18 +1,18 @@
-// The plugin state that the tasks of a frame see: that of the dispatch, and the updates of the tasks before.
+// The plugin state that the tasks of a frame see: the state at dispatch, and the updates of earlier tasks.
 
 import { type Json, pack, packedEmpty } from '../../packing.ts';
 import { failedBody } from './outcome.ts';
 import { unpackObject } from './request.ts';
 import type { TaskResult } from './response.ts';
 
-/** Of one plugin instance, packed. */
+/** The limit for one plugin instance, packed. */
 export const stateBytesMax = 2 ** 20;
 
 export class FrameState {
   readonly #replaces: boolean;
   #packed: Uint8Array;
 
-  /** `replaces`: updates take the place of the whole state, instead of being laid over it. */
+  /** `replaces`: updates replace the whole state instead of being merged into it. */
   constructor(packed: Uint8Array, replaces = false) {
     this.#packed = packed;
     this.#replaces = replaces;
@@ -27,7 +27,7 @@ export class FrameState {
     return unpackObject(this.#packed);
   }
 
-  /** Takes over the updates of a task that ended `ok`; one that would grow the state too much fails instead. */
+  /** Applies the updates of a task that ended `ok`. If the state would grow beyond its limit, the task fails instead. */
   settle(settled: TaskResult): TaskResult {
     if (settled.stateUpdates === null) return settled;
     const packed = pack(this.#replaces ? settled.stateUpdates : { ...this.fresh(), ...settled.stateUpdates });

@@ -1,6 +1,5 @@
-// Memory that a thread of concurrent tasks shares with its host: that its loop turns, which frames it has taken, which task it is inside
-// of, and which brought it down.
-// It can be read whatever the thread is doing, also when it is dead.
+// Memory that a thread of concurrent tasks shares with the host's main thread: whether its event loop turns, which frames it has taken,
+// which task's code it is running, and which task brought it down. It can be read even when the thread is blocked or dead.
 
 /** Int32 words. Tasks are noted as their place plus one; frames by their ticket. */
 const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5, taken: 6 } as const;
@@ -16,7 +15,7 @@ export class ThreadStatus {
     this.#words = new Int32Array(memory);
   }
 
-  /** The thread: its loop has turned. Whatever was about to kill it has not: the plugin handles uncaught errors itself. */
+  /** The thread: its loop has turned. An uncaught error has not killed it: the plugin handles such errors itself. */
   beat(): void {
     this.#words[words.blamedTask] = 0;
     Atomics.add(this.#words, words.beat, 1);
@@ -52,7 +51,7 @@ export class ThreadStatus {
     this.#words[words.insideTask] = task + 1;
   }
 
-  /** The thread: that has returned; the handler may have left a promise. */
+  /** The thread: the call has returned; the handler may have returned a promise. */
   leave(): void {
     this.#words[words.insideTask] = 0;
   }
@@ -64,7 +63,7 @@ export class ThreadStatus {
     this.#words[words.blamedTask] = task + 1;
   }
 
-  /** The task that it died of, or holds its loop; null: that is not known. */
+  /** The task that killed the thread or blocks its loop; null if unknown. */
   get culprit(): TaskPosition | null {
     const blamed = this.#words[words.blamedTask]!;
     if (blamed > 0) return { ticket: this.#words[words.blamedFrame]!, task: blamed - 1 };

@@ -142,7 +142,7 @@ describe('A worker plugin', () => {
     ['of no kind', Buffer.from([1, 0, 0, 0, 99, 0])],
     ['without end', Buffer.from([255, 255, 255, 255, 4])],
     ['a log line', encodeMessage('log', pack(['info', 'forged', {}]))],
-    ['an outcome of its own', outcomesMessage(1, fine)],
+    ['an outcome of its own', Buffer.concat(outcomesMessage(1, fine))],
   ] as const;
 
   it.each(garbage)('that writes to the service itself, %s, loses its host', async (_, bytes) => {

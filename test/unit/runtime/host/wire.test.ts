@@ -27,7 +27,7 @@ it('messages are read whole, however they arrive', () => {
     fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), fc.integer({ min: 1, max: 99 }), (bodies, step) => {
       const read: [MessageKind, Buffer][] = [];
       const reader = new MessageReader((kind, body) => read.push([kind, Buffer.from(body)]));
-      const stream = Buffer.concat(bodies.map(body => outcomesMessage(7, body)));
+      const stream = Buffer.concat(bodies.flatMap(body => outcomesMessage(7, body)));
       for (let at = 0; at < stream.length; at += step) reader.push(stream.subarray(at, at + step));
       expect(read.map(([kind]) => kind)).toEqual(bodies.map(() => 'outcomes'));
       expect(read.map(([, body]) => [frameId(body), body.subarray(8)])).toEqual(
