@@ -29,7 +29,7 @@ const executable = '#!/bin/sh\nsetsid sleep 63 & echo $! > child; echo $$ > self
 /** A service of its own, to be killed: a host, a worker plugin and a process plugin that never end. */
 const service = `
   const { startHost } = await import(process.argv[1]);
-  const { systemClock } = await import(new URL('../clock.js', process.argv[1]));
+  const { systemClock } = await import(new URL('../../clock.js', process.argv[1]));
   const { mkdirSync, writeFileSync, readFileSync, existsSync } = await import('node:fs');
   const directory = process.argv[2];
   const base = { plugin: 'x', dialect: 'headgate', config: {}, commands: {} };
