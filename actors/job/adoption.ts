@@ -1,5 +1,5 @@
-// After a failed turn: actors that were made from the store take over the frames that hosts still have. Of each job the store says
-// whether it is out, and with which attempt.
+// After a failed turn the actors are created again from the store, and take over the frames that hosts still have. For each job the
+// store says whether a host has it, and which attempt of it.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { HostSlot, HostSlotName } from './host-slot.ts';
@@ -16,7 +16,7 @@ export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySe
 
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };
 
-/** The frames stand in their slots afterwards; what else is open of their blocks is for the recovery. */
+/** Afterwards the frames are in their slots. The other open jobs of their blocks are left to the recovery. */
 export function adoptFrames(
   state: JobState,
   outstanding: OutstandingFrames,
@@ -63,7 +63,7 @@ function isSent(state: JobState, open: OpenBlock, { index, attempt }: OpenAttemp
   return known !== undefined && isInFlight(known) && known.attempt === attempt;
 }
 
-/** Null: nothing of it is open any more, or its record cannot be used. */
+/** Null: no job of the block is open any more, or its record cannot be used. */
 function readOpen(state: JobState, key: KeyText): Adopting | null {
   const keyBytes = Buffer.from(key, 'latin1');
   const bytes = state.reader.get('open', keyBytes);

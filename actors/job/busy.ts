@@ -1,23 +1,23 @@
-// How busy the workers were lately.
+// How busy the workers were in the last minute.
 
-/** The window that is looked back on. */
+/** The window that is measured. */
 export const busyWindowUs = 60_000_000;
 const bucketUs = 1_000_000;
 const buckets = busyWindowUs / bucketUs;
 
-/** How long workers were busy in the last minute, second by second. */
+/** Busy time of the workers in the last minute, second by second. */
 export class BusyMeter {
   readonly #bucketUs = new Float64Array(buckets);
   #atUs = 0;
   #workers = 0;
 
-  /** From now on so many workers are busy. */
+  /** From now on `workers` workers are busy. */
   note(nowUs: number, workers: number): void {
     this.#advance(nowUs);
     this.#workers = workers;
   }
 
-  /** Of all workers together, in the last minute. */
+  /** Busy time of all workers together, in the last minute. */
   busyUs(nowUs: number): number {
     this.#advance(nowUs);
     return this.#bucketUs.reduce((sum, busy) => sum + busy, 0);
@@ -25,7 +25,7 @@ export class BusyMeter {
 
   #advance(nowUs: number): void {
     if (nowUs - this.#atUs > busyWindowUs) {
-      // Nothing of before counts any more; whoever was busy has been so all along.
+      // The whole window has passed. Workers that are busy were busy all the time.
       this.#atUs = nowUs - busyWindowUs;
       this.#bucketUs.fill(0);
     }

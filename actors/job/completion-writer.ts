@@ -1,4 +1,4 @@
-// What the job actor writes besides blocks: attempts, the journal of a commit, counters and plugin states.
+// Writes everything of the job actor but blocks: attempts, the journal entry of a commit, counters and plugin states.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
@@ -26,14 +26,14 @@ export const stateBytesMax = 2 ** 20;
 /** The page of the completions that is about one plugin and command. */
 type CommandCounters = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
 
-/** Whose an attempt is. */
+/** Where an attempt comes from. */
 export type AttemptOrigin = {
   readonly plugin: string;
   readonly command: string;
   readonly submittedBy: string;
   /** When the job was accepted. */
   readonly createdUs: number;
-  /** It is of a step of a pipeline. */
+  /** Its job belongs to a step of a pipeline. */
   readonly inStep: boolean;
 };
 
@@ -42,7 +42,7 @@ export class CompletionWriter {
   readonly #names: NameTableWriter;
   readonly #accounts = new Map<string, CommandCounters>();
   #last: { readonly plugin: string; readonly command: string; readonly account: CommandCounters } | null = null;
-  /** Settled jobs that are still kept: what `retention.max_jobs` bounds. */
+  /** Settled jobs that are still kept. `retention.max_jobs` limits them. */
   settledKept = 0;
   readonly #dirty = new Set<CommandCounters>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
@@ -81,12 +81,12 @@ export class CompletionWriter {
     batch.put('by_command', byCommandKey(account.number, key), nothing);
   }
 
-  /** So many jobs were handed to a host, or (negative) have come back. */
+  /** `jobs` jobs were sent to a host, or (negative) have ended or come back. */
   running(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** After a start: what the counters say of hosts was of the last life. */
+  /** After a start no job runs: the counters still have those of the last process. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -131,7 +131,7 @@ export class CompletionWriter {
     batch.remove('by_command', byCommandKey(this.#change(plugin, command).number, key));
   }
 
-  /** The state of a plugin as of now, packed. */
+  /** The state of a plugin, packed, with the changes of this turn. */
   pluginState(instance: string): Uint8Array {
     const known = this.#states.get(instance);
     if (known) return known.bytes;
@@ -140,7 +140,7 @@ export class CompletionWriter {
     return bytes;
   }
 
-  /** Lays updates over the state, key by key, or puts them in its place. Returns what is wrong when the state would get too large. */
+  /** Merges updates into the state key by key, or replaces it by them. Returns an error where the state would get too large. */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);
     const bytes = replaces ? unpinned(updates) : overlayMap(this.pluginState(instance), updates);
@@ -149,7 +149,7 @@ export class CompletionWriter {
     return null;
   }
 
-  /** Puts what gathered in this turn into its commit. */
+  /** Writes what was collected in this turn. */
   close(batch: Batch): void {
     this.#attempts.close(batch);
     if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());

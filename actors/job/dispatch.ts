@@ -1,4 +1,4 @@
-// Handing jobs to the hosts: lanes take turns, frames fill the free places, and what comes back is settled.
+// Dispatches jobs to the hosts: lanes take turns, frames fill the free places, and reported outcomes settle jobs.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -30,30 +30,30 @@ import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText, OpenBlock } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** Starts a host; what it says comes back as messages that carry the slot's name. */
+/** Starts a host. Its reports come back as messages that carry the slot's name. */
 export type StartHost = (slot: HostSlot) => PluginHost;
 
-/** What the dispatcher is handed from outside. */
+/** What the dispatcher needs of the outside. */
 export type DispatcherPorts = {
   readonly startHost: StartHost;
-  /** What hosts have; absent: nothing, and nobody asks when the actors have ended. */
+  /** The frames that hosts have. Absent: none, and nobody reads them after the actors have ended. */
   readonly outstanding?: OutstandingFrames;
-  /** What the vault has for the jobs of a plugin; absent: there is no vault. */
+  /** The secrets that the vault delivers to jobs of a plugin. Absent: there is no vault. */
   readonly deliver?: Deliver;
-  /** Called when a plugin is isolated, since its jobs have ended hosts. */
+  /** Called when a plugin is isolated because its jobs ended hosts. */
   readonly onIsolated?: (plugin: string) => void;
 };
 
-/** What takes turns for the same places, and the slots that have them. */
+/** Lanes that take turns for the same places, and the slots that have these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/** Jobs that are moved, or end, without having been run: so many of them in a turn, for the sake of all others. */
+/** Held jobs that are moved or end in one turn, at most. The others wait for the next turn, so that no turn takes long. */
 export const heldMovesPerTurnMax = 1024;
 
-/** Nothing is handed out, of any lane. */
+/** No lane dispatches anything. */
 export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
-/** A job that a host holds. */
+/** A job that a host has. */
 export type InFlightJob = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
 
 export class Dispatcher {
@@ -65,9 +65,9 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The turn under way, and how many jobs were moved or have ended in it without having been run. */
+  /** The current turn, and how many held jobs were moved or have ended in it. */
   #turn: Turn | null = null;
-  #unrun = 0;
+  #heldMoves = 0;
   #generation = 0;
   #plugins: readonly HostedPlugin[] = [];
   #pause: DispatchPause | null = null;
@@ -80,7 +80,7 @@ export class Dispatcher {
     this.#deliver = outside.deliver ?? (() => null);
     this.quarantine = new Quarantine(state, threads, outside.onIsolated ?? (() => {}), this.#outstanding);
     this.#main = mainSlot(threads);
-    // Each kind has as many places as there are workers, so that none holds another back.
+    // Each kind of lane has as many places as there are workers, so that no kind holds another back.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
       return { turns: new RoundRobin(state.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
@@ -101,7 +101,7 @@ export class Dispatcher {
     for (const slot of slots) slot.host = this.#outstanding.hostOf(slot.name);
   }
 
-  /** Takes over what hosts have of the life before. */
+  /** Takes over the frames that hosts have from the actors before these. */
   adopt(): ReadonlyMap<KeyText, AdoptedBlock> {
     return adoptFrames(this.#state, this.#outstanding, this.#slots);
   }
@@ -125,7 +125,7 @@ export class Dispatcher {
     this.#hostOf(this.#main);
   }
 
-  /** From now on nothing is handed out. */
+  /** From now on nothing is dispatched. */
   hold(nowUs: number, isDisk: boolean): void {
     const detail = isDisk ? 'the disk is full: nothing new is started' : 'the service is stopping';
     this.#pause = { isDisk, detail, sinceUs: this.#pause?.sinceUs ?? nowUs };
@@ -135,23 +135,23 @@ export class Dispatcher {
     this.#pause = null;
   }
 
-  /** Why nothing at all is handed out; null: it is. */
+  /** Why nothing at all is dispatched. Null: jobs are dispatched. */
   get pause(): DispatchPause | null {
     return this.#pause;
   }
 
-  /** Fills the free places; frames leave after the commit. True: another turn must follow to go on. */
+  /** Fills the free places. Frames leave after the commit. True: held jobs are left to move, and another turn must follow. */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
-      this.#unrun = 0;
+      this.#heldMoves = 0;
     }
     if (!this.#pause) this.#fill(turn);
     const out = Math.max(
       ...this.#kinds.map(({ slots, hasRunners }) => (hasRunners ? slots[0]!.busyRunners : framesIn(slots))),
     );
     this.#busy.note(turn.nowUs, Math.min(out, this.threads));
-    return this.#unrun >= heldMovesPerTurnMax;
+    return this.#heldMoves >= heldMovesPerTurnMax;
   }
 
   #fill(turn: Turn): void {
@@ -159,17 +159,18 @@ export class Dispatcher {
     const send = (slot: HostSlot, frame: JobFrame) => this.#send(turn, slot, frame);
     this.quarantine.dispatch(turn, send, () => this.#outstanding.nextId());
     let open = this.#kinds;
-    while (open.length > 0 && this.#unrun < heldMovesPerTurnMax) open = open.filter(kind => this.#handOut(turn, kind));
+    while (open.length > 0 && this.#heldMoves < heldMovesPerTurnMax)
+      open = open.filter(kind => this.#handOut(turn, kind));
   }
 
-  /** A little of what holds want done: jobs come back, or fail. */
+  /** Moves some of the held jobs: those that may run again go back to their lanes, those that were held too long fail. */
   #stepHolds(turn: Turn): void {
-    const { moved, ended } = advanceHolds(this.#state, turn, heldMovesPerTurnMax - this.#unrun);
-    this.#unrun += moved + ended;
+    const { moved, ended } = advanceHolds(this.#state, turn, heldMovesPerTurnMax - this.#heldMoves);
+    this.#heldMoves += moved + ended;
     if (ended > 0) this.keepHolds(turn);
   }
 
-  /** Notes on disk which holds hold jobs now. */
+  /** Notes on disk which holds have jobs now. */
   keepHolds(turn: Turn): void {
     const held = heldOf(this.#state, this.queued());
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
@@ -183,17 +184,17 @@ export class Dispatcher {
     );
   }
 
-  /** The next lane has its turn. False: none can, or no slot has a place for it. */
+  /** The next lane has its turn. False: no lane can have it, or no slot has a free place for it. */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
     const command = lane.command(lane.nextCommand!);
     if (!command) {
       turns.advance(lane);
-      this.#unrun += moveToHeld(lane, heldMovesPerTurnMax - this.#unrun);
+      this.#heldMoves += moveToHeld(lane, heldMovesPerTurnMax - this.#heldMoves);
       return true;
     }
-    // A lane that finds no place keeps its turn.
+    // A lane that finds no free place keeps its turn.
     const slot = hasRunners ? slots[0] : freeSlotFor(slots, command);
     if (!slot) return false;
     turns.advance(lane);
@@ -222,9 +223,9 @@ export class Dispatcher {
     });
   }
 
-  /** The attempts fail here: no plugin code runs without the secrets that it should have. */
+  /** The attempts fail without being sent: plugin code never runs without the secrets that it should have. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
-    this.#unrun += frame.jobs.length;
+    this.#heldMoves += frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
     const failed = { verdict: 'error', permanent: true, startedUs: turn.nowUs, runUs: 0, body } as const;
     for (let task = 0; task < frame.jobs.length; task++) {
@@ -243,7 +244,7 @@ export class Dispatcher {
     return slot.host;
   }
 
-  /** Tasks of a frame ended. */
+  /** A host reports how tasks of a frame ended. */
   settle(turn: Turn, slotName: HostSlotName, frameId: number, outcomes: readonly Outcome[]): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
@@ -258,14 +259,14 @@ export class Dispatcher {
       heard++;
       settleTask(this.#state, turn, frame, outcome);
     }
-    // What runs beside others says nothing of what a frame of it takes.
+    // Jobs that run side by side do not show how long a frame of them takes one after another.
     if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
     this.#closeIfOver(turn, slot, frame);
   }
 
   /**
-   * Tasks came back, uncharged. Unstarted ones wait again, before all others of their lane; `alone`: they were under way when
-   * their thread or process was lost to another task, and run alone the next time.
+   * A host gives tasks back, and they are not charged. Unstarted ones wait again, before all others of their lane; `alone`: they ran when
+   * their thread or process died of another task, and run alone the next time.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;
@@ -286,7 +287,7 @@ export class Dispatcher {
     this.#closeIfOver(turn, slot, frame);
   }
 
-  /** A host died with all it held. A job that was all it held is charged; of several each runs again alone, in the quarantine. */
+  /** A host died. If it had one job, that job is charged. If it had several, each runs again alone, in the quarantine. */
   hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
     const state = this.#state;
     const slot = this.#slots.get(slotName)!;
@@ -295,7 +296,7 @@ export class Dispatcher {
     if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
-      // What has no runner runs in order: the first that did not end is the likely culprit.
+      // Without a runner the jobs of a frame run in order: the first that did not end is the likely culprit.
       let isLikely = frame.runner < 0;
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
@@ -310,12 +311,12 @@ export class Dispatcher {
     state.observations.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
-  /** Ends the hosts; resolves when no plugin code runs any more. Nothing may be handed out from then on. */
+  /** Stops the hosts. Resolves when no plugin code runs any more. Nothing may be dispatched from then on. */
   async stop(graceMs: number): Promise<void> {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /** After `stop`: what was still running is queued again and not charged, but for what must not run twice: it is lost. */
+  /** After `stop`: jobs that were still running wait again, uncharged. Those that must not run twice are charged. */
   requeueAll(turn: Turn): void {
     const state = this.#state;
     for (const slot of this.#slots.values()) {
@@ -343,7 +344,7 @@ export class Dispatcher {
     }
   }
 
-  /** For views of what runs now. */
+  /** The jobs that hosts have now. */
   *active(): Iterable<InFlightJob> {
     for (const slot of this.#slots.values()) {
       for (const frame of slot.frames.values()) {

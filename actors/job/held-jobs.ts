@@ -1,4 +1,4 @@
-// Steps over many jobs that are not handed out: they stand aside, come back, or fail when they were held too long.
+// Moves held jobs, a few in each turn: out of the way of other commands, back into their lane, or to their end when held too long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -8,7 +8,7 @@ import type { Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
-/** Puts aside what waits at the head of the lane for commands that it lacks; returns how many moves that took. */
+/** Moves the jobs at the head of the lane whose command is missing out of the way. Returns how many moves that took. */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (let name = lane.nextCommand; name !== undefined && moves < movesMax; name = lane.nextCommand) {
@@ -19,7 +19,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Takes back what stands aside and may run again, behind what waits already; returns how many moves that took. */
+/** Moves held jobs whose command is back behind those that wait already. Returns how many moves that took. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {
@@ -30,7 +30,7 @@ function takeBack(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Jobs whose hold is over come back; jobs that were held too long fail: at most `max` of both. */
+/** Jobs whose hold has ended go back to their lane; jobs that were held too long fail. At most `max` of both. */
 export function advanceHolds(
   state: JobState,
   turn: Turn,

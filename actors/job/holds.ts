@@ -1,4 +1,4 @@
-// The holds in force: which lanes and commands are held, since when (on disk), and whose time is up.
+// Which lanes and commands are held, since when (on disk), and which have been held too long.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -6,12 +6,12 @@ import type { Turn } from '../../runtime/turn.ts';
 import type { Lane } from './lane.ts';
 import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from './records/hold.ts';
 
-/** Whether a lane may run is asked of these, in this order. */
+/** Sources of holds, asked in this order. */
 export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf])[];
 
 export class Holds {
   readonly #sources: HoldSources;
-  /** By key: each hold that holds jobs, and those that may hold the next. */
+  /** By key: each hold that has jobs, and those that may have some later. */
   readonly #known = new Map<string, Hold>();
 
   constructor(reader: Reader, sources: HoldSources, setAside = new SetAside()) {
@@ -22,7 +22,7 @@ export class Holds {
     }
   }
 
-  /** Why nothing of the lane may be handed out; null: it may. `isDisabled`: the configuration has the plugin, switched off. */
+  /** Why no job of the lane may be dispatched. Null: jobs may. `isDisabled`: the configuration has the plugin, but disabled. */
   ofLane({ name, instance }: Lane, isDisabled: boolean): Hold | null {
     const absence = isDisabled
       ? `the plugin ${name} is disabled`
@@ -35,7 +35,7 @@ export class Holds {
     return null;
   }
 
-  /** Of jobs whose command the plugin does not have. */
+  /** The hold of jobs whose command the plugin does not have. */
   ofCommand(plugin: string, command: string): Hold {
     return this.#hold('plugin', plugin, command, `the plugin ${plugin} has no command ${JSON.stringify(command)}`);
   }
@@ -51,7 +51,7 @@ export class Holds {
     return hold;
   }
 
-  /** Writes which holds hold jobs (`used`): those that begin, and those that are over. */
+  /** Writes which holds have jobs (`used`): those that begin, and those that end. */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {
@@ -64,7 +64,7 @@ export class Holds {
     }
   }
 
-  /** Those that have lasted so long that their jobs fail. A vault that does not open has no such end: its operator decides. */
+  /** Holds that have lasted so long that their jobs fail. A hold by a closed vault never does: its operator decides. */
   expired(nowUs: number, lastingUs: number): readonly Hold[] {
     if (this.#known.size === 0) return none;
     const isExpired = ({ reason, sinceUs }: Hold) => reason === 'plugin' && sinceUs > 0 && nowUs - sinceUs >= lastingUs;

@@ -1,4 +1,4 @@
-// A plugin instance of the configuration, as a host needs it.
+// A plugin instance of the configuration, in the form that a host needs.
 import { relative } from 'node:path';
 import type { PluginInstance } from '../../config/config.ts';
 import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
@@ -11,10 +11,10 @@ export function hostPlugin({ name, manifest, config, parallelism, sandbox }: Plu
     dialect: manifest.dialect,
     runtime: manifest.runtime,
     directory: manifest.directory,
-    // The configuration gives it absolute; a host reads it from the plugin's directory, and names it so in messages.
+    // The configuration has an absolute path. A host resolves this one in the plugin's directory, and names it in messages.
     entrypoint: relative(manifest.directory, manifest.entrypoint),
     ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
-    // Who wants one job at a time must not be sent the next one before.
+    // A plugin that takes one job at a time must not be sent the next one early.
     ...(persistent === undefined ? {} : { persistent: { ...persistent, pipelined: parallelism !== 1 } }),
     ...(sandbox === undefined ? {} : { sandbox }),
     config,

@@ -1,16 +1,16 @@
-// A host and the frames it holds, as the dispatcher sees them.
+// A slot of the dispatcher: a host and the frames it has.
 import type { PluginHost, Runtime } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
-/** So many hosts start programs, at most. Who starts one is blocked most of that time: several start side by side. */
+/** Hosts that start programs, at most. A host is blocked while it starts a program, so several hosts start them side by side. */
 export const programHostsMax = 4;
 
-/** Suspects that are tried side by side, at most: each has a host with a thread. */
+/** Suspects that run side by side, at most. Each has a host with one thread. */
 export const quarantineHostsMax = 4;
 
-/** Frames at a place, while all are short: one that runs, and one that waits for it to end. */
+/** Frames in one place while all are short: one runs, and one waits for it to end. */
 const framesPerPlace = 2;
 
 export type HostSlotName =
@@ -23,21 +23,21 @@ export type HostSlotName =
 
 export type HostSlot = {
   readonly name: HostSlotName;
-  /** What runs there. Programs have hosts of their own, which are small: a start costs what the process weighs that starts. */
+  /** What its host runs. Programs have small hosts of their own: starting a process takes longer the more memory its parent has. */
   readonly runtimes: readonly Runtime[];
-  /** Threads, or programs at once. */
+  /** How many threads it has, or how many programs it runs at once. */
   readonly threads: number;
-  /** What a frame may take for another to wait behind it. */
+  /** A frame may wait behind another one that takes at most this time. */
   readonly shortUs: number;
-  /** Several jobs are under way at once in each thread or process. */
+  /** Each thread or process runs several jobs at once. */
   readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
   /** Frames whose jobs are not short: nothing may wait behind them. */
   slow: number;
-  /** It gave jobs back because its threads were busy: until it is heard of again, nothing may wait there either. */
+  /** Its host gave jobs back because its threads were busy. Until its next report no frame may wait there. */
   congested: boolean;
-  /** Runners with something under way. */
+  /** Runners that have jobs. */
   busyRunners: number;
 };
 
@@ -47,18 +47,18 @@ export function mainSlot(threads: number): HostSlot {
   return emptySlot({ name: 'main', runtimes: ['worker'], threads, shortUs: frameUsTarget });
 }
 
-/** Processes that stay: two hosts would run them slower than one, which knows all that are idle and all that have crashed. */
+/** Persistent processes. One host runs them faster than two would, since it knows all idle and all crashed ones. */
 export function persistentSlot(places: number): HostSlot {
   return emptySlot({ name: 'persistent', runtimes: ['process'], threads: places, shortUs: programsUsTarget });
 }
 
-/** For commands that have several jobs under way at once, in up to so many threads or processes of each command. */
+/** For commands that run several jobs at once, in at most `threads` threads or processes for each command. */
 export function concurrentSlot(threads: number): HostSlot {
   const runtimes = ['worker', 'process'] as const;
   return emptySlot({ name: 'concurrent', runtimes, threads, shortUs: 0, isConcurrent: true });
 }
 
-/** Programs for an attempt each: the places divided among starters, the larger ones first. */
+/** Programs, one for each attempt. The places are divided among several hosts, the larger ones first. */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
   return Array.from({ length: count }, (_, i) => {
@@ -67,12 +67,12 @@ export function programSlots(places: number): readonly HostSlot[] {
   });
 }
 
-/** For jobs that may have ended their host: as many as ran side by side, so that none waits behind one that takes long. */
+/** For suspects: as many slots as jobs ran side by side, so that no suspect waits behind one that takes long. */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }
 
-/** For plugins that end hosts. */
+/** For isolated plugins. */
 export function isolationSlot(): HostSlot {
   return singleJobSlot('isolation');
 }
@@ -88,8 +88,8 @@ function emptySlot(kind: SlotTemplate): HostSlot {
 }
 
 /**
- * Of those with a place for the command the one with the fewest frames, and of these the first, where processes are warm:
- * so no frame waits where another has a free place. Undefined: none has a place.
+ * Of the slots with room for the command the one with the fewest frames; of several, the first, whose processes are warm.
+ * So no frame waits in one slot while another slot has a free place. Undefined: no slot has room.
  */
 export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): HostSlot | undefined {
   let best: HostSlot | undefined;
@@ -99,20 +99,20 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
   return best;
 }
 
-/** A thread each; and one more frame each while all of them are short. */
+/** Each thread takes one frame, and one more while all frames are short. */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   const out = slot.frames.size;
   if (out < slot.threads) return true;
   return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < framesPerPlace * slot.threads;
 }
 
-/** So many of the jobs that wait may share a frame that each other place gets as many: side by side they end sooner. */
+/** How many waiting jobs may share a frame so that every place gets as many: side by side they end sooner. */
 export function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** Jobs for the next frame of the lane, at most; an isolated one has one at a time. */
+/** How many jobs the next frame of the lane may have. An isolated lane runs one at a time. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,

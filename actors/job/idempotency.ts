@@ -1,4 +1,4 @@
-// Which request with an Idempotency-Key brought about which job: kept for a day, in the commit that accepts the job.
+// Which request with an Idempotency-Key created which job. Written in the commit that accepts the job, kept for a day.
 import type { JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -13,13 +13,13 @@ import {
 } from './records/idempotency.ts';
 import { usKey } from './records/journal.ts';
 
-/** Entries that are removed in one turn. */
+/** Expired records that are removed in one turn, at most. */
 export const expiredPerTurnMax = 256;
 const present = Uint8Array.of(1);
 
 export class IdempotencyTable implements IdempotencyStore {
   readonly #reader: Reader;
-  /** Of this turn: no read shows them before its commit. */
+  /** Records of this turn: reads do not show them before its commit. */
   readonly #fresh = new Map<string, IdempotencyRecord>();
   #turn: Turn | null = null;
 
@@ -43,7 +43,7 @@ export class IdempotencyTable implements IdempotencyStore {
     turn.batch.put('idempotency_ends', endKey(entry.untilUs, key), present);
   }
 
-  /** Forgets some of those whose time is over; true while there may be more. */
+  /** Removes some expired records. True: there may be more. */
   prune(turn: Turn): boolean {
     const to = usKey(turn.nowUs + 1);
     let seen = 0;
@@ -52,7 +52,7 @@ export class IdempotencyTable implements IdempotencyStore {
       const own = Buffer.from(key);
       turn.batch.remove('idempotency_ends', own);
       const hash = own.subarray(own.length - hashBytes);
-      // The key may have been used again since, with an end of its own.
+      // The key may have been used again since, with a later end.
       const entry = this.#fresh.get(textOf(hash)) ?? this.#stored(hash);
       if (entry && entry.untilUs <= turn.nowUs) turn.batch.remove('idempotency', hash);
     }

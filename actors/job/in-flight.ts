@@ -1,10 +1,10 @@
-// What hosts have, in the counts of slot, lane and state: a frame goes out, tasks of it are heard of, it is over.
+// Counts what hosts have, in slot, lane and job state: a frame is sent, its tasks are reported, it has ended.
 
 import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 
-/** A host gets the frame, or has it still. */
+/** A host gets the frame, or still has it. */
 export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): void {
   const { lane, command, unreportedCount: left, runner } = frame;
   slot.frames.set(frame.id, frame);
@@ -20,7 +20,7 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   if (runner >= 0) slot.busyRunners += command.runners.take(runner, left);
 }
 
-/** A task of it has ended, or came back. */
+/** A task of the frame has ended, or was given back. */
 export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, task: number): void {
   const { lane, command, runner } = frame;
   frame.reported[task] = 1;
@@ -35,7 +35,7 @@ export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, 
   frame.jobs[task]!.open.inFlight--;
 }
 
-/** Nothing of it is left with the host. */
+/** The host has no task of the frame any more. */
 export function countFinished(slot: HostSlot, frame: JobFrame): void {
   slot.frames.delete(frame.id);
   if (frame.slow) slot.slow--;

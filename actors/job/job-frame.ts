@@ -8,7 +8,7 @@ import type { CommandLane, Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import { groupOf } from './records/block.ts';
 
-/** Payload bytes of one frame; a single larger job goes alone. */
+/** Payload bytes in one frame, at most. A larger job gets a frame of its own. */
 export const frameBytesMax = 2 ** 20;
 
 /** A frame that a host has: which attempts its tasks are, and whose ends were reported. */
@@ -88,7 +88,7 @@ export function frameOf(
   return { id, lane, command, jobs, reported, unreportedCount, runner, slow: false, sentUs: nowUs, ids };
 }
 
-/** What the host gets of it; `secrets` are packed. */
+/** What the host gets of a frame. `secrets` are packed. */
 export function taskFrame(frame: JobFrame, state: Uint8Array, parts: Parts, secrets?: Uint8Array): TaskFrame {
   const groups: TaskGroup[] = [];
   const payloads: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-// The job actor's state, and the few moves that everything else is made of: touch, end, retry, enqueue again.
+// The job actor's state, and the few changes that everything else consists of: touch, move, end, retry.
 
 import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
@@ -27,7 +27,7 @@ import { type Custody, encodeRetry } from './records/retry.ts';
 import { Retries } from './retries.ts';
 import { assertMove } from './transitions.ts';
 
-/** Payload bytes of waiting blocks that are kept decoded; what is over is read again when its turn comes. */
+/** Payload bytes of waiting blocks that stay decoded. Blocks beyond it are read again when their turn comes. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
 export type JobStateOptions = {
@@ -37,9 +37,9 @@ export type JobStateOptions = {
   /** In [0, 1). */
   readonly random: () => number;
   readonly gauges: Gauges;
-  /** Records that cannot be used; absent: a list of its own. */
+  /** Records that cannot be used. Absent: a new list. */
   readonly setAside?: SetAside;
-  /** What may hold a plugin besides its absence. */
+  /** What may hold a plugin, other than that it is missing. */
   readonly holdSources?: HoldSources;
 };
 
@@ -57,14 +57,14 @@ export class JobState {
   readonly retries = new Retries();
   readonly lanes = new Map<string, Lane>();
   readonly holds: Holds;
-  /** Jobs that may have ended their host, and wait for a place in the quarantine. */
+  /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
-  /** Their open records are written at the end of the turn. */
+  /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
-  /** Unsettled jobs, those that stand for runs not counted. */
+  /** Unsettled jobs, without those that stand for runs. */
   unsettled = 0;
   running = 0;
-  /** Of the unsettled jobs those that are held or wait for their next attempt, as of the end of the last turn. */
+  /** How many of the unsettled jobs are held or wait for their next attempt, as of the end of the last turn. */
   waiting = 0;
   cachedBytes = 0;
   config!: Config;
@@ -95,7 +95,7 @@ export class JobState {
     this.reviewHolds();
   }
 
-  /** Asks again which lanes are held. */
+  /** Determines again which lanes are held. */
   reviewHolds(): void {
     for (const lane of this.lanes.values()) lane.hold = this.#holdOf(lane);
   }
@@ -256,7 +256,7 @@ export class JobState {
     this.#touched.clear();
     this.completions.close(turn.batch);
     const { journalUs } = this.completions;
-    // Not before the commit: what follows the journal may take an entry only when nothing can undo it.
+    // After the commit, since followers of the journal may take only entries that nothing can undo.
     if (journalUs !== this.#journaledUs) turn.after(() => this.gauges.set({ journaled: journalUs }));
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
@@ -276,7 +276,7 @@ export class JobState {
     return held;
   }
 
-  /** Lets go of the decoded block. */
+  /** Drops the decoded block. */
   release(open: OpenBlock): void {
     if (open.cachedBytes > 0) this.cachedBytes -= open.cachedBytes;
     open.cachedBytes = 0;
@@ -299,7 +299,7 @@ export class JobState {
   }
 }
 
-/** Throws where the block cannot be used: all of it is decoded, since its jobs are about to be handed out. */
+/** Decodes all of the block, since its jobs are about to be dispatched. Throws where it cannot be used. */
 function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   const block = decodeBlock(bytes);
   if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);

@@ -1,4 +1,4 @@
-// A lane: what waits and runs of one plugin instance. Lanes take turns, so that a flood of one does not starve another.
+// A lane: the jobs of one plugin instance that wait or run. Lanes take turns, so that no plugin starves another.
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
 import { Backlog } from './backlog.ts';
 import type { OpenAttempt } from './open-attempt.ts';
@@ -9,44 +9,44 @@ import { Runners } from './runners.ts';
 /** What the dispatcher must know of a command. */
 export type CommandLane = {
   readonly name: string;
-  /** The name of the manifest that it is of. */
+  /** The name in the plugin's manifest; several instances may share it. */
   readonly plugin: string;
   readonly retrySafe: boolean;
   readonly replacesState: boolean;
   readonly deadlineMs: number;
   readonly pace: Pace;
-  /** So many jobs of it may be under way in each of its runners; 1: it has none. */
+  /** How many of its jobs each of its runners may run at once. 1: it has no runners. */
   readonly concurrency: number;
   readonly runners: Runners;
 };
 
-/** Threads, processes that stay, or a program for each attempt; and what has several jobs under way at once. */
+/** What runs the lane's jobs: threads, persistent processes, a program for each attempt, or runners with several jobs at once. */
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
-  /** Jobs that hosts hold, and how many of these are under way: of a frame whose jobs run one after another, one. */
+  /** Jobs that hosts have, and how many of them run: of a frame whose jobs run one after another, one. */
   running = 0;
   inFlight = 0;
-  /** Its jobs run apart from those of all other plugins: it has ended hosts lately. */
+  /** Its jobs run apart from those of all other plugins, since they ended several hosts recently. */
   isIsolated = false;
-  /** The same frames by the name of the manifest that they run, which may be that of a configuration before. */
+  /** Frames that hosts have, by the manifest's name, which may be that of an earlier configuration. */
   readonly #framesOf = new Map<string, number>();
-  /** Null: the configuration does not have the plugin. */
+  /** Null: the configuration has no such plugin. */
   instance: PluginInstance | null = null;
-  /** Not null: nothing of it is handed out. The state sets it. */
+  /** Not null: no job of the lane is dispatched. `JobState` sets it. */
   hold: Hold | null = null;
-  /** What waits for commands that the plugin does not have, by their names. */
+  /** Jobs whose command the plugin does not have, by command. */
   readonly heldByCommand = new Map<string, Backlog>();
-  /** Jobs that were running alone when the service ended, and whose command is not there to say whether they may run again. */
+  /** Jobs whose attempt is `lost`: they wait until their command is back. */
   readonly lost: OpenAttempt[] = [];
   /** Jobs that wait for the time of their next attempt. */
   delayed = 0;
-  /** Of the newest configuration that had the plugin. */
+  /** The policy of the newest configuration that had the plugin. */
   retry: RetryPolicy = retryDefault;
-  /** One of its commands has runners. */
+  /** At least one of its commands has runners. */
   #isConcurrent = false;
   #commands = new Map<string, CommandLane>();
-  /** Commands of earlier configurations, too. */
+  /** Includes commands of earlier configurations. */
   readonly #known = new Map<string, CommandLane>();
   readonly name: string;
   readonly #holdOfCommand: (plugin: string, command: string) => Hold;
@@ -57,7 +57,7 @@ export class Lane extends Backlog {
     this.#holdOfCommand = holdOfCommand;
   }
 
-  /** Takes over a new configuration; measured paces stay while its jobs run as they did. */
+  /** Takes a new configuration over. Measured paces stay while its jobs run in the same way. */
   configure(instance: PluginInstance | null): void {
     const kind = this.kind;
     this.instance = instance;
@@ -86,12 +86,12 @@ export class Lane extends Backlog {
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
-  /** Why jobs of this command are not handed out; null: they are. */
+  /** Why jobs of this command are not dispatched. Null: they are. */
   holdOf(command: string): Hold | null {
     return this.hold ?? (this.#commands.has(command) ? null : this.#holdOfCommand(this.name, command));
   }
 
-  /** Where jobs of a command wait that the plugin does not have. */
+  /** Where jobs of a missing command wait. */
   heldBacklog(command: string): Backlog {
     let backlog = this.heldByCommand.get(command);
     if (!backlog) {
@@ -101,14 +101,14 @@ export class Lane extends Backlog {
     return backlog;
   }
 
-  /** Jobs of it that wait, held or not. */
+  /** Jobs that wait, held or not. */
   get queued(): number {
     let queued = this.waiting + this.lost.length;
     for (const backlog of this.heldByCommand.values()) queued += backlog.waiting;
     return queued;
   }
 
-  /** Jobs of it that wait and are not handed out. */
+  /** Jobs that wait and are held. */
   get held(): number {
     if (this.hold === null && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : 0;
@@ -116,20 +116,20 @@ export class Lane extends Backlog {
     return held + this.lost.length;
   }
 
-  /** By what its jobs run in. */
+  /** What its jobs run in. */
   get kind(): LaneKind {
     const { instance } = this;
     if (instance?.manifest.runtime !== 'process') return 'threads';
     return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
   }
 
-  /** By what its next job runs in: one that is to be alone has no runner. */
+  /** What its next job runs in. A suspect has no runner, since it runs alone. */
   get nextKind(): LaneKind {
     if (!this.#isConcurrent || this.attempts.peek()?.custody === 'suspect') return this.kind;
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
   }
 
-  /** Whether one of so many runners of the next command has room. */
+  /** Whether one of the first `count` runners of the next command has room. */
   hasRunner(count: number): boolean {
     const command = this.#nextCommand;
     return command !== undefined && command.runners.free(count, command.concurrency) >= 0;
@@ -144,22 +144,22 @@ export class Lane extends Backlog {
     return this.#commands.get(name);
   }
 
-  /** As it was when a configuration last had it. */
+  /** The command as the newest configuration that had it describes it. */
   lastKnown(name: string): CommandLane | undefined {
     return this.#known.get(name);
   }
 
-  /** A frame of the command goes out, 1, or is over, -1. */
+  /** A frame of the command is sent, 1, or has ended, -1. */
   countFrame({ plugin }: CommandLane, change: 1 | -1): void {
     this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
   }
 
-  /** Whether a host holds a frame of it that runs the manifest of this name. */
+  /** Whether a host has a frame of this lane for the plugin with this manifest name. */
   runs(plugin: string): boolean {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more of its jobs may be under way: `parallelism` bounds them. */
+  /** How many more of its jobs may run: `parallelism` limits them. */
   get room(): number {
     return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.inFlight;
   }

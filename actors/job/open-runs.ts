@@ -1,4 +1,4 @@
-// Which jobs belong to runs that are still open: steps of these, and of the runs that they have called.
+// Which jobs belong to open runs: steps of these runs, and of the runs that they called.
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
@@ -13,7 +13,7 @@ export class OpenRuns {
     this.#reader = reader;
   }
 
-  /** Whether a job of the block is of an open run. */
+  /** Whether a job of the block belongs to an open run. */
   have(block: Block): boolean {
     return block.starts.some((_, place) => {
       const position = block.group(place).run;
@@ -21,7 +21,7 @@ export class OpenRuns {
     });
   }
 
-  /** The run is open, or the one that called it, and so on: while that is, the job of this one is kept. */
+  /** Whether the run, or one that called it, directly or not, is open. As long as it is, the job of this run is kept. */
   #isOpen(run: JobId): boolean {
     const name = keyText(run);
     let isOpen = this.#known.get(name);

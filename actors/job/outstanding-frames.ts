@@ -1,21 +1,21 @@
-// What the hosts have, as of the last commit: it outlives the memory of the actors, so that a failed turn costs no host its work.
+// The frames that hosts have, as of the last commit. It outlives the memory of the actors, so that no work is lost with a failed turn.
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
 
 type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobFrame> };
 
-/** Changed by effects alone, which run when their turn is on disk. */
+/** Only effects change it, and effects run when their turn is on disk. */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
   #ids = 0;
 
-  /** Of a frame: no two lives give the same one. */
+  /** The id of the next frame. No two generations of actors give the same one. */
   nextId(): number {
     return ++this.#ids;
   }
 
-  /** The frame that was given an id last. */
+  /** The id that was given last. */
   get newestId(): number {
     return this.#ids;
   }
@@ -45,7 +45,7 @@ export class OutstandingFrames {
     this.#slots.clear();
   }
 
-  /** The newest first: a job that two of them name is in the newer one. */
+  /** Newest first: if two frames name the same job, it is in the newer one. */
   all(): { readonly slot: HostSlotName; readonly frame: JobFrame }[] {
     const all = [...this.#slots].flatMap(([slot, { frames }]) =>
       Array.from(frames.values(), frame => ({ slot, frame })),

@@ -1,11 +1,11 @@
-// How many jobs of a command one frame may hold: as many as fit into so much time, by what they took so far.
+// How many jobs of a command one frame may have: as many as fit into a target time, by how long they took so far.
 
-/** Of a frame. */
+/** How long a frame is to take. */
 export const frameUsTarget = 2_000;
-/** Of a frame of programs for an attempt each: few fit into less, and each frame costs a commit. */
+/** How long a frame of programs is to take. Few programs fit into less, and each frame costs a commit. */
 export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
-/** A frame grows at most so much from one to the next, so that a wrong guess costs little. */
+/** A frame has at most this many times the jobs of the one before, so that a wrong guess costs little. */
 const growth = 8;
 /** The weight of the newest frame in the estimate. */
 const weight = 0.25;
@@ -15,7 +15,7 @@ export class Pace {
   #taskUs = Number.POSITIVE_INFINITY;
   #size = 1;
 
-  /** `targetUs`: what a frame is to take, at most. */
+  /** `targetUs`: how long a frame may take. */
   constructor(targetUs: number) {
     this.#targetUs = targetUs;
   }
@@ -25,22 +25,22 @@ export class Pace {
     return this.#size;
   }
 
-  /** What the next frame is thought to take. */
+  /** How long the next frame is expected to take. */
   get frameUs(): number {
     return this.#taskUs * this.#size;
   }
 
-  /** What tasks of a frame took, together. */
+  /** Notes how long tasks of a frame took together. */
   measured(tasks: number, totalUs: number): void {
     if (tasks === 0) return;
     const taskUs = Math.max(totalUs / tasks, 0.5);
-    // Slower counts at once, faster is believed by and by.
+    // The estimate rises at once and falls gradually.
     this.#taskUs = this.#taskUs < taskUs ? taskUs : mix(this.#taskUs, taskUs);
     const fitting = Math.max(1, Math.floor(this.#targetUs / this.#taskUs));
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** A frame had to be taken apart because one of its jobs was slow. */
+  /** Jobs of a frame were given back because one of them was slow. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

@@ -1,5 +1,5 @@
-// Jobs that may have ended their host run alone here, each in a host of its own. So do all jobs of a plugin that has ended
-// several hosts lately: it is isolated, and takes no other plugin down with it.
+// The quarantine: jobs that may have ended their host run here, each alone in a host of its own. All jobs of a plugin that ended
+// several hosts recently run here too: the plugin is isolated, so that it ends no host that others use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { type HostSlot, isolationSlot, quarantineSlots } from './host-slot.ts';
@@ -11,10 +11,10 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import type { OpenBlock } from './records/open.ts';
 import { isAtLimit } from './round-robin.ts';
 
-/** A plugin is isolated when so many of its jobs were each alone in a host that died, within the window. */
+/** A plugin is isolated when this many of its jobs were each alone in a host that died, within the window. */
 export const endedHostsMax = 2;
 export const endedHostsWindowMs = 60_000;
-/** It stays isolated until none of its jobs has ended a host for so long, or until a reload. */
+/** It stays isolated until none of its jobs has ended a host for this time, or until a reload. */
 export const isolationMs = 30_000;
 
 export class Quarantine {
@@ -34,7 +34,7 @@ export class Quarantine {
     this.#outstanding = outstanding;
   }
 
-  /** Takes a job that is to run alone. The likely culprits are tried first, so that the others are soon clear of suspicion. */
+  /** Takes a job that is to run alone. Likely culprits run first, so that the others are cleared soon. */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
     if (lane.isIsolated) lane.enqueueAttempt(job);
@@ -55,13 +55,13 @@ export class Quarantine {
     turn.after(() => this.#onIsolated(lane.name));
   }
 
-  /** Plugin code was loaded anew, and may have been mended. */
+  /** Plugin code was loaded again, and may have been fixed. */
   reloaded(): void {
     for (const lane of this.#breakers.keys()) lane.isIsolated = false;
     this.#breakers.clear();
   }
 
-  /** Ends isolations whose time is over, hands suspects out, and ends hosts that nothing waits for. */
+  /** Ends isolations whose time has passed, dispatches suspects, and stops hosts that no job needs. */
   dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, nextFrameId: () => number): void {
     let isIsolating = false;
     for (const [lane, breaker] of this.#breakers) {
@@ -83,7 +83,7 @@ export class Quarantine {
     }
   }
 
-  /** What bounds a plugin bounds it here too: its other jobs may be running in its own host. */
+  /** The limits of a plugin hold here too, since its other jobs may be running in another host. */
   #nextSuspect(): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;
     const place = suspects.findIndex(

@@ -1,4 +1,4 @@
-// After a start: the unsettled jobs are read back, in steps, so that work begins while older ones still load.
+// After a start the unsettled jobs are read from the store, in steps, so that work begins while the rest still loads.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -17,9 +17,9 @@ const nobody: ReadonlySet<number> = new Set();
 export class Recovery {
   readonly #state: JobState;
   #from: Buffer | undefined;
-  /** Blocks from here on are new: they are in memory already. */
+  /** Blocks from this key on are new, and in memory already. */
   readonly #to: Uint8Array;
-  /** Blocks that were taken over, with the frames that have jobs of theirs. */
+  /** Blocks with jobs in frames that were taken over. */
   #adopted: ReadonlyMap<KeyText, AdoptedBlock> = new Map();
 
   constructor(state: JobState, nowMs: number) {
@@ -28,13 +28,13 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** What no frame has of these blocks waits, or is charged. */
+  /** The jobs of these blocks that no frame has wait again, or are charged. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     for (const { open, held } of adopted.values()) this.#take(turn, open, held);
   }
 
-  /** Reads the next blocks; true when there are none left. */
+  /** Reads the next blocks. True: there are none left. */
   step(turn: Turn): boolean {
     const range = { ...(this.#from && { from: this.#from }), to: this.#to, limit: blocksPerTurnMax };
     let count = 0;

@@ -1,4 +1,4 @@
-// Pruning: the oldest settled jobs go, with their logs and index entries, a block at a time, in idle turns.
+// Pruning removes the oldest settled jobs, with their logs and index entries, a block at a time.
 import { blockKeyMs, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { JobState } from './job-state.ts';
@@ -17,21 +17,21 @@ import {
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
 
-/** Blocks that are read in one turn, and keys of blocks that are looked at. */
+/** Blocks that are read in one turn, and keys of blocks that are scanned, at most. */
 const blocksPerTurnMax = 4;
 const keysPerTurnMax = 512;
-/** Blocks that one sweep reads and keeps, at its front and behind it each; the next sweep goes on after them. */
+/** Blocks that one sweep reads without pruning them, at its front and behind it each. The next sweep continues after them. */
 export const passedPerSweepMax = 256;
 /** Open blocks that one sweep passes without reading them, at its front and behind it each. */
 const openPerSweepMax = 8192;
 
-/** Commits of the journal that lose entries in this turn, by their time. */
+/** Commits of the journal whose entries are removed in this turn, by time. */
 type Commits = Map<number, Buffer>;
 
-/** Where a walk through the blocks has come to, and what it has passed in this sweep. */
+/** The position of a walk through the blocks, and what it has passed in this sweep. */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block as a walk meets it: an open one is read only where its key does not say when it was accepted. */
+/** A block that a walk passes. An open one is read only where its key does not say when it was accepted. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** What the steps of one turn share. */
@@ -54,7 +54,7 @@ export class Retention {
   readonly #front: SweepCursor = { at: undefined, passed: 0, open: 0 };
   readonly #behind: SweepCursor = { at: undefined, passed: 0, open: 0 };
   #isAtFront = false;
-  /** The last that pruned: in it, what it has removed can still be read. */
+  /** The last turn that pruned. In that turn reads still show what it removed. */
   #turn: Turn | null = null;
   /** Blocks that were accepted while the clock was ahead lie before this key, and were accepted by this time at the latest. */
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
@@ -67,7 +67,7 @@ export class Retention {
     this.#state = state;
   }
 
-  /** Prunes a little, once in a turn; true while there may be more to prune in this sweep. */
+  /** Prunes a little, once in a turn. True: there may be more to prune in this sweep. */
   step(turn: Turn): boolean {
     if (this.#turn === turn) return false;
     this.#turn = turn;
@@ -76,7 +76,7 @@ export class Retention {
     const step: SweepContext = {
       turn,
       beforeUs: turn.nowUs - jobsMs * 1000,
-      // Jobs of open runs stay whatever there are, and take no room from others.
+      // Jobs of open runs are kept and do not count against `max_jobs`.
       surplus: completions.settledKept - gauges.get('settledInRuns') - jobsMax,
       commits: new Map(),
       runs: new OpenRuns(reader),
@@ -91,7 +91,7 @@ export class Retention {
     return !isSwept;
   }
 
-  /** The front goes on; false: not in this sweep. */
+  /** Moves the front on. False: not in this sweep any more. */
   #advance(step: SweepContext): boolean {
     const { nowUs } = step.turn;
     const walk = this.#front;
@@ -112,7 +112,7 @@ export class Retention {
     return !isEnd && hasBudget(walk);
   }
 
-  /** Looks again at what the front has passed; false: not in this sweep any more. */
+  /** Checks again what the front has passed. False: not in this sweep any more. */
   #lookBehind(step: SweepContext): boolean {
     if (this.#front.at === undefined) return false;
     const walk = this.#behind;
@@ -192,7 +192,7 @@ export class Retention {
     return true;
   }
 
-  /** Whether events of its jobs are still to be taken out of their records. */
+  /** Whether events of its jobs are still to be read from their records. */
   #isAwaited(key: Uint8Array, block: Block): boolean {
     const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
     for (const _ of this.#state.reader.scan('emissions', range)) return true;
@@ -236,7 +236,7 @@ export class Retention {
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
   }
 
-  /** Takes the block's entries out of the journal's page of this time. */
+  /** Removes the block's entries from the journal entry of this commit. */
   #strike(key: Uint8Array, us: number, commits: Commits): void {
     let page = commits.get(us);
     if (!page) {
@@ -258,7 +258,7 @@ export class Retention {
       if (isEmpty(page)) turn.batch.remove('journal', usKey(us));
       else turn.batch.put('journal', usKey(us), page);
     }
-    // Ids tell when jobs were accepted: where the clock was set back meanwhile, that is later than when they ended.
+    // Ids say when jobs were accepted. If the clock was set back meanwhile, that is later than their end.
     const latestUs = Math.max(upToUs, this.#acceptedUpToUs, ...commits.keys());
     turn.batch.put('meta', ...pruneMarkRecord({ upToUs: latestUs, number: number + 1 }));
   }

@@ -1,4 +1,4 @@
-// What follows from the end of an attempt: the job ends or is retried (docs/contract.md#retries). Pure.
+// Decides what follows from the end of an attempt: the job ends or is retried (docs/contract.md#retries). Pure.
 import type { RetryPolicy } from '../../config/config.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { TerminalStatus } from './records/job.ts';

@@ -1,19 +1,19 @@
-// Lanes take turns: whose jobs are handed out next.
+// Lanes take turns: this decides whose jobs are dispatched next.
 import type { Lane } from './lane.ts';
 
 export class RoundRobin {
   readonly #lanes: ReadonlyMap<string, Lane>;
   readonly #isOurs: (lane: Lane) => boolean;
-  /** The place, in the order of the lanes, of the one whose turn it is. */
+  /** The position of the lane whose turn it is. */
   #place = 0;
 
-  /** `isOurs`: which of the lanes take turns here. */
+  /** `isOurs` says which of the lanes take turns here. */
   constructor(lanes: ReadonlyMap<string, Lane>, isOurs: (lane: Lane) => boolean) {
     this.#lanes = lanes;
     this.#isOurs = isOurs;
   }
 
-  /** The next one that has something waiting, is not held and may run it. It keeps its turn until it is passed on. */
+  /** The next lane that has jobs waiting, is not held and is below its limits. It keeps its turn until `advance`. */
   next(): Lane | null {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
@@ -30,7 +30,7 @@ export class RoundRobin {
   }
 }
 
-/** What bounds the plugin leaves no room for another of its jobs. `lanes`: all there are. */
+/** Whether the plugin's limits leave no room for another of its jobs. `lanes`: all lanes. */
 export function isAtLimit(lane: Lane, lanes: ReadonlyMap<string, Lane>): boolean {
   if (lane.room <= 0) return true;
   const manifest = lane.instance?.manifest;

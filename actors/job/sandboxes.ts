@@ -1,25 +1,25 @@
-// Sandboxes that plugins ask for: each is tried before a job of such a plugin is handed out. Where it cannot be had, jobs are held.
+// Sandboxes that plugins require. Each is tried before a job of such a plugin is dispatched; where it does not work here, jobs are held.
 import type { Config } from '../../config/config.ts';
 import type { Sandbox } from '../../runtime/processes/sandbox.ts';
 
-/** Why this machine cannot do it; null: it can. */
+/** Why the sandbox does not work on this machine. Null: it works. */
 export type TrySandbox = (sandbox: Sandbox) => Promise<string | null>;
 
 export class Sandboxes {
   readonly #attempt: TrySandbox;
   readonly #onTried: () => void;
   #config: Config;
-  /** What came of it; undefined while it is being tried. */
+  /** Results by sandbox; undefined while it is being tried. */
   readonly #found = new Map<string, string | null | undefined>();
 
-  /** `onTried`: what is said of some plugins may have changed. */
+  /** `onTried`: a trial has ended, and some plugins may no longer be held. */
   constructor(config: Config, attempt: TrySandbox, onTried: () => void) {
     this.#config = config;
     this.#attempt = attempt;
     this.#onTried = onTried;
   }
 
-  /** Tries those of this configuration that are new, or could not be had. */
+  /** Tries the sandboxes of this configuration that are new, or did not work. */
   configure(config: Config): void {
     this.#config = config;
     for (const { sandbox } of Object.values(config.plugins)) if (sandbox) this.#try(sandbox);
@@ -27,7 +27,7 @@ export class Sandboxes {
 
   #try(sandbox: Sandbox): void {
     const key = JSON.stringify(sandbox);
-    // Null: it was had. Undefined, and known: it is being tried.
+    // Null: it works. Undefined, and known: it is being tried.
     if (this.#found.has(key) && !this.#found.get(key)) return;
     this.#found.set(key, undefined);
     const found = (fault: string | null): void => {
@@ -37,7 +37,7 @@ export class Sandboxes {
     void this.#attempt(sandbox).then(found, (error: Error) => found(error.message));
   }
 
-  /** Why jobs of the instance cannot run; null: they can. */
+  /** Why jobs of the instance cannot run. Null: they can. */
   readonly holdOf = (instance: string): string | null => {
     const sandbox = this.#config.plugins[instance]?.sandbox;
     if (!sandbox) return null;

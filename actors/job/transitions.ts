@@ -1,4 +1,4 @@
-// The life of a job as one table (docs/contract.md#statuses). A move that is not in it is a defect.
+// The life of a job as one table (docs/contract.md#statuses).
 //
 //   (none) ──▶ queued ──▶ running ──▶ succeeded | failed | timed_out | dead
 //                 ▲          │
@@ -15,7 +15,7 @@ const moves: { readonly [From in Status]: readonly Status[] } = {
   dead: [],
 };
 
-/** A move that is not in the table is a bug of ours. */
+/** Throws where the move is not in the table: that is a defect of headgate. */
 export function assertMove(from: Status, to: Status): void {
   if (!moves[from].includes(to)) throw new Error(`a job cannot go from ${from} to ${to}`);
 }

@@ -1,4 +1,4 @@
-// What an unsettled job waits for: worked out from its records and its lane, without a look at other jobs.
+// What an unsettled job waits for, derived from its records and its lane. No other job is read.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
@@ -11,7 +11,7 @@ import { attemptOf } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 import { openOf } from './views/job-view.ts';
 
-/** As of the last commit. Null: the job has settled, a host has it, or its record cannot be decoded. */
+/** As of the last commit. Null: the job has settled, a host has it, or its record cannot be used. */
 export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs: number): Waits | null {
   const { reader, setAside } = state;
   const key = blockOf(id);

@@ -1,8 +1,8 @@
 // How one attempt of a job ended, as it is stored: a short head, then the response's parts just as the host sent them.
 //
-//   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or where it lies apart the first byte of it
+//   status (1) | flags (1) | started (8, µs) | completed (8, µs) | body, or its first byte where the body is stored apart
 //
-// That byte says which parts there are.
+// The first byte of a body says which parts it has.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import {
   type Body,
@@ -20,7 +20,7 @@ import { statuses, type TerminalStatus } from './job.ts';
 
 /** Where the body begins in a record. */
 const bodyAt = 18;
-/** So long is a record whose body lies apart. */
+/** The length of a record whose body is stored apart. */
 export const headBytes = bodyAt + 1;
 const finalFlag = 1;
 const apartFlag = 2;
@@ -36,7 +36,7 @@ export type Attempt = {
 
 const codes = new Map<string, number>(statuses.map((status, code) => [status, code]));
 
-/** How long its record is. */
+/** The length of its record. */
 export function attemptBytes({ body }: Attempt): number {
   return bodyAt + body.length;
 }
@@ -46,7 +46,7 @@ export function writeAttempt(bytes: Buffer, at: number, attempt: Attempt): void 
   copyBytes(bytes, at + bodyAt, attempt.body);
 }
 
-/** The record of an attempt whose body lies apart. */
+/** The record of an attempt whose body is stored apart. */
 export function writeApart(bytes: Buffer, at: number, attempt: Attempt): void {
   writeHead(bytes, at, attempt, apartFlag);
   bytes[at + bodyAt] = attempt.body[0]!;
@@ -64,8 +64,8 @@ export function isApart(record: Buffer): boolean {
 }
 
 /**
- * An attempt as it was read. A body that lies apart is read whenever it is asked for, and not kept: it may be large. Of one that was
- * pruned meanwhile nothing is left.
+ * An attempt as it was read. A body that is stored apart may be large: each access reads it, and nothing keeps it. Where it was
+ * pruned meanwhile, the body is empty.
  */
 export class StoredAttempt implements Attempt {
   readonly status: TerminalStatus;
@@ -94,33 +94,33 @@ export class StoredAttempt implements Attempt {
     return encodeBody({ ...decodeBody(body), counts: bodyPart(body, 'counts'), result });
   }
 
-  /** Its result, where that is in parts. */
+  /** Its result, if that is stored in parts. */
   get parted(): Uint8Array | null {
     return partedResult(this.stored);
   }
 
-  /** The body as it lies there: its result may be in parts. */
+  /** The body as it is stored. Its result may be in parts. */
   get stored(): Body {
     return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
-  /** Whether the body lies apart, or a part of it is deflated: to show it takes more than a moment. */
+  /** Whether the body is stored apart, or a part of it is deflated: showing it takes longer. */
   get isLarge(): boolean {
     return isApart(this.#record) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
 
-  /** As text, or null where there is none. The body is read only for a part that it has. */
+  /** A part as text. Null: the body has no such part. */
   text(part: 'error' | 'stderr'): string | null {
     return hasPart(this.#kept, part) ? textOf(this.stored, part) : null;
   }
 
-  /** What of the body is in the record. */
+  /** The bytes of the body that are in the record. */
   get #kept(): Body {
     return this.#record.subarray(bodyAt);
   }
 }
 
-/** What went wrong, in words, or null. */
+/** The error message, or null. */
 export function errorOf(body: Body): string | null {
   return textOf(body, 'error');
 }

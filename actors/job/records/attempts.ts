@@ -1,9 +1,9 @@
-// The table of attempts. Neighbours of a block that ended together, each with its first attempt, share a value: a stretch.
+// The table of attempts. Neighbours of a block whose jobs ended together, each with its first attempt, share a value: a page.
 //
 //   key: id of its first job (16) | attempt (2)      value: count (2) | where each record ends (4 each) | records
 //
-// Any other attempt is a stretch of one. So the attempts of a job lie side by side, in order, or are one in a stretch.
-// What a large one left behind lies apart, in the table of bodies under its key: who asks how jobs ended does not read it.
+// Any other attempt is a page of its own. So the attempts of a job are neighbours, in order, or one entry of a page.
+// The body of a large attempt is stored apart, in the table of bodies under its key, so that lists of jobs do not read it.
 import { copyBytes } from '../../../runtime/bytes.ts';
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
@@ -11,16 +11,16 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
 
 /**
- * Attempts of a stretch. It ends at each multiple of so many jobs of the block: so most are found by their key, without a
- * search. More would be quicker to write, by little, and slower to read one of.
+ * Attempts in a page, at most. A page ends at each multiple of this number of jobs of the block, so most are found by key, without a
+ * search. Larger pages would be written slightly faster, and one attempt of them read more slowly.
  */
 export const pageAttemptsMax = 32;
-/** With so many bytes of records a stretch takes no further one; of a record that is larger the body lies apart. */
+/** A page with this many bytes of records takes no further one. The body of a larger record is stored apart. */
 export const pageBytesMax = 16 * 2 ** 10;
 /** Attempts of a job are numbered below this. */
 const numbersEnd = 0xffff;
 
-/** How an attempt of a job ended, and which one it was. */
+/** How an attempt of a job ended, and its number. */
 export type NumberedAttempt = { readonly number: number; readonly attempt: StoredAttempt };
 
 export function attemptKey(id: Uint8Array, attempt: number): Buffer {
@@ -30,9 +30,9 @@ export function attemptKey(id: Uint8Array, attempt: number): Buffer {
   return key;
 }
 
-/** Gathers the attempts of one commit into stretches. */
+/** Collects the attempts of one commit into pages. */
 export class AttemptWriter {
-  /** Of the stretch that is being gathered; null when there is none. */
+  /** The key of the page that is being filled. Null: there is none. */
   #key: Buffer | null = null;
   #canGrow = false;
   #nextIndex = 0;
@@ -60,7 +60,7 @@ export class AttemptWriter {
     this.#nextIndex++;
   }
 
-  /** Puts what is still gathered into the batch. */
+  /** Writes the page that is being filled. */
   close(batch: Batch): void {
     if (this.#key === null) return;
     batch.put('attempts', this.#key, encodePage(this.#records, this.#ends));
@@ -85,7 +85,7 @@ function encodePage(records: Buffer, ends: readonly number[]): Buffer {
   return value;
 }
 
-/** A stretch of one attempt whose body lies apart. */
+/** A page of one attempt whose body is stored apart. */
 function encodeApart(attempt: Attempt): Buffer {
   const recordAt = 6;
   const value = Buffer.allocUnsafe(recordAt + headBytes);
@@ -95,12 +95,12 @@ function encodeApart(attempt: Attempt): Buffer {
   return value;
 }
 
-/** A stretch as it was read; an attempt is taken out where it is asked for. Throws a RangeError where the value is none. */
+/** A page as it was read. Attempts are decoded on demand. Throws a RangeError where the value is no page. */
 export class AttemptPage {
   readonly key: Uint8Array;
-  /** The number of all its attempts. */
+  /** The number that all its attempts have: the first, second, … of their jobs. */
   readonly number: number;
-  /** The place of its first job in the block. */
+  /** The index of its first job in the block. */
   readonly first: number;
   readonly count: number;
   readonly #reader: Reader;
@@ -120,12 +120,12 @@ export class AttemptPage {
     return blockOf(this.key);
   }
 
-  /** How the attempt of the job at this place of the block ended; undefined when it is not in here. */
+  /** How the attempt of the job at this index of the block ended. Undefined: it is not in this page. */
   attempt(index: number): StoredAttempt | undefined {
     return this.has(index) ? new StoredAttempt(this.#reader, this.#record(index), this.#readApart) : undefined;
   }
 
-  /** Whether the body of its only attempt lies apart. */
+  /** Whether the body of its only attempt is stored apart. */
   get isApart(): boolean {
     return isApart(this.#record(this.first));
   }
@@ -149,31 +149,31 @@ export class AttemptPage {
   }
 }
 
-/** The last stretch of the block whose key is below this one. */
+/** The last page of the block whose key is below `to`. */
 function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
   for (const entry of reader.scan('attempts', range)) return new AttemptPage(reader, entry.key, entry.value);
   return undefined;
 }
 
-/** The stretch that has the job, if it is one that begins at a multiple. */
+/** The page that has the job, if it begins at a multiple of `pageAttemptsMax`. */
 function pageAt(reader: Reader, id: JobId): AttemptPage | undefined {
   const index = indexOf(id);
   const key = attemptKey(id, 1);
   key.writeUInt32BE(index - (index % pageAttemptsMax), blockKeyBytes);
   const value = reader.get('attempts', key);
-  const stretch = value && new AttemptPage(reader, key, value);
-  return stretch?.has(index) ? stretch : undefined;
+  const page = value && new AttemptPage(reader, key, value);
+  return page?.has(index) ? page : undefined;
 }
 
-/** The stretch that has this attempt of a job, if there is one. */
+/** The page that has this attempt of a job, if there is one. */
 export function pageWith(reader: Reader, id: JobId, number: number): AttemptPage | undefined {
   if (number === 1) {
     const near = pageAt(reader, id);
     if (near) return near;
   }
-  const stretch = pageBelow(reader, blockOf(id), attemptKey(id, number + 1));
-  return stretch?.number === number && stretch.attempt(indexOf(id)) ? stretch : undefined;
+  const page = pageBelow(reader, blockOf(id), attemptKey(id, number + 1));
+  return page?.number === number && page.attempt(indexOf(id)) ? page : undefined;
 }
 
 /** The latest attempt of a job that has ended. */
@@ -181,12 +181,12 @@ export function latestAttempt(reader: Reader, id: JobId): NumberedAttempt | unde
   // Most jobs end with their first one.
   const first = pageAt(reader, id)?.attempt(indexOf(id));
   if (first?.final) return { number: 1, attempt: first };
-  const stretch = pageBelow(reader, blockOf(id), attemptKey(id, numbersEnd));
-  const attempt = stretch?.attempt(indexOf(id));
-  return attempt && { number: stretch!.number, attempt };
+  const page = pageBelow(reader, blockOf(id), attemptKey(id, numbersEnd));
+  const attempt = page?.attempt(indexOf(id));
+  return attempt && { number: page!.number, attempt };
 }
 
-/** The stretches that hold attempts of the jobs `from` to below `to` of a block, in order. */
+/** The pages with attempts of the jobs `from` to below `to` of a block, in order. */
 export function* pagesOf(reader: Reader, key: BlockKey, from: number, to: number): Iterable<AttemptPage> {
   const start = attemptKey(jobId(key, from), 0);
   const before = from === 0 ? undefined : pageBelow(reader, key, start);
@@ -202,11 +202,11 @@ export function* attemptsOf(
   from: number,
   to: number,
 ): Iterable<NumberedAttempt & { readonly index: number }> {
-  for (const stretch of pagesOf(reader, key, from, to)) {
-    const { number, first, count } = stretch;
+  for (const page of pagesOf(reader, key, from, to)) {
+    const { number, first, count } = page;
     const end = Math.min(to, first + count);
     for (let index = Math.max(from, first); index < end; index++) {
-      yield { index, number, attempt: stretch.attempt(index)! };
+      yield { index, number, attempt: page.attempt(index)! };
     }
   }
 }

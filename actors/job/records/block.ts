@@ -1,5 +1,5 @@
 // A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
-// Read back, it takes apart only what is looked at.
+// A block that was read decodes only the parts that are used.
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
 import type { EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
@@ -8,7 +8,7 @@ import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobGroup, RunPosition } from './job.ts';
 
-/** A block is closed when it holds so many jobs, or so many bytes of payloads and groups. */
+/** A block is full when it has this many jobs, or this many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
 export const blockBytesMax = 2 ** 20;
 
@@ -16,22 +16,22 @@ export interface Block {
   readonly plugin: string;
   readonly command: string;
   readonly createdUs: number;
-  /** How many jobs it holds. */
+  /** How many jobs it has. */
   readonly count: number;
   /** The packed payload of a job. */
   payload(index: number): Uint8Array;
-  /** Where each group begins; they cover the jobs in order. */
+  /** The index of the first job of each group. Groups cover the jobs in order. */
   readonly starts: readonly number[];
-  /** A group by its place; the same object each time. */
+  /** A group by its position. The same object each time. */
   group(place: number): JobGroup;
 }
 
-/** The jobs of a group: from this place of the block up to, but not with, the next group's. */
+/** The index after the last job of a group. */
 export function groupEnd({ starts, count }: Block, place: number): number {
   return starts[place + 1] ?? count;
 }
 
-/** A block that is being filled in this turn; once it is encoded, nothing of it lies in the packets that it came in. */
+/** A block that is filled in this turn. Once it is encoded, nothing of it refers to the packets that its jobs came in. */
 export class BlockBuilder implements Block {
   readonly starts: number[] = [];
   groups: JobGroup[] = [];
@@ -112,7 +112,7 @@ function alone(payload: Uint8Array): BodyEnds {
   return { ends, all: unpinned(payload) };
 }
 
-/** Payloads side by side, each found by where it ends. */
+/** Payloads side by side, each found by its end. */
 class PackedPayloads {
   readonly count: number;
   readonly #ends: DataView;
@@ -130,7 +130,7 @@ class PackedPayloads {
   }
 }
 
-/** The same group where its context has memory of its own already. */
+/** The group with a copy of its context, unless the context has memory of its own already. */
 function withOwnContext(group: JobGroup): JobGroup {
   const context = unpinned(group.context);
   if (context === group.context) return group;
@@ -138,7 +138,7 @@ function withOwnContext(group: JobGroup): JobGroup {
   return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked };
 }
 
-/** What may be long of a group, as it is written. */
+/** The encoded length of those fields of a group that may be long. */
 function groupBytes({ context, event, run }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
   return context.length + texts + headersBytes(event) + 5 * (run?.path.length ?? 0);
@@ -159,7 +159,7 @@ type StoredBlock = [
   payloads: Uint8Array,
 ];
 
-/** As `pack`, which copies what is large several times. */
+/** As `pack`, but large payloads are copied only once. */
 function packBlock(kept: StoredBlock): Uint8Array {
   const payloads = kept[6];
   if (payloads.length <= blockBytesMax) return pack(kept);
@@ -291,13 +291,13 @@ export function groupOf(
   return { group: block.group(low), offset: index - starts[low]!, left: groupEnd(block, low) - index };
 }
 
-/** The key of the block that was accepted last, of those that are kept. */
+/** The key of the newest block that is kept. */
 export function newestBlock(reader: Reader): BlockKey | undefined {
   for (const { key } of reader.scan('blocks', { reverse: true, limit: 1 })) return Buffer.from(key);
   return undefined;
 }
 
-/** The block an id lies in, if the id is a job's. */
+/** The block of a job. Undefined: no job has this id. */
 export function findBlock(reader: Reader, id: JobId): Block | undefined {
   const bytes = reader.get('blocks', blockOf(id));
   if (!bytes) return undefined;

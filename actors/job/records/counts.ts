@@ -1,5 +1,5 @@
-// Kept counters: how many jobs of each plugin and command were accepted, run and ended how, and how many attempts were followed
-// by another. They count what is kept: what is pruned is taken off.
+// Counters: how many jobs of each plugin and command were accepted, run, and ended with each status, and how many attempts were followed
+// by another. They count what is kept: pruned jobs and attempts are subtracted.
 
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -7,10 +7,10 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { pipelinePlugin, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
-  /** Attempts that ended so and were followed by another: logs that are not the end of a job. */
+  /** Attempts with this status that were followed by another: logs that are not the end of a job. */
   retried_failed: number;
   retried_timed_out: number;
-  /** Jobs that hosts hold. Absent in records of format 9. */
+  /** Jobs that hosts have. Absent in records of format 9. */
   running: number;
 };
 
@@ -33,7 +33,7 @@ export function countsKey(plugin: string, command: string): string {
   return `${plugin}\0${command}`;
 }
 
-/** All counters, as they are committed; those that cannot be read are set aside. */
+/** All committed counters. Those that cannot be read are set aside. */
 export function readCounts(reader: Reader, setAside = new SetAside()): CommandCounts[] {
   const all: CommandCounts[] = [];
   for (const { key, value } of reader.scan('counters', {})) {
@@ -44,7 +44,7 @@ export function readCounts(reader: Reader, setAside = new SetAside()): CommandCo
   return all;
 }
 
-/** What counts an attempt that ended so and was followed by another. */
+/** The counter of attempts with this status that were followed by another. */
 export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retried_timed_out' {
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
 }
@@ -54,14 +54,14 @@ export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/** Jobs that have not settled, by status: those that stand for runs are never queued. */
+/** Unsettled jobs by status. Those that stand for runs are never queued. */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
   const running = plugin === pipelinePlugin ? open : counts.running;
   return status === 'running' ? running : open - running;
 }
 
-/** Logs with this status: of attempts that ended a job, and of those that did not. */
+/** Logs with this status, of all attempts: those that ended a job and those that did not. */
 export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];

@@ -1,4 +1,4 @@
-// A hold: why the queued jobs of a plugin, or of one command of it, are not handed out, and since when.
+// A hold: why the queued jobs of a plugin, or of one of its commands, are not dispatched, and since when.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /** `plugin`: the configuration cannot run it. `vault`: its secrets cannot be delivered. */
@@ -11,11 +11,11 @@ export type Hold = {
   /** Null: every command of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** When it began to hold a job; 0: it holds none. */
+  /** Since when it has had jobs. 0: it has none. */
   sinceUs: number;
 };
 
-/** Says why nothing of a plugin instance may be handed out; null: it may. */
+/** Why no job of a plugin instance may be dispatched. Null: jobs may. */
 export type HoldOf = (instance: string) => string | null;
 
 /** The key of its record in `holds`. */
@@ -27,7 +27,7 @@ export function encodeHold({ sinceUs }: Hold): Uint8Array {
   return pack([sinceUs]);
 }
 
-/** Null: the record is none. */
+/** Null: the record is no hold. */
 export function decodeHold(key: Uint8Array, value: Uint8Array): Hold | null {
   const [reason = '', plugin = '', command] = Buffer.from(key).toString().split('\0');
   const known = holdReasons.find(name => name === reason);

@@ -1,4 +1,4 @@
-// The tables of idempotency keys: what each key was answered, and the keys in the order in which they expire.
+// The tables of idempotency keys: the job that each key created, and the keys in the order in which they expire.
 import type { JobId } from '../../../runtime/ids.ts';
 import { usKey } from './journal.ts';
 
@@ -19,7 +19,7 @@ export function decodeIdempotency(bytes: Uint8Array): IdempotencyRecord {
   return { untilUs, request: all.subarray(8, 8 + hashBytes), id: all.subarray(8 + hashBytes) };
 }
 
-/** The entry's place in the order of ends. */
+/** The key of a record in the order of expiry. */
 export function endKey(untilUs: number, key: Uint8Array): Buffer {
   return Buffer.concat([usKey(untilUs), key]);
 }

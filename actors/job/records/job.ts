@@ -1,4 +1,4 @@
-// What is stored of jobs: blocks as they were accepted, what of them is open, and how each attempt ended.
+// Types of stored jobs: status, position in a run, group, and counts of how the jobs of a run ended.
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
 import type { EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
@@ -13,27 +13,27 @@ export type Status = (typeof statuses)[number];
 export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
 
-/** Where a job stands in a pipeline run; only the pipeline actor reads what is inside. */
+/** Where a job is in a pipeline run. Only the pipeline actor reads it. */
 export type RunPosition = {
   readonly run: JobId;
   /** The step, as its number in the compiled definition. */
   readonly node: number;
   /** The scope whose join waits for it. */
   readonly scope: number;
-  /** Ordinals of the forks on the way here: they order the entries of a join. */
+  /** Ordinals of the forks on the way to this step. They order the entries of a join. */
   readonly path: readonly number[];
   /** Not null: job k of the group has the path with `first + k` appended. */
   readonly first: number | null;
 };
 
-/** What jobs that stand side by side in a block have in common. */
+/** What neighbouring jobs of a block have in common. */
 export type JobGroup = {
   readonly submittedBy: string;
   /** The job that caused these; null for the root of a tree. */
   readonly parent: JobId | null;
-  /** The root of the tree they belong to; null: each is its own root. */
+  /** The root of their tree. Null: each is its own root. */
   readonly root: JobId | null;
-  /** How many jobs the event chain has crossed up to and with this one. */
+  /** How many jobs the event chain has passed, including this one. */
   readonly depth: number;
   /** For `handle`: the envelope. eventId null: the job's own id. */
   readonly event: {
@@ -49,11 +49,11 @@ export type JobGroup = {
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly run: RunPosition | null;
-  /** Inside a run that a hook started: no hooks fire. */
+  /** Inside a run that a hook started, where no hooks fire. */
   readonly hooked: boolean;
 };
 
-/** Without headers it has one shape: every job has an event. */
+/** Events without headers have one object shape, since every job has an event. */
 export function makeEvent(
   { type, source, headers }: { readonly type: string; readonly source: string; readonly headers?: EventHeaders },
   dedupeKey: string | null,
@@ -68,7 +68,7 @@ export function makeEvent(
  */
 export type Tally = { readonly [S in TerminalStatus]: number } & { readonly unsettled?: number };
 
-/** Those of a run that goes on which did not succeed. */
+/** Jobs of an open run that did not succeed. */
 export type Unsuccessful = { failed: number; timed_out: number; dead: number };
 
 export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0 });
@@ -93,7 +93,7 @@ export function encodeTally(tally: Tally): Uint8Array {
   return pack(terminalStatuses.map(status => tally[status]));
 }
 
-/** Of a run that is over; null where it was written by a version that did not count. */
+/** The counts of a run that has ended. Null: an earlier version wrote it without counts. */
 export function readTally(body: Body): Tally | null {
   const packed = bodyPart(body, 'counts');
   if (!packed) return null;

@@ -1,5 +1,5 @@
 // The journal: for each commit, the attempts that ended in it, in order. It has exactly the attempts that are kept, and is
-// the index by time of completion: what looks at logs, or counts them, reads these short entries and nothing else.
+// the index by time of completion: listing or counting logs reads nothing but these short entries.
 //
 //   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
 
@@ -21,14 +21,14 @@ const tellingFlag = 2;
 const spansFlag = 4;
 const stepFlag = 8;
 
-/** In the place of the status: the attempt was pruned. The entry stays, so that the others keep their places. */
+/** Replaces the status of a pruned attempt. The entry stays, so that the others keep their positions. */
 export const prunedStatus = 0xff;
 
-/** An attempt that ended, read from the bytes of its commit where it is asked. */
+/** An attempt that ended. Its fields are read from the bytes of the commit on demand. */
 export class JournalEntry {
   /** When it ended: the time of its commit, in µs. */
   readonly atUs: number;
-  /** Its place among those of the commit. */
+  /** Its position among the entries of the commit. */
   readonly place: number;
   readonly #bytes: Buffer;
   readonly #at: number;
@@ -40,7 +40,7 @@ export class JournalEntry {
     this.#at = place * journalEntryBytes;
   }
 
-  /** Whether the filter wants it, its time aside. */
+  /** Whether it matches the filter, whose time range is not checked. */
   matches(filter: EntryFilter): boolean {
     return matchesEntry(filter, this.#bytes, this.#at);
   }
@@ -68,17 +68,17 @@ export class JournalEntry {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
 
-  /** It left something that can be searched: an error, stderr, or a response that says something. */
+  /** It left text that can be searched: an error, stderr, or text in its response. */
   get telling(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }
 
-  /** Its response told of spans inside it. */
+  /** Its response reported spans. */
   get spanned(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
   }
 
-  /** Its job is of a step of a pipeline. */
+  /** Its job belongs to a step of a pipeline. */
   get stepped(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
   }
@@ -92,7 +92,7 @@ export class JournalEntry {
     return this.#bytes.readDoubleLE(this.#at + 28);
   }
 
-  /** The plugin and command, as a number of `Names`. */
+  /** The plugin and command, as a number of `NameTable`. */
   get commandNumber(): number {
     return this.#bytes.readUInt32LE(this.#at + commandAt);
   }
@@ -121,16 +121,16 @@ export function asBuffer(value: Uint8Array): Buffer {
   return Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** One entry of a commit, or undefined when it is gone. */
+/** One entry of a commit. Undefined: it was pruned. */
 export function entryAt(atUs: number, place: number, value: Uint8Array): JournalEntry | undefined {
   const status = value[place * journalEntryBytes + statusAt];
   return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));
 }
 
-/** Where a log stands in the journal. */
+/** Where a log is in the journal. */
 export type JournalPosition = { readonly atUs: number; readonly place: number };
 
-/** The filter in the numbers of the journal. */
+/** A filter of logs, in the numbers of the journal. */
 export type EntryFilter = {
   /** -1: any. */
   readonly status: number;
@@ -142,7 +142,7 @@ export type EntryFilter = {
   readonly toUs: number;
 };
 
-/** Whether the entry that begins there matches, its time aside. */
+/** Whether the entry that begins at `at` matches. The time range is not checked. */
 export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
   const found = bytes[at + statusAt]!;
   if (found === prunedStatus || (status >= 0 && found !== status)) return false;
@@ -150,12 +150,12 @@ export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes
   return submitter < 0 || bytes.readUInt32LE(at + submitterAt) === submitter;
 }
 
-/** Whether `a` comes before `b` in the journal; a list, which begins with the newest, has it behind `b`. */
+/** Whether `a` comes before `b` in the journal. Lists begin with the newest, so there it comes after `b`. */
 export function isBefore(a: JournalPosition, b: JournalPosition): boolean {
   return a.atUs < b.atUs || (a.atUs === b.atUs && a.place < b.place);
 }
 
-/** Finds the attempts behind entries. It keeps the last stretch of them: entries side by side are often of one. */
+/** Reads the attempts of entries. It keeps the last page, since neighbouring entries often share one. */
 export class AttemptReader {
   readonly #reader: Reader;
   #last: AttemptPage | undefined;
@@ -164,17 +164,17 @@ export class AttemptReader {
     this.#reader = reader;
   }
 
-  /** Undefined when it is not kept any more. */
+  /** Undefined: it was pruned. */
   find({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): StoredAttempt | undefined {
-    return this.#stretchWith(id, attempt)?.attempt(indexOf(id));
+    return this.#pageWith(id, attempt)?.attempt(indexOf(id));
   }
 
-  /** Its body alone. Undefined when it is not kept any more. */
+  /** Its body alone. Undefined: it was pruned. */
   findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
     return this.find({ id, attempt })?.body;
   }
 
-  #stretchWith(id: JobId, number: number): AttemptPage | undefined {
+  #pageWith(id: JobId, number: number): AttemptPage | undefined {
     const known = this.#last;
     if (known?.number === number && known.has(indexOf(id)) && isOfBlock(id, known.key)) return known;
     this.#last = pageWith(this.#reader, id, number);
@@ -182,7 +182,7 @@ export class AttemptReader {
   }
 }
 
-/** What the job of an attempt is to the journal: when it was accepted, and whether it is of a step of a pipeline. */
+/** What the journal notes of an attempt's job: when it was accepted, and whether it belongs to a step of a pipeline. */
 type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean };
 
 /** Writes the entries of one commit. */
@@ -213,7 +213,7 @@ export class JournalPage {
     this.length = at + journalEntryBytes;
   }
 
-  /** What was added, as a value of its own; begins again empty. */
+  /** Returns the entries that were added, as one value, and begins again. */
   take(): Buffer {
     const value = Buffer.from(this.#bytes.subarray(0, this.length));
     this.length = 0;
@@ -245,7 +245,7 @@ export function newestCommitUs(reader: Reader): number | null {
   return null;
 }
 
-/** How far pruning has come: no attempt that ended later is gone. The number grows with each commit that prunes. */
+/** Up to when attempts were pruned: all that ended later are kept. The number grows with each commit that prunes. */
 export type PruneMark = { readonly upToUs: number; readonly number: number };
 const prunedKey = Buffer.from('pruned');
 

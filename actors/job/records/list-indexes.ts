@@ -2,7 +2,7 @@
 import type { Attempt } from './attempt.ts';
 import { statuses } from './job.ts';
 
-/** Where the blocks of a plugin and command are listed. */
+/** The key of a block in the list of a plugin and command. */
 export function byCommandKey(number: number, block: Uint8Array): Buffer {
   const key = Buffer.allocUnsafe(4 + block.length);
   key.writeUInt32BE(number, 0);
@@ -10,7 +10,7 @@ export function byCommandKey(number: number, block: Uint8Array): Buffer {
   return key;
 }
 
-/** Where the jobs are listed that did not succeed. */
+/** The key of a job in the list of those that did not succeed. */
 export function unsuccessfulKey(number: number, status: Attempt['status'], id: Uint8Array): Buffer {
   const key = Buffer.allocUnsafe(5 + id.length);
   key.writeUInt32BE(number, 0);

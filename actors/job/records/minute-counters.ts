@@ -1,4 +1,4 @@
-// How many jobs settled in each minute: kept while they settle, so that a day of millions is a sum of some hundred records.
+// How many jobs settled in each minute, counted as they settle: the sum of a day reads 1,440 records, however many jobs there were.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -9,12 +9,12 @@ import { usKey } from './journal.ts';
 export const summaryWindowUs = 24 * 3_600_000_000;
 const keptUs = summaryWindowUs + 3_600_000_000;
 const minuteUs = 60_000_000;
-/** Records that are removed in one turn. */
+/** Records that are removed in one turn, at most. */
 const prunedPerTurnMax = 64;
 
 export type SettledCounts = { [S in TerminalStatus]: number };
 
-/** How many jobs settled in each minute, by status: one record a minute, written once in each turn that settles. */
+/** Counts settled jobs by minute and status: one record a minute, written once in each turn in which jobs settle. */
 export class MinuteCounters {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
@@ -46,7 +46,7 @@ export class MinuteCounters {
     batch.put('minutes', minuteKey(this.#minute), pack(this.#counts));
   }
 
-  /** Removes some records that nobody asks for any more. */
+  /** Removes some records that are older than the window. */
   prune(nowUs: number, batch: Batch): void {
     const to = minuteKey(Math.floor((nowUs - keptUs) / minuteUs));
     for (const { key } of this.#reader.scan('minutes', { to, limit: prunedPerTurnMax })) {
@@ -55,7 +55,7 @@ export class MinuteCounters {
   }
 }
 
-/** How many jobs settled in the last 24 hours, to the minute. On any thread. */
+/** How many jobs settled in the last 24 hours, to the minute. Any thread may call it. */
 export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   const sum = none();
   const from = minuteKey(Math.floor((nowUs - summaryWindowUs) / minuteUs));

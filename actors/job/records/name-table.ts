@@ -1,4 +1,4 @@
-// Numbers for names that many short entries carry: a plugin with its command, and who submitted a job. Never taken back.
+// Numbers for names that many short entries contain: a plugin with its command, and a job's submitter. A number is never reused.
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
 const kinds = { command: 0, submitter: 1 } as const;
@@ -13,12 +13,12 @@ function nameKey(kind: NameKind, number: number): Buffer {
   return key;
 }
 
-/** Text of a plugin and command, as one name. */
+/** Plugin and command as one name. */
 function joined(plugin: string, command: string): string {
   return `${plugin}\0${command}`;
 }
 
-/** The names as any thread reads them. */
+/** Reads the names, on any thread. */
 export class NameTable {
   readonly #reader: Reader;
   #known = -1;
@@ -29,13 +29,13 @@ export class NameTable {
     this.#reader = reader;
   }
 
-  /** Every plugin and command that ever had a job; the number is the place. */
+  /** Every plugin and command that ever had a job, by number. */
   get commands(): readonly CommandName[] {
     this.#refresh();
     return this.#commands;
   }
 
-  /** Everyone who ever submitted a job that ended; the number is the place. */
+  /** Every submitter of a job that ended, by number. */
   get submitters(): readonly string[] {
     this.#refresh();
     return this.#submitters;
@@ -62,7 +62,7 @@ function readNames(reader: Reader): Record<NameKind, string[]> {
   return texts;
 }
 
-/** The names as the ledger writes them: a new one gets the next number, in the commit that needs it first. */
+/** Writes the names, on the ledger thread. A new name gets the next number in the commit that first needs it. */
 export class NameTableWriter {
   readonly #numbers: Record<NameKind, Map<string, number>> = { command: new Map(), submitter: new Map() };
   /** Not written yet. */

@@ -1,4 +1,4 @@
-// The table of trees: under a root, the blocks that hold jobs of it.
+// The table of trees: under each root, the blocks that have jobs of its tree.
 import type { Batch } from '../../../runtime/store/store.ts';
 import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';

@@ -1,14 +1,14 @@
-// Blocks that were looked into lately, taken apart: for reads that come back to the same ones.
+// A cache of decoded blocks, for reads that need the same ones again.
 import type { BlockKey } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { type KeyText, keyText } from '../records/open.ts';
 
-/** So many are kept, and none that is longer. */
+/** How many blocks are kept, and how long each may be. */
 const blocksMax = 64;
 const blockBytesMax = 64 * 2 ** 10;
 
-/** A block never changes, but it may be pruned while it is in here. */
+/** A block never changes, but it may be pruned while it is cached. */
 export class BlockCache {
   readonly #reader: Reader;
   readonly #blocks = new Map<KeyText, Block>();
@@ -17,12 +17,12 @@ export class BlockCache {
     this.#reader = reader;
   }
 
-  /** For whoever has something that is pruned with the block, and so knows that it is there. */
+  /** For callers that have a record that is pruned with the block, and so know that the block exists. */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);
   }
 
-  /** As it is in the store; undefined when it is not. */
+  /** The block, if the store still has it. */
   read(key: BlockKey): Block | undefined {
     const bytes = this.#reader.get('blocks', key);
     if (!bytes) return undefined;

@@ -1,4 +1,4 @@
-// A page of those of some jobs that a filter wants and whose latest attempt is wanted.
+// A page of jobs that match a filter and whose latest attempt matches another.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -10,10 +10,10 @@ import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './
 import { findJob } from './jobs.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** Jobs that are looked at in one go. */
+/** Jobs that are checked in one slice. */
 const jobsPerStep = 64;
 
-/** `ids`: the newest first; a null is a place where the walk may be put off. */
+/** `ids`: newest first. At a null the walk may pause. */
 export function* filterJobs(
   reader: Reader,
   filter: JobFilter,

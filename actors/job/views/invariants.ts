@@ -1,4 +1,4 @@
-// What must hold between the tables of the store, as questions about single records: each can be asked again at any time.
+// Invariants between the tables of the store, each a check of a single record that can be repeated at any time.
 
 import {
   type BlockKey,
@@ -29,7 +29,7 @@ import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
 import { runInvariants } from './run-invariants.ts';
 
-/** Asked of one key of its table; what is wrong, or null. A key that is gone is fine. */
+/** Checks one key of its table. Returns what is wrong, or null. A key that was removed is fine. */
 export type Invariant = {
   readonly name: string;
   readonly table: Table;
@@ -38,7 +38,7 @@ export type Invariant = {
 
 /** A block key may run a little ahead of the clock. */
 const aheadUs = 1_000_000;
-/** Blocks of a tree that are looked at. */
+/** Blocks of a tree that are checked. */
 const treeBlocksMax = 64;
 /** Entries of the tree of an open run that are counted. */
 const treeEntriesMax = 4096;
@@ -47,7 +47,7 @@ type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt,
 
 /** A key is taken for another record when it is another object: give each question that must be fresh a new one. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
-  /** Most questions about a block are asked one after the other. */
+  /** Most checks of a block follow one another. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
   let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;
   return [
@@ -115,7 +115,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
   }
 
-  /** That they are queued, and cannot run, only the ledger knows. */
+  /** Only the ledger knows whether they are queued and cannot run. */
   function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const hold = decodeHold(key, value);
     if (!hold) return `there is a hold of no known form: ${hex(key)}`;
@@ -181,7 +181,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return null;
   }
 
-  /** All jobs of a run that is over are over. What an event or a hook has started besides is no part of it. */
+  /** All jobs of a run that has ended have ended. Runs that an event or a hook of it started are no part of it. */
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = blockIn(value);
     if (block.plugin !== pipelinePlugin) return null;
@@ -250,7 +250,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
 
   function journalHasAttempts(key: Uint8Array, value: Uint8Array): string | null {
     const atUs = readUs(key);
-    // Entries side by side are often of the same block.
+    // Neighbouring entries often belong to the same block.
     let block: { readonly key: Uint8Array; readonly count: number } | null = null;
     const shelf = new AttemptReader(reader);
     for (const entry of entriesOf(atUs, value)) {
@@ -336,7 +336,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return reader.get('idempotency', name) ? null : `the idempotency key ${hex(name)} has an end and does not exist`;
   }
 
-  /** What is known of the attempts of a block, read once for all questions about it. */
+  /** The attempts of a block, read once for all checks of it. */
   function attemptsOf(key: Uint8Array, count: number): readonly LatestAttempt[] {
     if (known?.key === key) return known.attempts;
     const attempts: LatestAttempt[] = [];
@@ -380,7 +380,7 @@ function rangeOf(key: BlockKey, count: number) {
   return { from: jobId(key, 0), to: jobId(key, count) };
 }
 
-/** Of an attempt, for sets. */
+/** The name of an attempt in sets. */
 function shortName(id: Uint8Array, attempt: number): string {
   return `${Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1')}${attempt}`;
 }

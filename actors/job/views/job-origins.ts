@@ -1,4 +1,4 @@
-// To which tree and runs a job belongs, for whoever asks for many in the order of events: neighbours are often of one group.
+// To which tree and runs a job belongs, for callers that look up many in the order of events: neighbours often share a group.
 import { type BlockKey, blockOf, formatId, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins } from '../../hub/protocol.ts';
@@ -9,11 +9,11 @@ import { findJob } from './jobs.ts';
 
 /** Runs whose callers are remembered. */
 const runsMax = 1_000;
-/** Of a record, that counts as much as to read another one. */
+/** Reading this many bytes of a record counts as reading one more record. */
 const bytesPerWork = 16_384;
 
 type OriginRange = { readonly block: BlockKey; readonly from: number; readonly to: number; readonly place: OriginPath };
-/** root null: each job is its own. */
+/** `root` null: each job is its own root. */
 type OriginPath = { readonly root: string | null; readonly runs: readonly string[] };
 
 export class JobOrigins implements Origins {
@@ -22,7 +22,7 @@ export class JobOrigins implements Origins {
   #last: OriginRange | null = null;
   #work = 0;
 
-  /** Before this call nothing is found. */
+  /** Must be called before `find`. */
   open(reader: Reader): void {
     this.#reader = reader;
   }
@@ -59,7 +59,7 @@ export class JobOrigins implements Origins {
     return place;
   }
 
-  /** The run, then those around it. */
+  /** The run, then those that called it. */
   #runsFrom(run: JobId): readonly string[] {
     const name = keyText(run);
     const known = this.#runs.get(name);

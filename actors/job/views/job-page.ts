@@ -1,4 +1,4 @@
-// What the list of jobs is asked, and what it answers.
+// The filter, rows and pages of the list of jobs.
 
 import { blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -15,7 +15,7 @@ export type JobFilter = {
   readonly plugin: string | null;
   readonly command: string | null;
   readonly status: Status | null;
-  /** All of these hold; none: all jobs. */
+  /** A job must match all of these. Empty: every job matches. */
   readonly within: readonly JobScopeFilter[];
 };
 
@@ -34,21 +34,21 @@ export type JobRow = {
   readonly startedUs: number | null;
   readonly completedUs: number | null;
   readonly attempt: number;
-  /** Of a run: see JobView. */
+  /** Only of a run; see `JobView`. */
   readonly counts: Tally | null;
 };
 
-/** `more`: there are jobs behind the last row. `atLeast`: so many match, and perhaps more. */
+/** `more`: there are jobs after the last row. `atLeast`: the total is a lower bound. */
 export type JobPage = {
   readonly rows: readonly JobRow[];
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** Of a search: what had ended up to this time was searched. Null: nothing had ended yet. */
+  /** Only of a search: the time up to which ended attempts were searched. Null: none had ended yet. */
   readonly searchedUs?: number | null;
 };
 
-/** So many jobs are counted where no counter and no index knows how many match; then the total says that there are at least so many. */
+/** Jobs that are counted one by one where no counter or index has the total. Where more match, the total is a lower bound. */
 export const countedMax = 10_000;
 
 export function rowOf(
@@ -59,7 +59,7 @@ export function rowOf(
   status: Status,
 ): JobRow {
   const last = ending?.attempt;
-  // Few run at a time: since when, their own view says.
+  // Few jobs run at a time, so their start is read one by one.
   const running = status === 'running' ? findJob(reader, id) : undefined;
   return {
     id,
@@ -78,7 +78,7 @@ function countsOf(reader: Reader, block: Block, id: JobId, ending: NumberedAttem
   return new BlockJobs(reader, Buffer.from(blockOf(id)), block).view(indexOf(id), ending).counts;
 }
 
-/** Whether an unsettled job of the block waits or runs. */
+/** Whether an unsettled job of the block is queued or running. */
 export function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
   const retries = new Map<number, RetryRecord>();
   if (open.retrying > 0) {

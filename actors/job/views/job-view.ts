@@ -23,22 +23,22 @@ export type JobView = {
   readonly createdUs: number;
   readonly startedUs: number | null;
   readonly completedUs: number | null;
-  /** What its last attempt left behind; null while there is another to come. */
+  /** The body of its last attempt. Null: another attempt follows. */
   readonly body: Body | null;
-  /** Whether it takes more than a moment to show the body. */
+  /** Whether showing the body takes longer. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
-  /** Of a run: how the jobs inside have ended. Null: it is none, or it was not counted. Read when it is asked for. */
+  /** Only of a run: how the jobs inside ended. Null: the job is no run, or they were not counted. Read on demand. */
   readonly counts: Tally | null;
-  /** What it was given. Read when it is asked for. */
+  /** Its input. Read on demand. */
   readonly input: JobInput;
 };
 
-/** What a job was given, and its place in a run. */
+/** The input of a job, and its position in a run. */
 export type JobInput = {
-  /** Packed. One in parts is read when it is asked for; null where a part of it was pruned. */
+  /** Packed. A value in parts is read on demand. Null: a part of it was pruned. */
   readonly payload: Uint8Array;
-  /** How long it is. */
+  /** The length of the payload. */
   readonly payloadBytes: number;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
@@ -48,7 +48,7 @@ export type JobInput = {
   readonly pipeline: string | null;
   readonly runId: string | null;
   readonly stepId: string | null;
-  /** Its place among the elements of the fork that it is in; null: it is in none. */
+  /** Its position among the elements of its fork. Null: it is in none. */
   readonly index: number | null;
 };
 
@@ -67,7 +67,7 @@ export class BlockJobs {
     this.#prefix = idPrefix(key);
   }
 
-  /** One of them, with its latest attempt that has ended. */
+  /** One of the jobs, with its latest attempt that has ended. */
   view(index: number, ending: NumberedAttempt | undefined): JobView {
     const runningUs = ending?.attempt.final ? null : this.#runningSince(index);
     const id = this.#prefix + indexText(index);
@@ -80,7 +80,7 @@ export class BlockJobs {
     return bytes ? readOpenTally(bytes) : null;
   }
 
-  /** Null: it waits. */
+  /** Null: no host has it. */
   #runningSince(index: number): number | null {
     if (this.#open === null) this.#open = openOf(this.#reader, this.#key);
     if (this.#open === undefined) return null;
@@ -101,7 +101,7 @@ class StoredJob implements JobView {
   readonly #reader: Reader;
   readonly #index: number;
   readonly #last: NumberedAttempt | undefined;
-  /** Null: it does not run. */
+  /** Null: it is not running. */
   readonly #runningUs: number | null;
   readonly #openCounts: () => Tally | null;
 

@@ -18,7 +18,7 @@ import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
 
-/** The job of this id, as it is committed now; undefined when there is none. */
+/** The job with this id, as of the last commit. Undefined: there is none. */
 export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reader)): JobView | undefined {
   return locateJob(reader, id, blocks)?.job;
 }
@@ -33,7 +33,7 @@ export function findOrigin(
   return { plugin: block.plugin, command: block.command, parent: groupOf(block, indexOf(id)).group.parent };
 }
 
-/** How many descendants a root has, by so many entries of its tree at most. Pruned ones do not count. */
+/** How many descendants a root has, counted over at most `entriesMax` entries of its tree. Pruned ones do not count. */
 export function countDescendants(reader: Reader, root: JobId, entriesMax: number): number {
   const to = Buffer.concat([root, afterBlocks]);
   let count = 0;
@@ -44,7 +44,7 @@ export function countDescendants(reader: Reader, root: JobId, entriesMax: number
   return count;
 }
 
-/** The descendants of a root; null: there are more than `jobsMax`. */
+/** The descendants of a root. Null: there are more than `jobsMax`. */
 export function descendantsOf(
   reader: Reader,
   root: JobId,
@@ -62,7 +62,7 @@ export function descendantsOf(
   return found;
 }
 
-/** What the latest attempt of a job left behind, as it is committed now. */
+/** The body of a job's latest attempt, as of the last commit. */
 export function findBody(reader: Reader, id: JobId): Body | undefined {
   return latestAttempt(reader, id)?.attempt.body;
 }
@@ -80,8 +80,8 @@ function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | 
 }
 
 /**
- * The job and all its descendants, parents before children; undefined when there is no such job. Lazy: it reads on as it is asked.
- * A null is no job, but a place where the walk may be put off: below a job that is not the root most of the tree is passed over.
+ * The job and all its descendants, parents before children. Undefined: there is no such job. The iterator reads on demand.
+ * At a null the walk may pause: below a job that is not the root it skips most of the tree.
  */
 export function findTree(
   reader: Reader,
@@ -100,7 +100,7 @@ function* walkTree(
 ): Iterable<JobView | null> {
   yield job;
   const { root } = groupOf(block, indexOf(id)).group;
-  // Below another job of the tree: only what descends from it.
+  // The job is not the root: only its descendants are listed.
   const below = root === null ? null : new DescendantFilter(blocks, id);
   let from: Uint8Array = root ?? id;
   const to = Buffer.concat([from, afterBlocks]);
@@ -147,7 +147,7 @@ function* jobsOf(
       const endings = attemptsOfJobs(reader, key, from, to);
       for (; from < to; from++) {
         const view = members.view(from, endings.get(from));
-        // What an attempt left behind may be large: that of one job is let go before the range is over.
+        // A body may be large, so that of one job is dropped before the next one is read.
         endings.delete(from);
         yield view;
       }
@@ -155,10 +155,10 @@ function* jobsOf(
   }
 }
 
-/** Parents whose answer is remembered. */
+/** Parents whose result is cached, at most. */
 const parentsMax = 10_000;
 
-/** Tells the descendants of a job from other jobs of its tree, by their parents. */
+/** Finds out by their parents which jobs of a tree descend from a job. */
 class DescendantFilter {
   readonly #blocks: BlockCache;
   readonly #top: KeyText;
@@ -169,7 +169,7 @@ class DescendantFilter {
     this.#top = keyText(top);
   }
 
-  /** Whether the job is the one at the top, or descends from it. */
+  /** Whether the job is the top one, or descends from it. */
   has(job: JobId | null): boolean {
     const way: KeyText[] = [];
     let isInside = false;
@@ -193,7 +193,7 @@ class DescendantFilter {
   }
 }
 
-/** So few attempts are found faster one by one than by a scan. */
+/** Up to this many attempts are found faster one by one than by a scan. */
 const singlyMax = 4;
 
 /** The latest attempt of each of these jobs of a block. */
@@ -213,10 +213,10 @@ export function attemptsOfJobs(reader: Reader, key: BlockKey, from: number, to: 
 /** A step of a pipeline. */
 export type StepName = { readonly pipeline: string; readonly stepId: string };
 
-/** Which steps of pipelines jobs are of, for whoever asks for many in the order of their ends: neighbours are often of one. */
+/** To which steps of pipelines jobs belong, for callers that look up many in the order of their ends: neighbours often share a step. */
 export class StepNameReader {
   readonly #blocks: BlockCache;
-  /** Of the jobs `from` to below `to` of this block. */
+  /** The step of the jobs `from` to below `to` of this block. */
   #last:
     | { readonly block: BlockKey; readonly from: number; readonly to: number; readonly step: StepName | null }
     | undefined;
@@ -225,7 +225,7 @@ export class StepNameReader {
     this.#blocks = new BlockCache(reader);
   }
 
-  /** The same object for neighbours. Null: of none, or the job is pruned. */
+  /** Neighbours get the same object. Null: the job belongs to no step, or was pruned. */
   find(id: JobId): StepName | null {
     const index = indexOf(id);
     const known = this.#last;

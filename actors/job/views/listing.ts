@@ -13,7 +13,7 @@ import { openOf } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 import { listWithin } from './tree-listing.ts';
 
-/** One page of the jobs that match, and how many match in all. `before`: the last job of the page before. */
+/** One page of the jobs that match, and the total. `before`: the last job of the previous page. */
 export function* listJobs(
   reader: Reader,
   names: NameTable,
@@ -36,7 +36,7 @@ export function* listJobs(
 
 /** Above every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-/** Records that are read in one go. */
+/** Records that are read in one scan. */
 const pageSize = 64;
 const openPageSize = 256;
 
@@ -110,7 +110,7 @@ class PageBuilder {
     }
   }
 
-  /** All that succeeded: attempts backwards, so that what waits costs nothing. */
+  /** Jobs that succeeded: attempts backwards, so that waiting jobs cost nothing. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -127,7 +127,7 @@ class PageBuilder {
     }
   }
 
-  /** Those that ended otherwise have an index of their own. */
+  /** Jobs that ended in another way: they have an index of their own. */
   unsuccessful(numbers: readonly number[]): void {
     const code = Buffer.of(statuses.indexOf(this.#filter.status!));
     for (const id of this.#newest('unsuccessful', numbers, code, this.#before, this.#rowsMax)) {
@@ -136,7 +136,7 @@ class PageBuilder {
     }
   }
 
-  /** What is not settled: the newest open blocks. */
+  /** Unsettled jobs: the newest open blocks. */
   *open(status: 'queued' | 'running'): Sliced<void> {
     const { plugin, command } = this.#filter;
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
@@ -144,7 +144,7 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('open', { to, reverse: true, limit: openPageSize })) {
         to = Buffer.from(key);
         seen++;
-        // Before what runs there may be very much that waits.
+        // Very many queued jobs may come before the running ones.
         if (status === 'running' && isUntouched(value)) continue;
         const open = OpenBlock.decode(keyText(key), value);
         if (plugin !== null && open.plugin !== plugin) continue;
@@ -172,7 +172,7 @@ class PageBuilder {
     for (const index of wanted) this.rows.push(this.#rowOf(block, jobId(key, index), endings.get(index), status));
   }
 
-  /** Rows of a block, as far as they match and there is room. */
+  /** Adds the jobs of a block that match, until the page is full. */
   #takeBlock(key: Uint8Array, block: Block): void {
     const end = this.#endIn(key, block.count);
     if (this.#filter.status === 'succeeded') this.#takeSucceeded(key, block, end);
@@ -199,7 +199,7 @@ class PageBuilder {
     }
   }
 
-  /** Those of it that succeeded. */
+  /** Adds the jobs of a block that succeeded. */
   #takeStretch(stretch: AttemptPage, block: Block): void {
     const { number, first, count } = stretch;
     for (let index = this.#endIn(stretch.block, first + count) - 1; index >= first && !this.#full; index--) {
@@ -237,7 +237,7 @@ class PageBuilder {
     return Math.min(count, indexOf(this.#before));
   }
 
-  /** The newest keys below `to` in the ranges of some numbers, without what stands before them. */
+  /** The newest keys below `to` in the ranges of some numbers, without their prefix. */
   #newest(
     table: 'by_command' | 'unsuccessful',
     numbers: readonly number[],

@@ -31,7 +31,7 @@ export type LogFilter = {
   readonly toUs: number | null;
 };
 
-/** Where the logs stand that match, newest first, at most as many as were asked for; and how many match in all. */
+/** The positions of logs that match, newest first, at most the requested number; and how many match in all. */
 export type JournalPositions = { readonly places: readonly JournalPosition[]; readonly total: number };
 
 /** A log record, with times in µs since the epoch. */
@@ -69,11 +69,11 @@ export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | 
   return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
 }
 
-/** Entries that are looked at in one go, and commits. */
+/** Entries that are checked in one slice, and commits that are read in one scan. */
 const entriesPerSlice = 16_384;
 const commitsPerScan = 256;
 
-/** Finds logs without a search: by the journal alone. */
+/** Finds logs by the journal alone, without the search index. */
 export function* findLogs(
   reader: Reader,
   filter: LogFilter,
@@ -84,7 +84,7 @@ export function* findLogs(
   const kept = countedTotal(reader, filter);
   const places: JournalPosition[] = [];
   let counted = 0;
-  // What the counters know need not be counted: it is enough to find the page.
+  // With a total from the counters, only the page must be found.
   let toUs = kept !== null && before ? Math.min(entries.toUs, before.atUs) : entries.toUs;
   for (;;) {
     const range = { from: usKey(entries.fromUs), to: usKey(toUs + 1), reverse: true, limit: commitsPerScan };
@@ -112,7 +112,7 @@ export function* findLogs(
   }
 }
 
-/** The total where counters are kept for it. */
+/** The total, where counters have it. */
 function countedTotal(reader: Reader, filter: LogFilter): number | null {
   if (filter.submittedBy !== null || filter.fromUs !== null || filter.toUs !== null) return null;
   let total = 0;
@@ -126,7 +126,7 @@ function countedTotal(reader: Reader, filter: LogFilter): number | null {
   return total;
 }
 
-/** The logs that stand there, each read when it is asked for; those that were pruned meanwhile are left out. */
+/** The logs at these positions, each read on demand. Those that were pruned meanwhile are left out. */
 export function* logsAt(reader: Reader, names: NameTable, places: readonly JournalPosition[]): Iterable<LogView> {
   const attempts = new AttemptReader(reader);
   let pageUs = -1;
@@ -145,7 +145,7 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
   }
 }
 
-/** All logs of one job, newest first. A job's attempts end in commits of their own: their place is 0 here. */
+/** All logs of one job, newest first. Its attempts end in different commits: their position is 0 here. */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);
   if (!block) return [];
@@ -158,7 +158,7 @@ export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   ).reverse();
 }
 
-/** Whether a log matches by its own words. */
+/** Whether a log matches, judged by its own fields. */
 export function matchesLog(log: LogView, filter: LogFilter): boolean {
   return (
     (filter.plugin === null || log.plugin === filter.plugin) &&

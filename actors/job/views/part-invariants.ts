@@ -1,4 +1,4 @@
-// What must hold of arrivals, and of the values in parts that name them.
+// Invariants of arrivals, and of the values in parts that name them.
 import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, partKeys } from '../../../runtime/parted.ts';
 import type { Reader, Table } from '../../../runtime/store/store.ts';
@@ -18,7 +18,7 @@ export function partInvariants(reader: Reader): readonly PartInvariant[] {
     { name: 'values_have_their_parts', table: 'blocks', wrong: valuesHaveParts },
   ];
 
-  /** What a value in parts names outlives its run, and is pruned with the run's job. */
+  /** The parts of a value outlive its run, and are pruned with the run's job. */
   function arrivalHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
     if (reader.get('runs', run) || reader.get('blocks', blockOf(run))) return null;

@@ -1,4 +1,4 @@
-// What must hold between the open runs and what is counted of them.
+// Invariants between the open runs and their counters.
 
 import { jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -7,7 +7,7 @@ import { readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
 import { descendantsOf } from './jobs.ts';
 
-/** Records of runs, and jobs of a tree, that are looked at: where there are more, nothing is compared. */
+/** Records of runs, and jobs of a tree, that are compared. Where there are more, nothing is compared. */
 const recordsMax = 4096;
 const treeJobsMax = 1024;
 

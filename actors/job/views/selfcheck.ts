@@ -1,7 +1,7 @@
 // The selfcheck: the running store compared with itself, in slices, while work goes on (docs/contract.md#selfcheck).
 //
-// A record that looks wrong is a suspect: commits go on between two slices. Only what is still wrong when it is asked
-// again, some time later and in one slice, is told.
+// Commits continue between two slices, so a record that looks wrong is only a suspect. A failure is reported where the record is
+// still wrong when it is checked again later, within one slice.
 
 import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
@@ -16,9 +16,9 @@ import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import { isInFlight } from '../records/retry.ts';
 import { type Invariant, invariantsOf } from './invariants.ts';
 
-/** Records of each table that are looked at: of a larger one, the newest. A block counts as its jobs. */
+/** Records of each table that are checked: the newest, where there are more. A block counts as its jobs. */
 export const lookedMax = 100_000;
-/** Suspects of each invariant that are asked again, and told. */
+/** Suspects of each invariant that are checked again and reported, at most. */
 export const suspectsMax = 20;
 const pageSize = 32;
 const againMs = 100;
@@ -31,7 +31,7 @@ export type Findings = {
   readonly detail: string;
 };
 
-/** Of these jobs (16 bytes each), those that no host holds; null while a start is still reading what is open. */
+/** Those of the jobs (16 bytes each) that no host has. Null: the service has not yet read all open jobs. */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 
 export type SelfcheckOptions = {
@@ -46,7 +46,7 @@ export type SelfcheckOptions = {
 type Suspect = InvariantFailure & { readonly again: () => InvariantFailure | null };
 
 const readableName = 'records_can_be_read';
-/** Of these nothing else is asked. */
+/** Tables whose records are only decoded. */
 const packedTables = ['emissions', 'definitions', 'states', 'counters'] as const;
 const packedRecords: readonly Invariant[] = packedTables.map(table => ({ name: readableName, table, wrong: unpacks }));
 const runningName = 'running_jobs_have_workers';
@@ -104,7 +104,7 @@ function unpacks(_: Uint8Array, value: Uint8Array): null {
   return null;
 }
 
-/** Undefined where it throws: records that cannot be read are told of by the invariants. */
+/** Undefined where it throws: other invariants report records that cannot be read. */
 function readable<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -122,7 +122,7 @@ function pageOf(reader: Reader, table: Table, before?: Uint8Array) {
   }));
 }
 
-/** A record that cannot be read is a fault of its own: what is asked of it has no answer. */
+/** A record that cannot be read is a failure of its own. */
 function faultOf(
   name: string,
   table: Table,
@@ -158,7 +158,7 @@ function* askAgain(suspects: readonly Suspect[], failures: InvariantFailure[]): 
   const told = new Set<string>();
   for (const { again } of suspects) {
     const failure = again();
-    // A record that cannot be read is found by each question about it.
+    // A record that cannot be read is found by each of its checks.
     const text = failure && `${failure.invariant}: ${failure.detail}`;
     if (text !== null && !told.has(text)) failures.push(failure!);
     if (text !== null) told.add(text);
@@ -172,7 +172,7 @@ function count(found: Map<string, number>, name: string): number {
   return next;
 }
 
-/** Counters against what they count, up to one commit: blocks and journal only grow beyond it, unless something is pruned. */
+/** Compares counters with what they count, up to one commit: beyond it blocks and journal only grow, unless something is pruned. */
 async function countersOf(
   { reader, run }: SelfcheckOptions,
   max: number,
@@ -224,7 +224,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   for (const { plugin, command, counts } of kept) {
     const own = countsOf(plugin, command);
     for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-      // What runs is in neither of the two tables.
+      // Running jobs are in neither of the two tables.
       if (name === 'running') continue;
       if (own[name] !== counts[name]) fail(`${plugin}/${command}: ${name} is ${counts[name]}, there are ${own[name]}`);
     }
@@ -250,7 +250,7 @@ function* upTo(
   }
 }
 
-/** Every running job is held by a host. */
+/** A host has every running job. */
 async function runningOf(
   { reader, askIdle, pause, run }: SelfcheckOptions,
   notes: string[],
@@ -265,7 +265,7 @@ async function runningOf(
       return [];
     }
     reader.refresh();
-    // What has settled, or waits again, since it was seen is fine.
+    // A job that has settled or waits again since it was seen is fine.
     ids = idsOf(idle).filter(id => isRunning(reader, id));
   }
   return ids

@@ -20,15 +20,15 @@ import {
 import { openOf } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
-/** Entries of the tree that are read in one go. */
+/** Entries of the tree that are read in one slice. */
 const entriesPerStep = 16;
-/** Jobs whose ends are read in one go. */
+/** Jobs whose attempts are read in one slice. */
 const attemptsPerStep = 256;
 
-/** Jobs of a block that stand side by side: from `from` up to, but not with, `to`. */
+/** Neighbouring jobs of a block: from `from` to below `to`. */
 type JobRange = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
 
-/** `has`: whether the latest attempt of a job is wanted; left out, every job is. */
+/** `has`: whether the latest attempt of a job matches. Absent: every job does. */
 export function* listWithin(
   reader: Reader,
   filter: JobFilter,
@@ -37,7 +37,7 @@ export function* listWithin(
   has?: (attempt: StoredAttempt) => boolean,
 ): Sliced<JobPage> {
   const { plugin, command, status, within } = filter;
-  // Otherwise all of a span match, and only those that are shown are looked at.
+  // Otherwise all jobs of a range match, and only those that are shown are read.
   const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;
@@ -72,14 +72,14 @@ export function* listWithin(
   return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
 }
 
-/** Where the jobs of a span end that are below an id. */
+/** Where the jobs of a range that are below an id end. */
 function endBelow(key: BlockKey, from: number, to: number, before: JobId): number {
   const order = Buffer.compare(key, Buffer.from(before.buffer, before.byteOffset, blockKeyBytes));
   if (order !== 0) return order < 0 ? to : from;
   return Math.max(from, Math.min(to, indexOf(before)));
 }
 
-/** The newest first. A null is a place where the walk may be put off. */
+/** Newest first. At a null the walk may pause. */
 function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterable<JobRange | null> {
   const blocks = new BlockCache(reader);
   const { id } = within[0]!;
@@ -91,7 +91,7 @@ function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterab
   const root = groupOf(block, indexOf(id)).group.root;
   let to: Uint8Array = Buffer.concat([root ?? id, endOfBlocks]);
   for (;;) {
-    // No scan stays open while others have their turn.
+    // No scan stays open while other reads run.
     const range = { from: root ?? id, to, reverse: true, limit: entriesPerStep };
     const entries = [...reader.scan('tree', range)];
     for (const entry of entries) {
@@ -128,7 +128,7 @@ function* spansOf(
 /** Above every key of a block. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Tells which jobs belong there, without a walk through the tree. */
+/** Decides which jobs belong to the scopes, without a walk through the tree. */
 export function membersOf(
   blocks: BlockCache,
   within: readonly JobScopeFilter[],
@@ -142,7 +142,7 @@ export function membersOf(
   return (id, group) => each.every(isMember => isMember(id, group));
 }
 
-/** Tells which jobs of the tree are wanted. */
+/** Decides which jobs of the tree belong to the scope. */
 function memberOf(blocks: BlockCache, { of, id }: JobScopeFilter): (group: JobGroup) => boolean {
   const wanted = keyText(id);
   if (of === 'root') return ({ root }) => root !== null && keyText(root) === wanted;

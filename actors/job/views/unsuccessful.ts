@@ -1,16 +1,16 @@
-// The jobs that did not succeed, or whose last attempt did not, newest first: by the tables that hold them alone.
+// Jobs that did not succeed, or whose last attempt did not, newest first, found by the tables that have only these.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Status, statuses } from '../records/job.ts';
 import type { NameTable } from '../records/name-table.ts';
 import type { JobFilter } from './job-page.ts';
 
-/** Keys of each range that are read in one go. */
+/** Keys of each range that are read in one scan. */
 const keysPerStep = 256;
 
 type IndexRange = { readonly table: 'unsuccessful' | 'retries'; readonly prefix: Buffer };
 
-/** Of the plugin, command and status that the filter names. A null is a place where the walk may be put off. */
+/** Jobs of the plugin, command and status that the filter names. At a null the walk may pause. */
 export function* unsuccessfulIds(reader: Reader, names: NameTable, filter: JobFilter): Iterable<JobId | null> {
   const ranges = rangesOf(names, filter);
   for (let to: Buffer = Buffer.alloc(jobIdBytes, 0xff); ; ) {
