@@ -1,10 +1,10 @@
-// The configuration for a command that needs it whole.
+// Loads the configuration for a command that needs a valid one.
 import type { Config } from '../config/config.ts';
 import { exitStatus } from './exit-status.ts';
 import { failure } from './failure.ts';
 import type { Io } from './io.ts';
 
-/** A `Failure` with exit status 78 names everything that is wrong, one a line; `hint` is one more line. */
+/** Throws a `CommandFailure` with exit status 78 that lists all problems; `hint` is a further line. */
 export async function readConfiguration(path: string | undefined, io: Io, hint?: string): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts');
   const loaded = loadConfig({ path, env: io.env, cwd: io.cwd });

@@ -1,8 +1,8 @@
-// Why a command failed: the exit status, a line for people, and a problem document for programs.
+// The failure of a command: an exit status, a message for people, and a problem document for programs.
 import { exitStatus } from './exit-status.ts';
 import type { Output } from './output.ts';
 
-/** RFC 9457, as the service answers it, or as the command makes it; `code` is stable. */
+/** A problem document (RFC 9457) of the service or the command; `code` is stable. */
 export type ProblemDocument = {
   readonly type: string;
   readonly title: string;
@@ -16,7 +16,7 @@ export type ProblemDocument = {
 export class CommandFailure extends Error {
   readonly exitStatus: number;
   readonly problem: ProblemDocument;
-  /** A line for people: what may have led to it on this side. */
+  /** A line for people: a possible cause on the caller's side. */
   readonly hint: string | null;
 
   constructor(status: number, problem: ProblemDocument, cause?: unknown, hint: string | null = null) {
@@ -35,7 +35,7 @@ export function usageFailure(detail: string): CommandFailure {
   return failure(exitStatus.usage, 'usage', 'Invalid usage', detail);
 }
 
-/** Says why: lines on stderr, and with `--json` the document. Resolves with the exit status. */
+/** Prints the failure on stderr, and with `--json` as a document. Resolves with the exit status. */
 export async function report({ exitStatus: status, problem, hint }: CommandFailure, out: Output): Promise<number> {
   out.note(`headgate: ${problem.detail}`);
   for (const { message } of problem.errors ?? []) if (!problem.detail.includes(message)) out.note(message);

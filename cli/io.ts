@@ -1,7 +1,7 @@
-// What a command may touch of the process it runs in. A test hands in its own.
+// The parts of its process that a command uses. Tests pass their own.
 import type { Readable, Writable } from 'node:stream';
 
-/** `isTTY` and `columns` are there when it is a terminal. */
+/** `isTTY` and `columns` are set for a terminal. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (raw: boolean) => unknown };
 
@@ -10,7 +10,7 @@ export type Io = {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: { readonly [name: string]: string | undefined };
-  /** Reading it throws a system error where the working directory was removed. */
+  /** Throws a system error if the working directory has been removed. */
   readonly cwd: string;
 };
 

@@ -5,16 +5,16 @@ import { exitStatus } from './exit-status.ts';
 import { processIo } from './io.ts';
 import { run } from './run.ts';
 
-// Whoever reads may have had enough; a disk that is full under a redirection is trouble.
+// A reader may close the pipe early, which is no error. A full disk under a redirection is one.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A command whose answer must not be lost reports this itself first, and its exit status stands.
+  // A command whose answer must not be lost has reported this itself, with its own exit status.
   setImmediate(() => {
     if (process.exitCode || error.code === 'EPIPE') process.exit();
     process.stderr.write(`headgate: stdout cannot be written: ${error.message}\n`);
     process.exit(exitStatus.io);
   });
 });
-// What cannot be said beside the answer changes no exit status.
+// A message that cannot be written to stderr does not change the exit status.
 process.stderr.on('error', () => {});
 
 try {

@@ -1,10 +1,10 @@
-// What a command says: its answer on stdout, as JSON or for people, and everything else on stderr.
+// The output of a command: its answer on stdout, as JSON or for people, and everything else on stderr.
 import type { Io, OutputStream } from './io.ts';
 import { printableBlock, printableJson, type TerminalLine, writeLine } from './terminal/text.ts';
 
 export class Output {
   readonly json: boolean;
-  /** Whether somebody looks at stderr: progress is drawn there. */
+  /** Whether stderr is a terminal: progress is shown there. */
   readonly isWatched: boolean;
   readonly #io: Io;
   #hasProgress = false;
@@ -15,12 +15,12 @@ export class Output {
     this.isWatched = io.stderr.isTTY === true && !io.env['CI'];
   }
 
-  /** The command's whole answer: the document with `--json`, else the lines. */
+  /** Prints the complete answer: with `--json` the document, else the lines. */
   answer(document: unknown, lines: () => readonly TerminalLine[]): Promise<void> {
     return this.piece(this.#wholeAnswer(document, lines));
   }
 
-  /** An answer that must not be lost: resolves when stdout has taken it, rejects when it has not. */
+  /** Prints an answer that must not be lost: resolves when it has been written to stdout, else rejects. */
   keepAnswer(document: unknown, lines: () => readonly TerminalLine[]): Promise<void> {
     this.#wipe();
     return written(this.#io.stdout, this.#wholeAnswer(document, lines));
@@ -34,19 +34,19 @@ export class Output {
       .join('');
   }
 
-  /** One object of an answer that streams. */
+  /** Prints one object of a streamed answer. */
   item(document: unknown, line: () => TerminalLine): Promise<void> {
     if (this.json) return this.piece(`${printableJson(JSON.stringify(document))}\n`);
     return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
   }
 
-  /** Text as it is, for whom it was made; on a terminal, without what a terminal would obey. Ends with a newline. */
+  /** Prints text unchanged, except that on a terminal control characters are escaped. Ends with a newline. */
   verbatim(text: string): Promise<void> {
     const shown = this.#io.stdout.isTTY ? printableBlock(text) : text;
     return this.piece(shown.endsWith('\n') ? shown : `${shown}\n`);
   }
 
-  /** Text that is fit for a terminal already. Resolves when stdout can take more. */
+  /** Prints text that is safe for a terminal. Resolves when stdout can take more. */
   async piece(text: string): Promise<void> {
     const { stdout } = this.#io;
     this.#wipe();
@@ -57,7 +57,7 @@ export class Output {
     });
   }
 
-  /** Beside the answer. */
+  /** Prints a line on stderr. */
   note(line: TerminalLine): void {
     const { stderr } = this.#io;
     this.#wipe();
@@ -65,13 +65,13 @@ export class Output {
     for (const one of lines) stderr.write(`${writeLine(one, this.#hasColours(stderr))}\n`);
   }
 
-  /** Text beside the answer that must not be lost: resolves when stderr has taken it, rejects when it has not. */
+  /** Prints text on stderr that must not be lost: resolves when it has been written, else rejects. */
   keep(text: string): Promise<void> {
     this.#wipe();
     return written(this.#io.stderr, `${text}\n`);
   }
 
-  /** A line that whatever is said next writes over. Nothing where nobody looks. */
+  /** Shows a line that the next output overwrites. Does nothing without a terminal. */
   progress(text: string): void {
     const { stderr } = this.#io;
     if (!this.isWatched) return;

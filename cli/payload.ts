@@ -1,4 +1,4 @@
-// Payloads of commands: JSON as it is given, `@FILE`, or `-` for stdin.
+// Payloads of commands: JSON, `@FILE`, or `-` for stdin.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { usageFailure } from './failure.ts';

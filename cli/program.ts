@@ -1,11 +1,11 @@
-// The commander programme, made from the commands' declarations.
+// Builds the commander program from the declarations of commands.
 import { Command } from 'commander';
 import type { CommandCall, CommandDeclaration } from './command.ts';
 import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { version } from './version.ts';
 
-/** What each group of commands is about, and a call of one of them. */
+/** A description of each group of commands, and an example. */
 const groups: { readonly [words: string]: readonly [description: string, example: string] } = {
   config: ['check, show and seal the configuration, without starting anything', 'headgate config check'],
   plugin: ['list, run, create and test plugins', 'headgate plugin run greet handle --payload \'{"name":"Ada"}\''],

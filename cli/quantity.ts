@@ -1,11 +1,11 @@
-// Quantities among the command's options.
+// Parsers of options: durations, times and counts.
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
-/** Above what a timer can wait, it would end at once. */
+/** The limit of a timer; with more it would fire at once. */
 const timerMsMax = 24 * 86_400_000;
 
-/** A duration in milliseconds, which something waits for. */
+/** A duration to wait for, in milliseconds. */
 export function parseMs(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('a duration looks like 500ms, 30s, 5m or 1h.');
@@ -13,7 +13,7 @@ export function parseMs(text: string): number {
   return ms;
 }
 
-/** A time in RFC 3339, as it stands, or from a duration back; before 1970 there is nothing to be asked for. */
+/** A time: RFC 3339, or a duration before now; not before 1970. */
 export function parseInstant(text: string): string {
   const ms = parseDuration(text);
   if (ms !== undefined) return new Date(Math.max(0, Date.now() - ms)).toISOString();

@@ -1,4 +1,4 @@
-// One call of the command, in the process that calls it.
+// Runs a command line in the calling process.
 import { CommanderError } from 'commander';
 import { StoreFault } from '../runtime/store/store.ts';
 import { commands } from './commands.ts';
@@ -8,7 +8,7 @@ import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { makeProgram } from './program.ts';
 
-/** `words` is what stands behind `headgate`; resolves with the exit status. A defect is thrown. */
+/** `words`: the arguments after `headgate`. Resolves with the exit status; bugs are thrown. */
 export async function run(words: readonly string[], io: Io): Promise<number> {
   let status: number = exitStatus.ok;
   const program = makeProgram(commands, io, ended => {
@@ -21,7 +21,7 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitStatus.ok;
-      // Commander has said it on stderr.
+      // Commander has printed it on stderr.
       const { problem } = usageFailure(error.message.replace(/^error: /, ''));
       if (isJson) await new Output(io, true).item(problem, () => '');
       return exitStatus.usage;
@@ -30,7 +30,7 @@ export async function run(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Files and devices that say no are trouble of the user's; what else is no failure is a defect, and thrown on. */
+/** Errors of files and devices are reported to the user; any other exception is a bug, and is thrown. */
 function asFailure(error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   if (error instanceof StoreFault)

@@ -7,11 +7,11 @@ export type UnitOptions = {
   readonly config: string;
   readonly state: string;
   readonly user: string;
-  /** A plugin runs in bubblewrap, which needs namespaces and mounts of its own. */
+  /** A plugin uses bubblewrap, which needs namespaces and mounts. */
   readonly hasBubblewrap: boolean;
 };
 
-/** What the whole unit is closed to; some of it would keep bubblewrap from making its sandbox. */
+/** Restrictions of the unit, without those that would prevent bubblewrap from creating its sandbox. */
 const bubblewrapNeeds = ['ProtectKernelTunables', 'ProtectKernelLogs', 'RestrictNamespaces'];
 
 export function serviceUnit({ node, main, config, state, user, hasBubblewrap }: UnitOptions): string {
@@ -75,7 +75,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** As systemd takes it for one word; `%` begins a specifier, `$` a variable. */
+/** Quotes a word for systemd, in which `%` begins a specifier and `$` a variable. */
 function quoted(path: string): string {
   const escaped = path.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@%+=:,./$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;

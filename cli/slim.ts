@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { binariesIn, fitsHere, uwsDirectory } from '../http/transport/uws-binary.ts';
 import { exitStatus } from './exit-status.ts';
 
-/** What stands beside the binaries and is never loaded. */
+/** Files beside the binaries that are never loaded. */
 const unused = ['docs', 'examples', 'misc', 'mvp', 'scripts', 'src', 'tests', 'build.c', 'logo.svg', 'Makefile'];
 
 function main(words: readonly string[]): number {

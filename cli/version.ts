@@ -1,4 +1,4 @@
-// The version of this build, as package.json says it.
+// The version of this build, from package.json.
 import { createRequire } from 'node:module';
 
 // By the package's own name: the same from the sources and from dist/.

@@ -230,7 +230,7 @@ export class Exchange implements HttpCall, AnswerSink {
       return problem('malformed_request', detail);
     }
     const detail =
-      'the HTTP server in use does not accept Transfer-Encoding; send a Content-Length, or set api.server to node';
+      'the HTTP server in use does not accept Transfer-Encoding; send a Content-Length, or set api.server: node';
     return problem('length_required', detail);
   }
 

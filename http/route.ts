@@ -94,7 +94,13 @@ export type BodyLimit = { readonly bytesMax: number; readonly setting: string };
 // Methods rather than properties, because their parameters are compared bivariantly: so every declaration is a Route.
 export type Route = Declaration<string, Parameters, unknown>;
 
+/** Query and body default to none. */
+type Given<P extends string, Q extends Parameters, F> = Omit<Declaration<P, Q, F>, 'query' | 'body'> &
+  Partial<Pick<Declaration<P, Q, F>, 'query' | 'body'>>;
+
 /** Declares a route; the types of the handler follow from the declaration. */
-export function route<const P extends string, const Q extends Parameters, F>(declaration: Declaration<P, Q, F>): Route {
-  return declaration as unknown as Route;
+export function route<const P extends string, F, const Q extends Parameters = Record<never, never>>(
+  declaration: Given<P, Q, F>,
+): Route {
+  return { query: {}, body: null, ...declaration } as unknown as Route;
 }

@@ -1,4 +1,4 @@
-// Where the service is, and with what tokens it is called: by option, environment, or what can be read of the configuration.
+// The address of the service and the tokens to call it with: from options, environment, or configuration.
 import { statSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -14,19 +14,19 @@ import { runningAddress, type ServiceAddress } from '../start/running.ts';
 export type AddressOptions = { readonly url?: string; readonly config?: string };
 
 export type Address = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
-  /** The host that its certificate must be valid for, where that is not the one of the URL. */
+  /** The host for which its certificate must be valid, if that is not the host of the URL. */
   readonly serverName?: string;
-  /** To be tried in this order; none: the service is called without. */
+  /** Tried in this order; empty: calls carry no token. */
   readonly tokens: readonly string[];
-  /** What could not be read, and what was taken in its place. */
+  /** What could not be read, and what is used instead. */
   readonly notes: readonly string[];
-  /** Why there is no token, or not each that there could be: for a service that refuses the call. */
+  /** Why tokens are missing, shown if the service refuses the call. */
   readonly tokenHint: string | null;
 };
 
-/** Of the configuration; each is sent at most once for a call. */
+/** Tokens taken from the configuration; each is sent at most once per call. */
 const tokensMax = 8;
 
 /**
@@ -68,7 +68,7 @@ function checkedUrl(text: string, source: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The address that the running service has left in its state directory, else `api.listen`. */
+/** The address that the running service has written to its state directory, else `api.listen`. */
 function whereabouts({
   mainFile,
   enabled,
@@ -90,8 +90,8 @@ function whereabouts({
 }
 
 /**
- * An address that stands for all of the machine's is asked at loopback. A configuration that lies in a working directory
- * may be anybody's: it cannot have tokens sent to another machine.
+ * A wildcard address is called at loopback. A configuration in the working directory may come from another user, so it cannot make
+ * the command send tokens to another machine.
  */
 function ownUrl(listen: ServiceAddress, source: string): string {
   if (!isOwn(listen.host))
@@ -111,7 +111,7 @@ function isOwn(host: string): boolean {
   );
 }
 
-/** The tokens that the files give, those for everything first; then the one that the first start, or `init`, has made. */
+/** The tokens in the files, those with scope `*` first; then the local token, which `init` or the first start created. */
 function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAccess, isOthers: boolean): Tokens {
   const way = 'or set HEADGATE_TOKEN';
   if (isOthers) {
@@ -133,14 +133,14 @@ function tokensOf({ mainFile, statePath, tokens: { value, doubts } }: ClientAcce
   return { tokens, tokenHint: tokens.length > 0 ? null : nowhere };
 }
 
-/** The first of them, and how many more there are. */
+/** The first item, and the number of further ones. */
 function summary(doubts: readonly string[]): string {
   return doubts.length === 1 ? doubts[0]! : `${doubts[0]} (and ${doubts.length - 1} more)`;
 }
 
 /**
- * Whether somebody else has put it into the working directory: it could name any variable of the caller's as a token, and any state
- * directory, and have them sent to a listener of its own.
+ * Whether another user owns the configuration in the working directory. It could name any variable of the caller as a token, or any
+ * state directory, and have these sent to a listener of that user.
  */
 function isForeign(mainFile: string, { cwd, env }: Io): boolean {
   const own = process.geteuid?.();

@@ -1,4 +1,4 @@
-// Calling something and, unless told otherwise, waiting for its job: what `plugin run` and `pipeline run` share.
+// Submits a job and by default waits for it: the common part of `plugin run` and `pipeline run`.
 import { InvalidArgumentError, Option } from 'commander';
 import type { CommandCall } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -68,7 +68,7 @@ export async function callAndWait(path: string, call: CommandCall<CallOptions>):
   return exitStatusOfJob(job.status);
 }
 
-/** The result on stdout; what is to be known about the job on stderr. */
+/** Prints the result on stdout, and notes about the job on stderr. */
 async function showEnd(job: JobDocument, out: Output): Promise<void> {
   const tookMs = spanMs(job.created_at, job.completed_at);
   for (const { level, message } of job.result?.logs ?? []) out.note(`${level}: ${message}`);

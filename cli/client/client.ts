@@ -1,25 +1,25 @@
-// The HTTP API from the caller's side: one request, one answer, and every way of failing as a `CommandFailure`.
+// A client of the HTTP API: one request, one answer. Every error is thrown as a `CommandFailure`.
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** Of waiting for the head of an answer. */
+/** The time limit for the head of an answer. */
 const answerMsMax = 60_000;
 
 export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
 
-/** By what an answer is known to be a headgate's: some of its members, and for a list some of what its elements have. */
+/** How an answer is recognized as one of headgate: some of its members, and for a list some members of its elements. */
 export type AnswerShape<Answer> = { readonly [Member in keyof Answer]?: true | readonly string[] };
 
 export class Client {
   readonly url: string;
-  /** The one that was accepted last stands first. */
+  /** The last accepted token comes first. */
   #tokens: readonly (string | null)[];
   readonly #tokenHint: string | null;
   readonly #serverName: string | undefined;
 
   constructor({ url, serverName, tokens, tokenHint }: Pick<Address, 'url' | 'serverName' | 'tokens' | 'tokenHint'>) {
-    // What a header cannot carry would be quoted by the error that says so.
+    // fetch would quote an invalid token in its error message.
     if (tokens.some(token => !/^[\x21-\x7e]+$/.test(token)))
       throw usageFailure('the token contains a character that a token cannot have');
     this.url = url;
@@ -42,8 +42,8 @@ export class Client {
   }
 
   /**
-   * The open answer, when its status is one of success. `signal` ends waiting and reading. A call that is refused for its token did
-   * nothing, and is repeated with the next.
+   * The open response, if its status is a success. `signal` aborts waiting and reading. A call whose token is refused had no effect, and
+   * is repeated with the next token.
    */
   async open(method: 'GET' | 'POST', path: string, body?: unknown, more: OpenOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
@@ -55,7 +55,7 @@ export class Client {
         return response;
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.exitStatus !== exitStatus.denied) throw error;
-        // One that lacks the scope says more than one that nobody knows.
+        // A missing scope is a better explanation than an unknown token.
         if (refused?.problem['status'] !== 403) refused = error;
       }
     }
@@ -72,7 +72,7 @@ export class Client {
       const response = await this.#fetch(this.url + path, {
         method,
         headers,
-        // A token goes where it was sent, and nowhere else.
+        // Redirects are not followed: a token is sent only to the given address.
         redirect: 'error',
         signal: more.signal ? AbortSignal.any([more.signal, tooLate.signal]) : tooLate.signal,
         ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -100,13 +100,13 @@ type OpenOptions = {
 
 class TooLate extends Error {}
 
-/** A path segment that names something from outside. */
+/** Encodes a name from outside as a path segment. */
 export function segment(name: string): string {
-  // The URL parser would take these two for steps along the path.
+  // The URL parser would resolve these two as relative paths.
   return name === '.' || name === '..' ? name.replaceAll('.', '%252E') : encodeURIComponent(name);
 }
 
-/** `?a=b`, or nothing: without what is undefined. */
+/** `?a=b`, or the empty string; undefined values are omitted. */
 export function queryText(query: ClientQuery): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
@@ -143,7 +143,7 @@ export function brokenAnswer(detail: string, cause?: unknown): CommandFailure {
   return failure(exitStatus.unavailable, 'broken_answer', 'The answer cannot be read', detail, cause);
 }
 
-/** The exit status that stands for an HTTP status. */
+/** The exit status for an HTTP status. */
 function exitStatusOf(httpStatus: number): number {
   switch (httpStatus) {
     case 400:
@@ -194,7 +194,7 @@ function unreachable(url: string, error: unknown): CommandFailure {
   return failure(exitStatus.unavailable, 'unreachable', 'The service cannot be reached', detail, error);
 }
 
-/** Of OpenSSL: the certificate does not lead to an authority that is trusted. */
+/** Codes of OpenSSL for certificates without a trusted authority. */
 const untrusted: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -203,7 +203,7 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** `fetch` hides what happened in its causes. */
+/** `fetch` puts the reason into the causes of its error. */
 function reasonOf(error: unknown): string {
   if (error instanceof TooLate) return `no answer within ${answerMsMax / 1000} s`;
   const { cause } = error as { cause?: { code?: string; message?: string } };

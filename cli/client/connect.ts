@@ -1,4 +1,4 @@
-// What the commands that call the service have in common.
+// The common part of commands that call the service.
 import { Option } from 'commander';
 import { type CommandCall, configOption } from '../command.ts';
 import { type AddressOptions, findAddress } from './address.ts';

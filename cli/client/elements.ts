@@ -1,4 +1,4 @@
-// The elements of a long JSON array, one after the other, while it still arrives.
+// Parses a long JSON array as it arrives, one element at a time.
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -6,20 +6,20 @@ const comma = 0x2c;
 const opening: readonly number[] = [0x5b, 0x7b];
 const closing: readonly number[] = [0x5d, 0x7d];
 
-/** Holds one element at a time. Throws a SyntaxError for what is not an array, or not whole. */
+/** Holds one element at a time. Throws a SyntaxError if the text is not a complete array. */
 export async function* elements(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const scan = new Scan();
   for await (const chunk of body) yield* scan.take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
   if (!scan.isOver) throw new SyntaxError('the array broke off');
 }
 
-/** Where in the array the bytes are: how deep, and whether inside of a text. */
+/** The state of the scan: the depth, and whether it is inside a string. */
 class Scan {
   isOver = false;
   #depth = 0;
   #inText = false;
   #isEscaped = false;
-  /** Of the element that has begun, what came with earlier chunks. */
+  /** The part of the current element that arrived in earlier chunks. */
   #begun: Buffer[] = [];
 
   *take(chunk: Buffer): Generator<unknown> {
@@ -51,7 +51,7 @@ class Scan {
   *#element(rest: Buffer, isLast: boolean): Generator<unknown> {
     const text = Buffer.concat([...this.#begun, rest]).toString('utf8');
     this.#begun = [];
-    // Nothing before the end: the array is empty.
+    // The array is empty.
     if (isLast && text.trim() === '') return;
     yield JSON.parse(text);
   }

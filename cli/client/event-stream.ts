@@ -1,4 +1,4 @@
-// Follows the event stream over any number of connections, going on behind the last event that was seen.
+// Follows the event stream. After a lost connection it continues behind the last event that was seen.
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { exitStatus } from '../exit-status.ts';
@@ -7,9 +7,9 @@ import { brokenAnswer, type Client } from './client.ts';
 
 const firstPauseMs = 250;
 const pauseMsMax = 5_000;
-/** The service says something at least every 15 s. */
+/** The service writes something at least every 15 s. */
 const silenceMsMax = 45_000;
-/** Of one event; more means that this is no event stream. */
+/** The size limit of one event; a larger one means that this is not an event stream. */
 const eventCharsMax = 4_194_304;
 
 export type StreamEvent = {
@@ -18,8 +18,8 @@ export type StreamEvent = {
   readonly fields: { readonly at?: string; readonly [name: string]: unknown };
 };
 /**
- * `opened`: what happens from now on will come, and where it `continues` all that happened since the last event, or a
- * `gap`. `events`: what came at once. `lost`: it is tried again, behind the last event.
+ * `opened`: events from now on will be received; if it `continues`, also all events since the last one, or a `gap`. `events`: events that
+ * arrived together. `lost`: the connection is lost, and is opened again behind the last event.
  */
 export type StreamNews =
   | { readonly kind: 'opened'; readonly continues: boolean }
@@ -27,8 +27,8 @@ export type StreamNews =
   | { readonly kind: 'lost'; readonly why: string };
 
 /**
- * Ends only by its caller or by a `CommandFailure`: the first connection has to succeed, and what the service refuses later for
- * another reason than being away is final. `path` has its query; `lastId` continues behind an event of an earlier stream.
+ * Ends only by its caller or by a `CommandFailure`: if the first connection fails, or the service later refuses the stream for another
+ * reason than being unavailable. `path` includes its query; `lastId` continues behind an event of an earlier stream.
  */
 export async function* follow(client: Client, path: string, lastId?: string): AsyncGenerator<StreamNews, never> {
   let id = lastId;

@@ -1,4 +1,4 @@
-// Jobs as the API tells them.
+// The JSON documents of jobs in the API.
 import { exitStatus } from '../exit-status.ts';
 import { type Client, segment } from './client.ts';
 
@@ -15,23 +15,23 @@ export type JobDocument = {
   readonly created_at: string;
   readonly started_at: string | null;
   readonly completed_at: string | null;
-  /** Of a run: how the jobs inside ended. */
+  /** For a run: how the jobs inside it ended. */
   readonly counts?: Counts;
-  /** Absent where it is with a worker, or has settled. */
+  /** Absent if the job is running or has settled. */
   readonly waits_for?: {
     readonly reason: string;
     readonly detail: string;
     readonly since: string;
     readonly until?: string;
   };
-  /** Absent without the scope to see it; null before there is one. */
+  /** Absent if the token lacks the scope; null before the job has ended. */
   readonly result?: {
     readonly result: unknown;
     readonly error?: string;
     readonly logs?: readonly LogLineDocument[];
   } | null;
   readonly last_error?: string;
-  /** These are absent without the scope to see the result. */
+  /** These are absent if the token lacks the scope for results. */
   readonly pipeline?: string | null;
   readonly run_id?: string | null;
   readonly step_id?: string | null;
@@ -43,19 +43,19 @@ export type JobDocument = {
   } | null;
   readonly payload?: unknown;
   readonly context?: { readonly [name: string]: unknown };
-  /** What is too large to be shown unasked. */
+  /** Names of values that are included only on request. */
   readonly omitted?: readonly string[];
 };
 export type LogLineDocument = { readonly level: string; readonly message: string };
 export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'>;
 
-/** `whole`: with its payload and context however large they are. */
+/** `whole`: with payload and context, however large they are. */
 export function fetchJob(client: Client, id: string, { whole = false } = {}): Promise<JobDocument> {
   const form = { job_id: true, status: true, plugin: true, command: true } as const;
   return client.get<JobDocument>(`/job/${segment(id)}`, form, { include: whole ? 'payload' : undefined });
 }
 
-/** What a run has inside that did not succeed, in words; null where there is nothing of it. */
+/** The unsuccessful jobs inside a run, for people; null: there are none. */
 export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;
   const worse = ['failed', 'timed_out', 'dead'].filter(status => (counts[status] ?? 0) > 0);
@@ -64,7 +64,7 @@ export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): strin
   return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${all} inside`;
 }
 
-/** The counts of a run in words, in their order. */
+/** The counts of a run, for people. */
 export function countsText(counts: Counts): string {
   const all = Object.entries(counts).filter(([, count]) => count > 0);
   return all.length === 0 ? 'none' : all.map(([status, count]) => `${count} ${status}`).join(', ');
@@ -74,7 +74,7 @@ export function isSettled(status: string): boolean {
   return status !== 'queued' && status !== 'running';
 }
 
-/** What the end of a job means to whoever ran it. */
+/** The exit status for the end of a job. */
 export function exitStatusOfJob(status: string): number {
   if (status === 'succeeded') return exitStatus.ok;
   return status === 'timed_out' ? exitStatus.timedOut : exitStatus.failed;

@@ -1,4 +1,4 @@
-// What the lists of jobs and of logs have in common: filters, pages, and how much there is.
+// The common part of the lists of jobs and logs: filters, pages and totals.
 import { InvalidArgumentError, Option } from 'commander';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
@@ -45,7 +45,7 @@ function parseLimit(text: string): number {
   return limit;
 }
 
-/** Said beside a list that is not all. */
+/** A note about a list that is not complete. */
 export function moreLines(
   shown: number,
   page: { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string },

@@ -1,6 +1,6 @@
-// `fetch` of a service whose certificate names a host, and not the address of this machine that it is called at.
+// `fetch` for a service that is called at an address of this machine, while its certificate is for a host name.
 //
-// The certificate is checked as always, but for its own name: the caller knows that name from the service's state directory.
+// The certificate is verified for that name, which the caller knows from the service's state directory.
 import { request as send } from 'node:https';
 import { Readable } from 'node:stream';
 
@@ -14,7 +14,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       agent: false,
       ...(signal && { signal }),
     });
-    // As those of `fetch`, which hides what happened in its cause.
+    // Like the errors of `fetch`, which have the reason as their cause.
     request.on('error', cause => reject(signal?.aborted ? signal.reason : new TypeError('fetch failed', { cause })));
     request.on('response', answer => {
       const { statusCode = 0, statusMessage = '' } = answer;
@@ -22,7 +22,7 @@ export function fetchNamed(url: string, init: RequestInit, serverName: string): 
       const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as [string, string]);
       const stream = hasBody ? (Readable.toWeb(answer) as ReadableStream) : null;
       const response = new Response(stream, { status: statusCode, statusText: statusMessage, headers: fields });
-      // Of a response that was made by hand it is empty.
+      // It is empty for a response made by hand.
       resolve(Object.defineProperty(response, 'url', { value: url }));
     });
     request.end(body as string | undefined);

@@ -1,4 +1,4 @@
-// A trial of a reload by the running service: what is wrong with the files on its disk, and which jobs would be held.
+// Asks the running service for a dry run of a reload: the problems of the files on its disk, and the jobs that it would hold.
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
 import type { Client } from './client.ts';
@@ -9,7 +9,7 @@ type Trial = {
   readonly held: readonly { readonly plugin: string; readonly command: string; readonly jobs: number }[];
 };
 
-/** Says what it found; returns the exit status. */
+/** Prints the findings; returns the exit status. */
 export async function dryRunReload(client: Client, out: Output): Promise<number> {
   const trial = await client.post<Trial>('/system/reload?dry_run=true', { errors: true, warnings: true, held: true });
   const { errors, warnings, held } = trial;

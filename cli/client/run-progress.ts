@@ -1,15 +1,15 @@
-// What of a run is shown to somebody who watches it: every event while its jobs are few, else the jobs that fail, and the counts.
+// Shows the progress of a run: every event of a small run; of a large one the failed jobs, and counts.
 import type { Output } from '../output.ts';
 import type { StreamEvent } from './event-stream.ts';
 import { countsText, type JobDocument } from './jobs.ts';
 
-/** Jobs whose every event is shown. */
+/** Jobs of a run whose events are all shown. */
 export const jobsShownMax = 100;
-/** Jobs that failed, of more. */
+/** Failed jobs that are shown of a larger run. */
 export const failuresShownMax = 100;
-/** Between two looks at the counts. */
+/** The interval of requests for the counts. */
 const lookMs = 1_000;
-/** Between two lines of counts where no terminal shows one that changes. */
+/** The interval of lines with counts if stderr is not a terminal. */
 const lineMs = 10_000;
 
 const failures = new Set(['job.failed', 'job.timed_out', 'job.dead']);
@@ -28,7 +28,7 @@ export class RunProgress {
     this.#out = out;
   }
 
-  /** Programs are shown everything. */
+  /** With `--json` every event is shown. */
   shows({ type, fields: { job_id: id } }: StreamEvent): boolean {
     if (this.#out.json || id === this.#id || typeof id !== 'string') return true;
     if (!this.#isLarge) {
@@ -44,12 +44,12 @@ export class RunProgress {
     return false;
   }
 
-  /** Whether it is time to look at the counts again. */
+  /** Whether the counts are due. */
   get isDue(): boolean {
     return this.#isLarge && performance.now() - this.#lookedMs >= lookMs;
   }
 
-  /** Says how many have ended. */
+  /** Prints how many jobs have ended. */
   tell({ counts }: JobDocument): void {
     if (!this.#isLarge || counts === undefined) return;
     this.#lookedMs = performance.now();

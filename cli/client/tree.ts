@@ -1,9 +1,9 @@
-// The tree of a job, a job at a time, however large it is.
+// Reads the tree of a job, one job at a time.
 import { brokenAnswer, type Client, hasMember, segment } from './client.ts';
 import { elements } from './elements.ts';
 import type { TreeJob } from './jobs.ts';
 
-/** Parents before their children. Throws a `Failure`, also when the answer breaks off. */
+/** Parents come before their children. Throws a `CommandFailure`, also if the answer is incomplete. */
 export async function* treeJobs(client: Client, id: string): AsyncGenerator<TreeJob> {
   const { body } = await client.open('GET', `/job/${segment(id)}/tree`);
   try {

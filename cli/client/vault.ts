@@ -1,11 +1,11 @@
-// What the commands that manage the running service's vault have in common.
+// The common part of commands that manage the vault of the running service.
 import type { CommandCall } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 
-/** Calls with the admin token; an API token opens nothing there. */
+/** Calls with the admin token, since API tokens give no access to the vault. */
 export async function connectVault({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const token = io.env['SERVICE_VAULT_TOKEN'] || null;
   if (token === null) {
@@ -20,8 +20,8 @@ export async function connectVault({ options, io, out }: CommandCall<AddressOpti
 type Changed = { readonly name: string; readonly status: string };
 
 /**
- * One call, answered with a name and what became of it; resolves with the exit status. A body that must be asked for is asked
- * for once it is known whom to send it to, and with which token.
+ * One call, which is answered with a name and a status; resolves with the exit status. If the body needs input, it is read after the
+ * address and the token are known.
  */
 export async function changeVault(
   path: string,

@@ -1,4 +1,4 @@
-// Waiting for a job to end, with a bar for who looks on.
+// Waits for a job to end, and shows a progress bar.
 import { setTimeout as pause } from 'node:timers/promises';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure } from '../failure.ts';
@@ -11,12 +11,12 @@ import { treeJobs } from './tree.ts';
 
 const firstPauseMs = 20;
 const pauseMsMax = 1_000;
-/** Progress of what is over sooner would only flicker. */
+/** The delay before progress is shown: for shorter jobs it would only flicker. */
 const quietMs = 500;
-/** Jobs of a tree that progress looks at. */
+/** Jobs of a tree that progress counts. */
 const progressJobsMax = 20_000;
 
-/** Asks for it less and less often until it has ended; `CommandFailure` with exit status 5 when it has not within `limitMs`. */
+/** Polls the job at growing intervals until it has ended. Throws a `CommandFailure` with exit status 5 after `limitMs`. */
 export async function settledJob(
   client: Client,
   id: string,
@@ -32,19 +32,19 @@ export async function settledJob(
     if (leftMs <= 0) throw notSettled(job, limitMs!);
     const askedMs = waitedMs();
     if (out.isWatched && askedMs >= quietMs) out.progress(`${await progressOf(client, job)}, ${formatMs(askedMs)}`);
-    // What is only looked at takes a small part of the time.
+    // Reading the progress may take only a small part of the time.
     await pause(Math.min(leftMs, Math.max(pauseMs, 5 * (waitedMs() - askedMs))));
   }
 }
 
-/** Of a run, how many of the jobs below it that are known by now have ended; of another job, its status. */
+/** For a run, how many of its known jobs have ended; for another job, its status. */
 async function progressOf(client: Client, { job_id: id, plugin, status }: JobDocument): Promise<string> {
   if (plugin !== 'pipeline') return `${status}: job ${id}`;
   const [run, ...statuses] = await treeStatuses(client, id);
   return run === undefined ? status : `${progressBar(statuses.filter(isSettled).length, statuses.length)} jobs`;
 }
 
-/** Of the first jobs of a tree; none where the token does not open it. */
+/** The first jobs of a tree; none if the token gives no access. */
 async function treeStatuses(client: Client, id: string): Promise<string[]> {
   const statuses: string[] = [];
   try {

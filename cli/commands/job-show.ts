@@ -52,7 +52,7 @@ function lines(job: JobDocument): TerminalLine[] {
   return all;
 }
 
-/** Where it stands in a run. */
+/** Its position in a run. */
 function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument): TerminalLine[] {
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
@@ -83,7 +83,7 @@ function field(name: string, value: string): TerminalLine {
   return [...label(name), value];
 }
 
-/** Text of several lines stands below its name. */
+/** Text of several lines goes below its name. */
 function block(name: string, text: string): TerminalLine[] {
   const [first = '', ...rest] = text.split('\n');
   return rest.length === 0 ? [field(name, first)] : [label(name), ...text.split('\n').map(line => `  ${line}`)];

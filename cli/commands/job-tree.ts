@@ -43,7 +43,7 @@ async function show(jobs: AsyncIterable<TreeJob>, { siblings, failed = false }: 
   await out.answer(null, () => tree.lines(siblings, { failed }));
 }
 
-/** One document, however long it is: a job in a line. Where the answer breaks off, its last element says so. */
+/** One JSON document, a job per line. If the answer is incomplete, the last element reports that. */
 async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: CommandCall): Promise<number> {
   let separator = '[\n';
   const add = async (element: unknown): Promise<void> => {

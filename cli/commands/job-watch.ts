@@ -10,7 +10,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
-/** How a job's end is called in the stream. */
+/** The events that end a job. */
 const ends: { readonly [type: string]: string } = {
   'job.completed': 'succeeded',
   'job.failed': 'failed',
@@ -36,9 +36,9 @@ export const jobWatch = command<AddressOptions>({
       await show(endOf(watched));
       return exitStatusOfJob(watched.status);
     }
-    // The job may have ended before anybody listened, or unheard, until it has been asked for.
+    // The job may have ended before the stream was open, so it is read once.
     let isUnsure = true;
-    /** What the first line has said. */
+    /** The state in the first line. */
     let standing: StreamEvent | null = null;
 
     for await (const news of follow(client, `/events${queryText({ types: 'job.*', ...aboutOf(watched) })}`)) {
@@ -69,26 +69,26 @@ export const jobWatch = command<AddressOptions>({
   },
 });
 
-/** Which events tell of it. What a job that is no run causes comes after its end. */
+/** The filter for its events. Jobs that a job other than a run causes start after its end. */
 function aboutOf({ job_id: id, plugin, parent_job_id: parent }: JobDocument): { readonly [filter: string]: string } {
   if (plugin !== 'pipeline') return { job_id: id };
   return parent == null ? { root: id } : { run: id };
 }
 
-/** The stream is lost then too, and when it comes back it is asked again. */
+/** If the service is unavailable, the stream is lost too, and the job is read again when it is back. */
 function unlessAway(error: unknown): null {
   if (error instanceof CommandFailure && error.exitStatus === exitStatus.unavailable) return null;
   throw error;
 }
 
-/** The event that led to the state that the job is in. */
+/** The event that led to the job's state. */
 function standingOf(job: JobDocument): StreamEvent {
   if (job.status === 'running') return eventOf('job.started', job, job.started_at);
   if (job.last_error !== undefined) return eventOf('job.retry_scheduled', job, null);
   return eventOf('job.enqueued', job, job.created_at);
 }
 
-/** Whether the line that says how the job stands covers the event: it came between opening the stream and asking for the job. */
+/** Whether the event is older than the job's printed state: it arrived between opening the stream and reading the job. */
 function isWithin(
   { fields: { job_id: id, at: standingAt = '' } }: StreamEvent,
   { type, fields }: StreamEvent,
@@ -97,7 +97,7 @@ function isWithin(
   return isBeginning && fields['job_id'] === id && (fields.at ?? '') <= standingAt;
 }
 
-/** The event that told its end. */
+/** The event of its end. */
 function endOf(job: JobDocument): StreamEvent {
   const [type = ''] = Object.entries(ends).find(([, status]) => status === job.status) ?? [];
   return eventOf(type, job, job.completed_at);

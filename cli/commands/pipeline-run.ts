@@ -12,6 +12,6 @@ export const pipelineRun = command<CallOptions>({
   ],
   options: callOptions(),
   statuses: callStatuses,
-  // Waiting is done here, whatever the pipeline's own mode and time-out are.
+  // This command waits itself, whatever the mode and time-out of the pipeline are.
   run: call => callAndWait(`/pipeline/${segment(call.args[0]!)}?async=true`, call),
 });

@@ -86,7 +86,7 @@ function lineOf({ command: name, check, passed, detail }: CheckFinding): Termina
   return [mark, ` ${name === '' ? '' : `${name}: `}${check}: ${detail}`];
 }
 
-/** What the author keeps beside the manifest for the command. */
+/** The payload that the author has put beside the manifest for a command. */
 async function keptPayload(directory: string, name: string, io: Io): Promise<JsonObject | undefined> {
   const file = join(directory, 'payloads', `${name}.json`);
   return existsSync(file) ? readObject(file, `@${file}`, io) : undefined;

@@ -1,4 +1,4 @@
-// `headgate reload`: for real, only where no job would be held, or as a trial.
+// `headgate reload`: always, only if no job would be held, or as a dry run.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions, connect } from '../client/connect.ts';

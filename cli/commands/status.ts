@@ -63,7 +63,7 @@ export const statusCommand = command<AddressOptions & { readonly quiet?: true }>
   },
 });
 
-/** Null where the token does not open it: the service is up all the same. */
+/** Null: the token gives no access to it. */
 async function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
   try {
     return await client.get<Answer>(path, form);

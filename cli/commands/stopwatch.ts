@@ -59,7 +59,7 @@ export const stopwatchCommand = command<AddressOptions & { readonly since?: stri
   },
 });
 
-/** A row for each step with samples: percentiles, a bar of them on one scale for all, and p95 over the window. */
+/** A row for each step with samples: percentiles, a bar on a common scale, and p95 over the window. */
 function lines({ plugin, window, steps }: Stopwatch): TerminalLine[] {
   const measured = steps.filter(step => step.sample_count > 0);
   const title: TerminalLine = [{ text: plugin, style: 'bold' }, `, last ${window}`];

@@ -84,7 +84,7 @@ function checkUse({ file, export: target, before, prune }: Options, filter: Audi
 
 type Pruned = { readonly records: number; readonly more: boolean };
 
-/** The file is whole on disk before the service is asked to remove anything. */
+/** The file is complete on disk before the service is asked to remove records. */
 async function exportAndPrune(call: CommandCall<Options>, file: string): Promise<number> {
   const { io, out, options } = call;
   const { parseTimestamp } = await import('../../service/json/timestamp.ts');
@@ -93,7 +93,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);
   if (beforeUs === undefined)
     throw usageFailure(`--before: ${before} is no RFC 3339 time, such as 2026-01-31T12:00:00Z`);
-  // Where it cannot be asked, nothing is exported either.
+  // If the service cannot be called, nothing is exported.
   const client = prune ? await connectVault(call) : null;
   const exported = await withVault(options.config, io, place => exportTrail(place, file, beforeUs));
   let pruned = 0;
@@ -121,7 +121,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   return exitStatus.ok;
 }
 
-/** One document, however long it is: a record in a line. */
+/** One JSON document, a record per line. */
 async function copy(pages: AuditPages, out: Output): Promise<string | null> {
   let separator = '{"records": [\n';
   const broken = await eachPage(pages, async page => {
@@ -149,7 +149,7 @@ async function draw(pages: AuditPages, out: Output): Promise<string | null> {
   return broken;
 }
 
-/** Resolves with what the pages return. */
+/** Resolves with the return value of the pages. */
 async function eachPage(
   pages: AuditPages,
   show: (page: readonly AuditLine[]) => Promise<void>,

@@ -1,4 +1,4 @@
-// `headgate vault principal …`: to whom secrets are delivered.
+// `headgate vault principal …`: the identities that secrets are granted to.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-// `headgate vault secret …`: values come by stdin or prompt, never as arguments.
+// `headgate vault secret …`: values are read from stdin or a prompt, never from arguments.
 import { Option } from 'commander';
 import type { AddressOptions } from '../client/address.ts';
 import { addressOptions } from '../client/connect.ts';
@@ -9,7 +9,7 @@ import { readSecret } from '../terminal/secret.ts';
 
 type SetOptions = AddressOptions & {
   readonly grant?: readonly string[];
-  /** False with `--no-grants`. */
+  /** False: `--no-grants`. */
   readonly grants: boolean;
   readonly pattern?: 'manual' | 'auto';
   readonly keepValue?: true;

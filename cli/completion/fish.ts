@@ -42,7 +42,7 @@ function optionWords({ text, value, words }: CompletedOption): string {
   return value === 'words' ? `${long} -x -a ${quoted(words.map(asWritten).join(' '))}` : `${long} -x`;
 }
 
-/** fish expands what stands in the list of an option's values: `*` would be the files of the working directory. */
+/** fish expands the values of an option: `*` would become the files of the working directory. */
 function asWritten(word: string): string {
   return word.replaceAll(/[^\w:@%+=,./-]/g, sign => `\\${sign}`);
 }

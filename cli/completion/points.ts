@@ -1,20 +1,20 @@
-// What can be completed where: the programme as a flat list of places, from which each shell's script is written.
+// The program as a flat list of completion points, from which the script of each shell is generated.
 import type { Command, Option } from 'commander';
 
 export type Word = { readonly text: string; readonly description: string };
 
 export type CompletedOption = Word & {
-  /** `none`: it takes no value. `words`: one of these. `path`: a file or directory. `free`: anything. */
+  /** `none`: no value. `words`: one of these. `path`: a file or directory. `free`: any text. */
   readonly value: 'none' | 'words' | 'path' | 'free';
   readonly words: readonly string[];
 };
 
 export type CompletionPoint = {
-  /** The words that lead there, with spaces between: the empty text for the start. */
+  /** The preceding words, separated by spaces; empty at the start. */
   readonly path: string;
   readonly commands: readonly Word[];
   readonly options: readonly CompletedOption[];
-  /** Whether an argument that stands there is a path. */
+  /** Whether an argument at this point is a path. */
   readonly takesPath: boolean;
 };
 

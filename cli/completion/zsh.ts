@@ -58,7 +58,7 @@ function pattern(texts: readonly string[]): string {
   return `(${texts.map(quoted).join('|')})`;
 }
 
-/** As `_describe` takes it: a colon between word and description. */
+/** For `_describe`: a colon separates word and description. */
 function described(words: readonly Word[]): string {
   return words.map(({ text, description }) => quoted(`${text}:${description}`)).join(' ');
 }

@@ -1,4 +1,4 @@
-// What a plugin is put through, and what is said of how it does.
+// The checks of `plugin test`, and their results.
 
 import { endText, killDelayMs } from '../../runtime/host/process/program.ts';
 import type { HostedPlugin } from '../../runtime/host/wire/plugin-host.ts';
@@ -18,18 +18,18 @@ export type CheckFinding = {
 
 export type Plan = {
   readonly plugin: HostedPlugin;
-  /** The same with no schema before it: what the plugin itself makes of a request. */
+  /** The plugin without its input schemas, to test its own checks. */
   readonly bare: HostedPlugin;
   readonly commands: readonly string[];
-  /** By command; undefined: made of its input schema. */
+  /** Payloads by command; undefined: generated from the input schema. */
   readonly payloads: { readonly [command: string]: JsonObject | undefined };
   readonly deadlineMs: number;
 };
 
 const largeChars = 2 ** 20;
-/** Long enough to have started, and short for whatever takes time. */
+/** Long enough for a start, and short for any work. */
 const shortDeadlineMs = 250;
-/** What the host says of those that gave no answer. */
+/** The host's messages for attempts without an answer. */
 const noAnswer =
   /^(no response on stdout|the response is not JSON|invalid response|stdout has more|cannot start|the process )/;
 
@@ -43,7 +43,7 @@ export async function* runChecks(stand: PluginHarness, plan: Plan): AsyncGenerat
     });
     const answer = await stand.ask(plan.plugin.instance, command, payloadOf(plan, command), plan.deadlineMs);
     yield finding('good request', goodRequest(plan, command, answer));
-    // What does not load would fail the other checks for the same reason.
+    // A plugin that does not load would fail the other checks for the same reason.
     if (isUnloaded(plan, answer)) continue;
     yield finding('bad request', await badRequest(stand, plan, command));
     yield finding('large request', await largeRequest(stand, plan, command));
@@ -67,7 +67,7 @@ function goodRequest(plan: Plan, command: string, answer: HarnessAnswer): Judgem
   return [false, `${failed(answer)}${stderrOf(answer)}${hint}`];
 }
 
-/** An empty payload, which the schema refuses where it requires anything; the plugin itself must bear it too. */
+/** An empty payload. A schema with required fields refuses it; the plugin must handle it without the schema too. */
 async function badRequest(
   stand: PluginHarness,
   { plugin, bare, deadlineMs }: Plan,
@@ -129,12 +129,12 @@ function madeUp({ commands }: HostedPlugin, command: string): Json {
   return schema ? sampleOf(schema) : {};
 }
 
-/** Whether the host could not load the file, or found no function for the command in it. */
+/** Whether the host could not load the file, or the file has no function for the command. */
 function isUnloaded({ plugin: { entrypoint } }: Plan, { error }: HarnessAnswer): boolean {
   return ['cannot be loaded: ', 'exports no function '].some(end => error.startsWith(`${entrypoint} ${end}`));
 }
 
-/** An error is an answer as well; silence, or what breaks the contract, is none. */
+/** An error counts as an answer; silence, or an invalid response, does not. */
 function isAnswer({ verdict, error }: HarnessAnswer): boolean {
   return verdict === 'ok' || (verdict === 'error' && !noAnswer.test(error));
 }

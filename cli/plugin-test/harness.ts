@@ -1,4 +1,4 @@
-// The stand on which a plugin is tested: the host that runs plugins, without a gateway around it.
+// Runs a plugin in a host without a gateway.
 
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,10 +15,10 @@ import { type Json, pack, packedEmpty } from '../../runtime/packing.ts';
 import { ProgramPids } from '../../runtime/processes/program-pids.ts';
 import { commandLine } from '../../runtime/processes/sandbox.ts';
 
-/** `lost`: the process of the host died with it. */
+/** `lost`: the host process died during the job. */
 export type HarnessAnswer = {
   readonly verdict: Outcome['verdict'] | 'lost';
-  /** What went wrong; the empty text where it is `ok`. */
+  /** The error; empty if `ok`. */
   readonly error: string;
   readonly parts: Parts;
   readonly runMs: number;
@@ -83,7 +83,7 @@ export class PluginHarness {
     return { verdict: outcome.verdict, error, parts, runMs: outcome.runUs / 1000, isReplaced: this.#isReplaced };
   }
 
-  /** Starts a process plugin and says this on its stdin, then nothing more: how it ended, and its stdout. */
+  /** Starts a process plugin, writes this to its stdin, and closes it. Resolves with its end and its stdout. */
   async tell(plugin: HostedPlugin, input: string): Promise<{ readonly end: ProgramEnd; readonly stdout: string }> {
     const words = commandLine(plugin, this.#directory);
     const marks = new ProgramPids(this.#directory, 'stand', 'garbage');

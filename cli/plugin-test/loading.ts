@@ -1,5 +1,5 @@
-// Whether the files of worker plugins load and have a function for each command. A host like that of the service loads them; no
-// command runs: the payload is refused before the function is called, and the code is loaded before the payload is looked at.
+// Checks that the files of worker plugins load and have a function for each command, in a host like that of the service. No command
+// runs: the host loads the code first, and then refuses the payload.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { hostPlugin } from '../../actors/job/host-plugin.ts';
@@ -27,7 +27,7 @@ export async function loadProblems(config: Config): Promise<string[]> {
         const { error } = await stand.ask(plugin.instance, command, {}, deadlineMs);
         if (error === refusal) continue;
         problems.push(`${placeIn(join(plugin.directory, plugin.entrypoint))}: plugins.${plugin.instance}: ${error}`);
-        // What one command cannot load, the others cannot either.
+        // One command is enough: all load the same file.
         if (!error.includes('exports no function')) break;
       }
   } finally {
@@ -41,7 +41,7 @@ function refusingAll(plugin: HostedPlugin): HostedPlugin {
   return { ...plugin, commands: Object.fromEntries(commands) };
 }
 
-/** With the line of what is wrong in its syntax, where Node can tell. */
+/** With the line of a syntax error, if Node reports it. */
 function placeIn(file: string): string {
   const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: deadlineMs });
   const line = stderr?.startsWith(`${file}:`) ? /^\d+/.exec(stderr.slice(file.length + 1)) : null;

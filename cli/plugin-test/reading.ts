@@ -1,4 +1,4 @@
-// A plugin read from its directory alone, as a host needs it.
+// Reads a plugin from its directory, without a configuration.
 import { hostPlugin } from '../../actors/job/host-plugin.ts';
 import { formatProblems } from '../../config/check/problem.ts';
 import { composeInstance } from '../../config/plugin/instances.ts';
@@ -9,7 +9,7 @@ import { makeSchemaCompiler } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 
 export type PluginRead =
-  /** `bare` is a second instance, with no schema before its commands. */
+  /** `bare`: a second instance without input schemas. */
   | { readonly ok: true; readonly plugin: HostedPlugin; readonly bare: HostedPlugin }
   /** A line each. */
   | { readonly ok: false; readonly problems: readonly string[] };

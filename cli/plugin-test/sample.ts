@@ -1,13 +1,13 @@
-// A payload made of an input schema: the smallest that a reader of the schema would write.
+// Generates a small payload that fits an input schema.
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 
-/** Deeper a schema refers to itself. */
+/** The depth limit: a deeper schema refers to itself. */
 const depthMax = 20;
-/** Deeper, what is not required is left out: a schema that names itself many times would go on for hours. */
+/** Below this depth only required fields are generated: a schema with many references to itself would take hours. */
 const optionalDepthMax = 5;
 
-/** The schema's own example where it has one; it need not fit (a pattern, say, is not looked at). */
+/** The schema's example if it has one. The result need not fit: patterns, for one, are ignored. */
 export function sampleOf(schema: JsonObject): Json {
   return sample(schema, schema, 0);
 }
@@ -27,7 +27,7 @@ function sample(schema: Json, root: JsonObject, depth: number): Json {
   return others.every(isObject) && isObject(own) ? Object.assign({}, own, ...others) : (others[0] ?? own);
 }
 
-/** What a part of a schema requires is described beside it as well. */
+/** The parts of a schema share the properties of the whole. */
 function merge(schema: JsonObject, part: Json): JsonObject {
   if (!isObject(part)) return {};
   const { allOf: _a, anyOf: _b, oneOf: _c, required: _r, ...rest } = schema;
@@ -53,7 +53,7 @@ function ofType(schema: JsonObject, root: JsonObject, depth: number): Json {
     case 'array':
       return Array.from({ length: Number(minItems ?? 0) }, () => sample(items ?? {}, root, depth + 1));
     default: {
-      // Where nothing is required, all is shown: short schemas require nothing, and their plugins often do.
+      // If no field is required, all are generated: plugins with short schemas often need fields that they do not require.
       const all = isObject(properties) ? properties : {};
       const shown = depth > optionalDepthMax ? [] : Object.keys(all);
       const names = Array.isArray(required) ? required.map(String) : shown;

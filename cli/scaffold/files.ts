@@ -1,4 +1,4 @@
-// Writes new files, and never over others.
+// Creates files, and never overwrites any.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { usageFailure } from '../failure.ts';
@@ -7,13 +7,13 @@ export type NewFile = {
   /** Relative, with `/`. */
   readonly path: string;
   readonly text: string;
-  /** 0644 when it is not said. */
+  /** 0644 by default. */
   readonly mode?: number;
 };
 
 /**
- * The directory and those above it. One at a time: where the system allows none, as below /proc, `recursive` never returns. Throws
- * the error of the system.
+ * Creates the directory and its parents, one at a time: where none can be created, as below /proc, `recursive` never returns. Throws
+ * system errors.
  */
 export function makeDirectories(path: string): void {
   if (existsSync(path)) return;
@@ -21,7 +21,7 @@ export function makeDirectories(path: string): void {
   mkdirSync(path);
 }
 
-/** The directory is made; it must not hold anything yet. Throws system errors. */
+/** Creates the directory, which must be empty if it exists. Throws system errors. */
 export function writeFiles(directory: string, files: readonly NewFile[]): void {
   makeDirectories(directory);
   if (readdirSync(directory).length > 0) throw usageFailure(`${directory} is not empty; name a new directory`);

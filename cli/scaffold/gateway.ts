@@ -1,4 +1,4 @@
-// A new configuration that works: main file, pipelines, and one example plugin.
+// A new working configuration: main file, pipelines, and one example plugin.
 import type { NewFile } from './files.ts';
 import { newPlugin } from './plugin.ts';
 

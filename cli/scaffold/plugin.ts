@@ -1,4 +1,4 @@
-// A new plugin that works: manifest, code, a payload to try it with, and a test that passes.
+// A new working plugin: manifest, code, a sample payload, and a test that passes.
 import type { NewFile } from './files.ts';
 import { pythonFiles } from './python.ts';
 import { typescriptFiles } from './typescript.ts';
@@ -15,7 +15,7 @@ export function newPlugin(name: string, runtime: ScaffoldRuntime): NewPlugin {
   return { files: [manifest(name, head), ...files, payload], test };
 }
 
-/** `head` is what the manifest says of how it runs. */
+/** `head`: the manifest's keys about its runtime. */
 type Made = { readonly head: string; readonly files: readonly NewFile[]; readonly test: string };
 
 function made(name: string, runtime: ScaffoldRuntime): Made {

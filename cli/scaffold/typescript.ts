@@ -1,4 +1,4 @@
-// A new plugin in TypeScript. It needs no package: the types of headgate lie beside it, and Node strips types by itself.
+// A new plugin in TypeScript. It needs no package: the types of headgate are copied beside it, and Node strips types itself.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

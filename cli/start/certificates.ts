@@ -1,4 +1,4 @@
-// The certificates that the listeners serve: renewed by a reload, and when a look once a minute finds other files.
+// The certificates of the listeners. They are renewed by a reload, and by a check once a minute whether the files have changed.
 import { statSync } from 'node:fs';
 import { type CertificateReading, dateText, isSamePair, readCertificate } from '../../config/certificate.ts';
 import type { Config, TlsFiles } from '../../config/config.ts';
@@ -10,7 +10,7 @@ import { CertificateFault } from '../../http/transport/transport.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type ListenerCertificate, leftBehind } from '../../service/doctor/certificates.ts';
 
-/** How often it is looked whether certificate and key are other files, or were written. */
+/** The interval of the check whether certificate or key files have changed. */
 export const certificateLookMs = 60_000;
 
 export type TlsListener = Pick<Server, 'served' | 'renew'>;
@@ -20,7 +20,7 @@ export class ServedCertificates {
   /** In force. */
   readonly #config: () => Config;
   readonly #listeners = new Map<ListenerName, TlsListener>();
-  /** What was last read, as the file system knows it: nothing is read again, or said again, before it changes. */
+  /** Identity and times of the files last read: unchanged files are neither read nor reported again. */
   readonly #stamps = new Map<ListenerName, string>();
 
   constructor(log: Logger, config: () => Config) {
@@ -28,7 +28,7 @@ export class ServedCertificates {
     this.#config = config;
   }
 
-  /** Looks after the certificate of a listener from now on. One without TLS needs none. */
+  /** Adds a listener whose certificate is renewed from now on. Listeners without TLS are ignored. */
   add(name: ListenerName, listener: TlsListener): void {
     if (listener.served() === null) return;
     if (this.#listeners.size === 0) setInterval(() => this.look(), certificateLookMs).unref();
@@ -39,7 +39,7 @@ export class ServedCertificates {
     return [...this.#listeners].map(([name, listener]) => ({ name, served: listener.served()! }));
   }
 
-  /** Those of a reload, checked. */
+  /** Puts the checked certificates of a reload in force. */
   renew(certificates: Certificates): void {
     for (const [name, listener] of this.#listeners) {
       const next = certificates[name];
@@ -59,7 +59,7 @@ export class ServedCertificates {
     }
   }
 
-  /** Renews from files that have changed since the last look. A pair that is wrong is an error in the log, and changes nothing. */
+  /** Renews certificates whose files have changed. An invalid pair is logged as an error, and changes nothing. */
   look(): void {
     for (const name of this.#listeners.keys()) {
       const files = this.#config()[name].tls;

@@ -1,4 +1,4 @@
-// `npm run demo`: the bundled example from start to end, on the packages that are really installed here.
+// `npm run demo`: runs the bundled example on the packages installed here.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { type Started, start } from './start.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const pipeline = 'dependency-report';
 const anyPort = { host: '127.0.0.1', port: 0 };
-/** Children of one job that are drawn; the others are counted. */
+/** Children of one job that are drawn; further ones are counted. */
 const siblingsMax = 5;
 
 async function main(): Promise<number> {
@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     const started = await start({
       path: join(root, 'examples', pipeline),
       graceMs: 5_000,
-      // Beside whatever else runs here: a free port, a state of its own, and a quiet log.
+      // Independent of other services here: free ports, a temporary state directory, and a quiet log.
       adjust: config => ({
         ...config,
         service: { ...config.service, logLevel: 'warn' },

@@ -1,4 +1,4 @@
-// What to try, said once the service is up.
+// The first things to try, printed once the service is up.
 import type { Started } from './start.ts';
 
 export function hints({ config, url, local }: Started): string[] {

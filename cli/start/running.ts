@@ -1,16 +1,16 @@
-// The address at which the service of a state directory listens, left there for its clients.
+// The address of a running service, written to its state directory for clients.
 //
-// It is needed where the configuration does not tell: port 0, a variable that only the service has, a file that was changed since
-// the start. The file is never removed: it counts while the process that wrote it lives.
+// Clients need it if the configuration is not enough: port 0, a variable that only the service has, or a file changed since the
+// start. The file is never removed: it is valid while the process that wrote it lives.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ListenAddress } from '../../config/config.ts';
 import { replaceFile } from '../../runtime/durable-file.ts';
 import { identify, isAlive, type ProcessIdentity } from '../../runtime/processes/identity.ts';
 
-/** Where the API of a service listens, and how it is called. */
+/** The address of an API, and whether it uses TLS. */
 export type ServiceAddress = ListenAddress & {
-  /** It speaks HTTPS. `name`: a host name of its certificate; left out: it has none. */
+  /** It uses HTTPS. `name`: a host name of its certificate; absent: the certificate has none. */
   readonly tls?: { readonly name?: string };
 };
 
@@ -18,13 +18,13 @@ type RunningService = ServiceAddress & { readonly process: ProcessIdentity };
 
 export const addressFile = 'api-address';
 
-/** Throws the error of the system. */
+/** Throws system errors. */
 export function leaveAddress(statePath: string, address: ServiceAddress): void {
   const running: RunningService = { ...address, process: identify(process.pid) };
   replaceFile(join(statePath, addressFile), Buffer.from(`${JSON.stringify(running)}\n`), 0o600);
 }
 
-/** Null: no service runs there, or it cannot be asked whether one does (another container, another user). */
+/** Null: no service runs there, or that cannot be determined (another container, another user). */
 export function runningAddress(statePath: string): ServiceAddress | null {
   try {
     const {

@@ -1,4 +1,4 @@
-// How `headgate start` speaks on stderr: one log from the first word to the last, so that no prose stands between lines of JSON.
+// The log of `headgate start` on stderr, from the first line to the last, so that plain text never mixes with lines of JSON.
 import type { Config } from '../../config/config.ts';
 import { captureStderr, type LogFormat, type Logger, LogSink, openLog } from '../../runtime/log.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -8,13 +8,13 @@ import { logLine } from '../terminal/log-line.ts';
 
 export type StartLog = {
   readonly sink: LogSink;
-  /** As far as it has begun. */
+  /** The current logger. */
   readonly log: () => Logger;
-  /** The log of this configuration, and how another one is given its settings. */
+  /** Returns the logger of this configuration, and a function that applies the settings of another one. */
   begin(config: Config): { readonly log: Logger; readonly applyLog: (config: Config) => void };
 };
 
-/** `forced`: whatever the configuration says. */
+/** `forced`: overrides the format of the configuration. */
 export function openStartLog(forced: LogFormat | null = null): StartLog {
   const byTerminal = process.stderr.isTTY ? 'text' : 'json';
   const sink = new LogSink(forced ?? byTerminal, logLine);
@@ -35,19 +35,19 @@ export function openStartLog(forced: LogFormat | null = null): StartLog {
   };
 }
 
-/** Node, and whatever the threads print, speaks by the log too. */
+/** Writes what Node and the threads print to the log too. */
 export function captureAll({ log, sink }: StartLog): void {
   captureStderr(log, sink);
 }
 
-/** Says why the service does not run; resolves with the exit status. */
+/** Reports why the service does not run; resolves with the exit status. */
 export async function refuse(error: unknown, startLog: StartLog, out: Output): Promise<number> {
   if (startLog.sink.format === 'text') {
     if (error instanceof CommandFailure) return report(error, out);
     throw error;
   }
   const log = startLog.log();
-  // Whatever level the configuration asks for: this is the end.
+  // The reason is logged whatever level is configured.
   log.level = 'info';
   if (!(error instanceof CommandFailure)) {
     log.fatal({ err: error }, 'internal error');

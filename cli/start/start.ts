@@ -1,4 +1,4 @@
-// `headgate start`: loads the configuration, runs the service until it is told to stop, and ends with a telling status.
+// `headgate start`: loads the configuration, and runs the service and its HTTP servers until a signal stops them.
 import { availableParallelism } from 'node:os';
 import type { Certificate } from '../../config/certificate.ts';
 import type { Config } from '../../config/config.ts';
@@ -24,19 +24,19 @@ import { WorkLog } from './work-log.ts';
 export type StartOptions = {
   readonly path?: string | undefined;
   readonly graceMs: number;
-  /** What HEADGATE_VAULT_KEY was; left out, it is taken from the environment. */
+  /** The value of HEADGATE_VAULT_KEY; absent: it is taken from the environment. */
   readonly vaultKey?: string | undefined;
-  /** Changes to what was read, for programs that start the service in their own process. */
+  /** Changes the configuration, for programs that start the service in their own process. */
   readonly adjust?: (config: Config) => Config;
-  /** Where the log goes; left out: to stderr, in the format of the configuration. */
+  /** The log; by default on stderr, in the format of the configuration. */
   readonly startLog?: StartLog;
 };
 
-/** What a program that starts the service in its own process can use. */
+/** A running service, for programs that start it in their own process. */
 export type Started = {
   /** In force. */
   readonly config: () => Config;
-  /** Of the API; null: it is switched off. */
+  /** The URL of the API; null: it is disabled. */
   readonly url: string | null;
   readonly local: LocalToken | null;
   /** Resolves with the exit status when the service has ended. */
@@ -44,7 +44,7 @@ export type Started = {
   stop(): void;
 };
 
-/** Resolves when the service is up; throws a Failure when it cannot start. */
+/** Resolves when the service is up; throws a `CommandFailure` if it cannot start. */
 export async function start({
   path,
   graceMs,
@@ -63,7 +63,7 @@ export async function start({
     return loaded.ok ? { ...loaded, config: adjust(loaded.config) } : loaded;
   };
   ignoreDebugSignal();
-  // What the service writes is for its user alone. What plugins write is not its business.
+  // Files of the service are for its user alone. Plugins keep the umask of the caller.
   const umask = process.umask(0o077);
   const loaded = read();
   if (!loaded.ok) throw wrongConfiguration(loaded.problems);
@@ -108,7 +108,7 @@ export async function start({
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
     onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
   });
-  // A signal that comes while the parts still start is kept until they are up.
+  // A signal during the start takes effect once all parts are up.
   let isUp = false;
   let isUnwanted = false;
   const stop = (): void => {

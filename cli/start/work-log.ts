@@ -1,4 +1,4 @@
-// What the log says of the work: jobs that ended, deliveries and calls that were refused. Of each so many lines a minute and no more.
+// Log lines about work: ended jobs, and refused deliveries and calls. Each kind has a limit of lines per minute.
 import type { Observations, ObservationType } from '../../actors/hub/protocol.ts';
 import type { Config } from '../../config/config.ts';
 import type { RequestLine, ServerLog } from '../../http/log.ts';
@@ -7,7 +7,7 @@ import type { Logger } from '../../runtime/log.ts';
 
 const minuteMs = 60_000;
 
-/** How a job's end is called, and how grave it is. */
+/** Level and message for the end of a job. */
 const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn', message: string] } = {
   'job.completed': ['info', 'job succeeded'],
   'job.failed': ['warn', 'job failed'],
@@ -20,7 +20,7 @@ type Minute = { lines: number; leftOut: number };
 
 export type WorkLogOptions = {
   readonly log: Logger;
-  /** As they are now. */
+  /** The settings in force. */
   readonly settings: () => Config['log'];
   readonly later: (act: () => void, ms: number) => void;
 };
@@ -33,7 +33,7 @@ export class WorkLog {
     this.#options = options;
   }
 
-  /** Jobs that ended, as `log.jobs` wants them. */
+  /** Logs ended jobs, as far as `log.jobs` selects them. */
   observe(groups: readonly Observations[]): void {
     const { jobs } = this.#options.settings();
     if (jobs === 'none') return;
@@ -59,17 +59,17 @@ export class WorkLog {
     }
   }
 
-  /** Nothing that the sender sent is in it. */
+  /** The line contains nothing that the sender sent. */
   refusedDelivery(endpoint: string, status: number, code: string): void {
     if (!this.#options.log.isLevelEnabled('warn') || this.#take('webhooks', 1) === 0) return;
     this.#options.log.warn({ endpoint, status, code }, 'a webhook delivery was refused');
   }
 
-  /** `refusals`: calls that get 401 or 403 are told. */
+  /** `refusals`: calls that get 401 or 403 are logged. */
   serverLog(refusals: boolean): ServerLog {
     const { log } = this.#options;
     return {
-      // The level may change with a reload.
+      // A getter, because a reload can change the level.
       get debug() {
         return log.isLevelEnabled('debug');
       },
@@ -86,7 +86,7 @@ export class WorkLog {
     this.#options.log.warn(line, line.status === 401 ? 'a call without a valid token' : 'a call beyond its scopes');
   }
 
-  /** How many of these lines may be written now. The others are counted, and told at the end of the minute. */
+  /** How many of these lines may be written now. The others are counted, and reported at the end of the minute. */
   #take(kind: LineKind, lines: number): number {
     let minute = this.#minutes.get(kind);
     if (minute === undefined) {

@@ -18,9 +18,9 @@ const styles: { readonly [type: string]: Style } = {
 };
 const typeWidth = 20;
 
-/** When, what, about whom; then what else the event says, each by its name. */
+/** Time, type and job, then the other fields by name. */
 export function eventLine({ type, fields }: StreamEvent): TerminalLine {
-  // To which tree and run a job belongs is for programs.
+  // Tree and run of a job are for programs.
   const { at, plugin, command, job_id: id, error, root_id: _root, run_id: _run, counts, ...more } = fields;
   const worse = counts === undefined ? null : unsuccessfulText({ counts: counts as Counts });
   const style = Object.hasOwn(styles, type) ? styles[type]! : 'bold';
@@ -37,7 +37,7 @@ export function eventLine({ type, fields }: StreamEvent): TerminalLine {
   ];
 }
 
-/** As it goes out with `--json`: id and type before the event's own fields. */
+/** The object for `--json`: id and type before the fields of the event. */
 export function eventDocument({ id, type, fields }: StreamEvent): object {
   return { ...(id !== '' && { id }), type, ...fields };
 }

@@ -1,38 +1,38 @@
-// Draws the tree of a job: branches, statuses, durations; of many side by side only some, and what was left out.
+// Draws the tree of a job with statuses and durations. Of many siblings it draws some, and counts the others.
 import { type TreeJob, unsuccessfulText } from '../client/jobs.ts';
 import { type Piece, statusPiece, type TerminalLine } from './text.ts';
 import { formatMs, spanMs } from './time.ts';
 
-/** Jobs that are kept for drawing; of those that come later so many that failed are kept, and the others only counted. */
+/** Jobs kept for drawing. Of later ones, a number of failed jobs are kept, and the others only counted. */
 const jobsMax = 100_000;
 const laterFailuresMax = 10_000;
 const linesMax = 1_000;
 const errorCharsMax = 120;
 
-/** What a drawing needs of a job. */
+/** The fields of a job that are drawn. */
 type TreeNode = {
   readonly id: string;
   readonly name: string;
-  /** Of a run: what did not succeed inside. */
+  /** For a run: its unsuccessful jobs. */
   readonly inside: string | null;
   readonly status: string;
   readonly ranMs: number | null;
-  /** The beginning of its error, where it has one that the caller may see. */
+  /** The beginning of its error, if the caller may see it. */
   readonly error: string | null;
   readonly parent: TreeNode | null;
   children: TreeNode[];
-  /** Whether it, or a job below it, ended without success. */
+  /** Whether it or a descendant ended without success. */
   hasFailed: boolean;
 };
 
 export class JobTree {
   readonly #nodes = new Map<string, TreeNode>();
   #top: TreeNode | null = null;
-  /** Status -> how many, of all jobs. */
+  /** Status -> number of jobs. */
   readonly #counts = new Map<string, number>();
   #count = 0;
 
-  /** Parents come before their children; the first is the top, whoever its parent is. */
+  /** Parents come before their children; the first job is the root of the drawing. */
   add(job: TreeJob): void {
     this.#count++;
     this.#counts.set(job.status, (this.#counts.get(job.status) ?? 0) + 1);
@@ -85,7 +85,7 @@ export class JobTree {
 
 type TreeOptions = { readonly siblingsMax: number; readonly failed: boolean };
 
-/** `first` leads to the job itself, `rest` stands before what is below it. */
+/** `first`: the prefix of the job's line; `rest`: of the lines below it. */
 function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, lines: TerminalLine[]): void {
   if (lines.length > linesMax) return;
   lines.push(lineOf(node, first));
@@ -101,7 +101,7 @@ function draw(node: TreeNode, first: string, rest: string, choice: TreeOptions, 
 }
 
 function lineOf({ id, name, inside, status, ranMs, error, children }: TreeNode, first: string): TerminalLine {
-  // The error of a run repeats that of the job inside which failed it.
+  // The error of a run repeats that of its failed job.
   const why = children.some(child => child.hasFailed) ? null : error;
   const took: Piece = ranMs === null ? '' : ` ${formatMs(ranMs)}`;
   return [
@@ -125,7 +125,7 @@ function noteOf(inside: string | null): TerminalLine & readonly unknown[] {
   return inside === null ? [] : [{ text: ` (${inside})`, style: 'yellow' }];
 }
 
-/** In their order, once there are too many those that failed before the others. */
+/** In order; if there are too many, failed jobs come first. */
 function chosen(children: readonly TreeNode[], { siblingsMax, failed }: TreeOptions): Set<TreeNode> {
   const worse = children.filter(child => child.hasFailed);
   if (failed) return new Set(worse.slice(0, siblingsMax));

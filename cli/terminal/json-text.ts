@@ -1,7 +1,7 @@
-// JSON for reading: what fits on a line stands on one.
+// JSON for people: values that fit on a line take one.
 
 const lineMax = 110;
-/** Deeper values stand on one line, however long it is. */
+/** Deeper values take one line, however long it is. */
 const depthMax = 32;
 
 export function jsonText(value: unknown, indent = ''): string {

@@ -1,4 +1,4 @@
-// A line of the log for people: when, how grave, what; then the fields, each by its name.
+// A log line for people: time, level, message, then the fields by name.
 import { printable, printableBlock } from './text.ts';
 
 const levels: { readonly [level: number]: string } = {
@@ -10,7 +10,7 @@ const levels: { readonly [level: number]: string } = {
   60: 'FATAL',
 };
 
-/** From the same as JSON. Where an error has a stack, its lines follow. */
+/** From a line of JSON. The stack of an error follows on further lines. */
 export function logLine(json: string): string {
   const { time, level, msg = '', name: _, err, ...fields } = JSON.parse(json) as LogEntry;
   const words = Object.entries({ ...fields, ...(err && { err: err.message }) }).map(

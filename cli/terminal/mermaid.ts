@@ -1,8 +1,8 @@
-// A pipeline as a Mermaid flowchart: steps in their order, branches beside one another, conditions as diamonds.
+// A pipeline as a Mermaid flowchart: steps in order, branches side by side, conditions as diamonds.
 import { formatPath } from '../../actors/pipeline/lookup.ts';
 import type { Condition, PipelineDefinition, Step } from '../../config/pipeline/definition.ts';
 
-/** Where the drawing of a step goes on: the nodes that lead to the next one, each with what stands at its arrow. */
+/** The nodes that lead to the next step, each with the label of its arrow. */
 type OpenArrows = readonly { readonly node: string; readonly label: string }[];
 
 export function mermaidOf(pipeline: PipelineDefinition): string[] {
@@ -24,7 +24,7 @@ class Drawing {
   readonly lines: string[] = [];
   #nodes = 0;
 
-  /** Shape and text as Mermaid writes them; the id of the new node. */
+  /** Adds a node with this shape and text; returns its id. */
   node(shape: string): string {
     const id = `n${++this.#nodes}`;
     this.lines.push(`  ${id}${shape}`);
@@ -100,7 +100,7 @@ function conditionText(condition: Condition): string {
   return `${formatPath(path)} ${op} ${JSON.stringify(value)}`;
 }
 
-/** Text in quotes; what Mermaid or HTML would read is written as character codes. */
+/** Text in quotes; characters with a meaning in Mermaid or HTML become character codes. */
 function quoted(text: string): string {
   const safe = text.replaceAll(/[^\p{L}\p{N} _.,:;()/=\n*+-]/gu, character => `#${character.codePointAt(0)};`);
   return `"${safe.replaceAll('\n', '<br/>')}"`;

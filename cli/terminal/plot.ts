@@ -1,8 +1,8 @@
-// Small plots and bars of one line.
+// Plots and bars of one line.
 
 const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
 
-/** A bar for each value, as high as it is part of the largest; a dot where it is 0. */
+/** A bar for each value, relative to the largest; a dot for 0. */
 export function sparkline(values: readonly number[]): string {
   const most = Math.max(0, ...values);
   return values
@@ -10,7 +10,7 @@ export function sparkline(values: readonly number[]): string {
     .join('');
 }
 
-/** A scale of so many columns from 0 to `most`: a line up to the first mark, thinner up to the second and the third. */
+/** A scale from 0 to `most`: a line up to the first mark, thinner up to the second and the third. */
 export function percentileBar(marks: readonly [number, number, number], most: number, columns: number): string {
   const [first, second, third] = marks.map(mark => (most <= 0 ? 0 : Math.round((mark / most) * columns))) as [
     number,
@@ -22,7 +22,7 @@ export function percentileBar(marks: readonly [number, number, number], most: nu
 
 const progressColumns = 30;
 
-/** How much of so many is done. */
+/** A progress bar. */
 export function progressBar(done: number, of: number): string {
   const filled = of === 0 ? 0 : Math.round((done / of) * progressColumns);
   return `[${'#'.repeat(filled)}${'.'.repeat(progressColumns - filled)}] ${done}/${of}`;

@@ -1,13 +1,13 @@
-// A secret from whoever calls the command: by a pipe, or typed at a prompt that shows nothing. Never as an argument.
+// Reads a secret from a pipe, or from a prompt that does not echo. Secrets are never arguments.
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { usageFailure } from '../failure.ts';
 import type { InputStream, Io } from '../io.ts';
 
-/** Of a value that comes by a pipe. */
+/** The size limit of a value from a pipe. */
 const secretBytesMax = 1_048_576;
 
-/** Of a pipe, all of it without one newline at its end; of a terminal, one line, typed unseen. */
+/** From a pipe everything, without one trailing newline; from a terminal one line, without echo. */
 export async function readSecret(io: Io, what: string): Promise<string> {
   const value = io.stdin.isTTY ? await ask(io, `${what}: `) : withoutNewline(await readAll(io.stdin, what));
   if (value === '') throw usageFailure(`no ${what} was given: pipe it to stdin, or type it at the prompt`);

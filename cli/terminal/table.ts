@@ -1,4 +1,4 @@
-// Tables: columns as wide as their widest cell, numbers to the right.
+// Tables: columns are as wide as their widest cell, and numbers are right-aligned.
 import { type Piece, type TerminalLine, textOf, widthOf } from './text.ts';
 
 const gap = '  ';

@@ -1,28 +1,28 @@
-// Lines of text as pieces: what comes from outside is made harmless here, and only here are colours put around it.
+// Lines of text as segments. External text is escaped here, and colours are added only here.
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof codes;
 
 export type Piece = string | { readonly text: string; readonly style: Style };
-/** One line on the terminal; nothing in its pieces can start another. */
+/** One line on the terminal; no segment can contain a line break. */
 export type TerminalLine = string | readonly Piece[];
 
-/** Control characters, DEL and C1 among them, line separators, and what turns the direction of writing around. */
+/** Control characters including DEL and C1, line separators, and bidirectional controls. */
 const unprintable = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** The text with each character that a terminal would obey written as `\n`, `\t` or `\u001b`. */
+/** Escapes every control character as `\n`, `\t` or `\u001b`. */
 export function printable(text: string): string {
   return text.replace(unprintable, escaped);
 }
 
-/** As `printable`, but lines and tabs stay. */
+/** As `printable`, but keeps line breaks and tabs. */
 export function printableBlock(text: string): string {
   return text.replace(unprintable, character =>
     character === '\n' || character === '\t' ? character : escaped(character),
   );
 }
 
-/** JSON text that means the same, and holds nothing that a terminal would obey. Between values there is only `\n`. */
+/** Equivalent JSON text without control characters, except `\n` between values. */
 export function printableJson(json: string): string {
   return json.replace(unprintable, character => (character === '\n' ? character : hex(character)));
 }
@@ -56,7 +56,7 @@ export function textOf(piece: Piece): string {
   return typeof piece === 'string' ? piece : piece.text;
 }
 
-/** In columns, counting every character as one. */
+/** The width in columns, one per character. */
 export function widthOf(piece: Piece): number {
   return [...printable(textOf(piece))].length;
 }

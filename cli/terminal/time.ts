@@ -23,13 +23,13 @@ export function formatAt(at: string | null): string {
         .replace(/Z$/, '');
 }
 
-/** Of RFC 3339 with any number of digits of a second, in milliseconds; `Date` knows three. */
+/** Milliseconds of an RFC 3339 time with any number of fractional digits; `Date` reads three. */
 export function msOf(at: string): number {
   const digits = /\.(\d+)/.exec(at)?.[1] ?? '0';
   return Date.parse(at.replace(/\.\d+/, '')) + Number(`0.${digits}`) * 1000;
 }
 
-/** Between two times of a job; null while one of them is missing. */
+/** The time between two times of a job; null: one is missing. */
 export function spanMs(from: string | null, to: string | null): number | null {
   return from === null || to === null ? null : Math.max(0, msOf(to) - msOf(from));
 }

@@ -1,4 +1,4 @@
-// Sets a vault aside that cannot be opened any more, or is not wanted: records, and the key file where it lies.
+// Sets aside a vault that cannot be opened or is no longer wanted: its records, and the key file in place.
 import { accessSync, constants, existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
@@ -16,13 +16,13 @@ import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
 
-/** Records that one commit copies. */
+/** Records copied per commit. */
 const copiedMax = 10_000;
 
-/** Where its parts lie now; null: there was none. */
+/** Where its parts are now; null: there was none. */
 export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
 
-/** A crash leaves the vault as it was, or abandons it: what is missing then is done by the next start or command. */
+/** A crash leaves the vault either unchanged or abandoned; the next start or command completes the rest. */
 export function abandonVault(place: VaultPlace): Abandoned {
   return withStore(place, store => {
     const steps = abandonSteps(store, place, Date.now());
@@ -33,7 +33,7 @@ export function abandonVault(place: VaultPlace): Abandoned {
   });
 }
 
-/** The same, step by step; after each of them the process may die. */
+/** The same step by step; the process can die after each step. */
 export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);
   const { records, keyFile } = abandonment;
@@ -65,7 +65,7 @@ function planned(store: Store, { statePath, keys }: VaultPlace, nowMs: number): 
   return { atUs: nowMs * 1000, records: isHere ? records : null, keyFile: isKey ? keyFile : null, isSettled: false };
 }
 
-/** Else the key file could not be renamed once it is decided. */
+/** Checks in advance that the key file can be renamed. */
 function assertWritable(directory: string): void {
   try {
     accessSync(directory, constants.W_OK);

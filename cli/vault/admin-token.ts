@@ -1,4 +1,4 @@
-// The admin token as commands make it: shown once, and kept as its digest only.
+// Creates admin tokens. They are shown once, and only their digest is stored.
 import { createHash, randomBytes } from 'node:crypto';
 import { closeWith, heldVault, type VaultPlace, withHeldStore } from './offline.ts';
 
@@ -9,7 +9,7 @@ export function mintAdminToken(): MintedToken {
   return { token, digest: createHash('sha256').update(token).digest() };
 }
 
-/** A lost token cannot be read back: a new one takes its place once `show` has resolved. Till then the old one is in force. */
+/** Replaces the token, since a lost one cannot be recovered. The old token is valid until `show` has resolved. */
 export function resetAdminToken(place: VaultPlace, show: (token: string) => Promise<void>): Promise<void> {
   return withHeldStore(place, async store => {
     const { vault } = heldVault(store, place.keys);

@@ -1,4 +1,4 @@
-// Reads and verifies the audit trail, beside a running service too: what is committed at one moment. It may be far larger than the memory.
+// Reads and verifies the audit trail, also beside a running service, as of one moment. The trail may be larger than memory.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -82,7 +82,7 @@ export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
   return line => wanted.every(([field, value]) => matches(line, field, value));
 }
 
-/** A delivery is one of each of its secrets, and of each of its jobs. */
+/** A delivery is filtered by each of its secrets and each of its jobs. */
 function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
   if (record[field] === value) return true;
   if (field === 'secret') return record.secrets?.includes(value!) === true;

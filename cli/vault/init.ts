@@ -1,4 +1,4 @@
-// Makes a vault: the unlock key, the keyring under it, and the admin token.
+// Creates a vault: the unlock key, the keyring that it encrypts, and the admin token.
 import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -15,11 +15,11 @@ import { auditCommand, closeWith, type VaultPlace, VaultRefused, withHeldStore, 
 
 export type MadeVault = {
   readonly adminToken: string;
-  /** Null: the key is in the environment. */
+  /** The key file; null: the key is in the environment. */
   readonly keyFile: string | null;
 };
 
-/** All is ready for a vault, which exists once `make` has returned. `drop` leaves none. */
+/** Everything is prepared for a vault. `make` creates it, `drop` removes the preparations. */
 type PreparedVault = { readonly made: MadeVault; readonly make: () => void; readonly drop: () => void };
 
 export function initVault(place: VaultPlace): MadeVault {
@@ -30,7 +30,7 @@ export function initVault(place: VaultPlace): MadeVault {
   });
 }
 
-/** The vault is made once `show` has resolved: a vault whose admin token nobody has seen is of no use. */
+/** Creates the vault after `show` has resolved, because a vault whose admin token was not shown is useless. */
 export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promise<void>): Promise<MadeVault> {
   return withHeldStore(place, async store => {
     const { made, make, drop } = prepare(store, place);
@@ -45,7 +45,7 @@ export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promis
   });
 }
 
-/** Refuses to overwrite a vault or a key file. A crash leaves no vault, or a whole one. */
+/** Refuses to overwrite a vault or a key file. A crash leaves no vault or a complete one. */
 function prepare(store: Store, place: VaultPlace): PreparedVault {
   const { file, variable } = place.keys;
   if (hasRemains(store)) throw new VaultRefused(`${place.statePath} has a vault already`);

@@ -1,4 +1,4 @@
-// Work on a vault while its service is stopped: the state directory is held, and keys of a change that was cut off are settled.
+// Opens a vault while its service is stopped: locks the state directory, and completes an interrupted change of keys.
 import { randomBytes } from 'node:crypto';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { KeySource } from '../../actors/vault/unlock-key.ts';
@@ -8,17 +8,17 @@ import type { Config } from '../../config/config.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Batch, Store } from '../../runtime/store/store.ts';
 
-/** Where a vault is, and its unlock key. */
+/** The location of a vault, and of its unlock key. */
 export type VaultPlace = { readonly statePath: string; readonly keys: KeySource };
 
-/** The command cannot do what it is asked to; the message says why. */
+/** The command cannot be carried out; the message has the reason. */
 export class VaultRefused extends Error {}
 
 export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
 }
 
-/** Throws StoreHeld, which names the process, beside a running service. */
+/** Throws StoreHeld, which names the process, while a service runs. */
 export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   const store = holdStore(place);
   try {
@@ -28,7 +28,7 @@ export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   }
 }
 
-/** The same for work that waits for something. */
+/** The same for asynchronous work. */
 export async function withHeldStore<T>(place: VaultPlace, work: (store: Store) => Promise<T>): Promise<T> {
   const store = holdStore(place);
   try {
@@ -52,7 +52,7 @@ function holdStore({ statePath, keys }: VaultPlace): Store {
 
 export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
-/** The vault of the store; throws VaultRefused where there is none that opens. */
+/** The vault of the store; throws VaultRefused if it cannot be opened. */
 export function heldVault(store: Store, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);
@@ -65,7 +65,7 @@ export function heldVault(store: Store, keys: KeySource): HeldVault {
   return { vault, unlockKey: unlock.key as Uint8Array };
 }
 
-/** Puts a record of the command into the trail, and the rest of the vault's change into the batch. */
+/** Adds a record of the command to the audit trail, and the change of the vault to the batch. */
 export function closeWith(vault: Vault, batch: Batch, op: string): void {
   auditCommand(vault, batch, op, Date.now() * 1000);
   vault.close(batch);

@@ -1,10 +1,10 @@
-// Puts a vault under a new unlock key and a new data key; the old unlock key opens nothing afterwards.
+// Rotates the unlock key and the data key of a vault. The old unlock key is useless afterwards.
 import { randomBytes } from 'node:crypto';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { closeWith, heldVault, type VaultPlace, withStore } from './offline.ts';
 
-/** Throws where there is nothing that could be rotated. */
+/** Throws if there is nothing to rotate. */
 export function assertOpens(place: VaultPlace): void {
   withStore(place, store => heldVault(store, place.keys));
 }

@@ -1,4 +1,4 @@
-// Exported stretches of the audit trail: how one is written beside a running service, and how those that were are verified.
+// Files with exported parts of the audit trail: writes them beside a running service, and verifies them.
 import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { auditStart, codeBytes, recordOf, seqKey } from '../../actors/vault/records/audit.ts';
@@ -27,7 +27,7 @@ import {
 import { type VaultPlace, VaultRefused } from './offline.ts';
 
 const chunkBytes = 1 << 16;
-/** Far above the longest record: a file with a longer line is none of ours. */
+/** Far above the longest record: a file with a longer line is not an export. */
 const lineBytesMax = 16 * 2 ** 20;
 
 export type Exported = {
@@ -132,14 +132,14 @@ function isSame(one: AuditEnd, other: AuditEnd): boolean {
   return one.seq === other.seq && Buffer.compare(one.code, other.code) === 0;
 }
 
-/** Of what ends before the newest pruned record nothing is left to compare with. */
+/** Files that end before the newest pruned record cannot be compared with the trail. */
 function isFollowed(reader: Reader, { auditBase = auditStart }: Keyring, end: AuditEnd): boolean {
   if (end.seq <= auditBase.seq) return end.seq < auditBase.seq || isSame(end, auditBase);
   const value = reader.get('vault_audit', seqKey(end.seq));
   return value !== undefined && Buffer.compare(value.subarray(0, codeBytes), end.code) === 0;
 }
 
-/** The lines of a file, as many as a chunk of it ends; what stands behind the last line break is a line too. */
+/** The lines of a file, in groups that a chunk completes; text after the last line break is a line too. */
 function* linePages(file: string): Generator<readonly string[], void, void> {
   const chunk = Buffer.alloc(chunkBytes);
   let rest = Buffer.alloc(0);

@@ -56,8 +56,6 @@ const getQueue = route({
   section,
   summary: 'Reports what is waiting and running, and how busy the workers are.',
   access: anyOf('*'),
-  query: {},
-  body: null,
   problems: ['unavailable'],
   answers: { 200: { description: 'The queue.', schema: queueSchema } },
   async handle({ engine }) {
@@ -94,8 +92,6 @@ const getSummary = route({
   section,
   summary: 'Counts the jobs that settled in the last 24 hours (to the minute) and those that are open, by status.',
   access: anyOf('*'),
-  query: {},
-  body: null,
   answers: { 200: { description: 'The counts. Every status is present.', schema: summarySchema } },
   handle: ({ engine }) => json(200, JSON.stringify({ window: '24h', stats: engine.administration.summary() })),
 });

@@ -32,8 +32,6 @@ const getConfigView = route({
   section: 'Administration',
   summary: 'Returns the configuration in force, redacted by the words in its keys.',
   access: anyOf('*'),
-  query: {},
-  body: null,
   notes:
     'A value is redacted if a word of its key is secret, token, password, passwd, key, credential, auth, private, cookie ' +
     'or session, in singular or plural, in any letter case, in `snake_case` or `camelCase`. Only keys matter: a password ' +

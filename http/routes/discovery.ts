@@ -47,8 +47,6 @@ const getStart = route({
   section,
   summary: 'Describes the service and lists its discovery documents.',
   access: open,
-  query: {},
-  body: null,
   answers: { 200: { description: 'The service and its discovery paths.', schema: startSchema } },
   handle(call) {
     const { name } = call.config.service;
@@ -75,8 +73,6 @@ const getHealth = route({
   section,
   summary: 'Reports the health of the service.',
   access: open,
-  query: {},
-  body: null,
   answers: { 200: { description: 'The service runs.', schema: healthSchema } },
   handle(call) {
     const { engine, config } = call;
@@ -133,8 +129,6 @@ const getSkills = route({
   section,
   summary: 'Lists everything that can be run: the commands of all plugins, and all pipelines.',
   access: open,
-  query: {},
-  body: null,
   answers: {
     200: { description: 'The skills.', schema: Type.Object({ skills: Type.Array(skillSchema) }) },
     304: unchanged,
@@ -143,16 +137,18 @@ const getSkills = route({
 });
 
 const documentSchema = Type.Object({}, { description: 'An OpenAPI document, version 3.1.0.' });
+/** What the routes of OpenAPI documents have in common. */
+const document = {
+  method: 'GET',
+  section,
+  access: open,
+  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+} as const;
 
 const getDocument = route({
-  method: 'GET',
+  ...document,
   path: openapiPath,
-  section,
   summary: 'Returns the OpenAPI document of all plugin commands.',
-  access: open,
-  query: {},
-  body: null,
-  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
   handle(call) {
     const { config, engine } = call;
     return answerDocument(call, 'openapi', () =>
@@ -167,15 +163,10 @@ const getDocument = route({
 });
 
 const getPluginDocument = route({
-  method: 'GET',
+  ...document,
   path: '/plugin/{name}/openapi.json',
-  section,
   summary: 'Returns the OpenAPI document of one plugin.',
-  access: open,
-  query: {},
-  body: null,
   problems: ['unknown_plugin'],
-  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
   find: ({ config, params }) => findPlugin(config, params.name),
   handle(call) {
     const { found: plugin, config } = call;
@@ -191,14 +182,9 @@ const getPluginDocument = route({
 });
 
 const getPipelinesDocument = route({
-  method: 'GET',
+  ...document,
   path: discovery.openapi_pipelines,
-  section,
   summary: 'Returns the OpenAPI document of all pipelines.',
-  access: open,
-  query: {},
-  body: null,
-  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
   handle(call) {
     const { config, engine } = call;
     const make = () => pipelinesDocument(config.service.name, engine.version, config.pipelines);
@@ -207,15 +193,10 @@ const getPipelinesDocument = route({
 });
 
 const getPipelineDocument = route({
-  method: 'GET',
+  ...document,
   path: '/pipeline/{name}/openapi.json',
-  section,
   summary: 'Returns the OpenAPI document of one pipeline.',
-  access: open,
-  query: {},
-  body: null,
   problems: ['unknown_pipeline'],
-  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
   find: ({ config, params }) => findPipeline(config, params.name),
   handle(call) {
     const { found: pipeline, engine } = call;
@@ -227,14 +208,10 @@ const getPipelineDocument = route({
 /** `routes`: all of the API, including this one. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
   return route({
-    method: 'GET',
+    ...document,
     path: discovery.openapi_control,
-    section,
     summary: 'Returns the OpenAPI document of all routes except calls of plugins and pipelines.',
     access: anyToken,
-    query: {},
-    body: null,
-    answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
     handle(call) {
       const { config, engine } = call;
       const make = () => controlDocument(config.service.name, engine.version, routes());
@@ -259,8 +236,6 @@ const getAiPlugin = route({
   section,
   summary: 'Returns the discovery manifest for agents.',
   access: open,
-  query: {},
-  body: null,
   answers: { 200: { description: 'The manifest.', schema: aiPluginSchema }, 304: unchanged },
   handle: call => answerDocument(call, 'ai plugin', () => aiPlugin(call.config.service.name)),
 });

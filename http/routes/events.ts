@@ -46,7 +46,6 @@ const getEvents = route({
   summary: 'Streams events as they happen, as Server-Sent Events.',
   access: anyOf('events:ro', 'events:rw'),
   query: { types: patterns, job_id: jobIdText, root: jobIdText, run: jobIdText, last_event_id: eventId },
-  body: null,
   problems: ['too_many_streams'],
   answers: {
     200: {

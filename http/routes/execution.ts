@@ -56,7 +56,6 @@ const callPlugin = route({
   section: 'Execution',
   summary: 'Runs one command of a plugin as a job.',
   access: anyOf('plugin:ro', 'plugin:rw'),
-  query: {},
   body: callBody,
   notes: idempotencyNotes,
   problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],

@@ -89,7 +89,6 @@ const getJobs = route({
     limit,
     cursor: cursor(jobsList, jobIdBytes),
   },
-  body: null,
   answers: {
     200: {
       description: 'One page of jobs, and the number of all matches.',
@@ -149,7 +148,6 @@ const getLogs = route({
   summary: 'Lists logs, one record per ended attempt, newest first.',
   access: anyOf('jobs:logs:ro', 'jobs:ro', 'jobs:rw'),
   query: logsQuery,
-  body: null,
   answers: {
     200: {
       description: 'One page of logs, and the number of all matches.',

@@ -116,7 +116,6 @@ const getJob = route({
   summary: 'Returns one job.',
   access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
   query: { include: oneOf(['payload']) },
-  body: null,
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The job.', schema: jobSchema } },
   find({ engine, params }): JobView | HttpProblem {
@@ -148,8 +147,6 @@ const getTree = route({
   section: 'Jobs',
   summary: 'Streams a job and all its descendants, parents before children.',
   access: anyOf('jobs:tree:ro', 'jobs:ro', 'jobs:rw'),
-  query: {},
-  body: null,
   problems: ['unknown_job', 'too_many_reads'],
   answers: { 200: { description: 'The jobs.', schema: Type.Array(treeJobSchema) } },
   find({ engine, params }): { readonly id: JobId } | HttpProblem {

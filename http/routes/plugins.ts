@@ -18,8 +18,6 @@ const getPlugins = route({
   section: 'Discovery',
   summary: 'Lists all plugins, by name.',
   access: open,
-  query: {},
-  body: null,
   answers: {
     200: { description: 'The plugins with the names of their commands.', schema: listSchema },
     304: { description: 'The client has the current version (If-None-Match).', schema: null },
@@ -49,8 +47,6 @@ const getPlugin = route({
   section: 'Plugins',
   summary: 'Returns one plugin with its commands.',
   access: anyOf('plugin:ro', 'plugin:rw'),
-  query: {},
-  body: null,
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'The plugin.', schema: pluginSchema } },
   find: ({ config, params }) => findPlugin(config, params.name),

@@ -45,7 +45,6 @@ const getStopwatch = route({
   summary: "Reports how long a plugin's commands and pipeline steps waited and ran.",
   access: anyOf('jobs:status:ro', 'jobs:rw'),
   query: { since: instant, include_subs: flag },
-  body: null,
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'Percentiles by step.', schema: stopwatchSchema } },
   find({ config, params }): PluginInstance | HttpProblem {

@@ -36,7 +36,6 @@ const postReload = route({
   summary: 'Reloads the configuration in one step; an invalid one is refused with all its errors.',
   access: anyOf('*'),
   query: { dry_run: flag, hold: oneOf(['refuse']) },
-  body: null,
   problems: ['reload_refused', 'reload_would_hold', 'unavailable'],
   notes:
     `Running work continues. ${restartKeys.slice(0, -1).join(', ')} and ${restartKeys.at(-1)} keep their values until the ` +
@@ -100,8 +99,6 @@ const getDoctor = route({
   section,
   summary: 'Checks whether the service could start now, and its environment.',
   access: anyOf('system:ro', 'system:rw'),
-  query: {},
-  body: null,
   notes:
     'Concurrent calls share one examination. Sandboxes are tried at most once a minute, because each try starts processes.',
   answers: { 200: { description: 'The checks. The status is degraded if one has not passed.', schema: doctorSchema } },
@@ -126,8 +123,6 @@ const getSelfcheck = route({
   section,
   summary: 'Compares the tables of the running store with each other.',
   access: anyOf('system:ro', 'system:rw'),
-  query: {},
-  body: null,
   notes:
     `Checks all records of each table with up to ${lookedMax} records (a block of jobs counts as its jobs), and the newest of a ` +
     'larger one; `detail` says how many. Counters are compared only if all jobs are checked. A discrepancy is checked again before ' +

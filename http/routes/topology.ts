@@ -32,8 +32,6 @@ const getTopology = route({
   section: 'Observation',
   summary: 'Lists plugins, the signals that they emit, and the signals that start them.',
   access: anyOf('plugin:catalog:ro', 'plugin:rw'),
-  query: {},
-  body: null,
   answers: { 200: { description: 'Plugins and signals, sorted by name.', schema: topologySchema } },
   handle(call) {
     const body = { captured_at: timestamp(call.nowMs() * 1000), ...topologyIn(call.config) };

@@ -126,7 +126,6 @@ function vaultRoute({ op, path, summary, notes, body, answer, problems, request 
     summary,
     ...(notes !== undefined && { notes }),
     access: { kind: 'vault', op },
-    query: {},
     body,
     problems: ['disk_full', 'unavailable', ...(op === 'list' || op === 'audit.prune' ? [] : nameProblems), ...problems],
     answers: { 200: { description: 'The effect is on disk, and the call is in the audit trail.', schema: answer } },

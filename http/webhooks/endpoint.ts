@@ -63,8 +63,6 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
     section: 'Webhooks',
     summary: `Takes signed deliveries to ${name}.`,
     access: { kind: 'signed' },
-    query: {},
-    body: null,
     raw: { bytesMax: bodyBytesMax, setting: 'max_body_size of the endpoint' },
     answers: { 202: { description: 'The job is on disk.', schema: accepted } },
     handle(call) {

@@ -46,8 +46,6 @@ const getHealth: Route = route({
   section: 'Webhooks',
   summary: 'Whether the service runs.',
   access: open,
-  query: {},
-  body: null,
   answers: {
     200: {
       description: 'It runs.',

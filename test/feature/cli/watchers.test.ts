@@ -63,7 +63,7 @@ test('who goes away is told nothing; when the actors are made anew, they hear of
   watchers.remove(id(1), second);
   watchers.renew();
   watchers.settled(id(1));
-  expect(told).toEqual(['watch']);
+  expect(told).toEqual(['await_run']);
 });
 
 test('when the service stops, runs that are over are told as such, and nobody waits any longer', async () => {
