@@ -1,12 +1,11 @@
 // Reads the `webhooks` section, and the keys in `tokens` that its endpoints use.
 import { reportDuplicates } from '../check/duplicate.ts';
-import type { Report } from '../check/problem.ts';
+import { type Report, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Config, WebhookEndpoint } from '../config.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
 import { parseDuration, parseListen } from '../quantity.ts';
-import type { NodePath } from '../source/tree.ts';
-import { itemsOf, nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
+import { itemsOf, nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 import { readSize } from './api.ts';
 import { readListen } from './listen.ts';
 import { readProtection } from './tls.ts';
@@ -43,17 +42,20 @@ export function readWebhooks(
 ): Config['webhooks'] {
   const list = nodeAt(root, 'webhooks', 'endpoints');
   const path = ['webhooks', 'endpoints'];
+  const reportAt = reportIn(root, report);
   // All names, also of invalid pipelines: these are reported where they are defined.
   const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
   reportDuplicates(list, path, 'name', 'the name of an endpoint', report);
   reportDuplicates(list, path, 'path', 'the path of an endpoint', report);
   for (const [index, item] of itemsOf(list).entries()) {
-    checkTarget(item, [...path, index], report);
-    checkPlugin(item, [...path, index], instances, report);
-    checkPipeline(item, [...path, index], pipelines, report);
-    checkEvent(item, [...path, index], signatureHeaderOf(item), report);
-    checkSecret(item, [...path, index], tokens, report);
-    checkHeaders(item, [...path, index], report);
+    const at = [...path, index];
+    const refuse: Refuse = (key, message, of) => reportAt([...at, key], message, of);
+    checkTarget(item, refuse);
+    checkPlugin(item, instances, report, refuse);
+    checkPipeline(item, pipelines, refuse);
+    checkEvent(item, at, signatureHeaderOf(item), report);
+    checkSecret(item, tokens, refuse);
+    checkHeaders(item, refuse);
   }
   return {
     listen: readListen(root, ['webhooks', 'listen'], report) ?? parseListen('127.0.0.1:8081')!,
@@ -62,80 +64,70 @@ export function readWebhooks(
   };
 }
 
-function checkTarget(item: SourceNode, path: NodePath, report: Report): void {
+/** Reports what is wrong with a key of an endpoint. */
+type Refuse = (key: string, message: string, at?: 'key') => void;
+
+function checkTarget(item: SourceNode, refuse: Refuse): void {
   if (item.kind !== 'map') return;
-  const [plugin, pipeline] = [nodeAt(item, 'plugin'), nodeAt(item, 'pipeline')];
-  if (plugin === undefined && pipeline === undefined) {
-    const message = 'is missing; an endpoint must have a "plugin" or a "pipeline" that receives its deliveries';
-    report({ place: item.place, path: [...path, 'plugin'], message });
-  } else if (plugin !== undefined && pipeline !== undefined) {
+  const { entries } = item;
+  if (!entries.has('plugin') && !entries.has('pipeline'))
+    refuse('plugin', 'is missing; an endpoint must have a "plugin" or a "pipeline" that receives its deliveries');
+  else if (entries.has('plugin') && entries.has('pipeline')) {
     const message = 'cannot be combined with "plugin": only one of them receives the deliveries; remove the other';
-    report({ place: placesAt(item, ['pipeline']).key, path: [...path, 'pipeline'], message });
+    refuse('pipeline', message, 'key');
   }
 }
 
-function checkPipeline(item: SourceNode, path: NodePath, names: readonly string[], report: Report): void {
-  const node = nodeAt(item, 'pipeline');
-  const name = textOf(node);
-  if (node === undefined || name === undefined || name === '' || names.includes(name)) return;
-  const message = `there is no pipeline ${JSON.stringify(name)}${hint(name, names, 'pipelines')}`;
-  report({ place: node.place, path: [...path, 'pipeline'], message });
+function checkPipeline(item: SourceNode, names: readonly string[], refuse: Refuse): void {
+  const name = textOf(nodeAt(item, 'pipeline')) ?? '';
+  if (name === '' || names.includes(name)) return;
+  refuse('pipeline', `there is no pipeline ${JSON.stringify(name)}${hint(name, names, 'pipelines')}`);
 }
 
-function checkPlugin(item: SourceNode, path: NodePath, instances: Instances, report: Report): void {
-  const node = nodeAt(item, 'plugin');
-  const name = textOf(node);
-  if (node === undefined || name === undefined) return;
-  const refuse = (message: string) => report({ place: node.place, path: [...path, 'plugin'], message });
+function checkPlugin(item: SourceNode, instances: Instances, report: Report, refuse: Refuse): void {
+  const name = textOf(nodeAt(item, 'plugin'));
+  if (name === undefined) return;
   const shown = JSON.stringify(name);
   const instance = Object.hasOwn(instances.plugins, name) ? instances.plugins[name] : undefined;
-  if (instance !== undefined) {
-    if (instance.manifest.commands.some(command => command.name === 'handle')) return;
-    refuse(`the plugin ${shown} has no command "handle"; a webhook requires that command`);
-    return;
-  }
-  const known = hint(name, Object.keys(instances.plugins), 'plugins');
-  refuse(reportUnusable(instances, name, report) ?? `there is no plugin ${shown}${known}`);
+  if (instance === undefined) {
+    const unknown = `there is no plugin ${shown}${hint(name, Object.keys(instances.plugins), 'plugins')}`;
+    refuse('plugin', reportUnusable(instances, name, report) ?? unknown);
+  } else if (!instance.manifest.commands.some(command => command.name === 'handle'))
+    refuse('plugin', `the plugin ${shown} has no command "handle"; a webhook requires that command`);
 }
 
-function checkSecret(item: SourceNode, path: NodePath, tokens: Config['tokens'], report: Report): void {
-  const node = nodeAt(item, 'secret_ref');
-  const name = textOf(node);
-  if (node === undefined || name === undefined || name === '') return;
-  const refuse = (message: string) => report({ place: node.place, path: [...path, 'secret_ref'], message });
+function checkSecret(item: SourceNode, tokens: Config['tokens'], refuse: Refuse): void {
+  const name = textOf(nodeAt(item, 'secret_ref')) ?? '';
+  if (name === '') return;
+  const shown = JSON.stringify(name);
   if (!Object.hasOwn(tokens, name)) {
-    refuse(`there is no ${JSON.stringify(name)} in tokens${hint(name, Object.keys(tokens), 'tokens')}`);
+    refuse('secret_ref', `there is no ${shown} in tokens${hint(name, Object.keys(tokens), 'tokens')}`);
   } else if (isStandard(item) && !isStandardKey(tokens[name]!)) {
     const wanted = `${standardKeyPrefix} followed by base64, as the scheme standard-webhooks requires`;
-    refuse(`the key of ${JSON.stringify(name)} must be ${wanted}`);
+    refuse('secret_ref', `the key of ${shown} must be ${wanted}`);
   }
 }
 
-function checkHeaders(item: SourceNode, path: NodePath, report: Report): void {
+function checkHeaders(item: SourceNode, refuse: Refuse): void {
   if (item.kind !== 'map') return;
+  const { entries } = item;
   if (isStandard(item)) {
-    checkSignatureHeader(item, path, report);
-    for (const key of ['timestamp_header', 'id_header']) {
-      if (nodeAt(item, key) === undefined) continue;
-      const message = 'is set by the scheme standard-webhooks; remove it';
-      report({ place: placesAt(item, [key]).key, path: [...path, key], message });
-    }
-  } else if (nodeAt(item, 'signature_header') === undefined) {
-    const message = 'is missing; it must be the name of a header';
-    report({ place: item.place, path: [...path, 'signature_header'], message });
-  } else if (nodeAt(item, 'tolerance') !== undefined && nodeAt(item, 'timestamp_header') === undefined) {
-    const message = 'has no effect without timestamp_header; set both or remove it';
-    report({ place: placesAt(item, ['tolerance']).key, path: [...path, 'tolerance'], message });
+    checkSignatureHeader(item, refuse);
+    for (const key of ['timestamp_header', 'id_header'])
+      if (entries.has(key)) refuse(key, 'is set by the scheme standard-webhooks; remove it', 'key');
+  } else if (!entries.has('signature_header')) {
+    refuse('signature_header', 'is missing; it must be the name of a header');
+  } else if (entries.has('tolerance') && !entries.has('timestamp_header')) {
+    refuse('tolerance', 'has no effect without timestamp_header; set both or remove it', 'key');
   }
 }
 
 /** With a scheme, `signature_header` may be left out; if it is there, it must be the header of the scheme. */
-function checkSignatureHeader(item: SourceNode, path: NodePath, report: Report): void {
-  const node = nodeAt(item, 'signature_header');
-  const name = textOf(node);
-  if (node === undefined || name === undefined || name.toLowerCase() === standard.signature) return;
-  const message = `is ${JSON.stringify(name)}; the scheme standard-webhooks requires ${standard.signature}: write that, or remove the key`;
-  report({ place: node.place, path: [...path, 'signature_header'], message });
+function checkSignatureHeader(item: SourceNode, refuse: Refuse): void {
+  const name = textOf(nodeAt(item, 'signature_header'));
+  if (name === undefined || name.toLowerCase() === standard.signature) return;
+  const rule = `the scheme standard-webhooks requires ${standard.signature}: write that, or remove the key`;
+  refuse('signature_header', `is ${JSON.stringify(name)}; ${rule}`);
 }
 
 function isStandard(item: SourceNode): boolean {
