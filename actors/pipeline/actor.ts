@@ -8,13 +8,13 @@ import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { JobCalls, PipelineCalls, SubmitReply } from '../job/protocol.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
-import { beginRun } from './begin.ts';
-import { Desk } from './desk.ts';
-import { finishRun } from './finish.ts';
 import type { FindAncestor } from './hops.ts';
 import { callEventType, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
-import { Router } from './route.ts';
 import { idText } from './run.ts';
+import { finishRun } from './run-end.ts';
+import { RunRouter } from './run-router.ts';
+import { beginRun } from './run-start.ts';
+import { RunTable } from './run-table.ts';
 
 export type PipelineActorOptions = {
   readonly store: Reader;
@@ -54,8 +54,8 @@ export type PipelineActor = Actor &
 /** Its state is made from the store: open runs go on with the first turn. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
   const { store, jobs, wake, ancestor = ancestorIn(store), bodyOf = bodyIn(store) } = options;
-  const desk = new Desk(options);
-  const router = new Router(desk, ancestor, bodyOf);
+  const table = new RunTable(options);
+  const router = new RunRouter(table, ancestor, bodyOf);
   let isFirstTurn = true;
 
   function start(message: StartRun, turn: Turn): void {
@@ -66,13 +66,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       if (known.kind === 'accepted' && watch) awaitRun(known.id, turn);
       return;
     }
-    const version = desk.versions.current(pipeline);
-    const refusal = version ? (jobs.refusal() ?? (desk.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
+    const version = table.versions.current(pipeline);
+    const refusal = version ? (jobs.refusal() ?? (table.isFullOfRuns ? 'queue_full' : null)) : 'unknown_pipeline';
     if (!version || refusal !== null) {
       turn.reply(replyTo, { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' } satisfies SubmitReply);
       return;
     }
-    const id = beginRun(desk, version, {
+    const id = beginRun(table, version, {
       submittedBy,
       parent: null,
       root: null,
@@ -92,15 +92,15 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   /** The edge gets RunSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
     // A run that has ended already is reported at once.
-    if (desk.runs.find(idText(id))) desk.awaited.add(idText(id));
+    if (table.runs.find(idText(id))) table.awaited.add(idText(id));
     else turn.tell('edge', { kind: 'run_settled', id });
   }
 
   function failRun({ id, error, atOnce }: FailRun): void {
-    const run = desk.runs.find(idText(id));
+    const run = table.runs.find(idText(id));
     if (!run) return;
-    if (atOnce) finishRun(desk, run, { status: 'failed', error });
-    else desk.fail(run, error);
+    if (atOnce) finishRun(table, run, { status: 'failed', error });
+    else table.fail(run, error);
   }
 
   function handle(message: PipelineMessage, turn: Turn): void {
@@ -112,7 +112,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
         awaitRun(message.id, turn);
         break;
       case 'prune':
-        desk.dedupe.pruneSoon();
+        table.dedupe.pruneSoon();
         break;
       case 'fail_run':
         failRun(message);
@@ -124,10 +124,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
 
   return {
     begin(turn) {
-      desk.begin(turn);
+      table.begin(turn);
       router.expansion.renew();
       router.emissions.renew();
-      if (isFirstTurn) desk.versions.sweep(turn.batch);
+      if (isFirstTurn) table.versions.sweep(turn.batch);
       isFirstTurn = false;
     },
     receive(message, turn) {
@@ -139,9 +139,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       router.drain();
     },
     reconfigure(config, { batch }) {
-      desk.config = config;
-      desk.versions.configure(config.pipelines);
-      desk.versions.sweep(batch);
+      table.config = config;
+      table.versions.configure(config.pipelines);
+      table.versions.sweep(batch);
       router.triggers.configure();
     },
     advance() {
@@ -149,11 +149,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       while (router.emissions.step() || router.expansion.step());
     },
     close(turn) {
-      desk.flush();
-      desk.dedupe.prune(turn.nowUs, turn.batch);
-      const { runs, settled } = desk.versions.open;
+      table.flush();
+      table.dedupe.prune(turn.nowUs, turn.batch);
+      const { runs, settled } = table.versions.open;
       options.onRuns?.(runs, settled);
-      if (router.expansion.isWaiting || router.emissions.isWaiting || desk.dedupe.isWaiting) turn.after(wake);
+      if (router.expansion.isWaiting || router.emissions.isWaiting || table.dedupe.isWaiting) turn.after(wake);
     },
   };
 }

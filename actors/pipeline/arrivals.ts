@@ -31,8 +31,8 @@ export class Arrivals {
 
   /** What has come to the scope gets a value of its own. */
   spill(run: Run, scope: Scope): void {
-    if (scope.rest.length === 0) return;
-    const value = scope.rest.take();
+    if (scope.inlineArrivals.length === 0) return;
+    const value = scope.inlineArrivals.take();
     const values = scope.fresh.turn === this.#turnNumber ? [...scope.fresh.values, value] : [value];
     scope.fresh = { turn: this.#turnNumber, values };
     this.#batch.put('arrivals', arrivalKey(run.id, scope.id, scope.position, scope.stored++), value);
@@ -45,7 +45,7 @@ export class Arrivals {
     const to = arrivalKey(run.id, scope.id, scope.position, scope.stored);
     if (scope.stored > 0) for (const { value } of this.#reader.scan('arrivals', { from, to })) logs.push(value);
     if (scope.fresh.turn === this.#turnNumber) logs.push(...scope.fresh.values);
-    logs.push(scope.rest.bytes());
+    logs.push(scope.inlineArrivals.bytes());
     return logs;
   }
 
@@ -80,6 +80,6 @@ export class Arrivals {
       this.#batch.remove('arrivals', arrivalKey(run.id, scope.id, scope.position, i));
     }
     scope.stored = 0;
-    scope.rest.take();
+    scope.inlineArrivals.take();
   }
 }

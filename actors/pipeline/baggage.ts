@@ -1,11 +1,11 @@
-// Baggage: data carried along a pipeline, set by steps and merged where chains come together.
+// Baggage: data carried along a pipeline, set by steps and merged where tokens come together.
 
 import type { Path } from '../../config/pipeline/definition.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { Data } from './lookup.ts';
 import { comparePaths } from './records/arrivals.ts';
-import type { Leaf } from './records/run.ts';
+import type { MergedValue } from './records/run.ts';
 
 /** A run's baggage may take so much, packed: it lies in every group of jobs. */
 const contextBytesMax = 2 ** 20;
@@ -16,11 +16,11 @@ export function contextFault(stepId: string, context: Uint8Array): string | null
   return `step "${stepId}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`;
 }
 
-type Open = { [key: string]: Json };
+type MutableObject = { [key: string]: Json };
 
 /** The context with the step's baggage laid over it; dotted targets nest. A path that is missing sets nothing. */
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
-  const next: Open = { ...context };
+  const next: MutableObject = { ...context };
   for (const [target, path] of baggage) {
     const value = data(path);
     if (value === undefined) continue;
@@ -29,7 +29,7 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
     let here = next;
     for (const key of keys) {
       const below = Object.hasOwn(here, key) ? here[key] : undefined;
-      const copy: Open = isObject(below) ? { ...below } : {};
+      const copy: MutableObject = isObject(below) ? { ...below } : {};
       here[key] = copy;
       here = copy;
     }
@@ -38,42 +38,42 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
   return next;
 }
 
-/** What the chains brought, by the text of its keys: of each, the one of the first chain. */
-export type Leaves = Map<string, Leaf>;
+/** What the tokens brought, by the text of its keys: of each, the one of the first token. */
+export type MergedValues = Map<string, MergedValue>;
 
-/** Takes note of the context with which the chain of this path comes to a join. */
-export function bringContext(leaves: Leaves, context: JsonObject, path: readonly number[]): void {
+/** Takes note of the context with which the token of this path comes to a join. */
+export function addContext(merged: MergedValues, context: JsonObject, path: readonly number[]): void {
   const walk = (map: JsonObject, keys: readonly string[]): void => {
     for (const [key, value] of Object.entries(map)) {
       const here = [...keys, key];
       if (isObject(value) && Object.keys(value).length > 0) walk(value, here);
       else {
         const name = JSON.stringify(here);
-        const known = leaves.get(name);
-        if (known === undefined || comparePaths(path, known.path) < 0) leaves.set(name, { keys: here, path, value });
+        const known = merged.get(name);
+        if (known === undefined || comparePaths(path, known.path) < 0) merged.set(name, { keys: here, path, value });
       }
     }
   };
   walk(context, []);
 }
 
-/** The context behind a join: the fork's, and what the chains brought where it had nothing; the first writer wins. */
-export function mergeContext(fork: JsonObject, leaves: Leaves): JsonObject {
-  const merged: Open = structuredClone(fork) as Open;
-  const ordered = [...leaves.values()].sort(
+/** The context behind a join: the fork's, and what the tokens brought where it had nothing; the first writer wins. */
+export function mergeContext(fork: JsonObject, merged: MergedValues): JsonObject {
+  const context: MutableObject = structuredClone(fork) as MutableObject;
+  const ordered = [...merged.values()].sort(
     (a, b) => comparePaths(a.path, b.path) || (a.keys.join('.') < b.keys.join('.') ? -1 : 1),
   );
-  for (const { keys, value } of ordered) setFirst(merged, keys, value);
-  return merged;
+  for (const { keys, value } of ordered) setFirst(context, keys, value);
+  return context;
 }
 
-function setFirst(into: Open, keys: readonly string[], value: Json): void {
+function setFirst(into: MutableObject, keys: readonly string[], value: Json): void {
   let here = into;
   for (const key of keys.slice(0, -1)) {
     if (!Object.hasOwn(here, key)) here[key] = {};
     const below = here[key];
     if (!isObject(below)) return;
-    here = below as Open;
+    here = below as MutableObject;
   }
   const last = keys.at(-1)!;
   if (!Object.hasOwn(here, last)) here[last] = value;

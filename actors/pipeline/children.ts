@@ -2,95 +2,113 @@
 
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
-import { type Beginning, beginRun, refuseRun } from './begin.ts';
 import type { WorkStep } from './compile.ts';
-import type { Desk, Stand } from './desk.ts';
-import { chainText, type FindAncestor, hopError, hopsMax } from './hops.ts';
+import { causeText, type FindAncestor, hopError, hopsMax } from './hops.ts';
 import { idText, type Run, type Tree } from './run.ts';
+import { beginRun, type RunStart, refuseRun } from './run-start.ts';
+import type { RunTable, StepPosition } from './run-table.ts';
 
 type CallStep = Extract<WorkStep, { readonly kind: 'call' }>;
 
 export class Children {
-  readonly #desk: Desk;
+  readonly #table: RunTable;
   readonly #ancestor: FindAncestor;
 
-  /** `committed` knows the jobs of earlier turns; runs that began in this one are found on the desk. */
-  constructor(desk: Desk, committed: FindAncestor) {
-    this.#desk = desk;
+  /** `committed` knows the jobs of earlier turns; runs that began in this one are found on the table. */
+  constructor(table: RunTable, committed: FindAncestor) {
+    this.#table = table;
     this.#ancestor = id => {
       const known = committed(id);
       if (known) return known;
-      const run = desk.runs.find(idText(id));
+      const run = table.runs.find(idText(id));
       return run && { name: `${pipelinePlugin}.${run.version.name}`, parent: run.parent };
     };
   }
 
   /** One child for each payload, side by side. `missing`: the path that `with` did not find; they end at once. */
-  make(run: Run, step: WorkStep, stand: Stand, payloads: readonly Uint8Array[], missing: string | null): void {
-    const room = this.#desk.descendants.room(run.tree);
-    if (payloads.length <= room) this.#make(run, step, stand, payloads, missing);
+  make(
+    run: Run,
+    step: WorkStep,
+    position: StepPosition,
+    payloads: readonly Uint8Array[],
+    missing: string | null,
+  ): void {
+    const room = this.#table.descendants.room(run.tree);
+    if (payloads.length <= room) this.#make(run, step, position, payloads, missing);
     else {
       const fitting = Math.max(0, room);
-      if (fitting > 0) this.#make(run, step, stand, payloads.slice(0, fitting), missing);
-      const { first } = stand;
-      const behind = first === null ? stand : { ...stand, first: first + fitting };
+      if (fitting > 0) this.#make(run, step, position, payloads.slice(0, fitting), missing);
+      const { first } = position;
+      const behind = first === null ? position : { ...position, first: first + fitting };
       this.#cut(run, step, behind, room < 0 ? null : payloads[fitting]!);
     }
   }
 
-  #make(run: Run, step: WorkStep, stand: Stand, payloads: readonly Uint8Array[], missing: string | null): void {
+  #make(
+    run: Run,
+    step: WorkStep,
+    position: StepPosition,
+    payloads: readonly Uint8Array[],
+    missing: string | null,
+  ): void {
     const refusal = missing === null ? null : `step "${step.id}": with: ${missing} is missing`;
-    if (step.kind === 'call') this.#call(run, step, stand, payloads, refusal);
-    else if (stand.depth > hopsMax) {
-      const error = hopError(`${step.instance}.${step.command}`, this.#causeOf(run, stand), this.#ancestor);
-      this.#desk.create(run, step, stand, payloads, { status: 'dead', error });
+    if (step.kind === 'call') this.#call(run, step, position, payloads, refusal);
+    else if (position.depth > hopsMax) {
+      const error = hopError(`${step.instance}.${step.command}`, this.#causeOf(run, position), this.#ancestor);
+      this.#table.create(run, step, position, payloads, { status: 'dead', error });
     } else
-      this.#desk.create(run, step, stand, payloads, refusal === null ? null : { status: 'failed', error: refusal });
+      this.#table.create(run, step, position, payloads, refusal === null ? null : { status: 'failed', error: refusal });
   }
 
   /** The root has as many descendants as it may. One more is dead and says so; each run of the tree that would make more fails. */
-  #cut(run: Run, step: WorkStep, stand: Stand, payload: Uint8Array | null): void {
-    const desk = this.#desk;
+  #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
+    const table = this.#table;
     const name = step.kind === 'call' ? `${pipelinePlugin}.${step.pipeline}` : `${step.instance}.${step.command}`;
-    const error = this.breadthError(name, this.#causeOf(run, stand), run.tree);
+    const error = this.breadthError(name, this.#causeOf(run, position), run.tree);
     if (payload !== null && step.kind === 'call') {
       run.jobs++;
-      refuseRun(desk, step.pipeline, calledFrom(run, step, stand, payload, 0), error, 'dead');
+      refuseRun(table, step.pipeline, calledFrom(run, step, position, payload, 0), error, 'dead');
     } else if (payload !== null && step.kind === 'uses') {
-      desk.create(run, step, stand, [payload], { status: 'dead', error });
+      table.create(run, step, position, [payload], { status: 'dead', error });
     }
-    desk.fail(run, `step "${step.id}": ${error}`);
+    table.fail(run, `step "${step.id}": ${error}`);
   }
 
   /** The error of the descendant that is one too many. */
   breadthError(name: string, cause: JobId, { root }: Tree): string {
-    const most = this.#desk.config.service.jobsPerRootMax;
+    const most = this.#table.config.service.jobsPerRootMax;
     const limit = `${formatId(root)} has ${most} descendants, the most that service.max_jobs_per_root allows`;
-    return `stopped: ${limit}; ${chainText(name, cause, this.#ancestor)}`;
+    return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;
   }
 
-  /** A cause that came and ended in this very turn is no more on the desk: then the run stands for it. */
-  #causeOf(run: Run, { cause }: Stand): JobId {
+  /** A cause that came and ended in this very turn is no longer in the table: then the run is named instead. */
+  #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
   }
 
-  #call(run: Run, step: CallStep, stand: Stand, payloads: readonly Uint8Array[], refusal: string | null): void {
-    const desk = this.#desk;
-    const version = desk.versions.current(step.pipeline);
+  #call(
+    run: Run,
+    step: CallStep,
+    position: StepPosition,
+    payloads: readonly Uint8Array[],
+    refusal: string | null,
+  ): void {
+    const table = this.#table;
+    const version = table.versions.current(step.pipeline);
     const error = refusal ?? (version ? null : `the pipeline "${step.pipeline}" is no longer configured`);
     run.jobs += payloads.length;
-    desk.touch(run);
+    table.touch(run);
     payloads.forEach((payload, k) => {
-      const beginning = calledFrom(run, step, stand, payload, k);
-      if (error !== null) refuseRun(desk, step.pipeline, beginning, error);
-      else beginRun(desk, version!, beginning);
+      const start = calledFrom(run, step, position, payload, k);
+      if (error !== null) refuseRun(table, step.pipeline, start, error);
+      else beginRun(table, version!, start);
     });
   }
 }
 
-function calledFrom(run: Run, step: CallStep, stand: Stand, payload: Uint8Array, k: number): Beginning {
-  const { scope, node, first, cause, depth, event, context } = stand;
-  const path = first === null ? stand.path : [...stand.path, first + k];
+function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: Uint8Array, k: number): RunStart {
+  const { scope, node, first, cause, depth, event, context } = position;
+  const path = first === null ? position.path : [...position.path, first + k];
   return {
     submittedBy: run.submittedBy,
     parent: cause ?? run.id,

@@ -10,14 +10,14 @@ export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 
 export type Node =
   | { readonly kind: 'work'; readonly step: WorkStep; readonly next: number; readonly perElement: boolean }
-  /** One chain goes on as many: one a branch. */
+  /** One token goes on as many: one a branch. */
   | { readonly kind: 'split'; readonly step: Step; readonly branches: readonly number[]; readonly next: number }
   | { readonly kind: 'steps'; readonly step: Step; readonly first: number; readonly next: number }
-  /** The chain that comes here enters a new scope. */
+  /** The token that comes here enters a new scope. */
   | { readonly kind: 'scope'; readonly sequence: number; readonly first: number }
-  /** Chains of a scope end here; the next goes on when none of the scope is left. */
+  /** Tokens of a scope end here; the next goes on when none of the scope is left. */
   | { readonly kind: 'join'; readonly collect: Join['collect']; readonly stepId: string; readonly next: number }
-  /** Chains of the run end here: their results are its result. */
+  /** Tokens of the run end here: their results are its result. */
   | { readonly kind: 'end' };
 
 /** A sequence with joins: the nodes of these, in order. */
@@ -29,7 +29,7 @@ export type CompiledPipeline = {
   /** The first is the top one. */
   readonly sequences: readonly Sequence[];
   readonly first: number;
-  /** A fork that no join gathers is open at the end: the result of a run is a list, however many chains there were. */
+  /** A fork that no join gathers is open at the end: the result of a run is a list, however many tokens there were. */
   readonly endsForked: boolean;
 };
 
@@ -45,7 +45,7 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first, endsForked };
 }
 
-/** Whether a chain that enters the steps leaves them divided by a `foreach` or `split`, as the steps are written: conditions are not asked. */
+/** Whether a token that enters the steps leaves them divided by a `foreach` or `split`, as the steps are written: conditions are not asked. */
 function isForkedBehind(steps: readonly Step[]): boolean {
   return steps.reduce((forked, step) => (forked && step.join === null) || forks(step), false);
 }

@@ -1,6 +1,6 @@
 // The events in a job's response, read out of their packed form without decoding the payloads.
 import { contentsOf, entryAt, listCount, mapCount, skipValue, textAt } from '../../runtime/splice.ts';
-import { asPayload } from './chain.ts';
+import { asPayload } from './token.ts';
 
 /** The fields of an event. */
 const typeKey = Buffer.from('type');

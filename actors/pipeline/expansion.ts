@@ -4,10 +4,8 @@ import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import { blame } from '../failed-record.ts';
 import { contextFault } from './baggage.ts';
-import { asPayload, Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
-import { bytesPerTurnMax, type Desk, type Stand } from './desk.ts';
 import {
   decodePlan,
   type FanOut,
@@ -15,12 +13,14 @@ import {
   isParked,
   type ParkedPlan,
   park,
+  takeElement,
   takePayloads,
-  takeSingle,
 } from './fanout.ts';
-import { endChains } from './gather.ts';
+import { endTokens } from './join.ts';
 import { listKey } from './records/run.ts';
 import type { Run } from './run.ts';
+import { bytesPerTurnMax, type RunTable, type StepPosition } from './run-table.ts';
+import { asPayload, Packed } from './token.ts';
 
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
 export const childrenPerMessageMax = 1024;
@@ -30,15 +30,15 @@ export const unsettledMax = 16_384;
 const listBytesMax = 64 * 2 ** 20;
 
 export class Expansion {
-  readonly #desk: Desk;
+  readonly #table: RunTable;
   readonly #children: Children;
   readonly #bodyOf: (job: JobId) => Body;
   #madeInTurn = 0;
   /** The names of runs that go on in the next turn. */
   readonly #later: string[] = [];
 
-  constructor(desk: Desk, children: Children, bodyOf: (job: JobId) => Body) {
-    this.#desk = desk;
+  constructor(table: RunTable, children: Children, bodyOf: (job: JobId) => Body) {
+    this.#table = table;
     this.#children = children;
     this.#bodyOf = bodyOf;
   }
@@ -46,49 +46,49 @@ export class Expansion {
   /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#madeInTurn = 0;
-    for (const name of this.#later.splice(0)) this.#desk.expandable.add(name);
+    for (const name of this.#later.splice(0)) this.#table.expandable.add(name);
     this.#trim();
   }
 
   get #isFull(): boolean {
-    const { turn, isFull } = this.#desk;
+    const { turn, isFull } = this.#table;
     return this.#madeInTurn >= childrenPerTurnMax || isFull || (this.#madeInTurn > 0 && turn.isSpent);
   }
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#desk.expandable.size > 0 || this.#later.length > 0;
+    return this.#table.expandable.size > 0 || this.#later.length > 0;
   }
 
   /** A new fan-out of the run; its first elements are taken at the end of the turn. */
   add(run: Run, fan: FanOut): void {
     run.fans.set(fan.id, fan);
-    this.#desk.listBytes += fan.plan!.list.length;
-    this.#desk.expandable.add(run.name);
+    this.#table.listBytes += fan.plan!.list.length;
+    this.#table.expandable.add(run.name);
   }
 
-  /** The chain goes on in a later turn. */
+  /** The token goes on in a later turn. */
   park(run: Run, plan: ParkedPlan): void {
     const fan = park(run.fansMade++, plan);
     run.fans.set(fan.id, fan);
-    this.#desk.listBytes += plan.list.length;
-    this.#desk.expandable.add(run.name);
+    this.#table.listBytes += plan.list.length;
+    this.#table.expandable.add(run.name);
   }
 
   /** Jobs of the run have settled. */
   resume(run: Run): void {
-    if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#desk.expandable.add(run.name);
+    if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
   /** Runs take turns, a message each; false when there is nothing to do, or nothing more in this turn. */
   step(): boolean {
     let did = false;
-    for (const name of this.#desk.expandable) {
+    for (const name of this.#table.expandable) {
       if (this.#isFull) break;
       did = true;
       // To the end of the line: the others come first.
-      this.#desk.expandable.delete(name);
-      const run = this.#desk.runs.find(name);
+      this.#table.expandable.delete(name);
+      const run = this.#table.runs.find(name);
       if (!run || run.failure !== null) continue;
       if (waitsForCommit(nextFan(run))) {
         this.#later.push(name);
@@ -115,39 +115,39 @@ export class Expansion {
     else this.#expandNext(run, fan, this.#planOf(run, fan) as FanPlan);
   }
 
-  /** A chain that waited enters its node. */
+  /** A token that waited enters its node. */
   #goOn(run: Run, fan: FanOut, plan: ParkedPlan): void {
     const { node, scope, path, cause, depth, event, context, list, result } = plan;
-    const desk = this.#desk;
+    const table = this.#table;
     // A large one is enough for a turn.
     this.#madeInTurn += plan.isBehindJob ? childrenPerTurnMax : 1;
-    desk.dropFan(run, fan);
+    table.dropFan(run, fan);
     const at = run.scopes.get(scope)!;
-    desk.touch(run, at);
-    const [payload, baggage] = [new Packed(list, desk.arrivals.read), new Packed(context)];
-    const chain = { path, payload, context: baggage, event, depth, cause, result: result ?? list };
-    desk.tasks.push({ kind: 'enter', run, scope: at, node, chain, hasWaited: true });
+    table.touch(run, at);
+    const [payload, baggage] = [new Packed(list, table.arrivals.read), new Packed(context)];
+    const token = { path, payload, context: baggage, event, depth, cause, result: result ?? list };
+    table.tasks.push({ kind: 'enter', run, scope: at, node, token, hasWaited: true });
   }
 
   #expandNext(run: Run, fan: FanOut, plan: FanPlan): void {
     const scope = run.scopes.get(plan.scope)!;
     const step = stepOf(run, plan.node);
     const countMax = Math.min(childrenPerMessageMax, fan.count - fan.index, childrenPerTurnMax - this.#madeInTurn);
-    this.#desk.touch(run, scope);
+    this.#table.touch(run, scope);
     const first = fan.index;
     if (plan.each) this.#makeSingles(run, step, fan, plan, countMax);
     else {
       // Jobs side by side share their baggage; each run that is called has its own copy.
       const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
-      const roomFor = Math.ceil((bytesPerTurnMax - this.#desk.bytesInTurn) / Math.max(1, eachBytes));
+      const roomFor = Math.ceil((bytesPerTurnMax - this.#table.bytesInTurn) / Math.max(1, eachBytes));
       const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor));
-      this.#children.make(run, step, standOf(plan, first, plan.context), payloads, plan.missing);
+      this.#children.make(run, step, positionOf(plan, first, plan.context), payloads, plan.missing);
     }
     this.#madeInTurn += fan.index - first;
     scope.live += fan.index - first;
     if (run.failure !== null || fan.index < fan.count) return;
-    this.#desk.dropFan(run, fan);
-    endChains(this.#desk, run, scope, 1);
+    this.#table.dropFan(run, fan);
+    endTokens(this.#table, run, scope, 1);
   }
 
   /** Where payload or context differ in more than the element: alike neighbours still go together. */
@@ -156,17 +156,17 @@ export class Expansion {
     let missing: string | null = null;
     let context = plan.context;
     let payloads: Uint8Array[] = [];
-    let bytes = this.#desk.bytesInTurn;
+    let bytes = this.#table.bytesInTurn;
     const send = (): void => {
-      if (payloads.length > 0) this.#children.make(run, step, standOf(plan, first, context), payloads, missing);
+      if (payloads.length > 0) this.#children.make(run, step, positionOf(plan, first, context), payloads, missing);
       first += payloads.length;
       payloads = [];
     };
-    for (let k = 0; k < countMax && bytes < bytesPerTurnMax && (k === 0 || !this.#desk.turn.isSpent); k++) {
-      const single = takeSingle(fan, plan);
+    for (let k = 0; k < countMax && bytes < bytesPerTurnMax && (k === 0 || !this.#table.turn.isSpent); k++) {
+      const single = takeElement(fan, plan);
       const fault = contextFault(step.id, single.context);
       if (fault !== null) {
-        this.#desk.fail(run, fault);
+        this.#table.fail(run, fault);
         return;
       }
       bytes += single.payload.length;
@@ -180,10 +180,10 @@ export class Expansion {
 
   #planOf(run: Run, fan: FanOut): FanPlan | ParkedPlan {
     if (fan.plan) return fan.plan;
-    const bytes = this.#desk.reader.get('lists', listKey(run.id, fan.id));
+    const bytes = this.#table.reader.get('lists', listKey(run.id, fan.id));
     if (!bytes) throw new Error('a fan-out has no list');
     fan.plan = this.#filled(decodePlan(bytes));
-    this.#desk.listBytes += fan.plan.list.length;
+    this.#table.listBytes += fan.plan.list.length;
     return fan.plan;
   }
 
@@ -195,24 +195,24 @@ export class Expansion {
 
   /** Lets go of lists that are in the store, when there are too many. */
   #trim(): void {
-    if (this.#desk.listBytes <= listBytesMax) return;
-    for (const run of this.#desk.runs.values()) {
+    if (this.#table.listBytes <= listBytesMax) return;
+    for (const run of this.#table.runs.values()) {
       for (const fan of run.fans.values()) {
         if (!fan.stored || !fan.plan) continue;
-        this.#desk.listBytes -= fan.plan.list.length;
+        this.#table.listBytes -= fan.plan.list.length;
         fan.plan = null;
       }
     }
   }
 }
 
-/** Chains that wait come first. */
+/** Tokens that wait come first. */
 function nextFan({ fans }: Run): FanOut | undefined {
   for (const fan of fans.values()) if (isParked(fan)) return fan;
   return fans.values().next().value;
 }
 
-/** A chain behind a job whose large result this turn writes: the next turn writes what it makes of that. */
+/** A token behind a job whose large result this turn writes: the next turn writes what it makes of that. */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
 }
@@ -227,7 +227,7 @@ function stepOf(run: Run, number: number): WorkStep {
   return node.step;
 }
 
-function standOf(plan: FanPlan, first: number, context: Uint8Array): Stand {
+function positionOf(plan: FanPlan, first: number, context: Uint8Array): StepPosition {
   const { scope, node, path, cause, depth, event } = plan;
   return { scope, node, path, first, cause, depth, event, context };
 }

@@ -5,9 +5,9 @@ import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
-import type { ChainEvent } from './chain.ts';
 import { dataOfValues } from './lookup.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
+import type { TokenEvent } from './token.ts';
 
 /** What stays the same while the elements are taken; it lies in the table `lists`. */
 export type FanPlan = {
@@ -16,7 +16,7 @@ export type FanPlan = {
   readonly path: readonly number[];
   readonly cause: JobId | null;
   readonly depth: number;
-  readonly event: ChainEvent;
+  readonly event: TokenEvent;
   readonly context: Uint8Array;
   /** The packed list. */
   readonly list: Uint8Array;
@@ -31,7 +31,7 @@ export type FanPlan = {
   readonly missing: string | null;
 };
 
-/** A chain that waits before a node for a later turn; the list is its payload. */
+/** A token that waits before a node for a later turn; the list is its payload. */
 export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'depth' | 'event' | 'context' | 'list'> & {
   /** Null: as its payload. */
   readonly result: Uint8Array | null;
@@ -42,7 +42,7 @@ export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'de
 export type FanOut = {
   readonly id: number;
   readonly count: number;
-  /** How many elements have been taken, and where the next begins; 0 where a chain waits, and no elements. */
+  /** How many elements have been taken, and where the next begins; 0 where a token waits, and no elements. */
   index: number;
   at: number;
   /** In memory while there is room. */
@@ -54,7 +54,7 @@ export function beginFanOut(id: number, count: number, plan: FanPlan): FanOut {
   return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
 }
 
-/** Whether it is a chain that waits. */
+/** Whether it is a token that waits. */
 export function isParked({ at }: FanOut): boolean {
   return at === 0;
 }
@@ -110,10 +110,14 @@ export function takePayloads(fan: FanOut, plan: FanPlan, count: number): Uint8Ar
 }
 
 /** One element whose job is unlike the others. */
-export type Single = { readonly payload: Uint8Array; readonly context: Uint8Array; readonly missing: string | null };
+export type FanOutElement = {
+  readonly payload: Uint8Array;
+  readonly context: Uint8Array;
+  readonly missing: string | null;
+};
 
 /** The job of the next element, where templates look at it; moves the cursor. */
-export function takeSingle(fan: FanOut, plan: FanPlan): Single {
+export function takeElement(fan: FanOut, plan: FanPlan): FanOutElement {
   const { list, each } = plan;
   const end = skipValue(list, fan.at);
   const element = { item: unpack(list.subarray(fan.at, end)), index: fan.index };

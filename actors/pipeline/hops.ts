@@ -1,4 +1,4 @@
-// The hop limit: an event chain that goes on and on is stopped, and its error names the loop.
+// The hop limit: an event chain without end is stopped, and its error names the loop.
 import type { JobId } from '../../runtime/ids.ts';
 
 /** A chain may cross so many jobs. */
@@ -15,11 +15,11 @@ export type FindAncestor = (id: JobId) => Ancestor | undefined;
 
 /** The error of the job that would be one too many. `name` is that job; `cause` what caused it. */
 export function hopError(name: string, cause: JobId | null, ancestor: FindAncestor): string {
-  return `stopped after ${hopsMax} jobs in one chain of events; ${chainText(name, cause, ancestor)}`;
+  return `stopped after ${hopsMax} jobs in one chain of events; ${causeText(name, cause, ancestor)}`;
 }
 
 /** The jobs and runs that led to a job, oldest first: back to where its name occurs before, or to the root. */
-export function chainText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
+export function causeText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   const names = [name];
   let at = cause;
   while (at !== null && names.length < ancestorsMax) {

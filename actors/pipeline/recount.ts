@@ -2,17 +2,22 @@
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import type { DefinitionVersions } from './definition-versions.ts';
 import type { Descendants } from './descendants.ts';
-import { rootOfWaiting } from './records/emission.ts';
+import { rootOfWaiting } from './records/deferred-event.ts';
 import { readCountsOf } from './records/run.ts';
 import type { RunCounts } from './records/run-counts.ts';
 import { idText } from './run.ts';
-import type { Versions } from './versions.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
 /** Reads all that is open: once, at the first start of this version. */
-export function recount(reader: Reader, versions: Versions, descendants: Descendants, setAside: SetAside): void {
+export function recount(
+  reader: Reader,
+  versions: DefinitionVersions,
+  descendants: Descendants,
+  setAside: SetAside,
+): void {
   const open = new Map<string, number>();
   const add = (root: JobId): unknown => open.set(idText(root), (open.get(idText(root)) ?? 0) + 1);
   versions.recount(runsIn(reader, setAside, add));

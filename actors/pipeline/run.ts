@@ -3,14 +3,14 @@
 
 import type { JobId } from '../../runtime/ids.ts';
 import type { Unsuccessful } from '../job/records/job.ts';
-import type { Leaves } from './baggage.ts';
+import type { MergedValues } from './baggage.ts';
 import { endNode } from './compile.ts';
+import type { Version } from './definition-versions.ts';
 import type { FanOut } from './fanout.ts';
 import { ArrivalLog } from './records/arrivals.ts';
-import type { Version } from './versions.ts';
 
-/** For a run that a `call` step started: where the chain goes on when it is over, and with what baggage. */
-export type Outer = {
+/** For a run that a `call` step started: where the token goes on when it is over, and with what baggage. */
+export type CallSite = {
   readonly run: JobId;
   readonly node: number;
   readonly scope: number;
@@ -18,7 +18,7 @@ export type Outer = {
   readonly context: Uint8Array;
 };
 
-/** Where the chains of a segment come from: the job that caused them (null: the run itself) and its context. */
+/** Where the tokens of a segment come from: the job that caused them (null: the run itself) and its context. */
 export type Origin = { readonly cause: JobId | null; readonly context: Uint8Array };
 
 /** One instance of a sequence with joins, between two of them. */
@@ -30,7 +30,7 @@ export type Scope = {
   readonly path: readonly number[];
   /** How many joins of the sequence have run. */
   position: number;
-  /** Chains that have not come to the next join: unsettled jobs, fan-outs being expanded, and inner scopes. */
+  /** Tokens that have not come to the next join: unsettled jobs, fan-outs being expanded, and inner scopes. */
   live: number;
   arrived: number;
   failed: number;
@@ -38,16 +38,16 @@ export type Scope = {
   bytes: number;
   /** Too many for a run's result: they are left out. */
   overflown: boolean;
-  /** The most jobs that a chain of it has crossed. */
+  /** The most jobs that a token of it has crossed. */
   depth: number;
-  /** The start of the segment, or the fork in it, or the only chain there is. */
+  /** The start of the segment, or the fork in it, or the only token there is. */
   origin: Origin;
   /** The origin that has memory of its own. */
   kept: Origin | null;
-  leaves: Leaves | null;
+  merged: MergedValues | null;
   /** Arrivals: as many values in the store, and a rest that is kept in the record. */
   stored: number;
-  rest: ArrivalLog;
+  inlineArrivals: ArrivalLog;
   /** Values written in this turn: no read shows them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
   /** What its own record takes; 0 of the top one, which lies in that of the run. */
@@ -55,7 +55,7 @@ export type Scope = {
   persisted: boolean;
   dirty: boolean;
   /** The context that was compared last, and is that of the origin. */
-  known: Uint8Array | null;
+  lastEqualContext: Uint8Array | null;
 };
 
 /** The tree below a root. */
@@ -87,7 +87,7 @@ export type Run = {
   readonly hooked: boolean;
   /** The job that caused it, for as long as the store cannot say so: until the commit of the turn it begins in. */
   readonly parent: JobId | null;
-  readonly outer: Outer | null;
+  readonly outer: CallSite | null;
   /** Set: nothing new starts, and it ends when its jobs have settled. */
   failure: string | null;
   /** Created and unsettled. */
@@ -125,20 +125,20 @@ export function openScope(run: Run, sequence: number, parent: number, path: read
     depth: 0,
     origin,
     kept: null,
-    leaves: null,
+    merged: null,
     stored: 0,
-    rest: new ArrivalLog(),
+    inlineArrivals: new ArrivalLog(),
     fresh: nothingFresh,
     recordBytes: 0,
     persisted: false,
     dirty: true,
-    known: null,
+    lastEqualContext: null,
   };
   run.scopes.set(scope.id, scope);
   return scope;
 }
 
-/** The scope stands behind its next join, where one chain goes on. */
+/** Moves the scope behind its next join, where one token goes on. */
 export function advanceScope(scope: Scope, origin: Origin): void {
   scope.position++;
   scope.live = 1;
@@ -147,16 +147,16 @@ export function advanceScope(scope: Scope, origin: Origin): void {
   scope.bytes = 0;
   scope.overflown = false;
   scope.origin = origin;
-  scope.leaves = null;
+  scope.merged = null;
   scope.stored = 0;
-  scope.rest = new ArrivalLog();
+  scope.inlineArrivals = new ArrivalLog();
   scope.fresh = nothingFresh;
-  scope.known = null;
+  scope.lastEqualContext = null;
   scope.dirty = true;
 }
 
-/** The node that gathers the chains of the scope. */
-export function gatheringNode(run: Run, scope: Scope): number {
+/** The node that gathers the tokens of the scope. */
+export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;
 }

@@ -2,11 +2,11 @@
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import type { DefinitionVersions, Version } from './definition-versions.ts';
 import type { FanOut } from './fanout.ts';
 import { ArrivalLog } from './records/arrivals.ts';
 import { type PackedFan, type PackedOuter, type PackedRun, type PackedScope, scopeKey } from './records/run.ts';
-import type { Outer, Run, Scope } from './run.ts';
-import type { Version, Versions } from './versions.ts';
+import type { CallSite, Run, Scope } from './run.ts';
 
 export function encodeRun(run: Run): Uint8Array {
   const { outer } = run;
@@ -48,9 +48,9 @@ function packScope(scope: Scope): PackedScope {
     scope.depth,
     scope.origin.cause,
     scope.origin.context,
-    scope.leaves && [...scope.leaves.values()],
+    scope.merged && [...scope.merged.values()],
     scope.stored,
-    scope.rest.bytes(),
+    scope.inlineArrivals.bytes(),
   ];
 }
 
@@ -68,7 +68,7 @@ export function readScopes(reader: Reader, run: TreelessRun): void {
 export type TreelessRun = Omit<Run, 'tree'>;
 
 /** The scopes inside the run are read by `readScopes`. */
-export function decodeRun(id: JobId, name: string, value: Uint8Array, versions: Versions): TreelessRun {
+export function decodeRun(id: JobId, name: string, value: Uint8Array, versions: DefinitionVersions): TreelessRun {
   const [
     hash,
     createdUs,
@@ -112,7 +112,7 @@ export function decodeRun(id: JobId, name: string, value: Uint8Array, versions: 
   };
 }
 
-function unpackOuter([run, node, scope, path, context]: PackedOuter): Outer {
+function unpackOuter([run, node, scope, path, context]: PackedOuter): CallSite {
   return { run, node, scope, path, context };
 }
 
@@ -122,7 +122,7 @@ function unpackFan([id, count, index, at]: PackedFan): FanOut {
 
 function unpackScope(id: number, packed: PackedScope, recordBytes: number): Scope {
   const [sequence, parent, path, position, live, arrived, failed, bytes, overflown, depth, ...more] = packed;
-  const [cause, context, leaves, stored, rest] = more;
+  const [cause, context, merged, stored, rest] = more;
   return {
     id,
     sequence,
@@ -137,13 +137,13 @@ function unpackScope(id: number, packed: PackedScope, recordBytes: number): Scop
     depth,
     origin: { cause, context },
     kept: null,
-    leaves: leaves && new Map(leaves.map(leaf => [JSON.stringify(leaf.keys), leaf])),
+    merged: merged && new Map(merged.map(value => [JSON.stringify(value.keys), value])),
     stored,
-    rest: new ArrivalLog(rest),
+    inlineArrivals: new ArrivalLog(rest),
     fresh: { turn: -1, values: [] },
     recordBytes,
     persisted: true,
     dirty: false,
-    known: null,
+    lastEqualContext: null,
   };
 }

@@ -7,13 +7,13 @@ import { pack, packedEmpty } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
-import { type Beginning, beginRun, refuseRun } from './begin.ts';
-import { type Chain, dataOf, Packed, withResult } from './chain.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
-import type { Desk, SettledRun } from './desk.ts';
+import type { Version } from './definition-versions.ts';
 import type { Emitted } from './events.ts';
-import type { Version } from './versions.ts';
+import { beginRun, type RunStart, refuseRun } from './run-start.ts';
+import type { RunTable, SettledRun } from './run-table.ts';
+import { dataOf, Packed, type Token, withResult } from './token.ts';
 
 const hookOf: { readonly [status in TerminalStatus]: JobHook } = {
   succeeded: 'job.completed',
@@ -35,7 +35,7 @@ export type Emitter = Pick<JobGroup, 'submittedBy' | 'root' | 'depth' | 'context
 };
 
 export class Triggers {
-  readonly #desk: Desk;
+  readonly #table: RunTable;
   readonly #children: Children;
   #onEvent = new Map<string, Version[]>();
   /** Whether an event may take long: a pipeline looks at it closely before it begins. */
@@ -44,8 +44,8 @@ export class Triggers {
   /** Whether a pipeline waits for the end of jobs. */
   hasJobHooks = false;
 
-  constructor(desk: Desk, children: Children) {
-    this.#desk = desk;
+  constructor(table: RunTable, children: Children) {
+    this.#table = table;
     this.#children = children;
     this.configure();
   }
@@ -55,7 +55,7 @@ export class Triggers {
     this.#onEvent = new Map();
     this.#onHook = new Map();
     this.isLong = false;
-    for (const version of this.#desk.versions.currentAll()) {
+    for (const version of this.#table.versions.currentAll()) {
       const { on, onHook, if: condition } = version.compiled.definition;
       if (on !== null && condition !== null && isLong(condition)) this.isLong = true;
       if (on !== null) this.#onEvent.set(on, [...(this.#onEvent.get(on) ?? []), version]);
@@ -63,7 +63,7 @@ export class Triggers {
     }
     const awaited = [...this.#onHook.keys()];
     this.hasJobHooks = awaited.some(isJobHook);
-    this.#desk.hasRunHooks = !awaited.every(isJobHook);
+    this.#table.hasRunHooks = !awaited.every(isJobHook);
   }
 
   /** Whether a pipeline waits for one of these. */
@@ -71,19 +71,20 @@ export class Triggers {
     return events.some(({ type }) => this.#onEvent.has(type));
   }
 
-  /** Starts the pipelines that wait for an event of this type; false when there are none. */
+  /** StartQueue the pipelines that wait for an event of this type; false when there are none. */
   fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): boolean {
-    const desk = this.#desk;
+    const table = this.#table;
     const { job: parent, plugin, submittedBy, depth, context, hooked } = emitter;
     const root = emitter.root ?? parent;
     let started = false;
     for (const version of this.#onEvent.get(type) ?? []) {
       // First: an event that the pipeline does not want leaves its key to a later one.
       if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
-      if (dedupeKey !== null && !desk.dedupe.isNew(version.name, '', dedupeKey, desk.turn.nowUs, desk.batch)) continue;
+      if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn.nowUs, table.batch))
+        continue;
       const event = { type, source: plugin, dedupeKey };
-      const beginning = { submittedBy, parent, root, depth, event, context, payload, hooked, called: null };
-      if (this.#begin(version, beginning, parent, root)) started = true;
+      const start = { submittedBy, parent, root, depth, event, context, payload, hooked, called: null };
+      if (this.#begin(version, start, parent, root)) started = true;
     }
     return started;
   }
@@ -119,7 +120,7 @@ export class Triggers {
       if (!wants(version, { payload, context: nothing })) continue;
       const event = { type: hook, source, dedupeKey: null };
       const context = packedEmpty;
-      const beginning = {
+      const start = {
         submittedBy,
         parent,
         root,
@@ -130,19 +131,19 @@ export class Triggers {
         hooked: true,
         called: null,
       };
-      this.#begin(version, beginning, parent, root);
+      this.#begin(version, start, parent, root);
     }
   }
 
   /** The run that is one too many below its root is dead; false: there was one already, and no more begin. */
-  #begin(version: Version, beginning: Beginning, cause: JobId, root: JobId): boolean {
-    const { descendants } = this.#desk;
+  #begin(version: Version, start: RunStart, cause: JobId, root: JobId): boolean {
+    const { descendants } = this.#table;
     const tree = descendants.of(root);
     const room = descendants.room(tree);
-    if (room > 0) beginRun(this.#desk, version, beginning);
+    if (room > 0) beginRun(this.#table, version, start);
     else if (room === 0) {
       const error = this.#children.breadthError(`${pipelinePlugin}.${version.name}`, cause, tree);
-      refuseRun(this.#desk, version.name, beginning, error, 'dead');
+      refuseRun(this.#table, version.name, start, error, 'dead');
     }
     return room >= 0;
   }
@@ -151,7 +152,7 @@ export class Triggers {
 const nothing = new Packed(packedEmpty);
 
 /** Whether the pipeline's own condition lets an event or a hook start it: where it is false there is no run. */
-function wants({ compiled }: Version, data: Pick<Chain, 'payload' | 'context'>): boolean {
+function wants({ compiled }: Version, data: Pick<Token, 'payload' | 'context'>): boolean {
   const { definition } = compiled;
   return definition.if === null || holds(definition.if, dataOf(data, null));
 }

@@ -2,7 +2,7 @@
 
 import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
-import { entryDispatches } from '../../actors/pipeline/views/entries.ts';
+import { entryDispatches } from '../../actors/pipeline/views/entry-steps.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { ApiScope } from '../../config/section/scope.ts';

@@ -21,7 +21,7 @@ export const tables = [
   'descendants', // root job id (16) -> how many descendants it has; only of large trees with open runs (actors/pipeline/descendants.ts)
   'open_trees', // root job id (16) -> how many open runs and waiting emissions it has below it; only where more than one (descendants.ts)
   'definitions', // hash -> a pipeline definition that an unfinished run began with
-  'run_counts', // hash of a definition -> how many runs with it are open, their records, settled jobs and bytes (actors/pipeline/versions.ts)
+  'run_counts', // hash of a definition -> how many runs with it are open, their records, settled jobs and bytes (actors/pipeline/definition-versions.ts)
   'states', // plugin instance -> its state
   'counters', // plugin, command -> how many jobs were accepted, and settled by status
   'minutes', // minute in µs (8) -> how many jobs settled in it, by status

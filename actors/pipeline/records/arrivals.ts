@@ -1,8 +1,8 @@
-// What comes to a join, kept as bytes and spliced together in the order of the chains.
+// What comes to a join, kept as bytes and spliced together in the order of the tokens.
 //
 //   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
 //
-// A stretch holds chains whose ordinals follow one another: those of its head, and from there on the last one counts up. A result
+// A stretch holds tokens whose ordinals follow one another: those of its head, and from there on the last one counts up. A result
 // in parts is a stretch of its own: it comes from a run that was called, and has no ordinal.
 import { listHead } from '../../../runtime/splice.ts';
 
@@ -14,7 +14,7 @@ const lengthsBytes = 8;
 export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
-  /** The stretch that may still grow: where its lengths stand, or -1; whose it is, and which ordinal comes next. */
+  /** The stretch that may still grow: where its lengths position, or -1; whose it is, and which ordinal comes next. */
   #open = -1;
   #path: readonly number[] = [];
   #next = -1;
@@ -29,7 +29,7 @@ export class ArrivalLog {
     return this.#length;
   }
 
-  /** Adds a chain's result; its path is `path`, and `ordinal` unless that is negative. */
+  /** Adds a token's result; its path is `path`, and `ordinal` unless that is negative. */
   add(path: readonly number[], ordinal: number, result: Uint8Array): void {
     this.#reserve(5 * (path.length + 2) + lengthsBytes + result.length);
     if (this.#open < 0 || ordinal < 0 || ordinal !== this.#next || !isSame(path, this.#path))

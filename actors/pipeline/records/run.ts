@@ -4,8 +4,8 @@ import type { Json } from '../../../runtime/json-value.ts';
 import { unpack } from '../../../runtime/packing.ts';
 import { type Tally, tallyOf } from '../../job/records/job.ts';
 
-/** One value that a chain brought to a join, at its place in the context. */
-export type Leaf = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
+/** One value that a token brought to a join, at its place in the context. */
+export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
 
 export type PackedScope = [
   sequence: number,
@@ -20,7 +20,7 @@ export type PackedScope = [
   depth: number,
   cause: Uint8Array | null,
   context: Uint8Array,
-  leaves: readonly Leaf[] | null,
+  merged: readonly MergedValue[] | null,
   stored: number,
   rest: Uint8Array,
 ];

@@ -1,6 +1,6 @@
 // Fan-outs: one job per element, expanded a part at a time.
 import { describe, expect, it } from 'vitest';
-import { bytesPerTurnMax } from '../../../../actors/pipeline/desk.ts';
+import { bytesPerTurnMax } from '../../../../actors/pipeline/run-table.ts';
 import { payloads, plugins, stage } from './cast.ts';
 import { contextOf, errorOf, type Job, resultOf, Stage } from './stage.ts';
 

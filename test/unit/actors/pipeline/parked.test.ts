@@ -1,6 +1,6 @@
 // Conditions that may take long are left to later turns, once a turn has had its time.
 import { describe, expect, it } from 'vitest';
-import { parkedBytesMax } from '../../../../actors/pipeline/parked.ts';
+import { parkedBytesMax } from '../../../../actors/pipeline/parked-token.ts';
 import { payloads, plugins } from './cast.ts';
 import { errorOf, resultOf, Stage } from './stage.ts';
 

@@ -1,20 +1,20 @@
-// A chain on its way through a run: the event or result it carries, its baggage, and where it has come from.
+// A token on its way through a run: the event or result it carries, its baggage, and where it has come from.
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
 import { asSections, encodeParted, isParted } from '../../runtime/parted.ts';
 import { contentsOf, isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
 import type { EntryEvent } from '../job/protocol.ts';
-import { besideAt } from './joined.ts';
+import { besideAt } from './join-payload.ts';
 import { type Data, follow, type Large } from './lookup.ts';
 
-export type ChainEvent = EntryEvent & { readonly dedupeKey: string | null };
+export type TokenEvent = EntryEvent & { readonly dedupeKey: string | null };
 
 /** `cause` null: the run itself. `result`: what the last job gave, packed, perhaps in parts; null before any. */
-export type Chain = {
+export type Token = {
   readonly path: readonly number[];
   readonly payload: Packed;
   readonly context: Packed;
-  readonly event: ChainEvent;
+  readonly event: TokenEvent;
   /** How many jobs it has crossed. */
   readonly depth: number;
   readonly cause: JobId | null;
@@ -23,13 +23,13 @@ export type Chain = {
 
 // Both are written out: an object that is copied by spread has a shape of its own, and whatever reads it gets slow.
 
-/** The chain at another place. */
-export function movedTo({ payload, context, event, depth, cause, result }: Chain, path: readonly number[]): Chain {
+/** The token at another place. */
+export function movedTo({ payload, context, event, depth, cause, result }: Token, path: readonly number[]): Token {
   return { path, payload, context, event, depth, cause, result };
 }
 
-/** The chain with other baggage. */
-export function carrying({ path, payload, event, depth, cause, result }: Chain, context: Packed): Chain {
+/** The token with other baggage. */
+export function carrying({ path, payload, event, depth, cause, result }: Token, context: Packed): Token {
   return { path, payload, context, event, depth, cause, result };
 }
 
@@ -81,7 +81,7 @@ export class Packed {
 }
 
 /** What conditions and templates look at. */
-export function dataOf({ payload, context }: Pick<Chain, 'payload' | 'context'>, config: Json): Data {
+export function dataOf({ payload, context }: Pick<Token, 'payload' | 'context'>, config: Json): Data {
   return ({ root, keys }) => {
     if (root === 'config') return follow(config, keys);
     return (root === 'payload' ? payload : context).find(keys);
@@ -89,7 +89,7 @@ export function dataOf({ payload, context }: Pick<Chain, 'payload' | 'context'>,
 }
 
 /** What templates take as it is, without decoding it: null where that is not worth it. */
-export function largeOf({ payload, context }: Pick<Chain, 'payload' | 'context'>): Large {
+export function largeOf({ payload, context }: Pick<Token, 'payload' | 'context'>): Large {
   return ({ root, keys }) => {
     if (root === 'config') return null;
     const packed = root === 'payload' ? payload : context;

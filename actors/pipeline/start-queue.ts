@@ -1,12 +1,12 @@
-// Emissions that wait to start runs: a line for each root, so that events which branch without end hold up no others.
+// DeferredEvents that wait to start runs: a line for each root, so that events which branch without end hold up no others.
 //
-// Within a line the newest comes first: a chain is followed to its end before what stands beside it, so that few have to
+// Within a line the newest comes first: a token is followed to its end before what stands beside it, so that few have to
 // wait. Of one that has not been begun only the id of its job is kept in memory.
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 
 type Line<Emission> = { readonly begun: Emission[]; readonly jobs: IdStack };
 
-export class Starts<Emission> {
+export class StartQueue<Emission> {
   /** By root. They take turns; none is empty. */
   readonly #lines = new Map<string, Line<Emission>>();
   length = 0;

@@ -11,43 +11,43 @@ import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
 import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
 import { Arrivals } from './arrivals.ts';
-import type { Chain, ChainEvent } from './chain.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
+import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
-import { partedBytesMin } from './joined.ts';
+import { partedBytesMin } from './join-payload.ts';
 import { listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
-import { idText, type Outer, type Run, type Scope } from './run.ts';
-import { Runs } from './runs.ts';
+import { type CallSite, idText, type Run, type Scope } from './run.ts';
+import { Runs } from './run-cache.ts';
 import { encodeRun, encodeScope } from './stored-run.ts';
-import { Versions } from './versions.ts';
+import type { Token, TokenEvent } from './token.ts';
 
 /** Once the new jobs of a turn take so much, more follow in the next: payloads, and the copies of baggage. */
 export const bytesPerTurnMax = 16 * 2 ** 20;
 /** Arrivals stay in the record of their run until they take so much; then they get a value of their own. */
-export const restBytesMax = 4096;
+export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
 /** Once the records of open runs take so much, calls are refused and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Something left to do in this turn. */
 export type Task =
-  /** A chain stands before a node. */
+  /** A token is at a node. */
   | {
       readonly kind: 'enter';
       readonly run: Run;
       readonly scope: Scope;
       readonly node: number;
-      readonly chain: Chain;
+      readonly token: Token;
       /** For a turn that had time for it: the first condition that it meets is looked at now. */
       readonly hasWaited?: boolean;
     }
   /** A run that hooks may wait for is over. */
   | { readonly kind: 'settled'; readonly run: SettledRun }
   /** A run that a step had called is over. */
-  | { readonly kind: 'returned'; readonly outer: Outer; readonly ending: Ending };
+  | { readonly kind: 'returned'; readonly outer: CallSite; readonly ending: Ending };
 
 /** How a job of a run, or a called run, ended. */
 export type Ending = {
@@ -73,19 +73,19 @@ export type SettledRun = {
   readonly tally: Tally;
 };
 
-/** Where new jobs stand. */
-export type Stand = {
+/** Where new jobs position. */
+export type StepPosition = {
   readonly scope: number;
   readonly node: number;
   readonly path: readonly number[];
   readonly first: number | null;
   readonly cause: JobId | null;
   readonly depth: number;
-  readonly event: ChainEvent;
+  readonly event: TokenEvent;
   readonly context: Uint8Array;
 };
 
-export type DeskOptions = {
+export type RunTableOptions = {
   readonly store: Reader;
   readonly config: Config;
   readonly jobs: JobCalls;
@@ -101,11 +101,11 @@ export type DeskOptions = {
   readonly partedBytesMin?: number;
 };
 
-export class Desk {
+export class RunTable {
   readonly reader: Reader;
   readonly jobs: JobCalls;
   readonly setAside: SetAside;
-  readonly versions = new Versions();
+  readonly versions = new DefinitionVersions();
   readonly dedupe: Dedupe;
   readonly runs: Runs;
   readonly descendants: Descendants;
@@ -132,7 +132,7 @@ export class Desk {
   listBytes = 0;
   readonly #dirty = new Set<Run>();
 
-  constructor(options: DeskOptions) {
+  constructor(options: RunTableOptions) {
     const { store, config, jobs, loadedBytesMax } = options;
     this.reader = store;
     this.jobs = jobs;
@@ -212,8 +212,8 @@ export class Desk {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
 
-  groupOf(run: Run, step: WorkStep, stand: Stand, isHandle: boolean): JobGroup {
-    const { scope, node, path, first, cause, depth, event, context } = stand;
+  groupOf(run: Run, step: WorkStep, position: StepPosition, isHandle: boolean): JobGroup {
+    const { scope, node, path, first, cause, depth, event, context } = position;
     return {
       submittedBy: run.submittedBy,
       parent: cause ?? run.id,
@@ -232,16 +232,16 @@ export class Desk {
   create(
     run: Run,
     step: Extract<WorkStep, { readonly kind: 'uses' }>,
-    stand: Stand,
+    position: StepPosition,
     payloads: readonly Uint8Array[],
     failedAtCreation: NewJobs['failedAtCreation'],
   ): void {
     const { instance, command } = step;
-    const group = this.groupOf(run, step, stand, command === 'handle');
+    const group = this.groupOf(run, step, position, command === 'handle');
     run.jobs += payloads.length;
     this.descendants.made(run.tree, payloads.length);
     this.touch(run);
-    this.bytesInTurn += stand.context.length;
+    this.bytesInTurn += position.context.length;
     for (const payload of payloads) this.bytesInTurn += payload.length;
     this.jobs.createJobs({ plugin: instance, command, group, payloads, failedAtCreation }, this.turn);
   }
@@ -270,7 +270,7 @@ export class Desk {
     for (const scope of run.scopes.values()) {
       if (!scope.dirty) continue;
       keepOrigin(scope);
-      if (scope.rest.length > restBytesMax) this.arrivals.spill(run, scope);
+      if (scope.inlineArrivals.length > inlineArrivalsBytesMax) this.arrivals.spill(run, scope);
       scope.dirty = false;
       if (scope.id === 0) continue;
       const record = encodeScope(scope);
@@ -346,9 +346,9 @@ export class Desk {
   }
 }
 
-/** Of where its chains come from the scope keeps what it needs, and no packet or block that this lies in. */
+/** Of where its tokens come from the scope keeps what it needs, and no packet or block that this lies in. */
 function keepOrigin(scope: Scope): void {
-  scope.known = null;
+  scope.lastEqualContext = null;
   if (scope.origin === scope.kept) return;
   const { cause, context } = scope.origin;
   scope.origin = { cause: cause && unpinned(cause), context: unpinned(context) };

@@ -4,8 +4,8 @@ import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import { encodeTally, tallyOf, type Unsuccessful } from '../job/records/job.ts';
-import type { Desk } from './desk.ts';
-import { idText, type Outer, type Run } from './run.ts';
+import { type CallSite, idText, type Run } from './run.ts';
+import type { RunTable } from './run-table.ts';
 
 /** How a run ends. */
 export type RunEnd =
@@ -13,12 +13,12 @@ export type RunEnd =
   | { readonly status: 'failed' | 'dead'; readonly error: string };
 
 /** Of a run that ends: also of one that never began. */
-export type EndingRun = {
+export type FinishingRun = {
   readonly id: JobId;
   readonly name: string;
   readonly submittedBy: string;
   readonly createdUs: number;
-  readonly outer: Outer | null;
+  readonly outer: CallSite | null;
   readonly depth: number;
   /** Where the runs that its hooks start belong; null: below itself. */
   readonly root: JobId | null;
@@ -29,15 +29,15 @@ export type EndingRun = {
   readonly unsuccessful: Unsuccessful;
 };
 
-export function finishRun(desk: Desk, run: Run, end: RunEnd): void {
+export function finishRun(table: RunTable, run: Run, end: RunEnd): void {
   const depth = run.scopes.get(0)!.depth;
   const { id, version, submittedBy, createdUs, outer, root, hooked, settled: inside, unsuccessful } = run;
-  desk.forget(run);
+  table.forget(run);
   const name = version.name;
-  settleRun(desk, { id, name, submittedBy, createdUs, outer, root, hooked, depth, inside, unsuccessful }, end);
+  settleRun(table, { id, name, submittedBy, createdUs, outer, root, hooked, depth, inside, unsuccessful }, end);
 }
 
-export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
+export function settleRun(table: RunTable, ending: FinishingRun, end: RunEnd): void {
   const { id, name, submittedBy, createdUs, outer, depth, inside, unsuccessful } = ending;
   const result = end.status === 'succeeded' ? end.result : packedNull;
   const error = end.status === 'succeeded' ? '' : end.error;
@@ -47,15 +47,15 @@ export function settleRun(desk: Desk, ending: EndingRun, end: RunEnd): void {
     end.status === 'succeeded'
       ? encodeBody({ result, ...(end.logs && { logs: end.logs }), counts })
       : encodeBody({ result, error: Buffer.from(error), counts });
-  desk.jobs.settleRun({ id, pipeline: name, submittedBy, status: end.status, body, createdUs }, desk.turn);
-  if (desk.awaited.delete(idText(id))) desk.turn.tell('edge', { kind: 'run_settled', id });
-  if (desk.hasRunHooks && !outer && !ending.hooked)
-    desk.tasks.push({
+  table.jobs.settleRun({ id, pipeline: name, submittedBy, status: end.status, body, createdUs }, table.turn);
+  if (table.awaited.delete(idText(id))) table.turn.tell('edge', { kind: 'run_settled', id });
+  if (table.hasRunHooks && !outer && !ending.hooked)
+    table.tasks.push({
       kind: 'settled',
       run: { id, name, submittedBy, root: ending.root, status: end.status, error, tally },
     });
   if (outer)
-    desk.tasks.push({
+    table.tasks.push({
       kind: 'returned',
       outer,
       ending: { id, name, status: end.status, result, error, depth, inside, unsuccessful },

@@ -2,7 +2,7 @@
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 
-/** Where events came from, and what they are taken for: chains of a run, at this place, or (null) the start of runs. Stored as it is. */
+/** Where events came from, and what they are taken for: tokens of a run, at this place, or (null) the start of runs. Stored as it is. */
 export type Origin = {
   readonly job: JobId;
   readonly plugin: string;
@@ -31,7 +31,7 @@ export function rootOf({ root, job }: Origin): JobId {
   return root ?? job;
 }
 
-/** job id (16); 0: to start runs, 1: as chains of a run. */
+/** job id (16); 0: to start runs, 1: as tokens of a run. */
 export function originKey({ job, place }: Origin): Uint8Array {
   return place === null ? startKey(job) : Buffer.concat([job, Buffer.of(1)]);
 }

@@ -4,10 +4,10 @@ import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
+import type { DefinitionVersions } from './definition-versions.ts';
 import type { Descendants } from './descendants.ts';
 import type { Run } from './run.ts';
 import { decodeRun, readScopes, type TreelessRun } from './stored-run.ts';
-import type { Versions } from './versions.ts';
 
 /** What the runs in memory may take there, by estimate. */
 const loadedBytesMax = 64 * 2 ** 20;
@@ -19,7 +19,7 @@ const scopeBytes = 512;
 
 export type RunsOptions = {
   readonly reader: Reader;
-  readonly versions: Versions;
+  readonly versions: DefinitionVersions;
   readonly descendants: Descendants;
   readonly setAside: SetAside;
   /** A run leaves the memory, and stays open. */
@@ -120,7 +120,7 @@ export class Runs {
     return run;
   }
 
-  #decode(id: JobId, name: string, value: Uint8Array, versions: Versions): TreelessRun {
+  #decode(id: JobId, name: string, value: Uint8Array, versions: DefinitionVersions): TreelessRun {
     const run = decodeRun(id, name, value, versions);
     if (run.scopesMade > 1) readScopes(this.#options.reader, run);
     return run;

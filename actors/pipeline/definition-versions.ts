@@ -24,7 +24,7 @@ export type Version = {
 
 const hashBytes = 16;
 
-export class Versions {
+export class DefinitionVersions {
   readonly #byHash = new Map<string, Version>();
   #current = new Map<string, Version>();
 

@@ -1,6 +1,6 @@
 // Events that are not taken in the turn in which their job settles. A job that emitted very many, or many and carries much
 // baggage, has them taken some at a time, so that a flood never holds up a turn: twice, each at its own pace, once to start
-// runs, while few enough are open, and once as the chains of the job's run, which must not wait for other runs to end: those
+// runs, while few enough are open, and once as the tokens of the job's run, which must not wait for other runs to end: those
 // may all be waiting for theirs. And while too many runs are open, the events of any job wait to start more.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
@@ -8,12 +8,12 @@ import type { JobId } from '../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, listCount, skipValue } from '../../runtime/splice.ts';
 import { blame } from '../failed-record.ts';
-import type { Desk } from './desk.ts';
 import { type Emitted, readEvent } from './events.ts';
 import { unsettledMax } from './expansion.ts';
-import { cursorKey, type Origin, originKey, originKeyBytes, rootOf, startKey } from './records/emission.ts';
+import { cursorKey, type Origin, originKey, originKeyBytes, rootOf, startKey } from './records/deferred-event.ts';
 import { idText } from './run.ts';
-import { Starts } from './starts.ts';
+import type { RunTable } from './run-table.ts';
+import { StartQueue } from './start-queue.ts';
 
 /** More events than this in one response are taken in several turns. */
 export const eventsAtOnceMax = 256;
@@ -40,12 +40,12 @@ export type EmissionSteps = {
 /** The line of those that start runs. Those that go on have one for each run, named by its id's text. */
 const startsLine = '';
 
-export class Emissions {
-  readonly #desk: Desk;
+export class DeferredEvents {
+  readonly #table: RunTable;
   readonly #steps: EmissionSteps;
   readonly #bodyOf: (job: JobId) => Body;
-  readonly #starts = new Starts<Emission>();
-  /** By run: emissions whose events go on as its chains. They take turns in each. */
+  readonly #starts = new StartQueue<Emission>();
+  /** By run: emissions whose events go on as its tokens. They take turns in each. */
   readonly #chains = new Map<string, Emission[]>();
   /** The lines take turns. None is empty. */
   readonly #lines = new Set<string>();
@@ -55,12 +55,12 @@ export class Emissions {
   #taken = 0;
 
   /** `bodyOf` reads what a job has left behind. */
-  constructor(desk: Desk, steps: EmissionSteps, bodyOf: (job: JobId) => Body) {
-    this.#desk = desk;
+  constructor(table: RunTable, steps: EmissionSteps, bodyOf: (job: JobId) => Body) {
+    this.#table = table;
     this.#steps = steps;
     this.#bodyOf = bodyOf;
     // Each is followed by its cursor, where it has been begun.
-    const { reader, setAside } = desk;
+    const { reader, setAside } = table;
     let last: Origin | null = null;
     for (const { key, value } of reader.scan('emissions', {})) {
       if (key.length > originKeyBytes) {
@@ -96,13 +96,13 @@ export class Emissions {
   }
 
   #note(origin: Origin): void {
-    if (origin.place === null) this.#desk.descendants.open(rootOf(origin));
-    this.#desk.batch.put('emissions', originKey(origin), pack(origin));
+    if (origin.place === null) this.#table.descendants.open(rootOf(origin));
+    this.#table.batch.put('emissions', originKey(origin), pack(origin));
   }
 
   /** Whether events that would start runs have to wait: too many are open, or others wait already. */
   get mustWait(): boolean {
-    return this.#desk.isCrowded || this.#starts.length > 0 || this.#arriving.length > 0;
+    return this.#table.isCrowded || this.#starts.length > 0 || this.#arriving.length > 0;
   }
 
   #begin(origin: Origin): Emission {
@@ -144,7 +144,7 @@ export class Emissions {
 
   #planOf(emission: Emission): EmissionPlan {
     if (emission.plan !== null) return emission.plan;
-    const origin = unpack<Origin>(this.#desk.reader.get('emissions', emission.key)!);
+    const origin = unpack<Origin>(this.#table.reader.get('emissions', emission.key)!);
     return this.#hold(emission, origin, this.#bodyOf(origin.job));
   }
 
@@ -161,7 +161,7 @@ export class Emissions {
 
   /** Whether another turn must follow to go on. */
   get isWaiting(): boolean {
-    return this.#next() !== undefined || (this.#arriving.length > 0 && !this.#desk.isCrowded);
+    return this.#next() !== undefined || (this.#arriving.length > 0 && !this.#table.isCrowded);
   }
 
   /** Takes the next events; false when there is nothing more to do in this turn. */
@@ -194,7 +194,7 @@ export class Emissions {
   /** Takes as many as the turn has room for; false when none are left. */
   #take(emission: Emission): boolean {
     const plan = this.#tryPlanOf(emission);
-    const { batch, descendants } = this.#desk;
+    const { batch, descendants } = this.#table;
     // It is one of those that are open in the tree: before another is.
     const tree = plan.place === null ? descendants.held(rootOf(plan)) : null;
     const count = listCount(plan.events);
@@ -219,7 +219,7 @@ export class Emissions {
   }
 
   get #isFull(): boolean {
-    const { turn, isFull } = this.#desk;
+    const { turn, isFull } = this.#table;
     return this.#taken >= eventsPerTurnMax || isFull || (this.#taken > 0 && turn.isSpent);
   }
 
@@ -229,10 +229,10 @@ export class Emissions {
     return undefined;
   }
 
-  /** What a run's chains wait for is its own jobs, and the runs that it called: these end whatever else is open. */
+  /** What a run's tokens wait for is its own jobs, and the runs that it called: these end whatever else is open. */
   #hasRoom(line: string): boolean {
-    if (line === startsLine) return !this.#desk.isCrowded;
-    const run = this.#desk.runs.find(line);
+    if (line === startsLine) return !this.#table.isCrowded;
+    const run = this.#table.runs.find(line);
     return run === undefined || run.jobs <= unsettledMax - eventsPerTurnMax;
   }
 }

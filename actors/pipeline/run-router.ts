@@ -1,4 +1,4 @@
-// Routing: where chains go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
+// Routing: where tokens go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
 
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
 import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
@@ -9,46 +9,46 @@ import { blame } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import type { JobGroup } from '../job/records/job.ts';
 import { addUnsuccessful, pipelinePlugin, unsuccessfulOf } from '../job/records/job.ts';
-import { asPayload, type Chain, dataOf, movedTo, Packed } from './chain.ts';
 import { Children } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds, isLong } from './condition.ts';
-import { bytesPerTurnMax, type Desk, type Ending, type Task } from './desk.ts';
-import { type EmissionPlan, type EmissionSteps, Emissions, eventsAtOnceMax } from './emission.ts';
+import { DeferredEvents, type EmissionPlan, type EmissionSteps, eventsAtOnceMax } from './deferred-events.ts';
 import { type Emitted, readEvents } from './events.ts';
 import { Expansion } from './expansion.ts';
-import { finishRun } from './finish.ts';
-import { arrive, endChains, markFork } from './gather.ts';
 import type { FindAncestor } from './hops.ts';
-import { isParkable, parkedAt, parkedBehindJob } from './parked.ts';
-import { idText, type Outer, openScope, type Run, type Scope } from './run.ts';
+import { arriveAtJoin, endTokens, markFork } from './join.ts';
+import { isParkable, parkedAt, parkedBehindJob } from './parked-token.ts';
+import { type CallSite, idText, openScope, type Run, type Scope } from './run.ts';
+import { finishRun } from './run-end.ts';
+import { bytesPerTurnMax, type Ending, type RunTable, type Task } from './run-table.ts';
+import { Work, type WorkNode } from './step-starter.ts';
+import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
-import { Work, type WorkNode } from './work.ts';
 
-export class Router {
-  readonly #desk: Desk;
+export class RunRouter {
+  readonly #table: RunTable;
   readonly #work: Work;
   readonly triggers: Triggers;
   readonly expansion: Expansion;
-  readonly emissions: Emissions;
+  readonly emissions: DeferredEvents;
 
-  constructor(desk: Desk, ancestor: FindAncestor, bodyOf: (job: JobId) => Body) {
-    this.#desk = desk;
-    const children = new Children(desk, ancestor);
-    this.triggers = new Triggers(desk, children);
-    this.expansion = new Expansion(desk, children, bodyOf);
-    this.#work = new Work(desk, children, this.expansion);
+  constructor(table: RunTable, ancestor: FindAncestor, bodyOf: (job: JobId) => Body) {
+    this.#table = table;
+    const children = new Children(table, ancestor);
+    this.triggers = new Triggers(table, children);
+    this.expansion = new Expansion(table, children, bodyOf);
+    this.#work = new Work(table, children, this.expansion);
     const steps: EmissionSteps = {
       take: (plan, event, index) => this.#takeEvent(plan, event, index),
       end: plan => this.#endEvents(plan),
     };
-    this.emissions = new Emissions(desk, steps, bodyOf);
+    this.emissions = new DeferredEvents(table, steps, bodyOf);
   }
 
-  /** Jobs of one group have ended: hooks and events start runs, and the chains of their run go on. */
+  /** Jobs of one group have ended: hooks and events start runs, and the tokens of their run go on. */
   settled(message: JobsSettled): void {
     const position = message.group.run;
-    const run = position && this.#desk.runs.find(idText(position.run));
+    const run = position && this.#table.runs.find(idText(position.run));
     try {
       this.#settled(message, run);
     } catch (error) {
@@ -60,7 +60,7 @@ export class Router {
     const { group, jobs } = message;
     const position = group.run;
     const node = run?.version.compiled.nodes[position!.node];
-    if (run) this.#desk.settled(run, jobs.length, unsuccessfulOf(jobs));
+    if (run) this.#table.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
       if (this.triggers.hasJobHooks) this.triggers.fireHooks(settled, message);
       // Nothing is read of what goes nowhere.
@@ -94,7 +94,7 @@ export class Router {
     return count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
   }
 
-  /** Very many events, or much baggage with each: they start runs, and the job's chain divides, as they are taken, in this turn and the ones after it. */
+  /** Very many events, or much baggage with each: they start runs, and the job's token divides, as they are taken, in this turn and the ones after it. */
   #flood(job: SettledJob, { plugin, group }: JobsSettled, run: Run | null | undefined, node: Node | undefined): void {
     const { submittedBy, root, depth, context, hooked } = group;
     const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
@@ -105,11 +105,11 @@ export class Router {
     const at = run.scopes.get(scope)!;
     markFork(at, path, { cause: job.id, context });
     // Perhaps none of its events is taken in this turn.
-    this.#desk.touch(run, at);
+    this.#table.touch(run, at);
     this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path } }, job.body);
   }
 
-  /** False: it started nothing, or its chain does not go on. */
+  /** False: it started nothing, or its token does not go on. */
   #takeEvent(plan: EmissionPlan, event: Emitted, index: number): boolean {
     if (plan.place === null) return this.triggers.fire(event, plan);
     const at = this.#placeOf(plan);
@@ -119,7 +119,7 @@ export class Router {
     if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return false;
     scope.live++;
     const { depth, context, job: cause, plugin: source } = plan;
-    const chain = {
+    const token = {
       path: [...place.path, index],
       payload: new Packed(payload),
       context: new Packed(context),
@@ -128,27 +128,27 @@ export class Router {
       cause,
       result: plan.result,
     };
-    this.#desk.tasks.push({ kind: 'enter', run, scope, node: place.node, chain });
+    this.#table.tasks.push({ kind: 'enter', run, scope, node: place.node, token });
     // What its job takes is known before the next event.
     this.drain();
     return true;
   }
 
-  /** The open run that the plan's chain belongs to, if it goes on. */
+  /** The open run that the plan's token belongs to, if it goes on. */
   #placeOf({ place }: EmissionPlan) {
-    const run = place && this.#desk.runs.find(idText(place.run));
+    const run = place && this.#table.runs.find(idText(place.run));
     const scope = run && run.failure === null ? run.scopes.get(place!.scope) : undefined;
     return scope ? { run: run!, scope, place: place! } : null;
   }
 
   #endEvents(plan: EmissionPlan): void {
     const at = this.#placeOf(plan);
-    if (at) endChains(this.#desk, at.run, at.scope, 1);
+    if (at) endTokens(this.#table, at.run, at.scope, 1);
   }
 
   /** Does all that is left to do in this turn. */
   drain(): void {
-    const { tasks, ending } = this.#desk;
+    const { tasks, ending } = this.#table;
     while (tasks.length > 0 || ending.length > 0) {
       for (let i = 0; i < tasks.length; i++) this.#perform(tasks[i]!);
       tasks.length = 0;
@@ -158,7 +158,7 @@ export class Router {
 
   #finishFailed(run: Run): void {
     try {
-      finishRun(this.#desk, run, { status: 'failed', error: run.failure! });
+      finishRun(this.#table, run, { status: 'failed', error: run.failure! });
     } catch (error) {
       throw blame({ kind: 'run', id: run.id }, error);
     }
@@ -169,76 +169,76 @@ export class Router {
       this.triggers.fireRunHooks(task.run);
       return;
     }
-    const run = task.kind === 'enter' ? task.run : this.#desk.runs.find(idText(task.outer.run));
+    const run = task.kind === 'enter' ? task.run : this.#table.runs.find(idText(task.outer.run));
     // One that a step had called outlived the run of that step.
     if (!run || run.ended) return;
     try {
       if (task.kind === 'returned') this.#returned(run, task.outer, task.ending);
-      else if (run.failure === null) this.#enter(run, task.scope, task.node, task.chain, task.hasWaited === true);
+      else if (run.failure === null) this.#enter(run, task.scope, task.node, task.token, task.hasWaited === true);
     } catch (error) {
       throw blame({ kind: 'run', id: run.id }, error);
     }
   }
 
-  /** A chain goes from node to node until a job is made for it, it divides, or it comes to where chains are gathered. */
-  #enter(run: Run, at: Scope, number: number, entering: Chain, hasWaited: boolean): void {
-    const desk = this.#desk;
+  /** A token goes from node to node until a job is made for it, it divides, or it comes to where tokens are gathered. */
+  #enter(run: Run, at: Scope, number: number, entering: Token, hasWaited: boolean): void {
+    const table = this.#table;
     const { nodes } = run.version.compiled;
-    desk.touch(run, at);
+    table.touch(run, at);
     let node = nodes[number]!;
     let here = number;
     let scope = at;
-    let chain = entering;
+    let token = entering;
     let mayTest = hasWaited;
     for (;;) {
       if ('step' in node && node.step.if !== null && isLong(node.step.if)) {
-        if (!mayTest && this.#desk.turn.isSpent && isParkable(chain)) {
-          this.expansion.park(run, parkedAt(here, scope, chain));
+        if (!mayTest && this.#table.turn.isSpent && isParkable(token)) {
+          this.expansion.park(run, parkedAt(here, scope, token));
           return;
         }
         mayTest = false;
       }
-      const passed = 'step' in node && !this.#applies(node, chain);
+      const passed = 'step' in node && !this.#applies(node, token);
       if (node.kind === 'join' || node.kind === 'end') {
-        const { path, result, cause, depth } = chain;
-        const context = chain.context.bytes;
-        arrive(desk, run, scope, { path, ordinal: -1, result, failed: false, cause, context, depth });
+        const { path, result, cause, depth } = token;
+        const context = token.context.bytes;
+        arriveAtJoin(table, run, scope, { path, ordinal: -1, result, failed: false, cause, context, depth });
         return;
       }
       if (node.kind === 'scope') {
-        const origin = { cause: chain.cause, context: chain.context.bytes };
-        scope = openScope(run, node.sequence, scope.id, chain.path, origin);
-        scope.depth = chain.depth;
-        chain = movedTo(chain, []);
+        const origin = { cause: token.cause, context: token.context.bytes };
+        scope = openScope(run, node.sequence, scope.id, token.path, origin);
+        scope.depth = token.depth;
+        token = movedTo(token, []);
         here = node.first;
       } else if (passed) here = node.next;
       else if (node.kind === 'steps') here = node.first;
       else if (node.kind === 'split') {
-        this.#fork(run, scope, node.branches, chain);
+        this.#fork(run, scope, node.branches, token);
         return;
       } else {
-        this.#work.enter(run, scope, here, node, chain);
+        this.#work.enter(run, scope, here, node, token);
         return;
       }
       node = nodes[here]!;
     }
   }
 
-  #applies({ step }: Extract<Node, { readonly step: unknown }>, chain: Chain): boolean {
+  #applies({ step }: Extract<Node, { readonly step: unknown }>, token: Token): boolean {
     if (step.if === null) return true;
-    const config = step.kind === 'uses' ? (this.#desk.config.plugins[step.instance]?.config ?? null) : null;
-    return holds(step.if, dataOf(chain, config));
+    const config = step.kind === 'uses' ? (this.#table.config.plugins[step.instance]?.config ?? null) : null;
+    return holds(step.if, dataOf(token, config));
   }
 
-  #fork(run: Run, scope: Scope, branches: readonly number[], chain: Chain): void {
-    markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
+  #fork(run: Run, scope: Scope, branches: readonly number[], token: Token): void {
+    markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
     scope.live += branches.length - 1;
     branches.forEach((node, i) => {
-      this.#desk.tasks.push({ kind: 'enter', run, scope, node, chain: movedTo(chain, [...chain.path, i]) });
+      this.#table.tasks.push({ kind: 'enter', run, scope, node, token: movedTo(token, [...token.path, i]) });
     });
   }
 
-  /** A job of the run has ended; its chain goes on as many chains as it emitted events, or with its result. */
+  /** A job of the run has ended; its token goes on as many tokens as it emitted events, or with its result. */
   #goOn(run: Run, node: WorkNode, job: SettledJob, events: readonly Emitted[], message: JobsSettled): void {
     if (run.failure !== null) return;
     const { group, plugin, command } = message;
@@ -254,9 +254,9 @@ export class Router {
       this.#failed(run, scope, node, ending, path, ordinal, group.context);
       return;
     }
-    const isLater = events.length === 0 && result !== undefined && result.length > this.#desk.partedBytesMin;
+    const isLater = events.length === 0 && result !== undefined && result.length > this.#table.partedBytesMin;
     if (!isLater && events.length < 2 && isGathering(run.version.compiled, node.next)) {
-      arrive(this.#desk, run, scope, {
+      arriveAtJoin(this.#table, run, scope, {
         path,
         ordinal,
         result: result ?? packedNull,
@@ -267,7 +267,7 @@ export class Router {
       });
       return;
     }
-    const chain = {
+    const token = {
       path: ordinal < 0 ? path : [...path, ordinal],
       payload: new Packed(asPayload(result)),
       context: new Packed(group.context),
@@ -276,20 +276,20 @@ export class Router {
       cause: job.id,
       result: result ?? packedNull,
     };
-    if (isLater) this.expansion.park(run, parkedBehindJob(node.next, scope, chain));
-    else if (events.length === 0) this.#desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
-    else this.#emit(run, scope, node.next, chain, events, plugin);
+    if (isLater) this.expansion.park(run, parkedBehindJob(node.next, scope, token));
+    else if (events.length === 0) this.#table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
+    else this.#emit(run, scope, node.next, token, events, plugin);
   }
 
   #emit(
     run: Run,
     scope: Scope,
     node: number,
-    { path: at, context, depth, cause, result }: Chain,
+    { path: at, context, depth, cause, result }: Token,
     events: readonly Emitted[],
     source: string,
   ): void {
-    const desk = this.#desk;
+    const table = this.#table;
     const forks = events.length > 1;
     if (forks) markFork(scope, at, { cause, context: context.bytes });
     scope.live += events.length - 1;
@@ -301,17 +301,17 @@ export class Router {
       }
       const event = { type, source, dedupeKey };
       const path = forks ? [...at, i] : at;
-      const chain: Chain = { path, payload: new Packed(payload), context, event, depth, cause, result };
-      desk.tasks.push({ kind: 'enter', run, scope, node, chain });
+      const token: Token = { path, payload: new Packed(payload), context, event, depth, cause, result };
+      table.tasks.push({ kind: 'enter', run, scope, node, token });
     });
-    if (doubles > 0) endChains(desk, run, scope, doubles);
+    if (doubles > 0) endTokens(table, run, scope, doubles);
   }
 
   #isNew(run: Run, number: number, dedupeKey: string): boolean {
-    const desk = this.#desk;
+    const table = this.#table;
     const node = stepNode(run.version.compiled, number);
     if (node === null) return true;
-    return desk.dedupe.isNew(run.version.name, node.step.id, dedupeKey, desk.turn.nowUs, desk.batch);
+    return table.dedupe.isNew(run.version.name, node.step.id, dedupeKey, table.turn.nowUs, table.batch);
   }
 
   #failed(
@@ -324,19 +324,19 @@ export class Router {
     context: Uint8Array,
   ): void {
     if (step.onError === 'fail') {
-      this.#desk.fail(run, `step "${step.id}": ${name} ${status} (${formatId(id)}): ${error}`);
+      this.#table.fail(run, `step "${step.id}": ${name} ${status} (${formatId(id)}): ${error}`);
       return;
     }
     const result = pack({ error, status, job_id: formatId(id) });
-    arrive(this.#desk, run, scope, { path, ordinal, result, failed: true, cause: id, context, depth });
+    arriveAtJoin(this.#table, run, scope, { path, ordinal, result, failed: true, cause: id, context, depth });
   }
 
-  /** A called run is over: the chain goes on behind the step that called it. */
-  #returned(run: Run, outer: Outer, ending: Ending): void {
-    const desk = this.#desk;
+  /** A called run is over: the token goes on behind the step that called it. */
+  #returned(run: Run, outer: CallSite, ending: Ending): void {
+    const table = this.#table;
     const unsuccessful = unsuccessfulOf([ending]);
     if (ending.unsuccessful) addUnsuccessful(unsuccessful, ending.unsuccessful);
-    desk.settled(run, 1, unsuccessful, ending.inside);
+    table.settled(run, 1, unsuccessful, ending.inside);
     this.expansion.resume(run);
     const node = run.version.compiled.nodes[outer.node]!;
     if (run.failure !== null || node.kind !== 'work') return;
@@ -347,16 +347,16 @@ export class Router {
       return;
     }
     const result = ending.result ?? packedNull;
-    const chain: Chain = {
+    const token: Token = {
       path,
-      payload: new Packed(asPayload(result, desk.arrivals.headOf), desk.arrivals.read),
+      payload: new Packed(asPayload(result, table.arrivals.headOf), table.arrivals.read),
       context: new Packed(context),
       event: { type: `${pipelinePlugin}.${ending.name}.result`, source: pipelinePlugin, dedupeKey: null },
       depth: ending.depth,
       cause: ending.id,
       result,
     };
-    desk.tasks.push({ kind: 'enter', run, scope, node: node.next, chain });
+    table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 }
 
@@ -386,7 +386,7 @@ function isGathering({ nodes }: CompiledPipeline, number: number): boolean {
   return kind === 'join' || kind === 'end';
 }
 
-/** The step that a chain comes to at a node, looking past the opening of a scope; null where chains are gathered. */
+/** The step that a token comes to at a node, looking past the opening of a scope; null where tokens are gathered. */
 function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
   const node = compiled.nodes[number]!;
   if (node.kind === 'scope') return stepNode(compiled, node.first);

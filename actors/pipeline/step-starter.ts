@@ -1,4 +1,4 @@
-// A chain comes to a step with work: its baggage and templates are put in, and its job is made, or its fan-out begins.
+// A token comes to a step with work: its baggage and templates are put in, and its job is made, or its fan-out begins.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
@@ -6,75 +6,75 @@ import { pack } from '../../runtime/packing.ts';
 import { isParted } from '../../runtime/parted.ts';
 import { contentsOf, listCount, mapCount, spanAt } from '../../runtime/splice.ts';
 import { addBaggage, contextFault } from './baggage.ts';
-import { type Chain, carrying, dataOf, largeOf, Packed } from './chain.ts';
 import type { Children } from './children.ts';
 import type { Node, WorkStep } from './compile.ts';
-import type { Desk, Stand } from './desk.ts';
 import type { Expansion } from './expansion.ts';
 import { beginFanOut, type FanPlan } from './fanout.ts';
-import { endChains, markFork } from './gather.ts';
-import { withEntries } from './joined.ts';
+import { endTokens, markFork } from './join.ts';
+import { withEntries } from './join-payload.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
+import type { RunTable, StepPosition } from './run-table.ts';
 import { bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
+import { carrying, dataOf, largeOf, Packed, type Token } from './token.ts';
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
 export class Work {
-  readonly #desk: Desk;
+  readonly #table: RunTable;
   readonly #children: Children;
   readonly #expansion: Expansion;
 
-  constructor(desk: Desk, children: Children, expansion: Expansion) {
-    this.#desk = desk;
+  constructor(table: RunTable, children: Children, expansion: Expansion) {
+    this.#table = table;
     this.#children = children;
     this.#expansion = expansion;
   }
 
-  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, chain: Chain): void {
-    const context = contextAt(step, chain);
+  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token): void {
+    const context = contextAt(step, token);
     const fault = contextFault(step.id, context.bytes);
     if (fault !== null) {
-      this.#desk.fail(run, fault);
+      this.#table.fail(run, fault);
       return;
     }
-    const next = context === chain.context ? chain : carrying(chain, context);
+    const next = context === token.context ? token : carrying(token, context);
     if (step.foreach === null) this.#single(run, scope, number, step, next);
     else this.#fanOut(run, scope, number, step, perElement, next);
   }
 
-  #single(run: Run, scope: Scope, node: number, step: WorkStep, chain: Chain): void {
-    const stand = standAt(scope, node, chain);
-    const payload = chain.payload.stored;
+  #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token): void {
+    const position = positionAt(scope, node, token);
+    const payload = token.payload.stored;
     if (step.with === null) {
-      this.#children.make(run, step, stand, [payload], null);
+      this.#children.make(run, step, position, [payload], null);
       return;
     }
-    const added = packEntries(step.with, dataOf(chain, null), largeOf(chain));
-    if (isMissing(added)) this.#children.make(run, step, stand, [payload], added.missing);
+    const added = packEntries(step.with, dataOf(token, null), largeOf(token));
+    if (isMissing(added)) this.#children.make(run, step, position, [payload], added.missing);
     else {
-      const laid = mapCount(added) === 0 ? payload : laidOver(chain.payload, added);
-      this.#children.make(run, step, stand, [laid], null);
+      const laid = mapCount(added) === 0 ? payload : laidOver(token.payload, added);
+      this.#children.make(run, step, position, [laid], null);
     }
   }
 
-  #fanOut(run: Run, scope: Scope, node: number, step: WorkStep, perElement: boolean, chain: Chain): void {
+  #fanOut(run: Run, scope: Scope, node: number, step: WorkStep, perElement: boolean, token: Token): void {
     const from = step.foreach!;
-    const root = from.root === 'payload' ? chain.payload.bytes : chain.context.bytes;
+    const root = from.root === 'payload' ? token.payload.bytes : token.context.bytes;
     const span = spanAt(root, from.keys);
     const list = span && root.subarray(span.from, span.to);
     const count = list ? listCount(list) : -1;
     if (list === null || count < 0) {
       const what = list === null ? 'is missing' : 'is not a list';
-      this.#desk.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
+      this.#table.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
       return;
     }
-    markFork(scope, chain.path, { cause: chain.cause, context: chain.context.bytes });
+    markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
     if (count === 0) {
-      endChains(this.#desk, run, scope, 1);
+      endTokens(this.#table, run, scope, 1);
       return;
     }
-    const plan = { ...standAt(scope, node, chain), list: unpinned(list), ...planWith(step, perElement, chain) };
+    const plan = { ...positionAt(scope, node, token), list: unpinned(list), ...planWith(step, perElement, token) };
     this.#expansion.add(run, beginFanOut(run.fansMade++, count, plan));
   }
 }
@@ -85,15 +85,15 @@ function laidOver(payload: Packed, added: Uint8Array): Uint8Array {
 }
 
 /** The context with the step's baggage, but for what only the elements of a fan-out know. */
-function contextAt({ foreach, baggage }: WorkStep, chain: Chain): Packed {
+function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed {
   const known = foreach === null ? baggage : baggage.filter(([, path]) => !isOfElement(path));
-  if (known.length === 0) return chain.context;
-  return new Packed(pack(addBaggage(chain.context.map, known, dataOf(chain, null))));
+  if (known.length === 0) return token.context;
+  return new Packed(pack(addBaggage(token.context.map, known, dataOf(token, null))));
 }
 
-function standAt(scope: Scope, node: number, chain: Chain): Stand {
-  const { path, cause, event, context } = chain;
-  return { scope: scope.id, node, path, first: null, cause, depth: chain.depth + 1, event, context: context.bytes };
+function positionAt(scope: Scope, node: number, token: Token): StepPosition {
+  const { path, cause, event, context } = token;
+  return { scope: scope.id, node, path, first: null, cause, depth: token.depth + 1, event, context: context.bytes };
 }
 
 type PlannedWith = Pick<FanPlan, 'added' | 'addedCount' | 'own' | 'each' | 'missing'>;
@@ -108,9 +108,9 @@ const nothingAdded: PlannedWith = {
 };
 
 /** What `with` gives to the children of a fan-out, as far as it is known before the elements. */
-function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWith {
+function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWith {
   const entries = step.with ?? [];
-  const data = dataOf(chain, null);
+  const data = dataOf(token, null);
   if (perElement) {
     const baggage = step.baggage.filter(([, path]) => isOfElement(path));
     const isLate = (path: Path) => isOfElement(path) || (path.root === 'context' && baggage.length > 0);
@@ -118,7 +118,7 @@ function planWith(step: WorkStep, perElement: boolean, chain: Chain): PlannedWit
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     return { ...nothingAdded, each: { with: bound, baggage } };
   }
-  const added = packEntries(entries, data, largeOf(chain));
+  const added = packEntries(entries, data, largeOf(token));
   if (isMissing(added)) return { ...nothingAdded, missing: added.missing };
   return {
     added: added.subarray(contentsOf(added)),

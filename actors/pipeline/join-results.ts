@@ -2,10 +2,10 @@
 import { packedNull } from '../../runtime/packing.ts';
 import { encodeParted, isParted, type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, listHead, skipValue } from '../../runtime/splice.ts';
-import type { Desk } from './desk.ts';
 import { comparePaths, readStretches, spliceArrivals } from './records/arrivals.ts';
 import { arrivalKey } from './records/run.ts';
 import type { Run, Scope } from './run.ts';
+import type { RunTable } from './run-table.ts';
 
 /** Of so many stretches, as where very many jobs end in no order, the names take as much as the results. */
 const stretchesMax = 2 ** 16;
@@ -14,7 +14,7 @@ const nothing: Uint8Array = new Uint8Array(0);
 
 /** The results between these bytes: as a list, or the only one. They are no longer part of the scope. */
 export function gathered(
-  desk: Desk,
+  table: RunTable,
   run: Run,
   scope: Scope,
   isList: boolean,
@@ -22,17 +22,17 @@ export function gathered(
   behind = nothing,
 ): Uint8Array {
   const { arrived } = scope;
-  const parted = scope.bytes > desk.partedBytesMin ? inParts(desk, run, scope, isList, before, behind) : null;
+  const parted = scope.bytes > table.partedBytesMin ? inParts(table, run, scope, isList, before, behind) : null;
   if (parted) return parted;
-  const [head, ...results] = spliceArrivals(desk.arrivals.of(run, scope), arrived);
-  return Buffer.concat([before, ...(isList ? [head!] : []), ...results.map(desk.arrivals.read), behind]);
+  const [head, ...results] = spliceArrivals(table.arrivals.of(run, scope), arrived);
+  return Buffer.concat([before, ...(isList ? [head!] : []), ...results.map(table.arrivals.read), behind]);
 }
 
 type Place = { readonly path: readonly number[]; readonly number: number; readonly from: number; readonly to: number };
 type Named = Place & { /** It is in parts itself. */ readonly parted: Uint8Array | null };
 
 function inParts(
-  desk: Desk,
+  table: RunTable,
   run: Run,
   scope: Scope,
   isList: boolean,
@@ -40,9 +40,9 @@ function inParts(
   behind: Uint8Array,
 ): Uint8Array | null {
   const places: Named[] = [];
-  desk.arrivals.spill(run, scope);
+  table.arrivals.spill(run, scope);
   for (let number = 0; number < scope.stored; number++) {
-    const log = desk.arrivals.at(run, scope, number);
+    const log = table.arrivals.at(run, scope, number);
     if (!log) throw new Error('an arrival has no record');
     readStretches(log, (path, from, to) => {
       const results = log.subarray(from, to);
@@ -67,12 +67,12 @@ function inParts(
   }
   close();
   if (behind.length > 0) sections.push(behind);
-  desk.arrivals.name(run, scope);
+  table.arrivals.name(run, scope);
   return encodeParted(sections);
 }
 
 /** `{results, succeeded, failed}` of a join. */
-export function joinedPayload(desk: Desk, run: Run, scope: Scope, empty: Uint8Array): Uint8Array {
+export function joinedPayload(table: RunTable, run: Run, scope: Scope, empty: Uint8Array): Uint8Array {
   const from = skipValue(empty, contentsOf(empty));
-  return gathered(desk, run, scope, true, empty.subarray(0, from), empty.subarray(from + packedNull.length));
+  return gathered(table, run, scope, true, empty.subarray(0, from), empty.subarray(from + packedNull.length));
 }

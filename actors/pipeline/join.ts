@@ -1,0 +1,142 @@
+// Where tokens come together: at a join, or at the end of a run. The last one to come makes the next step start.
+import type { JobId } from '../../runtime/ids.ts';
+import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
+import { lengthOf } from '../../runtime/parted.ts';
+import { addContext, mergeContext } from './baggage.ts';
+import type { Node } from './compile.ts';
+import { gathered, joinedPayload } from './join-results.ts';
+import { joinEventType } from './protocol.ts';
+import { advanceScope, joinNode, type Origin, type Run, type Scope } from './run.ts';
+import { finishRun } from './run-end.ts';
+import type { RunTable } from './run-table.ts';
+import { movedTo, Packed, type Token } from './token.ts';
+
+/** More results than this fail the run at a join, and are left out of a run's own result. */
+export const joinBytesMax = 64 * 2 ** 20;
+
+/** One token that came. `ordinal` is the last of its path, or negative. */
+export type Arrival = {
+  readonly path: readonly number[];
+  readonly ordinal: number;
+  readonly result: Uint8Array;
+  readonly failed: boolean;
+  readonly cause: JobId | null;
+  readonly context: Uint8Array;
+  readonly depth: number;
+};
+
+export function arriveAtJoin(table: RunTable, run: Run, scope: Scope, arrival: Arrival): void {
+  if (run.failure !== null) return;
+  const { path, ordinal, result, context, depth } = arrival;
+  scope.dirty = true;
+  scope.arrived++;
+  scope.live--;
+  if (arrival.failed) scope.failed++;
+  if (depth > scope.depth) scope.depth = depth;
+  if (path.length === 0 && ordinal < 0) scope.origin = { cause: arrival.cause, context };
+  else if (context !== scope.lastEqualContext) noteContext(scope, context, ordinal < 0 ? path : [...path, ordinal]);
+  const node = run.version.compiled.nodes[joinNode(run, scope)]!;
+  if (node.kind === 'end' || (node.kind === 'join' && node.collect === 'results')) {
+    addResult(table, run, scope, node, path, ordinal, result);
+  }
+  if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
+}
+
+function addResult(
+  table: RunTable,
+  run: Run,
+  scope: Scope,
+  node: Node,
+  path: readonly number[],
+  ordinal: number,
+  result: Uint8Array,
+): void {
+  scope.bytes += lengthOf(result);
+  if (scope.bytes <= joinBytesMax) {
+    scope.inlineArrivals.add(path, ordinal, result);
+    return;
+  }
+  if (node.kind === 'join') {
+    const advice = 'with "collect: counts" a join keeps none';
+    table.fail(run, `step "${node.stepId}": more than ${joinBytesMax / 2 ** 20} MiB of results to join; ${advice}`);
+  } else {
+    scope.overflown = true;
+    table.arrivals.drop(run, scope);
+  }
+}
+
+/** Most tokens bring the context they had at the fork: then there is nothing to note. */
+function noteContext(scope: Scope, context: Uint8Array, path: readonly number[]): void {
+  if (Buffer.compare(context, scope.origin.context) === 0) {
+    scope.lastEqualContext = context;
+    return;
+  }
+  scope.merged ??= new Map();
+  addContext(scope.merged, unpack<JsonObject>(context), path);
+}
+
+/** A token that divides: what follows descends from here. The first fork of a segment is the one that counts. */
+export function markFork(scope: Scope, path: readonly number[], origin: Origin): void {
+  if (path.length > 0) return;
+  scope.origin = origin;
+  scope.lastEqualContext = null;
+}
+
+/** Tokens of the scope have ended without coming to its join. */
+export function endTokens(table: RunTable, run: Run, scope: Scope, count: number): void {
+  scope.dirty = true;
+  scope.live -= count;
+  if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
+}
+
+function completeJoin(table: RunTable, run: Run, scope: Scope): void {
+  const at = joinNode(run, scope);
+  const node = run.version.compiled.nodes[at]!;
+  if (node.kind === 'end') {
+    finishRun(table, run, { status: 'succeeded', ...resultOf(table, run, scope) });
+    return;
+  }
+  if (node.kind !== 'join') throw new Error('tokens are gathered by a join');
+  const counts = { succeeded: scope.arrived - scope.failed, failed: scope.failed };
+  const payload =
+    node.collect === 'counts' ? pack(counts) : joinedPayload(table, run, scope, pack({ results: null, ...counts }));
+  const { cause } = scope.origin;
+  const context =
+    scope.merged === null
+      ? scope.origin.context
+      : pack(mergeContext(unpack<JsonObject>(scope.origin.context), scope.merged));
+  table.arrivals.drop(run, scope);
+  const token: Token = {
+    path: scope.path,
+    payload: new Packed(payload, table.arrivals.read),
+    context: new Packed(context),
+    event: { type: joinEventType, source: run.version.name, dedupeKey: null },
+    depth: scope.depth,
+    cause,
+    result: payload,
+  };
+  const { joins } = run.version.compiled.sequences[scope.sequence]!;
+  const isLast = scope.parent >= 0 && scope.position === joins.length - 1;
+  if (isLast) {
+    table.dropScope(run, scope);
+    // The token goes on in the scope around, where this one was counted as live.
+    table.tasks.push({ kind: 'enter', run, scope: run.scopes.get(scope.parent)!, node: node.next, token });
+  } else {
+    advanceScope(scope, { cause, context });
+    table.tasks.push({ kind: 'enter', run, scope, node: node.next, token: movedTo(token, []) });
+  }
+  table.touch(run);
+}
+
+/** A list where the definition ends forked; else the value itself, and a list only where jobs emitted several events. */
+function resultOf(table: RunTable, run: Run, scope: Scope): { result: Uint8Array; logs: Uint8Array | null } {
+  if (scope.overflown) {
+    const message = `the result is left out: it takes ${scope.bytes} bytes, more than ${joinBytesMax / 2 ** 20} MiB`;
+    return { result: packedNull, logs: pack([{ level: 'warn', message }]) };
+  }
+  const { arrived } = scope;
+  const isList = run.version.compiled.endsForked || arrived > 1;
+  // The only token ended on the way: its event had been taken before.
+  if (!isList && arrived === 0) return { result: packedNull, logs: null };
+  return { result: gathered(table, run, scope, isList), logs: null };
+}

@@ -1,0 +1,131 @@
+// The start of a run: by a call, by an event, by a hook, or by a step of another run.
+
+import { unpinned } from '../../runtime/bytes.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import { packedNull } from '../../runtime/packing.ts';
+import type { JobGroup } from '../job/records/job.ts';
+import { makeEvent, noneUnsuccessful } from '../job/records/job.ts';
+import { holds } from './condition.ts';
+import type { Version } from './definition-versions.ts';
+import { type CallSite, idText, openScope, type Run } from './run.ts';
+import { finishRun, settleRun } from './run-end.ts';
+import type { RunTable } from './run-table.ts';
+import { dataOf, Packed, type Token, type TokenEvent } from './token.ts';
+
+export type RunStart = {
+  readonly submittedBy: string;
+  /** The job that caused it, and the root of the tree it belongs to; null: it is a root itself. */
+  readonly parent: JobId | null;
+  readonly root: JobId | null;
+  /** How many jobs the token has crossed that started it. */
+  readonly depth: number;
+  readonly event: TokenEvent;
+  /** Of a delivery: the first steps get the event as it is; otherwise its type is that of the pipeline's `on`. */
+  readonly isDelivery?: true;
+  readonly context: Uint8Array;
+  readonly payload: Uint8Array;
+  readonly hooked: boolean;
+  /** For a run that a step called: that step's place, and its names for the job. */
+  readonly called: { readonly outer: CallSite; readonly pipeline: string; readonly stepId: string } | null;
+};
+
+export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {
+  const id = unpinned(createRun(table, version.name, start));
+  const { called, context, depth, event } = start;
+  const run: Run = {
+    id,
+    name: idText(id),
+    version,
+    createdUs: table.turn.nowUs,
+    submittedBy: start.submittedBy,
+    root: start.root,
+    tree: start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root),
+    hooked: start.hooked,
+    parent: start.parent,
+    outer: called && keptOuter(called.outer),
+    failure: null,
+    jobs: 0,
+    settled: 0,
+    unsuccessful: noneUnsuccessful(),
+    scopes: new Map(),
+    scopesMade: 0,
+    fans: new Map(),
+    fansMade: 0,
+    ownBytes: 0,
+    bytes: 0,
+    usedIn: 0,
+    persisted: false,
+    ended: false,
+  };
+  table.add(run);
+  const scope = openScope(run, 0, -1, [], { cause: null, context });
+  scope.depth = depth;
+  table.touch(run);
+  const { definition, first } = version.compiled;
+  const token: Token = {
+    path: [],
+    payload: new Packed(start.payload, table.arrivals.read),
+    context: new Packed(context),
+    event: definition.on === null || start.isDelivery ? event : { ...event, type: definition.on },
+    depth,
+    cause: null,
+    result: packedNull,
+  };
+  if (definition.if === null || holds(definition.if, dataOf(token, null))) {
+    table.tasks.push({ kind: 'enter', run, scope, node: first, token });
+  } else finishRun(table, run, { status: 'succeeded', result: packedNull, logs: null });
+  return id;
+}
+
+/** It stays as long as the run does. */
+function keptOuter({ run, node, scope, path, context }: CallSite): CallSite {
+  return { run, node, scope, path, context: unpinned(context) };
+}
+
+/** A run that fails without start: its payload cannot be made, its pipeline is gone; or it is one too many, and `dead`. */
+export function refuseRun(
+  table: RunTable,
+  name: string,
+  start: RunStart,
+  error: string,
+  status: 'failed' | 'dead' = 'failed',
+): JobId {
+  const id = createRun(table, name, start);
+  const ending = {
+    id,
+    name,
+    submittedBy: start.submittedBy,
+    createdUs: table.turn.nowUs,
+    outer: start.called?.outer ?? null,
+    root: start.root,
+    hooked: start.hooked,
+    depth: start.depth,
+    inside: 0,
+    unsuccessful: noneUnsuccessful(),
+  };
+  settleRun(table, ending, { status, error });
+  return id;
+}
+
+function createRun(table: RunTable, name: string, start: RunStart): JobId {
+  const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = start;
+  if (root !== null) table.descendants.made(table.descendants.of(root), 1);
+  const group: JobGroup = {
+    submittedBy,
+    parent,
+    root,
+    depth,
+    event: makeEvent(event, event.dedupeKey),
+    context,
+    pipeline: called?.pipeline ?? null,
+    stepId: called?.stepId ?? null,
+    run: called && { ...positionOf(called.outer), first: null },
+    hooked,
+  };
+  table.bytesInTurn += payload.length + context.length;
+  return table.jobs.createRun(name, group, payload, table.turn);
+}
+
+function positionOf({ run, node, scope, path }: CallSite) {
+  return { run, node, scope, path };
+}
