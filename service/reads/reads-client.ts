@@ -38,7 +38,7 @@ export class ReadsClient implements Reads {
     const worker = readsThread.start(data);
     const died = new Promise<Error>(resolve => {
       worker.on('error', resolve);
-      worker.on('exit', code => resolve(new Error(`the thread for reads ended with ${code}`)));
+      worker.on('exit', code => resolve(new Error(`the reads thread ended with ${code}`)));
     });
     let onReady = (): void => {};
     const ready = new Promise<void>(resolve => {
@@ -55,7 +55,7 @@ export class ReadsClient implements Reads {
     });
     void died.then(() => {
       if (this.#link === link) this.#link = null;
-      link.fail(new ReadsDown('the thread for reads ended'));
+      link.fail(new ReadsDown('the reads thread has died'));
     });
     await Promise.race([ready, died.then(error => Promise.reject(error))]);
     this.#link = link;
@@ -105,7 +105,7 @@ export class ReadsClient implements Reads {
   }
 
   async #ask<T>(message: object): Promise<T> {
-    if (this.#link === null) throw new ReadsDown('the thread for reads is starting');
+    if (this.#link === null) throw new ReadsDown('the reads thread is starting');
     const outcome = await this.#link.ask<ThreadReply<T>>('reads', message);
     if ('fault' in outcome) throw new Error(outcome.fault);
     return outcome.value;
