@@ -57,7 +57,8 @@ export function makeDirectory(path: string, mode: number): void {
   for (let made = resolve(path); made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
-function syncDirectory(path: string): void {
+/** Flushes the names in the directory to disk. */
+export function syncDirectory(path: string): void {
   const entries = openSync(path, 'r');
   try {
     fsyncSync(entries);

@@ -1,7 +1,7 @@
 // Long looks at the store in short slices: between two of them the thread's loop turns, and nothing is held open.
 
-/** Work that yields where it may be put off. It holds no scan open over a yield. */
-export type Sliced<T> = Generator<void, T, void>;
+/** Work that yields where it may be put off; what it yields is ignored. It holds no scan open over a yield. */
+export type Sliced<T> = Generator<unknown, T, void>;
 
 /** Of a turn of the loop, for all slices together. */
 export const sliceMsMax = 4;
@@ -29,7 +29,7 @@ export function inSlices<T>(work: Sliced<T>, begin: () => void): T | Promise<T> 
 }
 
 /** At least one step. */
-function slice<T>(work: Sliced<T>, msMax: number): IteratorResult<void, T> {
+function slice<T>(work: Sliced<T>, msMax: number): IteratorResult<unknown, T> {
   const endMs = performance.now() + msMax;
   for (;;) {
     const step = work.next();

@@ -5,7 +5,7 @@ import { Gauges } from '../actors/job/gauges.ts';
 import type { HeldJobs, IdleReply } from '../actors/job/protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
-import type { VaultState } from '../actors/vault/protocol.ts';
+import type { VaultStatus } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions, LoadResult } from '../config/load.ts';
 import { type Link, openLink } from '../runtime/link.ts';
@@ -132,7 +132,7 @@ export class Service {
       schedule: flush => setImmediate(flush),
       onTold: (actor, message) => {
         if (actor === 'hub') this.publish((message as Observed).groups);
-        else if (actor === 'edge') this.#told(message as EdgeMessage | VaultState);
+        else if (actor === 'edge') this.#told(message as EdgeMessage | VaultStatus);
         else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
       },
     });
@@ -197,8 +197,8 @@ export class Service {
     return reply.kind === 'idle' ? reply.ids : null;
   }
 
-  #told(message: EdgeMessage | VaultState): void {
-    if (message.kind === 'vault_state') this.#vault.changed(message);
+  #told(message: EdgeMessage | VaultStatus): void {
+    if (message.kind === 'vault_status') this.#vault.update(message);
     else this.#engine?.told(message);
   }
 

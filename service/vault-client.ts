@@ -1,5 +1,5 @@
 // The vault as seen from the main thread: the digest of its admin token, and calls to the ledger thread.
-import type { VaultReply, VaultRequest, VaultState } from '../actors/vault/protocol.ts';
+import type { VaultReply, VaultRequest, VaultStatus } from '../actors/vault/protocol.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
 /** The minimum interval between reports of unauthenticated calls. */
@@ -19,7 +19,7 @@ export class VaultClient {
     this.#link = link;
   }
 
-  changed({ adminDigest }: VaultState): void {
+  update({ adminDigest }: VaultStatus): void {
     this.adminDigest = adminDigest;
   }
 
@@ -45,7 +45,7 @@ export class VaultClient {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     if (this.#unauthenticated.size === 0) return;
-    this.#link().tell('vault', { kind: 'strange_calls', counts: [...this.#unauthenticated] });
+    this.#link().tell('vault', { kind: 'unauthenticated_calls', counts: [...this.#unauthenticated] });
     this.#unauthenticated.clear();
     this.#timer = setTimeout(() => this.flush(), reportEveryMs).unref();
   }

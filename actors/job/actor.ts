@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
-import type { VaultCalls } from '../vault/protocol.ts';
+import type { VaultDelivery } from '../vault/protocol.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
 import type { HoldSources } from './holds.ts';
@@ -60,7 +60,7 @@ export type JobActorOptions = JobStateOptions &
   Omit<DispatcherPorts, 'deliver'> & {
     readonly pipeline: PipelineCalls;
     /** Absent: no job waits for a vault, and none gets secrets. */
-    readonly vault?: VaultCalls;
+    readonly vault?: VaultDelivery;
     /** Absent: every sandbox is available. */
     readonly trySandbox?: TrySandbox;
     readonly nowMs: number;

@@ -1,39 +1,40 @@
-// An abandoned vault: what remembers that it is set aside, so that a crash in between is made good.
+// The record of an abandoned vault, from which the next start or command completes an abandonment that a crash interrupted.
 //
-// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it takes the keyring away, and so decides; the rest
-// follows, and is done again by the next start or command while `isSettled` is false. The first record of a new trail takes it over.
+// meta, `vault_abandoned`: an Abandonment as JSON. The commit that writes it also removes the keyring, and so decides. The other
+// steps follow; they are repeated while `isSettled` is false. `vault init` moves the record into the first record of the new trail.
 import { existsSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { syncDirectory } from '../../runtime/durable-file.ts';
 import type { Batch, Reader, Store, Table } from '../../runtime/store/store.ts';
 import { keyringKey } from './records/keyring.ts';
-import { nextKeyFile, syncDirectory } from './unlock-key.ts';
+import { nextKeyFile } from './unlock-key.ts';
 
 export type Abandonment = {
   readonly atUs: number;
-  /** The directory that holds the records, still sealed, as the tables of a state directory; null: there were none. */
+  /** The state directory to which the records are moved, still sealed; null: there were none. */
   readonly records: string | null;
-  /** The key file, and where it lies from then on; null: there was none. */
+  /** The key file, before and after it is renamed; null: there was none. */
   readonly keyFile: { readonly from: string; readonly to: string } | null;
   readonly isSettled: boolean;
 };
 
 const abandonedKey = Buffer.from('vault_abandoned');
 export const vaultTables: readonly Table[] = ['vault', 'vault_principals', 'vault_secrets', 'vault_audit'];
-/** Records that one commit takes away. */
+/** Records that one commit removes. */
 const removedMax = 10_000;
 
-/** The last abandonment since the vault was made; null: none. */
+/** Null: no vault was abandoned since the last `vault init`. */
 export function readAbandonment(reader: Reader): Abandonment | null {
   const bytes = reader.get('meta', abandonedKey);
   return bytes ? JSON.parse(Buffer.from(bytes).toString()) : null;
 }
 
-/** In the commit that makes a new vault. */
+/** Belongs in the commit that creates a new vault. */
 export function forgetAbandonment(batch: Batch): void {
   batch.remove('meta', abandonedKey);
 }
 
-/** From this commit on the vault is abandoned. */
+/** This commit abandons the vault. */
 export function decideAbandonment(store: Store, abandonment: Abandonment): void {
   const batch = store.batch();
   batch.put('meta', abandonedKey, encode(abandonment));
@@ -41,28 +42,28 @@ export function decideAbandonment(store: Store, abandonment: Abandonment): void 
   store.commit(batch);
 }
 
-/** While the records are copied, their directory has this name. */
+/** The name of the directory while records are copied to it. */
 export function partialOf(records: string): string {
-  // Without a dot: LMDB takes a name that has one for a file's.
+  // Without a dot: LMDB takes a name with a dot for the name of a file.
   return `${records}-partial`;
 }
 
-/** Does what is left to do for a vault that was abandoned. For whoever holds the store. */
+/** Completes an abandonment, if there is one to complete. The caller must hold the store. */
 export function settleAbandoned(store: Store): void {
   for (const _ of abandonmentSteps(store));
 }
 
-/** The same, step by step; after each of them the process may die. */
+/** The same in steps. The process may be killed after each of them. */
 export function* abandonmentSteps(store: Store): Generator<string, void, void> {
   const abandonment = readAbandonment(store);
   if (!abandonment || abandonment.isSettled) return;
   const { records, keyFile } = abandonment;
-  if (records !== null && moved(partialOf(records), records)) yield 'the records are in their place';
+  if (records !== null && moved(partialOf(records), records)) yield 'the copy of the records has its final name';
   if (keyFile !== null) {
-    if (moved(keyFile.from, keyFile.to)) yield 'the key is set aside';
-    if (moved(nextKeyFile(keyFile.from), nextKeyFile(keyFile.to))) yield 'the next key is set aside';
+    if (moved(keyFile.from, keyFile.to)) yield 'the key file is renamed';
+    if (moved(nextKeyFile(keyFile.from), nextKeyFile(keyFile.to))) yield 'the new key file is renamed';
   }
-  while (clearSome(store)) yield 'some records are gone from the ledger';
+  while (clearSome(store)) yield 'some records are removed from the ledger';
   const batch = store.batch();
   batch.put('meta', abandonedKey, encode({ ...abandonment, isSettled: true }));
   store.commit(batch);
@@ -75,11 +76,11 @@ function encode(abandonment: Abandonment): Buffer {
 function moved(from: string, to: string): boolean {
   if (!existsSync(from)) return false;
   renameSync(from, to);
-  syncDirectory(to);
+  syncDirectory(dirname(to));
   return true;
 }
 
-/** True: there was something. */
+/** False: there was nothing to remove. */
 function clearSome(store: Store): boolean {
   for (const table of vaultTables) {
     const keys = Array.from(store.scan(table, { limit: removedMax }), ({ key }) => Buffer.from(key));
@@ -92,13 +93,13 @@ function clearSome(store: Store): boolean {
   return false;
 }
 
-/** Names of directories that an abandonment which was never decided has left behind. */
+/** Whether a directory of this name was left by a copy of records that a crash interrupted. */
 export function isLeftover(name: string): boolean {
   return /^vault-abandoned-[^/]+-partial$/.test(name);
 }
 
-/** `vault-abandoned-<time>`, below the state directory, and beside the key file. */
-export function placesOf(statePath: string, atMs: number): { readonly name: string; readonly records: string } {
+/** The name `vault-abandoned-<time>`, and the directory of that name for the records. */
+export function abandonedPaths(statePath: string, atMs: number): { readonly name: string; readonly records: string } {
   const time = new Date(atMs).toISOString().replaceAll(/[-:.]/g, '');
   const name = `vault-abandoned-${time}`;
   return { name, records: join(statePath, name) };

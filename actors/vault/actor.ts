@@ -1,153 +1,144 @@
-// The vault actor: it alone writes principals, secrets and the audit trail. An effect and its audit are one commit.
+// The vault actor: the only writer of principals, secrets and the audit trail. An effect and its audit record are one commit.
 import { createHash } from 'node:crypto';
 import { pack } from '../../runtime/packing.ts';
-import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { Observed } from '../hub/protocol.ts';
-import { type Change, rule } from './policy.ts';
+import { AuditPruning, type AuditPruningOptions } from './audit-pruning.ts';
+import { decide, grantedTo, type VaultChange } from './policy.ts';
 import type {
   Delivery,
   VaultCall,
-  VaultCalls,
+  VaultDelivery,
   VaultMessage,
   VaultReply,
   VaultRequest,
-  VaultState,
+  VaultStatus,
 } from './protocol.ts';
-import type { AuditRecord } from './records/audit.ts';
-import type { Random } from './records/barrier.ts';
+import type { AuditRecord, NewAuditRecord } from './records/audit.ts';
 import { rangesOf } from './records/job-ranges.ts';
 import { isName } from './records/secret.ts';
-import { type SweepOptions, Sweeps } from './sweep.ts';
 import type { Unlock } from './unlock-key.ts';
 import { type Opening, openVault, type Vault } from './vault.ts';
 
-export type VaultActorOptions = Omit<SweepOptions, 'audit'> & {
-  readonly reader: Reader;
-  /** Asked at the start, and at each reload while no vault is open. */
+export type VaultActorOptions = Omit<AuditPruningOptions, 'audit'> & {
+  /** Called at the start, and at each reload while no vault is open. */
   readonly readUnlock: () => Unlock;
-  readonly random: Random;
+  /** Called after each attempt to open the vault. */
   readonly onOpened: (opening: Opening) => void;
-  /** `waitsFor` has changed its answers. */
+  /** Called when `waitsFor` may answer differently. */
   readonly onHoldsChanged?: () => void;
 };
 
 export type VaultActor = Actor &
-  VaultCalls & {
-    /** As it is committed now. */
-    readonly state: VaultState;
-    /** The configuration was read again: a vault that does not open is tried again. */
+  VaultDelivery & {
+    /** As last committed. */
+    readonly state: VaultStatus;
+    /** Tries again to open a vault that does not open: the configuration was reloaded. */
     reconfigure(): void;
-    /** Writes the anchor of what the turn changed and delivered. */
+    /** Writes the anchors of what the turn changed and delivered. */
     close(turn: Turn): void;
   };
 
-const mintedBytes = 32;
-const sealed = 'the vault does not open: nothing is handed out until it does';
+const secretBytes = 32;
+const sealed = 'the vault does not open: no job is dispatched until it does';
 
-/** What an instance gets, worked out once after each change. */
-type Parcel = { readonly delivery: Delivery; readonly names: readonly string[] };
+/** What an instance receives. It is computed once after each change. */
+type InstanceSecrets = { readonly delivery: Delivery; readonly names: readonly string[] };
 
 export function startVaultActor(options: VaultActorOptions): VaultActor {
   const { reader, random, onHoldsChanged = () => {} } = options;
   let isSealed = false;
   let vault: Vault | null = null;
-  let parcels = new Map<string, Parcel | null>();
-  const sweeps = new Sweeps({ ...options, audit });
+  let secretsOf = new Map<string, InstanceSecrets | null>();
+  const pruning = new AuditPruning({ ...options, audit });
   open();
-  let told = stateOf(vault);
+  let committed = statusOf(vault);
 
   function open(): void {
     const opening = openVault(reader, options.readUnlock(), random);
     isSealed = opening.kind === 'sealed';
     vault = opening.kind === 'open' ? opening.vault : null;
-    parcels = new Map();
+    secretsOf = new Map();
     options.onOpened(opening);
   }
 
   function handle(message: VaultMessage, turn: Turn): void {
     switch (message.kind) {
-      case 'call':
-        answer(message, turn);
+      case 'call': {
+        const reply = vault ? call(vault, message, turn) : unavailable;
+        if (reply !== null) turn.reply(message.replyTo, reply);
         break;
+      }
       case 'refused_call':
         audit(turn, { actor: 'admin', op: message.op, outcome: 'refused', code: message.code });
         turn.reply(message.replyTo, { kind: 'recorded' });
         break;
-      case 'strange_calls':
+      case 'unauthenticated_calls':
         for (const [op, count] of message.counts) {
           audit(turn, { actor: 'unknown', op, outcome: 'refused', code: 'unauthorized', count });
         }
         break;
       case 'prune_audit':
-        if (vault) sweeps.retain(vault, message, turn);
+        if (vault) pruning.retain(vault, message, turn);
         break;
-      case 'sweep_on':
-      case 'sweep_failed':
-        if (vault) sweeps.goOn(vault, message, turn);
+      case 'prune_continue':
+      case 'prune_failed':
+        if (vault) pruning.continue(vault, message, turn);
         break;
       default:
         message satisfies never;
     }
   }
 
-  function answer(message: VaultCall, turn: Turn): void {
-    const reply = vault ? call(vault, message, turn) : unavailable;
-    if (reply !== null) turn.reply(message.replyTo, reply);
-  }
-
-  /** Null: it is answered later. */
-  function call(held: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
+  /** Null: the reply follows later. */
+  function call(opened: Vault, { request, presented, replyTo }: VaultCall, turn: Turn): VaultReply | null {
     const about = namedIn(request);
-    if (presented !== stateOf(held).adminDigest) {
+    if (presented !== statusOf(opened).adminDigest) {
       audit(turn, { ...about, actor: 'unknown', outcome: 'refused', code: 'unauthorized' });
       return { kind: 'refused', refusal: 'unauthorized' };
     }
     if (request.op === 'audit.prune') {
       const { beforeUs, through = Number.MAX_SAFE_INTEGER } = request;
-      if (sweeps.ask(held, { beforeUs, through }, replyTo, turn)) return null;
+      if (pruning.request(opened, { beforeUs, through, replyTo }, turn)) return null;
       audit(turn, { ...about, actor: 'admin', outcome: 'refused', code: 'unavailable' });
       return { kind: 'refused', refusal: 'unavailable' };
     }
-    const ruling = rule(held, request, turn.nowUs, () => Buffer.from(random(mintedBytes)).toString('base64url'));
-    if (ruling.kind === 'refused') {
-      audit(turn, { ...about, actor: 'admin', outcome: 'refused', code: ruling.refusal });
-      return ruling;
+    const decision = decide(opened, request, turn.nowUs, () => Buffer.from(random(secretBytes)).toString('base64url'));
+    if (decision.kind === 'refused') {
+      audit(turn, { ...about, actor: 'admin', outcome: 'refused', code: decision.refusal });
+      return decision;
     }
-    const wasDamaged = held.isDamaged;
-    for (const change of ruling.changes) apply(held, change, turn);
+    const wasDamaged = opened.isDamaged;
+    for (const change of decision.changes) apply(opened, change, turn);
     if (wasDamaged) onHoldsChanged();
     audit(turn, { ...about, actor: 'admin', outcome: 'ok', code: null });
-    if (ruling.changes.length > 0) {
-      parcels = new Map();
+    if (decision.changes.length > 0) {
+      secretsOf = new Map();
       observe(turn, about);
     }
-    return { kind: 'done', ...ruling.done };
+    return { kind: 'done', ...decision.done };
   }
 
-  function apply(held: Vault, change: Change, { batch }: Turn): void {
+  function apply(opened: Vault, change: VaultChange, { batch }: Turn): void {
     switch (change.kind) {
       case 'principal':
-        held.putPrincipal(batch, change.principal);
+        opened.putPrincipal(batch, change.principal);
         break;
       case 'secret':
-        held.putSecret(batch, change.secret);
+        opened.putSecret(batch, change.secret);
         break;
       case 'purge':
-        held.removePrincipal(batch, change.name);
+        opened.removePrincipal(batch, change.name);
         break;
       case 'admin_token':
-        held.rotateAdmin(createHash('sha256').update(change.token).digest());
+        opened.rotateAdmin(createHash('sha256').update(change.token).digest());
         break;
       default:
         change satisfies never;
     }
   }
 
-  function audit(
-    turn: Turn,
-    record: Pick<AuditRecord, 'actor' | 'op' | 'outcome' | 'code'> & Partial<AuditRecord>,
-  ): void {
+  function audit(turn: Turn, record: NewAuditRecord): void {
     vault?.audit(turn.batch, { at: turn.nowUs, principal: null, secret: null, ...record });
   }
 
@@ -158,15 +149,15 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
 
   function deliver(turn: Turn, instance: string, ids: Uint8Array): Delivery | null {
     const reason = waitsFor(instance);
-    if (reason !== null) throw new Error(`jobs of ${instance} were handed out: ${reason}`);
+    if (reason !== null) throw new Error(`jobs of ${instance} were dispatched while the vault holds them: ${reason}`);
     if (!vault) return null;
-    let parcel = parcels.get(instance);
-    if (parcel === undefined) {
-      parcel = parcelOf(vault, instance);
-      parcels.set(instance, parcel);
+    let own = secretsOf.get(instance);
+    if (own === undefined) {
+      own = instanceSecrets(vault, instance);
+      secretsOf.set(instance, own);
     }
-    if (!parcel) return null;
-    const { delivery, names } = parcel;
+    if (!own) return null;
+    const { delivery, names } = own;
     const jobs = rangesOf(ids);
     const about = { actor: 'dispatcher', op: 'deliver', principal: instance, jobs, secrets: names } as const;
     if (delivery.kind === 'secrets') audit(turn, { ...about, outcome: 'ok', code: null });
@@ -178,7 +169,7 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     waitsFor,
     deliver,
     get state() {
-      return told;
+      return committed;
     },
     receive: (message, turn) => handle(message as VaultMessage, turn),
     reconfigure() {
@@ -188,51 +179,47 @@ export function startVaultActor(options: VaultActorOptions): VaultActor {
     },
     close(turn) {
       vault?.close(turn.batch);
-      const state = stateOf(vault);
-      if (state.adminDigest === told.adminDigest) return;
-      told = state;
-      turn.tell('edge', state);
+      const status = statusOf(vault);
+      if (status.adminDigest === committed.adminDigest) return;
+      committed = status;
+      turn.tell('edge', status);
     },
   };
 }
 
 const unavailable: VaultReply = { kind: 'refused', refusal: 'vault_unavailable' };
 
-function stateOf(vault: Vault | null): VaultState {
-  return { kind: 'vault_state', adminDigest: vault && Buffer.from(vault.keyring.adminDigest).toString('latin1') };
+function statusOf(vault: Vault | null): VaultStatus {
+  return { kind: 'vault_status', adminDigest: vault && Buffer.from(vault.keyring.adminDigest).toString('latin1') };
 }
 
-/** Why an instance must wait: its principal does not open, or a secret does not, which may be granted to it. */
+/** Why an instance must wait: the record of its principal, or of a secret that it may be granted, does not open. */
 function damageTo({ principals, damaged }: Vault, instance: string): string | null {
   if (damaged.vault_principals.has(instance)) return `the record of the principal ${instance} does not open`;
   const principal = principals.get(instance);
   if (principal?.kind !== 'plugin' || principal.status === 'revoked') return null;
   const [secret] = damaged.vault_secrets;
-  return secret === undefined
-    ? null
-    : `the record of the secret ${secret} does not open, nor tell whether it is granted`;
+  if (secret === undefined) return null;
+  return `the record of the secret ${secret} does not open, and it may be granted to ${instance}`;
 }
 
-/** Null: there is no such principal, or nothing is granted to it. */
-function parcelOf({ principals, secrets }: Vault, instance: string): Parcel | null {
-  const principal = principals.get(instance);
+/** Null: the instance has no principal, or no secret is granted to it. */
+function instanceSecrets(vault: Vault, instance: string): InstanceSecrets | null {
+  const principal = vault.principals.get(instance);
   if (principal?.kind !== 'plugin') return null;
   if (principal.status === 'revoked') {
     const reason = `the principal ${instance} is revoked: its secrets are no longer delivered`;
     return { delivery: { kind: 'revoked', reason }, names: [] };
   }
-  const granted = [...secrets.values()].filter(
-    ({ status, grants }) => status === 'active' && grants.includes(instance),
-  );
+  const granted = grantedTo(vault, instance);
   if (granted.length === 0) return null;
   const values = Object.fromEntries(granted.map(({ name, value }) => [name, value]));
   return { delivery: { kind: 'secrets', packed: pack(values) }, names: Object.keys(values).sort() };
 }
 
-/** Whom a request is about, for audit and observers; what is no name may be anything and is left out. */
+/** What a request is about, for audit and observers. An invalid name is left out: it may be anything, even a value. */
 function namedIn(request: VaultRequest): Pick<AuditRecord, 'op' | 'principal' | 'secret'> {
-  if (!('name' in request)) return { op: request.op, principal: null, secret: null };
-  const name = isName(request.name) ? request.name : null;
+  const name = 'name' in request && isName(request.name) ? request.name : null;
   const isPrincipal = request.op.startsWith('principal.');
   return { op: request.op, principal: isPrincipal ? name : null, secret: isPrincipal ? null : name };
 }

@@ -1,18 +1,18 @@
-// The rules of the vault: from what it holds and a request to what changes and what is answered. Pure.
-import type { Listing, PruneRequest, VaultDone, VaultRefusal, VaultRequest } from './protocol.ts';
+// The rules of the vault: which changes and which answer follow from its contents and a request. Pure.
+import type { PruneRequest, VaultDone, VaultListing, VaultRefusal, VaultRequest } from './protocol.ts';
 import {
   adminTokenSecret,
   corePrincipal,
   isAdminToken,
   isName,
-  type Pattern,
   type Principal,
   patterns,
   principalKinds,
   type Secret,
+  type SecretPattern,
 } from './records/secret.ts';
 
-export type Holdings = {
+export type VaultContents = {
   readonly principals: ReadonlyMap<string, Principal>;
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Names whose records do not open. */
@@ -22,66 +22,68 @@ export type Holdings = {
   };
 };
 
-export type Change =
+export type VaultChange =
   | { readonly kind: 'principal'; readonly principal: Principal }
   | { readonly kind: 'secret'; readonly secret: Secret }
   | { readonly kind: 'purge'; readonly name: string }
   | { readonly kind: 'admin_token'; readonly token: string };
 
-export type Ruling =
-  | { readonly kind: 'done'; readonly done: VaultDone; readonly changes: readonly Change[] }
+export type PolicyDecision =
+  | { readonly kind: 'done'; readonly done: VaultDone; readonly changes: readonly VaultChange[] }
   | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string };
 
-/** `mint` makes the value of an auto secret. */
-export function rule(
-  held: Holdings,
+/** `mint` creates the value of an auto secret. */
+export function decide(
+  vault: VaultContents,
   request: Exclude<VaultRequest, PruneRequest>,
   nowUs: number,
   mint: () => string,
-): Ruling {
-  if (request.op === 'list') return { kind: 'done', done: { listing: listingOf(held) }, changes: [] };
+): PolicyDecision {
+  if (request.op === 'list') return { kind: 'done', done: { listing: listingOf(vault) }, changes: [] };
   const { name } = request;
-  // What is no name may be anything, a value too: it is not repeated.
-  if (!isName(name))
-    return refuse('invalid_name', 'the name must be 1 to 128 of A-Z a-z 0-9 _ -, and begin with a letter or digit');
+  // An invalid name may be anything, even a value: the message does not repeat it.
+  if (!isName(name)) {
+    const rule = '1 to 128 characters of A-Z a-z 0-9 _ -, beginning with a letter or digit';
+    return refuse('invalid_name', `the name must be ${rule}`);
+  }
   switch (request.op) {
     case 'principal.register':
-      return register(held, name, request.principalKind, nowUs);
+      return register(vault, name, request.principalKind, nowUs);
     case 'principal.revoke':
-      return withPrincipal(held, name, principal =>
+      return withPrincipal(vault, name, principal =>
         done('revoked', { kind: 'principal', principal: { ...principal, status: 'revoked', changedUs: nowUs } }),
       );
     case 'principal.purge':
-      return withPrincipal(held, name, () => done('purged', { kind: 'purge', name }, ...ungranted(held, name, nowUs)));
+      return withPrincipal(vault, name, () => done('purged', { kind: 'purge', name }, ...ungrant(vault, name, nowUs)));
     case 'principal.roll':
-      return withPrincipal(held, name, () => rollAll(held, name, nowUs, mint));
+      return withPrincipal(vault, name, () => rollAll(vault, name, nowUs, mint));
     case 'secret.set':
-      return name === adminTokenSecret ? rotateAdminToken(request) : set(held, request, nowUs, mint);
+      return name === adminTokenSecret ? rotateAdminToken(request) : set(vault, request, nowUs, mint);
     case 'secret.roll':
-      return withSecret(held, name, secret => {
-        if (secret.status === 'revoked') return refuse('revoked_secret', `the secret ${name} is revoked`);
+      return withSecret(vault, name, secret => {
+        if (secret.status === 'revoked') return revokedSecret(name);
         const value = secret.pattern === 'auto' ? mint() : request.value;
         return withValue(value, name, text => done('rolled', put({ ...secret, value: text, changedUs: nowUs })));
       });
     case 'secret.revoke':
-      return withSecret(held, name, secret =>
+      return withSecret(vault, name, secret =>
         done('revoked', put({ ...secret, status: 'revoked', value: null, changedUs: nowUs })),
       );
   }
 }
 
-function register(held: Holdings, name: string, kindName: string, nowUs: number): Ruling {
+function register({ principals }: VaultContents, name: string, kindName: string, nowUs: number): PolicyDecision {
   if (name === corePrincipal) return reserved(name);
   const kind = principalKinds.find(one => one === kindName);
   if (!kind) return refuse('invalid_kind', `the kind must be one of ${principalKinds.join(', ')}`);
-  const known = held.principals.get(name);
+  const known = principals.get(name);
   if (known?.status === 'revoked') {
-    return refuse(
-      'revoked_principal',
-      `the principal ${name} is revoked; it must be purged before it is registered anew`,
-    );
+    return refuse('revoked_principal', `the principal ${name} is revoked: purge it before you register it again`);
   }
-  if (known && known.kind !== kind) return refuse('invalid_kind', `the principal ${name} is a ${known.kind}`);
+  if (known && known.kind !== kind) {
+    const problem = `the principal ${name} is registered as ${known.kind}`;
+    return refuse('invalid_kind', `${problem}: purge it before you register it as ${kind}`);
+  }
   if (known) return done('registered');
   const principal = { name, kind, status: 'active', createdUs: nowUs, changedUs: nowUs } as const;
   return done('registered', { kind: 'principal', principal });
@@ -89,24 +91,22 @@ function register(held: Holdings, name: string, kindName: string, nowUs: number)
 
 type SetRequest = VaultRequest & { readonly op: 'secret.set' };
 
-function set(held: Holdings, request: SetRequest, nowUs: number, mint: () => string): Ruling {
+function set(vault: VaultContents, request: SetRequest, nowUs: number, mint: () => string): PolicyDecision {
   const { name, value } = request;
-  const known = held.secrets.get(name);
+  const known = vault.secrets.get(name);
   const pattern = patternOf(request, known);
   if (!pattern) return refuse('invalid_pattern', `the pattern must be one of ${patterns.join(', ')}`);
-  if (known?.status === 'revoked') return refuse('revoked_secret', `the secret ${name} is revoked`);
-  if (held.damaged.vault_secrets.has(name) && request.grants === undefined) {
-    return refuse(
-      'missing_value',
-      `the record of the secret ${name} does not open: name its authorized_principals again`,
-    );
+  if (known?.status === 'revoked') return revokedSecret(name);
+  if (vault.damaged.vault_secrets.has(name) && request.grants === undefined) {
+    const problem = `the record of the secret ${name} does not open`;
+    return refuse('missing_value', `${problem}: set it again with its authorized_principals`);
   }
   const grants = [...new Set(request.grants ?? known?.grants ?? [])];
   if (grants.includes(corePrincipal)) return reserved(corePrincipal);
-  const orphan = grants.find(grant => !held.principals.has(grant));
+  const orphan = grants.find(grant => !vault.principals.has(grant));
   if (orphan !== undefined) {
-    const which = isName(orphan) ? ` ${orphan}` : ' of that name';
-    return refuse('orphan_grant', `there is no principal${which}`);
+    const which = isName(orphan) ? `${orphan}, which is not` : 'a name that is not';
+    return refuse('orphan_grant', `authorized_principals has ${which} a registered principal`);
   }
   const createdUs = known?.createdUs ?? nowUs;
   const isNew = known?.pattern !== pattern;
@@ -116,22 +116,26 @@ function set(held: Holdings, request: SetRequest, nowUs: number, mint: () => str
   );
 }
 
-function patternOf({ pattern }: SetRequest, known: Secret | undefined): Pattern | undefined {
+function patternOf({ pattern }: SetRequest, known: Secret | undefined): SecretPattern | undefined {
   return pattern === undefined ? (known?.pattern ?? 'manual') : patterns.find(one => one === pattern);
 }
 
-/** The one write to a reserved entity: exactly a name and a value. */
-function rotateAdminToken({ value, grants, pattern }: SetRequest): Ruling {
-  if (value === undefined || grants !== undefined || pattern !== undefined) return reserved(adminTokenSecret);
-  if (!isAdminToken(value))
-    return refuse('invalid_value', 'the admin token must be 32 to 512 visible ASCII characters');
-  return done('set', { kind: 'admin_token', token: value });
+/** The only write to a reserved name. It takes exactly a name and a value. */
+function rotateAdminToken({ value, grants, pattern }: SetRequest): PolicyDecision {
+  if (value === undefined || grants !== undefined || pattern !== undefined) {
+    return refuse('reserved_entity', `${adminTokenSecret} is reserved: only its value can be set`);
+  }
+  if (isAdminToken(value)) return done('set', { kind: 'admin_token', token: value });
+  return refuse('invalid_value', 'the admin token must be 32 to 512 visible ASCII characters');
 }
 
-function rollAll(held: Holdings, name: string, nowUs: number, mint: () => string): Ruling {
-  const granted = [...held.secrets.values()].filter(
-    ({ status, grants }) => status === 'active' && grants.includes(name),
-  );
+/** The active secrets that a principal is granted. */
+export function grantedTo({ secrets }: VaultContents, principal: string): Secret[] {
+  return [...secrets.values()].filter(({ status, grants }) => status === 'active' && grants.includes(principal));
+}
+
+function rollAll(vault: VaultContents, name: string, nowUs: number, mint: () => string): PolicyDecision {
+  const granted = grantedTo(vault, name);
   const autos = granted.filter(({ pattern }) => pattern === 'auto');
   const skipped = granted.filter(({ pattern }) => pattern === 'manual');
   return {
@@ -145,45 +149,47 @@ function namesOf(secrets: readonly Secret[]): string[] {
   return secrets.map(({ name }) => name).sort();
 }
 
-/** Every secret that names the principal, without that grant. */
-function ungranted(held: Holdings, principal: string, nowUs: number): Change[] {
-  return [...held.secrets.values()]
+/** Removes the principal from the grants of every secret. */
+function ungrant({ secrets }: VaultContents, principal: string, nowUs: number): VaultChange[] {
+  return [...secrets.values()]
     .filter(({ grants }) => grants.includes(principal))
     .map(secret => put({ ...secret, grants: secret.grants.filter(name => name !== principal), changedUs: nowUs }));
 }
 
-function withPrincipal(held: Holdings, name: string, then: (principal: Principal) => Ruling): Ruling {
+function withPrincipal(
+  { principals, damaged }: VaultContents,
+  name: string,
+  then: (principal: Principal) => PolicyDecision,
+): PolicyDecision {
   if (name === corePrincipal) return reserved(name);
-  const principal = held.principals.get(name);
+  const principal = principals.get(name);
   if (principal) return then(principal);
-  const isDamaged = held.damaged.vault_principals.has(name);
-  return refuse(
-    'unknown_principal',
-    isDamaged
-      ? `the record of the principal ${name} does not open: register it again`
-      : `there is no principal ${name}`,
-  );
+  if (!damaged.vault_principals.has(name)) return refuse('unknown_principal', `there is no principal ${name}`);
+  return refuse('unknown_principal', `the record of the principal ${name} does not open: register it again`);
 }
 
-function withSecret(held: Holdings, name: string, then: (secret: Secret) => Ruling): Ruling {
+function withSecret(
+  { secrets, damaged }: VaultContents,
+  name: string,
+  then: (secret: Secret) => PolicyDecision,
+): PolicyDecision {
   if (name === adminTokenSecret) return reserved(name);
-  const secret = held.secrets.get(name);
+  const secret = secrets.get(name);
   if (secret) return then(secret);
-  const isDamaged = held.damaged.vault_secrets.has(name);
-  return refuse(
-    'unknown_secret',
-    isDamaged ? `the record of the secret ${name} does not open: set it again` : `there is no secret ${name}`,
-  );
+  if (!damaged.vault_secrets.has(name)) return refuse('unknown_secret', `there is no secret ${name}`);
+  return refuse('unknown_secret', `the record of the secret ${name} does not open: set it again`);
 }
 
-function withValue(value: string | null | undefined, name: string, then: (value: string) => Ruling): Ruling {
-  if (value === undefined || value === null || value === '') {
-    return refuse('missing_value', `the secret ${name} is manual: it needs a value that is not empty`);
-  }
-  return then(value);
+function withValue(
+  value: string | null | undefined,
+  name: string,
+  then: (value: string) => PolicyDecision,
+): PolicyDecision {
+  if (value) return then(value);
+  return refuse('missing_value', `the secret ${name} is manual: its value must be a string that is not empty`);
 }
 
-function listingOf({ principals, secrets, damaged }: Holdings): Listing {
+function listingOf({ principals, secrets, damaged }: VaultContents): VaultListing {
   return {
     principals: inOrder(principals),
     secrets: inOrder(secrets).map(({ value: _, ...secret }) => secret),
@@ -191,22 +197,29 @@ function listingOf({ principals, secrets, damaged }: Holdings): Listing {
   };
 }
 
-function inOrder<T>(entities: ReadonlyMap<string, T>): T[] {
-  return [...entities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entity]) => entity);
+function inOrder<T>(entries: ReadonlyMap<string, T>): T[] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
 }
 
-function put(secret: Secret): Change {
+function put(secret: Secret): VaultChange {
   return { kind: 'secret', secret };
 }
 
-function done(status: 'registered' | 'set' | 'rolled' | 'revoked' | 'purged', ...changes: Change[]): Ruling {
+function done(
+  status: 'registered' | 'set' | 'rolled' | 'revoked' | 'purged',
+  ...changes: VaultChange[]
+): PolicyDecision {
   return { kind: 'done', done: { status }, changes };
 }
 
-function reserved(name: string): Ruling {
+function reserved(name: string): PolicyDecision {
   return refuse('reserved_entity', `${name} is reserved`);
 }
 
-function refuse(refusal: VaultRefusal, detail: string): Ruling {
+function revokedSecret(name: string): PolicyDecision {
+  return refuse('revoked_secret', `the secret ${name} is revoked permanently: use another name`);
+}
+
+function refuse(refusal: VaultRefusal, detail: string): PolicyDecision {
   return { kind: 'refused', refusal, detail };
 }

@@ -2,22 +2,8 @@
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Principal, Secret } from './records/secret.ts';
 
-/** What is asked for, by the name that the audit trail has for it. */
-export const vaultOps = [
-  'principal.register',
-  'principal.revoke',
-  'principal.purge',
-  'principal.roll',
-  'secret.set',
-  'secret.roll',
-  'secret.revoke',
-  'list',
-  'audit.prune',
-] as const;
-export type VaultOp = (typeof vaultOps)[number];
-
 type Named = { readonly name: string };
-/** A field that is absent is left as it is. */
+/** A request of a caller. An absent field leaves its part of the record unchanged. */
 export type VaultRequest =
   | (Named & { readonly op: 'principal.register'; readonly principalKind: string })
   | (Named & { readonly op: 'principal.revoke' | 'principal.purge' | 'principal.roll' | 'secret.revoke' })
@@ -31,36 +17,37 @@ export type VaultRequest =
   | { readonly op: 'list' }
   | PruneRequest;
 
-/** Records of the trail from before this time go, the one of this number being the last of them. */
+/** An operation, by its name in the audit trail. */
+export type VaultOp = VaultRequest['op'];
+
+/** Removes the audit records from before this time, up to the one with this number. */
 export type PruneRequest = { readonly op: 'audit.prune'; readonly beforeUs: number; readonly through?: number };
 
-export const vaultRefusals = [
-  'orphan_grant',
-  'reserved_entity',
-  'revoked_secret',
-  'revoked_principal',
-  'unknown_secret',
-  'unknown_principal',
-  'missing_value',
-  'invalid_value',
-  'invalid_name',
-  'invalid_kind',
-  'invalid_pattern',
-  'broken_trail',
-  'export_failed',
-] as const;
-/** Why the rules of the vault say no. */
-export type VaultRefusal = (typeof vaultRefusals)[number];
+/** Why policy.ts or the pruning of the trail refuses a request. */
+export type VaultRefusal =
+  | 'orphan_grant'
+  | 'reserved_entity'
+  | 'revoked_secret'
+  | 'revoked_principal'
+  | 'unknown_secret'
+  | 'unknown_principal'
+  | 'missing_value'
+  | 'invalid_value'
+  | 'invalid_name'
+  | 'invalid_kind'
+  | 'invalid_pattern'
+  | 'broken_trail'
+  | 'export_failed';
 
 export type VaultDone =
   | { readonly status: 'registered' | 'set' | 'rolled' | 'revoked' | 'purged' }
   | { readonly rolled: readonly string[]; readonly skipped: readonly string[] }
-  | { readonly listing: Listing }
+  | { readonly listing: VaultListing }
   /** `more`: there may be more to prune. */
   | { readonly status: 'pruned'; readonly records: number; readonly more: boolean };
 
-/** All that the vault holds, without the values. */
-export type Listing = {
+/** The contents of the vault, without values. */
+export type VaultListing = {
   readonly principals: readonly Principal[];
   readonly secrets: readonly Omit<Secret, 'value'>[];
   /** Names whose records do not open. */
@@ -69,12 +56,12 @@ export type Listing = {
 
 export type VaultReply =
   | ({ readonly kind: 'done' } & VaultDone)
-  /** `detail` never has a value in it. */
+  /** `detail` never contains a value. */
   | { readonly kind: 'refused'; readonly refusal: VaultRefusal; readonly detail: string }
-  /** `unauthorized`: the admin token was rotated meanwhile. */
+  /** `unauthorized`: the admin token was rotated after the caller was admitted. */
   | { readonly kind: 'refused'; readonly refusal: 'unauthorized' | 'vault_unavailable' | 'disk_full' | 'unavailable' };
 
-/** From the edge: a call with the admin token, whose SHA-256 is `presented`. Asked; answered with a VaultReply. */
+/** From the edge: a call with the admin token, whose SHA-256 is `presented`. The answer is a VaultReply. */
 export type VaultCall = {
   readonly kind: 'call';
   readonly replyTo: ReplyTo;
@@ -82,7 +69,7 @@ export type VaultCall = {
   readonly request: VaultRequest;
 };
 
-/** From the edge: a call with the admin token that it refused itself, for the audit. Asked; answered once it is on disk. */
+/** From the edge, for the audit: it refused a call with the admin token. The answer follows the commit. */
 export type RefusedCall = {
   readonly kind: 'refused_call';
   readonly replyTo: ReplyTo;
@@ -90,38 +77,43 @@ export type RefusedCall = {
   readonly code: string;
 };
 
-/** From the edge, at most once a second: so many calls without the admin token, by op. */
-export type StrangeCalls = {
-  readonly kind: 'strange_calls';
+/** From the edge, at most once a second: the number of calls without the admin token, by operation. */
+export type UnauthenticatedCalls = {
+  readonly kind: 'unauthenticated_calls';
   readonly counts: readonly (readonly [op: string, count: number])[];
 };
 
-/** To the edge, at the start and whenever it changes; never before the commit. */
-export type VaultState = {
-  readonly kind: 'vault_state';
+/** To the edge, at the start and after each commit that changes it. */
+export type VaultStatus = {
+  readonly kind: 'vault_status';
   /** SHA-256 of the admin token, one character a byte; null: no vault is open. */
   readonly adminDigest: string | null;
 };
 
-/** Now and then: records of the audit trail from before this time, in µs, may go. */
+/** From a timer: retention may remove audit records from before this time, in µs. */
 export type PruneAudit = { readonly kind: 'prune_audit'; readonly beforeUs: number };
 
-/** From the vault actor to itself: what was written outside of a turn is on disk, or is not. */
-export type SweepEvent = { readonly kind: 'sweep_on' } | { readonly kind: 'sweep_failed'; readonly problem: string };
+/** From the vault actor to itself: the running prune job can continue, or its file could not be written. */
+export type PruneEvent =
+  | { readonly kind: 'prune_continue' }
+  | { readonly kind: 'prune_failed'; readonly problem: string };
 
-export type VaultMessage = VaultCall | RefusedCall | StrangeCalls | PruneAudit | SweepEvent;
+export type VaultMessage = VaultCall | RefusedCall | UnauthenticatedCalls | PruneAudit | PruneEvent;
 
-/** What the jobs of a plugin instance get at dispatch. */
+/** What the jobs of a plugin instance receive at dispatch. */
 export type Delivery = { readonly kind: 'secrets'; readonly packed: Uint8Array } | RevokedDelivery;
-/** The principal is revoked: the attempts fail with this reason, and are the last ones. */
+/** The principal is revoked: the attempts fail with this reason and are not retried. */
 export type RevokedDelivery = { readonly kind: 'revoked'; readonly reason: string };
 
 /** The vault, as the job actor calls it. */
-export interface VaultCalls {
+export interface VaultDelivery {
   /** Why the jobs of this instance must wait for the vault; null: they need not. */
   readonly waitsFor: (instance: string) => string | null;
   readonly deliver: Deliver;
 }
 
-/** For an instance that need not wait. `ids`: the jobs, 16 bytes each. Null: nothing is granted. The turn's commit has the audit of it. */
+/**
+ * The secrets for these jobs (`ids`: 16 bytes each) of an instance that need not wait; null: none is granted. The audit record is
+ * in the commit of the turn.
+ */
 export type Deliver = (turn: Turn, instance: string, ids: Uint8Array) => Delivery | null;

@@ -1,30 +1,21 @@
-// The unlock key: 32 bytes in a file for its owner alone, or in the environment. It is never in the store.
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+// The unlock key: 32 bytes in a file that only its owner can read, or in the environment. It is never in the store.
+import { existsSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { replaceFile, syncDirectory } from '../../runtime/durable-file.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { keyBytes } from './records/barrier.ts';
 import { readWrapped, unwrapKeyring } from './records/keyring.ts';
 
 export const keyVariable = 'HEADGATE_VAULT_KEY';
 
-/** Where the key comes from: the variable, where it is set, else the file. */
+/** Where the key comes from: the variable if it is set, otherwise the file. */
 export type KeySource = { readonly file: string; readonly variable: string | undefined };
 
-/** What a vault is opened with. */
+/** The input for opening a vault. */
 export type Unlock = {
-  /** The key, or why there is none. */
+  /** The key, or why it cannot be read. */
   readonly key: Uint8Array | string;
-  /** The key file, where it exists: whoever has one has had a vault. */
+  /** The path of the key file if it exists, which means that there was a vault; else null. */
   readonly file: string | null;
 };
 
@@ -32,25 +23,25 @@ export function readUnlock(source: KeySource): Unlock {
   return { key: readUnlockKey(source), file: existsSync(source.file) ? source.file : null };
 }
 
-/** The mode of the key file, where the key comes from it and users other than the owner can use it; else null. */
+/** The mode of the key file if the key comes from it and other users can access it; else null. */
 export function looseModeOf({ file, variable }: KeySource): string | null {
   const mode = variable === undefined ? (statSync(file, { throwIfNoEntry: false })?.mode ?? 0) : 0;
   return (mode & 0o077) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');
 }
 
-/** How an operator ends that a vault is sealed. */
+/** What an operator can do about a sealed vault. */
 export function remedyOf({ file, variable }: KeySource): string {
   const right =
     variable === undefined ? `put the right unlock key into ${file}` : `set ${keyVariable} to the right key`;
   const again = variable === undefined ? 'and reload or restart' : 'and restart';
-  return `jobs wait for it, uncharged: ${right} ${again}; where key or records are lost, stop the service and run "headgate vault abandon"`;
+  return `jobs wait for it without being charged: ${right} ${again}; if the key or the records are lost, stop the service and run "headgate vault abandon"`;
 }
 
-/** How an operator ends that single records do not open. */
+/** What an operator can do about single records that do not open. */
 export const damageRemedy =
-  'set these secrets again with value and grants, register these principals again, or put the whole state back from a backup';
+  'set these secrets again with value and grants, register these principals again, or restore the whole state from a backup';
 
-/** The key, or why there is none. A file never read as text, never trimmed: it holds the raw bytes. */
+/** The key, or why it cannot be read. A key file has raw bytes: it is neither decoded as text nor trimmed. */
 export function readUnlockKey({ file, variable }: KeySource): Buffer | string {
   if (variable !== undefined) return parseKey(variable) ?? `${keyVariable} must be ${keyBytes} bytes as hex or base64`;
   try {
@@ -68,42 +59,22 @@ function parseKey(text: string): Buffer | null {
   return bytes?.length === keyBytes ? bytes : null;
 }
 
-/** A new key waits beside the one in force until the keyring is under it. */
+/** Where a new key is kept until the keyring is sealed under it. */
 export function nextKeyFile(file: string): string {
   return `${file}.next`;
 }
 
-/** Durable when it returns. */
 export function writeNextKey(file: string, key: Uint8Array): void {
-  const next = nextKeyFile(file);
-  rmSync(next, { force: true });
-  const handle = openSync(next, 'wx', 0o600);
-  try {
-    writeSync(handle, key);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  syncDirectory(file);
+  replaceFile(nextKeyFile(file), key, 0o600);
 }
 
-/** The waiting key is in force: it takes the place of the one before. */
+/** Replaces the key file by the new key. */
 export function takeNextKey(file: string): void {
   renameSync(nextKeyFile(file), file);
-  syncDirectory(file);
+  syncDirectory(dirname(file));
 }
 
-/** The names in the directory of the file are on disk. */
-export function syncDirectory(file: string): void {
-  const handle = openSync(dirname(file), 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/** After a crash while keys were changed: the one that opens the keyring is the one to keep. For whoever holds the store. */
+/** Completes a change of keys that a crash interrupted: keeps the key that opens the keyring. The caller must hold the store. */
 export function settleKeys(reader: Reader, { file, variable }: KeySource): void {
   if (variable !== undefined) return;
   const wrapped = readWrapped(reader);
@@ -112,7 +83,7 @@ export function settleKeys(reader: Reader, { file, variable }: KeySource): void 
   if (unwrapKeyring(next, wrapped)) takeNextKey(file);
   else {
     const current = readUnlockKey({ file, variable });
-    // What opens nothing is removed only where the other is seen to open it.
+    // The new key is removed only if the current one opens the keyring.
     if (typeof current !== 'string' && unwrapKeyring(current, wrapped)) rmSync(nextKeyFile(file), { force: true });
   }
 }

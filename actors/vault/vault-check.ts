@@ -1,15 +1,13 @@
-// The vault as it is on disk, looked at by whoever has the unlock key: whether it opens, and whether its audit trail is whole.
+// Checks of the vault on disk, for the doctor and the selfcheck: whether it opens, and whether its audit trail verifies.
 import { randomBytes } from 'node:crypto';
 import type { Sliced } from '../../runtime/slices.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { checkAuditEnd, walkAudit } from './records/audit.ts';
-import { type Keyring, readWrapped, unwrapKeyring } from './records/keyring.ts';
 import type { Unlock } from './unlock-key.ts';
-import { missingVault, openVault, wrongKey } from './vault.ts';
+import { isKeyring, type Opening, openKeyring, openVault } from './vault.ts';
 
 export type VaultCondition =
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'sealed'; readonly problems: readonly string[] }
+  | Exclude<Opening, { readonly kind: 'open' }>
   /** `problems`: records that do not open. */
   | {
       readonly kind: 'open';
@@ -26,16 +24,15 @@ export function examineVault(reader: Reader, unlock: Unlock): VaultCondition {
   return { kind: 'open', principals: vault.principals.size, secrets: vault.secrets.size, problems };
 }
 
-/** What is wrong with the newest so many records of the trail; null: nothing, or there is no vault. */
-export function* checkTrail(reader: Reader, { key, file }: Unlock, recordsMax: number): Sliced<string | null> {
-  const wrapped = readWrapped(reader);
-  if (!wrapped) return missingVault(reader, file);
-  if (typeof key === 'string') return key;
-  const keyring = unwrapKeyring(key, wrapped);
-  if (!keyring) return wrongKey;
+/** What is wrong with the newest `recordsMax` records of the trail; null: nothing, or there is no vault. */
+export function* checkTrail(reader: Reader, unlock: Unlock, recordsMax: number): Sliced<string | null> {
+  const keyring = openKeyring(reader, unlock);
+  if (!isKeyring(keyring)) return keyring;
   const wrongEnd = checkAuditEnd(reader, keyring);
   if (wrongEnd !== null) return wrongEnd;
-  const now = (): Keyring => unwrapKeyring(key, readWrapped(reader) ?? wrapped) ?? keyring;
-  const { broken } = yield* walkAudit(reader, now, () => {}, recordsMax);
-  return broken;
+  const current = () => {
+    const now = openKeyring(reader, unlock);
+    return isKeyring(now) ? now : keyring;
+  };
+  return yield* walkAudit(reader, current, recordsMax);
 }

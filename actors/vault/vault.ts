@@ -1,14 +1,14 @@
-// An open vault in memory: what it holds, and the writes that keep the store the same. One commit has all of a change.
+// An open vault in memory: its contents, and the writes that keep the store equal to them. Each change is one commit.
 import { pack, unpack } from '../../runtime/packing.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import {
   type AuditRecord,
+  type AuditSegment,
   appendAudit,
   auditStart,
   checkAuditEnd,
-  readStretch,
-  type Stretch,
-  type StretchLimits,
+  readSegment,
+  type SegmentLimits,
   seqKey,
 } from './records/audit.ts';
 import { type Random, seal, unseal } from './records/barrier.ts';
@@ -16,59 +16,56 @@ import { type Keyring, keyringKey, readWrapped, unwrapKeyring, wrapKeyring } fro
 import type { Principal, Secret } from './records/secret.ts';
 import type { Unlock } from './unlock-key.ts';
 
-/** The tables of entities, and the table of contents: which version of each entity is the current one. */
-const entityTables = ['vault_principals', 'vault_secrets'] as const;
-type EntityTable = (typeof entityTables)[number];
-type Contents = Record<EntityTable, { [name: string]: number }>;
-type Entity = Principal | Secret;
+const recordTables = ['vault_principals', 'vault_secrets'] as const;
+type RecordTable = (typeof recordTables)[number];
+type VaultRecord = Principal | Secret;
+/** The table of contents: the current version of each record. */
+type Contents = Record<RecordTable, { [name: string]: number }>;
 
 const contentsName = 'contents';
 const contentsKey = Buffer.from(contentsName);
 
-/**
- * `sealed`: there is a vault, but it does not open. Each problem names what is not as it should be; those of an open vault are
- * records that do not open.
- */
+/** `sealed`: there is a vault, and it does not open. The problems of an open vault are records that do not open. */
 export type Opening =
   | { readonly kind: 'absent' }
   | { readonly kind: 'sealed'; readonly problems: readonly string[] }
   | { readonly kind: 'open'; readonly vault: Vault; readonly problems: readonly string[] };
 
-/** Reads all that the vault holds. */
-export function openVault(reader: Reader, { key, file }: Unlock, random: Random): Opening {
-  const wrapped = readWrapped(reader);
-  if (!wrapped) return openWithoutKeyring(reader, file);
-  if (typeof key === 'string') return sealedBy(key);
-  const keyring = unwrapKeyring(key, wrapped);
-  if (!keyring) return sealedBy(wrongKey);
+/** Reads every record of the vault. */
+export function openVault(reader: Reader, unlock: Unlock, random: Random): Opening {
+  const keyring = openKeyring(reader, unlock);
+  if (keyring === null) return { kind: 'absent' };
+  if (!isKeyring(keyring)) return sealedBy(keyring);
   const contents = readContents(reader, keyring);
   if (!contents) return sealedBy('vault: the table of contents is not the one that the keyring names');
   const auditProblem = checkAuditEnd(reader, keyring);
   if (auditProblem !== null) return sealedBy(auditProblem);
-  const vault = new Vault(key, keyring, contents, random);
-  return { kind: 'open', vault, problems: readEntities(reader, vault, contents) };
-}
-
-function openWithoutKeyring(reader: Reader, keyFile: string | null): Opening {
-  const missing = missingVault(reader, keyFile);
-  return missing === null ? { kind: 'absent' } : sealedBy(missing);
+  const vault = new Vault(unlock.key as Uint8Array, keyring, contents, random);
+  return { kind: 'open', vault, problems: readRecords(reader, vault, contents) };
 }
 
 function sealedBy(problem: string): Opening {
   return { kind: 'sealed', problems: [problem] };
 }
 
-export const wrongKey = 'vault: the keyring does not open with this unlock key';
-
-/** Where there is no keyring: what shows that there has been a vault; null: nothing does. */
-export function missingVault(reader: Reader, keyFile: string | null): string | null {
-  if (hasRemains(reader)) return 'vault: the keyring is missing';
-  return keyFile && `vault: the keyring is missing, and its unlock key is still there: ${keyFile}`;
+/** The keyring, or why it does not open; null: there is no vault. */
+export function openKeyring(reader: Reader, { key, file }: Unlock): Keyring | string | null {
+  const wrapped = readWrapped(reader);
+  if (!wrapped) {
+    if (hasRecords(reader)) return 'vault: the keyring is missing';
+    return file && `vault: the keyring is missing, but its unlock key exists: ${file}`;
+  }
+  if (typeof key === 'string') return key;
+  return unwrapKeyring(key, wrapped) ?? 'vault: the keyring does not open with this unlock key';
 }
 
-/** Whether anything is there of a vault. */
-export function hasRemains(reader: Reader): boolean {
-  return (['vault', 'vault_audit', ...entityTables] as const).some(table => reader.count(table) > 0);
+export function isKeyring(found: Keyring | string | null): found is Keyring {
+  return found !== null && typeof found !== 'string';
+}
+
+/** Whether the store has any record of a vault. */
+export function hasRecords(reader: Reader): boolean {
+  return (['vault', 'vault_audit', ...recordTables] as const).some(table => reader.count(table) > 0);
 }
 
 function readContents(reader: Reader, { dataKey, contents: version }: Keyring): Contents | null {
@@ -77,10 +74,10 @@ function readContents(reader: Reader, { dataKey, contents: version }: Keyring): 
   return packed ? unpack<never>(packed) : null;
 }
 
-/** Names what is not as it was written last; the vault remembers it as damaged. */
-function readEntities(reader: Reader, vault: Vault, contents: Contents): string[] {
+/** Returns a problem for each record that is not as last written; the vault lists it as damaged. */
+function readRecords(reader: Reader, vault: Vault, contents: Contents): string[] {
   const problems: string[] = [];
-  for (const table of entityTables) {
+  for (const table of recordTables) {
     const missing = new Set(Object.keys(contents[table]));
     for (const { key, value } of reader.scan(table, {})) {
       const name = Buffer.from(key).toString();
@@ -92,7 +89,7 @@ function readEntities(reader: Reader, vault: Vault, contents: Contents): string[
         continue;
       }
       vault.damaged[table].add(name);
-      if (version === undefined) problems.push(`${table}: ${JSON.stringify(name)} does not belong there`);
+      if (version === undefined) problems.push(`${table}: ${JSON.stringify(name)} is not in the table of contents`);
       else problems.push(`${table}: ${name} is not the record that was written last`);
     }
     for (const name of missing) {
@@ -106,8 +103,8 @@ function readEntities(reader: Reader, vault: Vault, contents: Contents): string[
 export class Vault {
   readonly principals = new Map<string, Principal>();
   readonly secrets = new Map<string, Secret>();
-  /** Names whose record does not open; written again it is whole. */
-  readonly damaged: Record<EntityTable, Set<string>> = { vault_principals: new Set(), vault_secrets: new Set() };
+  /** Names whose records do not open. A write replaces such a record. */
+  readonly damaged: Record<RecordTable, Set<string>> = { vault_principals: new Set(), vault_secrets: new Set() };
   keyring: Keyring;
   readonly #unlockKey: Uint8Array;
   readonly #random: Random;
@@ -122,16 +119,16 @@ export class Vault {
     this.#random = random;
   }
 
-  /** An empty one; it exists once `close` has written it. */
+  /** An empty vault. It exists once `close` has written it. */
   static make(unlockKey: Uint8Array, keyring: Keyring, random: Random): Vault {
     const vault = new Vault(unlockKey, keyring, { vault_principals: {}, vault_secrets: {} }, random);
     vault.#isListed = false;
     return vault;
   }
 
-  /** Takes over what was read. */
-  take(table: EntityTable, entity: Entity): void {
-    (this.#entities(table) as Map<string, Entity>).set(entity.name, entity);
+  /** Adds a record that was read from the store. */
+  take(table: RecordTable, record: VaultRecord): void {
+    (this.#recordsOf(table) as Map<string, VaultRecord>).set(record.name, record);
   }
 
   /** Whether there are records that do not open. */
@@ -163,21 +160,21 @@ export class Vault {
     this.#change({ auditEnd: appendAudit(batch, this.keyring, record) });
   }
 
-  /** Verifies and removes the oldest records of the trail, at most so many. */
-  prune(reader: Reader, batch: Batch, limits: StretchLimits, recordsMax: number): Stretch {
-    const stretch = readStretch(reader, this.keyring, this.keyring.auditBase ?? auditStart, limits, recordsMax);
-    for (const { seq } of stretch.entries) batch.remove('vault_audit', seqKey(seq));
-    if (stretch.entries.length > 0) this.#change({ auditBase: stretch.end });
-    return stretch;
+  /** Verifies and removes at most `recordsMax` of the oldest records of the trail. */
+  prune(reader: Reader, batch: Batch, limits: SegmentLimits, recordsMax: number): AuditSegment {
+    const segment = readSegment(reader, this.keyring, this.keyring.auditBase ?? auditStart, limits, recordsMax);
+    for (const { seq } of segment.entries) batch.remove('vault_audit', seqKey(seq));
+    if (segment.entries.length > 0) this.#change({ auditBase: segment.end });
+    return segment;
   }
 
-  /** Puts contents and keyring into the commit that changed something. */
+  /** Adds the table of contents and the keyring to the batch if they changed. */
   close(batch: Batch): void {
     if (!this.#isListed) {
       const version = this.#nextVersion();
       this.#change({ contents: version });
-      const place = { table: 'vault', name: contentsName, version };
-      batch.put('vault', contentsKey, seal(this.keyring.dataKey, place, pack(this.#contents), this.#random));
+      const name = { table: 'vault', name: contentsName, version };
+      batch.put('vault', contentsKey, seal(this.keyring.dataKey, name, pack(this.#contents), this.#random));
       this.#isListed = true;
     }
     if (!this.#isChanged) return;
@@ -185,7 +182,7 @@ export class Vault {
     this.#isChanged = false;
   }
 
-  /** The same vault under other keys: every record is sealed anew. */
+  /** The same vault under other keys. The batch has every record, sealed again. */
   rekeyed(batch: Batch, unlockKey: Uint8Array, keys: Pick<Keyring, 'dataKey' | 'auditKeys'>): Vault {
     const fresh = Vault.make(unlockKey, { ...this.keyring, ...keys }, this.#random);
     for (const principal of this.principals.values()) fresh.putPrincipal(batch, principal);
@@ -193,18 +190,18 @@ export class Vault {
     return fresh;
   }
 
-  #put(batch: Batch, table: EntityTable, entity: Entity): void {
-    const { name } = entity;
+  #put(batch: Batch, table: RecordTable, record: VaultRecord): void {
+    const { name } = record;
     const version = this.#nextVersion();
-    this.take(table, entity);
+    this.take(table, record);
     this.damaged[table].delete(name);
     this.#contents[table][name] = version;
     this.#isListed = false;
-    const sealed = seal(this.keyring.dataKey, { table, name, version }, pack(entity), this.#random);
+    const sealed = seal(this.keyring.dataKey, { table, name, version }, pack(record), this.#random);
     batch.put(table, Buffer.from(name), sealed);
   }
 
-  #entities(table: EntityTable): Map<string, Principal> | Map<string, Secret> {
+  #recordsOf(table: RecordTable): Map<string, Principal> | Map<string, Secret> {
     return table === 'vault_principals' ? this.principals : this.secrets;
   }
 

@@ -1,28 +1,28 @@
-// Sets aside a vault that cannot be opened or is no longer wanted: its records, and the key file in place.
+// Abandons a vault: moves its records to a directory of their own and renames its key file.
 import { accessSync, constants, existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
   type Abandonment,
+  abandonedPaths,
   abandonmentSteps,
   decideAbandonment,
   isLeftover,
   partialOf,
-  placesOf,
   vaultTables,
 } from '../../actors/vault/abandoned.ts';
 import { keyVariable, nextKeyFile } from '../../actors/vault/unlock-key.ts';
-import { hasRemains } from '../../actors/vault/vault.ts';
+import { hasRecords } from '../../actors/vault/vault.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { type VaultPlace, VaultRefused, withStore } from './offline.ts';
 
-/** Records copied per commit. */
+/** Records that one commit copies. */
 const copiedMax = 10_000;
 
-/** Where its parts are now; null: there was none. */
+/** The new paths of records and key file; null: there was none. */
 export type Abandoned = { readonly records: string | null; readonly keyFile: string | null };
 
-/** A crash leaves the vault either unchanged or abandoned; the next start or command completes the rest. */
+/** A crash leaves the vault as it was, or abandoned; the next start or command then completes the remaining steps. */
 export function abandonVault(place: VaultPlace): Abandoned {
   return withStore(place, store => {
     const steps = abandonSteps(store, place, Date.now());
@@ -33,7 +33,7 @@ export function abandonVault(place: VaultPlace): Abandoned {
   });
 }
 
-/** The same step by step; the process can die after each step. */
+/** The same in steps. The process may be killed after each of them. */
 export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): Generator<string, Abandoned, void> {
   const abandonment = planned(store, place, nowMs);
   const { records, keyFile } = abandonment;
@@ -45,7 +45,7 @@ export function* abandonSteps(store: Store, place: VaultPlace, nowMs: number): G
     yield 'the records are copied';
   }
   decideAbandonment(store, abandonment);
-  yield 'it is decided';
+  yield 'the vault is abandoned';
   yield* abandonmentSteps(store);
   return { records, keyFile: keyFile?.to ?? null };
 }
@@ -56,23 +56,23 @@ function planned(store: Store, { statePath, keys }: VaultPlace, nowMs: number): 
       `unset ${keyVariable} first, here and for the service: it is the key of the vault to abandon`,
     );
   }
-  const isHere = hasRemains(store);
+  const isHere = hasRecords(store);
   const isKey = existsSync(keys.file) || existsSync(nextKeyFile(keys.file));
   if (!isHere && !isKey) throw new VaultRefused(`there is no vault in ${statePath}, and no key file ${keys.file}`);
   if (isKey) assertWritable(dirname(keys.file));
-  const { name, records } = placesOf(statePath, nowMs);
+  const { name, records } = abandonedPaths(statePath, nowMs);
   const keyFile = { from: keys.file, to: join(dirname(keys.file), `${name}.key`) };
   return { atUs: nowMs * 1000, records: isHere ? records : null, keyFile: isKey ? keyFile : null, isSettled: false };
 }
 
-/** Checks in advance that the key file can be renamed. */
+/** Checked before the decision, because the key file must be renamed after it. */
 function assertWritable(directory: string): void {
   try {
     accessSync(directory, constants.W_OK);
   } catch (error) {
     const reason = (error as Error).message;
     throw new VaultRefused(
-      `the key file cannot be renamed (${reason}): make its directory writable, or take the file away`,
+      `the key file cannot be renamed (${reason}): make its directory writable, or move the file away`,
     );
   }
 }
@@ -97,7 +97,7 @@ function copyTable(store: Store, copy: Store, table: (typeof vaultTables)[number
     const batch = copy.batch();
     for (const { key, value } of page) batch.put(table, key, value);
     copy.commit(batch);
-    // The smallest key behind it.
+    // The smallest key after it.
     from = Buffer.concat([last.key, Buffer.alloc(1)]);
   }
 }

@@ -1,4 +1,4 @@
-// Reads and verifies the audit trail, also beside a running service, as of one moment. The trail may be larger than memory.
+// Reads and verifies the audit trail as committed at one moment, also beside a running service. It may be far larger than the memory.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -9,12 +9,12 @@ import {
   walkAudit,
 } from '../../actors/vault/records/audit.ts';
 import { rangesHave } from '../../actors/vault/records/job-ranges.ts';
-import { type Keyring, readWrapped, unwrapKeyring } from '../../actors/vault/records/keyring.ts';
-import { nextKeyFile, readUnlock, readUnlockKey } from '../../actors/vault/unlock-key.ts';
-import { missingVault } from '../../actors/vault/vault.ts';
+import type { Keyring } from '../../actors/vault/records/keyring.ts';
+import { nextKeyFile, readUnlock } from '../../actors/vault/unlock-key.ts';
+import { isKeyring, openKeyring } from '../../actors/vault/vault.ts';
 import { openReaderBeside } from '../../runtime/store/lmdb.ts';
 import type { Reader } from '../../runtime/store/store.ts';
-import { type VaultPlace, VaultRefused } from './offline.ts';
+import { noVault, type VaultPlace, VaultRefused } from './offline.ts';
 
 const jobActor = 'job:';
 
@@ -28,10 +28,10 @@ export type AuditFilter = {
   readonly outcome?: string | undefined;
 };
 
-/** Records that the filter wants, in pages of bounded size; returns the first thing that is not as it was written, or null: the whole trail is. All of it is verified, whatever the filter. */
+/** The records that match the filter, in pages of bounded size. Returns null, or the first problem: the whole trail is verified, whatever the filter. */
 export type AuditPages = Generator<readonly AuditLine[], string | null, void>;
 
-/** Throws VaultRefused before the first page. Nothing is held open between pages but the reader, which is closed at the end. */
+/** Throws VaultRefused before the first page if there is no vault that opens. Closes its reader at the end. */
 export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
   const { keys } = place;
   const reader = openBeside(place);
@@ -43,7 +43,8 @@ export function* readAudit(place: VaultPlace, filter: AuditFilter): AuditPages {
 }
 
 export function openBeside({ statePath }: VaultPlace): Reader & { close(): void } {
-  if (!existsSync(join(statePath, 'data.mdb'))) throw new VaultRefused(`there is no state in ${statePath}`);
+  if (!existsSync(join(statePath, 'data.mdb')))
+    throw new VaultRefused(`${statePath} is not a state directory: it has no data.mdb`);
   return openReaderBeside(statePath);
 }
 
@@ -58,17 +59,18 @@ export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: Au
   }
 }
 
-/** All records of the trail, in pages; a page is good until the next one is taken. Returns as `AuditPages` do. */
-export function* entryPages(reader: Reader, now: () => Keyring): Generator<readonly AuditEntry[], string | null, void> {
-  // At once: what is written while pages are taken lies behind the end that this keyring names.
-  const wrongEnd = checkAuditEnd(reader, now());
-  let page: AuditEntry[] = [];
-  const work = walkAudit(reader, now, entry => page.push(entry));
+/** All records of the trail in pages, each valid until the next one is taken. Returns as `AuditPages` do. */
+export function* entryPages(
+  reader: Reader,
+  currentKeyring: () => Keyring,
+): Generator<readonly AuditEntry[], string | null, void> {
+  // Checked first: records that the service writes during the walk are after the end that this keyring names.
+  const wrongEnd = checkAuditEnd(reader, currentKeyring());
+  const pages = walkAudit(reader, currentKeyring);
   for (;;) {
-    const step = work.next();
-    if (page.length > 0) yield page;
-    if (step.done) return step.value.broken ?? wrongEnd;
-    page = [];
+    const step = pages.next();
+    if (step.done) return step.value ?? wrongEnd;
+    yield step.value;
     reader.refresh();
   }
 }
@@ -82,7 +84,7 @@ export function wantedBy(filter: AuditFilter): (line: AuditLine) => boolean {
   return line => wanted.every(([field, value]) => matches(line, field, value));
 }
 
-/** A delivery is filtered by each of its secrets and each of its jobs. */
+/** A delivery matches each of its secrets, and each of its jobs as `job:<id>`. */
 function matches(record: AuditRecord, field: keyof AuditFilter, value: string | undefined): boolean {
   if (record[field] === value) return true;
   if (field === 'secret') return record.secrets?.includes(value!) === true;
@@ -91,22 +93,14 @@ function matches(record: AuditRecord, field: keyof AuditFilter, value: string | 
   );
 }
 
-/** Reads the keyring as it is by then. */
+/** Returns a function that reads the current keyring at each call. */
 export function keyringReader(reader: Reader, keys: VaultPlace['keys']): () => Keyring {
-  return () => keyringOf(reader, keys);
-}
-
-function keyringOf(reader: Reader, keys: VaultPlace['keys']): Keyring {
-  const wrapped = readWrapped(reader);
-  if (!wrapped) {
-    const missing = missingVault(reader, readUnlock(keys).file);
-    throw new VaultRefused(missing ?? 'there is no vault: create one with headgate vault init');
-  }
+  // Between the commit of a key change and the renaming of the key file, the new key is in a file beside it.
   const sources = keys.variable === undefined ? [keys, { ...keys, file: nextKeyFile(keys.file) }] : [keys];
-  const found = sources.map(readUnlockKey);
-  const opened = found.map(key => (typeof key === 'string' ? null : unwrapKeyring(key, wrapped)));
-  const keyring = opened.find(one => one !== null);
-  if (keyring) return keyring;
-  const [first] = found;
-  throw new VaultRefused(typeof first === 'string' ? first : 'the keyring does not open with this unlock key');
+  return () => {
+    const found = sources.map(source => openKeyring(reader, readUnlock(source)));
+    const keyring = found.find(isKeyring);
+    if (!keyring) throw new VaultRefused((found[0] as string | null) ?? noVault);
+    return keyring;
+  };
 }

@@ -1,4 +1,4 @@
-// Creates a vault: the unlock key, the keyring that it encrypts, and the admin token.
+// Creates a vault: the unlock key, the keyring under it, and the admin token.
 import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -7,7 +7,7 @@ import { auditStart } from '../../actors/vault/records/audit.ts';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import type { Keyring } from '../../actors/vault/records/keyring.ts';
 import { nextKeyFile, readUnlockKey, takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
-import { hasRemains, Vault } from '../../actors/vault/vault.ts';
+import { hasRecords, Vault } from '../../actors/vault/vault.ts';
 import { makeDirectory } from '../../runtime/durable-file.ts';
 import type { Store } from '../../runtime/store/store.ts';
 import { mintAdminToken } from './admin-token.ts';
@@ -15,11 +15,11 @@ import { auditCommand, closeWith, type VaultPlace, VaultRefused, withHeldStore, 
 
 export type MadeVault = {
   readonly adminToken: string;
-  /** The key file; null: the key is in the environment. */
+  /** Null: the key is in the environment. */
   readonly keyFile: string | null;
 };
 
-/** Everything is prepared for a vault. `make` creates it, `drop` removes the preparations. */
+/** Everything that a vault needs. `make` creates it; `drop` cleans up instead. */
 type PreparedVault = { readonly made: MadeVault; readonly make: () => void; readonly drop: () => void };
 
 export function initVault(place: VaultPlace): MadeVault {
@@ -30,7 +30,7 @@ export function initVault(place: VaultPlace): MadeVault {
   });
 }
 
-/** Creates the vault after `show` has resolved, because a vault whose admin token was not shown is useless. */
+/** Creates the vault when `show` has resolved: a vault whose admin token nobody knows would be of no use. */
 export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promise<void>): Promise<MadeVault> {
   return withHeldStore(place, async store => {
     const { made, make, drop } = prepare(store, place);
@@ -48,11 +48,11 @@ export function showAndInit(place: VaultPlace, show: (made: MadeVault) => Promis
 /** Refuses to overwrite a vault or a key file. A crash leaves no vault or a complete one. */
 function prepare(store: Store, place: VaultPlace): PreparedVault {
   const { file, variable } = place.keys;
-  if (hasRemains(store)) throw new VaultRefused(`${place.statePath} has a vault already`);
+  if (hasRecords(store)) throw new VaultRefused(`${place.statePath} already has a vault`);
   const isFile = variable === undefined;
   if (isFile && existsSync(file)) {
     throw new VaultRefused(
-      `${file} exists already, and is not overwritten: put the ledger back that belongs to it, or run "headgate vault abandon"`,
+      `${file} already exists and is not overwritten: restore the ledger that belongs to it, or run "headgate vault abandon"`,
     );
   }
   const unlockKey = isFile ? randomBytes(keyBytes) : readUnlockKey(place.keys);

@@ -1,4 +1,4 @@
-// Opens a vault while its service is stopped: locks the state directory, and completes an interrupted change of keys.
+// Opens the vault of a stopped service. It locks the state directory and completes changes that a crash interrupted.
 import { randomBytes } from 'node:crypto';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { KeySource } from '../../actors/vault/unlock-key.ts';
@@ -8,17 +8,17 @@ import type { Config } from '../../config/config.ts';
 import { openStore } from '../../runtime/store/lmdb.ts';
 import type { Batch, Store } from '../../runtime/store/store.ts';
 
-/** The location of a vault, and of its unlock key. */
+/** The state directory of a vault, and the source of its unlock key. */
 export type VaultPlace = { readonly statePath: string; readonly keys: KeySource };
 
-/** The command cannot be carried out; the message has the reason. */
+/** The command cannot be carried out; the message says why. */
 export class VaultRefused extends Error {}
 
 export function placeOf(config: Config, env: NodeJS.ProcessEnv): VaultPlace {
   return { statePath: config.state.path, keys: { file: config.vault.keyFile, variable: env[keyVariable] } };
 }
 
-/** Throws StoreHeld, which names the process, while a service runs. */
+/** Throws StoreHeld, with the process id, if a service is running on the state directory. */
 export function withStore<T>(place: VaultPlace, work: (store: Store) => T): T {
   const store = holdStore(place);
   try {
@@ -50,13 +50,15 @@ function holdStore({ statePath, keys }: VaultPlace): Store {
   }
 }
 
+export const noVault = 'there is no vault: create one with "headgate vault init"';
+
 export type HeldVault = { readonly vault: Vault; readonly unlockKey: Uint8Array };
 
-/** The vault of the store; throws VaultRefused if it cannot be opened. */
+/** The vault of the store. Throws VaultRefused if there is none, or if it or a record of it does not open. */
 export function heldVault(store: Store, keys: KeySource): HeldVault {
   const unlock = readUnlock(keys);
   const opening = openVault(store, unlock, randomBytes);
-  if (opening.kind === 'absent') throw new VaultRefused('there is no vault: create one with headgate vault init');
+  if (opening.kind === 'absent') throw new VaultRefused(noVault);
   if (opening.kind === 'sealed') throw new VaultRefused(`the vault does not open: ${opening.problems.join('; ')}`);
   const { vault, problems } = opening;
   if (problems.length > 0) {
@@ -65,7 +67,7 @@ export function heldVault(store: Store, keys: KeySource): HeldVault {
   return { vault, unlockKey: unlock.key as Uint8Array };
 }
 
-/** Adds a record of the command to the audit trail, and the change of the vault to the batch. */
+/** Adds an audit record of the command, and the changed keyring and table of contents, to the batch. */
 export function closeWith(vault: Vault, batch: Batch, op: string): void {
   auditCommand(vault, batch, op, Date.now() * 1000);
   vault.close(batch);

@@ -1,17 +1,17 @@
-// Rotates the unlock key and the data key of a vault. The old unlock key is useless afterwards.
+// Seals a vault under a new unlock key and a new data key. The old unlock key then opens nothing.
 import { randomBytes } from 'node:crypto';
 import { keyBytes } from '../../actors/vault/records/barrier.ts';
 import { takeNextKey, writeNextKey } from '../../actors/vault/unlock-key.ts';
 import { closeWith, heldVault, type VaultPlace, withStore } from './offline.ts';
 
-/** Throws if there is nothing to rotate. */
+/** Throws if there is no vault that opens. */
 export function assertOpens(place: VaultPlace): void {
   withStore(place, store => heldVault(store, place.keys));
 }
 
 /**
- * One commit decides which of the two keys opens the vault, never both, and the new one (32 bytes) is kept before it: in a file
- * beside the old one; where keys are given in the environment, by the caller.
+ * After a crash exactly one of the two keys opens the vault: one commit decides which. The new key (32 bytes) is stored before that
+ * commit, in a file beside the old one; if the key comes from the environment, the caller must have stored it.
  */
 export function rotateKey(place: VaultPlace, unlockKey: Uint8Array): void {
   const { file, variable } = place.keys;

@@ -1,4 +1,4 @@
-// Files with exported parts of the audit trail: writes them beside a running service, and verifies them.
+// Files with exported audit records: writes one, also beside a running service, and verifies several as one chain.
 import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { auditStart, codeBytes, recordOf, seqKey } from '../../actors/vault/records/audit.ts';
@@ -10,6 +10,7 @@ import {
   headLine,
   putInPlace,
   TrailFileCheck,
+  writeNew,
 } from '../../actors/vault/records/trail-file.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { exitStatus } from '../exit-status.ts';
@@ -27,7 +28,7 @@ import {
 import { type VaultPlace, VaultRefused } from './offline.ts';
 
 const chunkBytes = 1 << 16;
-/** Far above the longest record: a file with a longer line is not an export. */
+/** Far above the longest record. */
 const lineBytesMax = 16 * 2 ** 20;
 
 export type Exported = {
@@ -37,17 +38,17 @@ export type Exported = {
 };
 
 /**
- * Verifies the whole trail, and writes its records from before this time into a new file. Null: there are none. The file has its
- * name once it is whole and on disk; throws VaultRefused, and leaves none, where the trail is broken.
+ * Verifies the whole trail and writes its records from before `beforeUs` into a new file. Null: there are no such records, and no
+ * file. The file gets its name when it is complete on disk. If the trail is broken, throws VaultRefused and leaves no file.
  */
 export async function exportTrail(place: VaultPlace, file: string, beforeUs: number): Promise<Exported | null> {
   const path = resolve(file);
-  if (existsSync(path)) throw new VaultRefused(`${file} exists already, and is not overwritten`);
+  if (existsSync(path)) throw new VaultRefused(`${file} already exists and is not overwritten`);
   const partial = join(dirname(path), `.${basename(path)}.partial`);
   const reader = openBeside(place);
   try {
     rmSync(partial, { force: true });
-    return await writeStretch(reader, place, { path, partial, beforeUs });
+    return await writeSegment(reader, place, { path, partial, beforeUs });
   } catch (error) {
     throw 'code' in Object(error) ? ioFailure(`${file} cannot be written`, error) : error;
   } finally {
@@ -58,18 +59,18 @@ export async function exportTrail(place: VaultPlace, file: string, beforeUs: num
 
 type Target = { readonly path: string; readonly partial: string; readonly beforeUs: number };
 
-async function writeStretch(
+async function writeSegment(
   reader: Reader,
   { keys }: VaultPlace,
   { path, partial, beforeUs }: Target,
 ): Promise<Exported | null> {
-  const now = keyringReader(reader, keys);
-  const keyring = now();
+  const currentKeyring = keyringReader(reader, keys);
+  const keyring = currentKeyring();
   const after = keyring.auditBase ?? auditStart;
   let end: AuditEnd = after;
   let isOver = false;
-  await appendTo(partial, headLine(after), 'wx');
-  const pages = entryPages(reader, now);
+  await writeNew(partial, headLine(after));
+  const pages = entryPages(reader, currentKeyring);
   for (let step = pages.next(); ; step = pages.next()) {
     if (step.done) {
       if (step.value !== null) throw new VaultRefused(`the audit trail is broken: ${step.value}`);
@@ -80,22 +81,22 @@ async function writeStretch(
       isOver ||= recordOf(entry).at >= beforeUs;
       if (isOver) break;
       if (entry.seq !== end.seq + 1)
-        throw new VaultRefused('the service pruned the trail in the meantime: export it again');
+        throw new VaultRefused('the service pruned the trail during the export: run the command again');
       lines += entryLine(entry);
       end = { seq: entry.seq, code: entry.code };
     }
-    if (lines !== '') await appendTo(partial, lines, 'r+');
+    if (lines !== '') await appendTo(partial, lines);
   }
   const records = end.seq - after.seq;
   if (records === 0) return null;
-  await appendTo(partial, endLine(keyring, after, end), 'r+');
+  await appendTo(partial, endLine(keyring, after, end));
   await putInPlace(partial, path);
   return { first: after.seq + 1, last: end.seq, records };
 }
 
 /**
- * Verifies exported files, each of which goes on where the one before it ends, and the last against the trail in the ledger, where
- * that goes on behind it. Yields and returns as `readAudit` does.
+ * Verifies exported files: each must continue where the one before it ends, and the trail in the ledger where the last one ends.
+ * Yields and returns as `readAudit` does.
  */
 export function* readTrailFiles(place: VaultPlace, files: readonly string[], filter: AuditFilter): AuditPages {
   const reader = openBeside(place);
@@ -112,7 +113,7 @@ export function* readTrailFiles(place: VaultPlace, files: readonly string[], fil
           const entry = check.take(line);
           if (typeof entry === 'string') return `${file}: ${entry}`;
           if (isFirst && end !== null && !isSame(check.end!, end))
-            return `${file}: it does not go on where the file before it ends`;
+            return `${file}: it does not continue where the file before it ends`;
           if (entry !== null && wanted(lineOf(entry))) page.push(lineOf(entry));
         }
         if (page.length > 0) yield page;
@@ -122,7 +123,7 @@ export function* readTrailFiles(place: VaultPlace, files: readonly string[], fil
     }
     return isFollowed(reader, keyring, end!)
       ? null
-      : `vault_audit: the trail does not go on where ${files.at(-1)} ends`;
+      : `vault_audit: the trail does not continue where ${files.at(-1)} ends`;
   } finally {
     reader.close();
   }
@@ -132,14 +133,14 @@ function isSame(one: AuditEnd, other: AuditEnd): boolean {
   return one.seq === other.seq && Buffer.compare(one.code, other.code) === 0;
 }
 
-/** Files that end before the newest pruned record cannot be compared with the trail. */
+/** Whether the trail continues after `end`; true if the ledger no longer has a record to compare with. */
 function isFollowed(reader: Reader, { auditBase = auditStart }: Keyring, end: AuditEnd): boolean {
   if (end.seq <= auditBase.seq) return end.seq < auditBase.seq || isSame(end, auditBase);
   const value = reader.get('vault_audit', seqKey(end.seq));
   return value !== undefined && Buffer.compare(value.subarray(0, codeBytes), end.code) === 0;
 }
 
-/** The lines of a file, in groups that a chunk completes; text after the last line break is a line too. */
+/** The lines of a file, in pages of those that end in one chunk. Text after the last line break is a line too. */
 function* linePages(file: string): Generator<readonly string[], void, void> {
   const chunk = Buffer.alloc(chunkBytes);
   let rest = Buffer.alloc(0);
@@ -152,8 +153,7 @@ function* linePages(file: string): Generator<readonly string[], void, void> {
       if (end > 0) yield rest.toString('utf8', 0, end).replace(/\n$/, '').split('\n');
       if (bytes === 0) return;
       rest = rest.subarray(end);
-      if (rest.length > lineBytesMax)
-        throw new VaultRefused(`${file}: it has a line that is longer than ${lineBytesMax} bytes`);
+      if (rest.length > lineBytesMax) throw new VaultRefused(`${file}: a line is longer than ${lineBytesMax} bytes`);
     }
   } finally {
     closeSync(handle);

@@ -1,4 +1,4 @@
-// The common part of commands that work on the state directory itself: finding the vault, and reporting why it cannot be used.
+// What the commands that work on the state directory share: finding the vault, and reporting why a command failed.
 import { readConfiguration } from '../configuration.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 import type { Output } from '../output.ts';
 import type { VaultPlace } from './offline.ts';
 
-/** Does the work on the vault of the configuration. */
+/** Runs `work` on the vault of the configuration. */
 export async function withVault<T>(
   config: string | undefined,
   io: Io,
@@ -29,7 +29,7 @@ export async function withVault<T>(
   }
 }
 
-/** Shows an admin token, which takes effect once it is shown. `otherwise`: the state of the vault if it cannot be shown. */
+/** Prints an admin token that takes effect afterwards. `otherwise` says what holds if it cannot be printed. */
 export async function showToken(out: Output, document: object, token: string, otherwise: string): Promise<void> {
   try {
     await out.keepAnswer(document, () => [token]);

@@ -1,5 +1,5 @@
 // Vault management (docs/contract.md#vault), for the admin token only. No route returns the value of a secret.
-import type { Listing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
+import type { VaultListing, VaultOp, VaultRefusal, VaultReply, VaultRequest } from '../../actors/vault/protocol.ts';
 import { type Schema, Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
 import { type ProblemCode, problem } from '../problem.ts';
@@ -148,7 +148,7 @@ function answerOf(asked: VaultRequest, reply: VaultReply): Answer {
   return json(200, JSON.stringify({ name: 'name' in asked ? asked.name : undefined, ...told }));
 }
 
-function listed({ principals, secrets, damaged }: Listing): object {
+function listed({ principals, secrets, damaged }: VaultListing): object {
   return {
     principals: principals.map(({ name, kind, status, createdUs, changedUs }) => {
       return { name, kind, status, created_at: timestamp(createdUs), changed_at: timestamp(changedUs) };

@@ -189,9 +189,8 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       },
       random: randomBytes,
       exportDirectory: () => config.vault.auditExport,
-      onExportFailed: problem =>
-        log('error', 'the audit trail cannot be exported: nothing of it is pruned', { problem }),
-      onBrokenTrail: problem => log('error', 'the audit trail is broken: nothing of it is pruned', { problem }),
+      onExportFailed: problem => log('error', 'the audit trail cannot be exported: none of it is pruned', { problem }),
+      onBrokenTrail: problem => log('error', 'the audit trail is broken: retention no longer prunes it', { problem }),
       onOpened(opening) {
         if (opening.kind === 'sealed') {
           const message = 'the vault does not open: no job is dispatched';
@@ -200,7 +199,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
           const message = 'records of the vault do not open: the jobs of their principals wait';
           log('error', message, { problems: opening.problems, remedy: damageRemedy });
         }
-        if (opening.kind === 'open' && wasSealed) log('info', 'the vault is open: jobs go on', {});
+        if (opening.kind === 'open' && wasSealed) log('info', 'the vault is open: jobs continue', {});
         wasSealed = opening.kind === 'sealed';
       },
     };

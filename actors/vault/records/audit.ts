@@ -1,14 +1,13 @@
-// The audit trail: records in order, each with a keyed hash over itself and the one before, the last one anchored in the keyring.
+// The audit trail: a chain of records. Each has a code, a keyed hash over itself and the previous code; the keyring anchors the last one.
 //
 //   key: seq (8)    value: code (32) | the record as JSON
 import { createHmac } from 'node:crypto';
-import type { Sliced } from '../../../runtime/slices.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
 
 /**
- * One call, refused ones too; one delivery to a principal, for the jobs of a frame; or many calls of nobody, as a count. Trails of
- * earlier versions have a record for each delivered secret of each job, whose actor is `job:<id>`.
+ * A call, also a refused one; a delivery to a principal for the jobs of a frame; or a count of calls without the admin token. Trails
+ * of earlier versions have a record for each delivered secret of each job, with `job:<id>` as the actor.
  */
 export type AuditRecord = {
   /** µs since the epoch. */
@@ -21,27 +20,27 @@ export type AuditRecord = {
   readonly outcome: 'ok' | 'refused';
   /** Why it was refused. */
   readonly code: string | null;
-  /** So many alike calls, absent: one; of a prune: so many records. */
+  /** The number of calls (absent: one), or of records that a prune removed. */
   readonly count?: number;
-  /** Of a prune: the newest record that it removed. */
+  /** The newest record that a prune removed. */
   readonly through?: number;
-  /** Of a delivery: the jobs (job-ranges.ts), and what they were given. */
+  /** The jobs of a delivery (job-ranges.ts), and the names of the delivered secrets. */
   readonly jobs?: readonly string[];
   readonly secrets?: readonly string[];
 };
 
-/** A record as it is stored, and its code. */
-export type AuditEntry = AuditEnd & { readonly json: Uint8Array };
+/** `at` and absent names are added when the record is written. */
+export type NewAuditRecord = Pick<AuditRecord, 'actor' | 'op' | 'outcome' | 'code'> & Partial<AuditRecord>;
 
-/** How the trail is found to be; a break names the first record that is not as it was written. */
-export type AuditVerdict = { readonly records: number; readonly broken: string | null };
+/** A stored record and its code. */
+export type AuditEntry = AuditEnd & { readonly json: Uint8Array };
 
 export const codeBytes = 32;
 const pageSize = 256;
-/** Of a stretch that is read at once, in bytes. */
-const stretchBytesMax = 1 << 20;
+/** The size of a segment, in bytes of JSON. */
+const segmentBytesMax = 1 << 20;
 
-/** Before the first record. */
+/** The end of an empty trail. */
 export const auditStart: AuditEnd = { seq: 0, code: new Uint8Array(codeBytes) };
 
 export function seqKey(seq: number): Buffer {
@@ -50,7 +49,7 @@ export function seqKey(seq: number): Buffer {
   return key;
 }
 
-/** Of a key that is none of ours: not a number. */
+/** NaN for an invalid key. */
 function seqOf(key: Uint8Array): number {
   return key.length === 8 ? Number(Buffer.from(key).readBigUInt64BE()) : Number.NaN;
 }
@@ -59,12 +58,12 @@ export function recordOf({ json }: Pick<AuditEntry, 'json'>): AuditRecord {
   return JSON.parse(Buffer.from(json).toString());
 }
 
-/** The code of the record behind `before`. */
-export function codeOf(keyring: Keyring, before: Uint8Array, seq: number, json: Uint8Array): Buffer {
-  return createHmac('sha256', auditKeyOf(keyring, seq)).update(before).update(seqKey(seq)).update(json).digest();
+/** The code of a record. `previous`: the code of the record before it. */
+export function codeOf(keyring: Keyring, previous: Uint8Array, seq: number, json: Uint8Array): Buffer {
+  return createHmac('sha256', auditKeyOf(keyring, seq)).update(previous).update(seqKey(seq)).update(json).digest();
 }
 
-/** Writes the next record; returns the new end, which the keyring of the same commit must hold. */
+/** Writes the next record and returns the new end, which must be in the keyring of the same commit. */
 export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord): AuditEnd {
   const seq = keyring.auditEnd.seq + 1;
   const json = Buffer.from(JSON.stringify(record));
@@ -73,7 +72,7 @@ export function appendAudit(batch: Batch, keyring: Keyring, record: AuditRecord)
   return { seq, code };
 }
 
-/** Whether the trail ends where the keyring says. */
+/** Null, or why the trail does not end at the record that the keyring names. */
 export function checkAuditEnd(reader: Reader, { auditEnd: { seq, code } }: Keyring): string | null {
   const newest = Array.from(reader.scan('vault_audit', { reverse: true, limit: 1 }))[0];
   const newestSeq = newest ? seqOf(newest.key) : 0;
@@ -83,13 +82,13 @@ export function checkAuditEnd(reader: Reader, { auditEnd: { seq, code } }: Keyri
 }
 
 function endProblem(newest: number, anchored: number): string {
-  if (Number.isNaN(newest)) return 'vault_audit: it holds a record that is none';
+  if (Number.isNaN(newest)) return 'vault_audit: the newest record has an invalid key';
   return newest < anchored
     ? `vault_audit: records ${newest + 1} to ${anchored} are missing`
-    : `vault_audit: records go on after ${anchored}, where the keyring says that they end`;
+    : `vault_audit: there are records after ${anchored}, where the trail ends according to the keyring`;
 }
 
-/** When the oldest record was written, in µs; null: there is none, or it cannot be read. */
+/** When the oldest record was written, in µs; null: there is no record, or it cannot be read. */
 export function oldestAuditUs(reader: Reader): number | null {
   for (const { value } of reader.scan('vault_audit', { limit: 1 })) {
     try {
@@ -101,24 +100,24 @@ export function oldestAuditUs(reader: Reader): number | null {
   return null;
 }
 
-/** Where a stretch of the trail ends: before the first record from this time on, and with this record. */
-export type StretchLimits = { readonly beforeUs: number; readonly through: number };
+/** A segment ends before the first record at or after `beforeUs`, and at the latest with the record `through`. */
+export type SegmentLimits = { readonly beforeUs: number; readonly through: number };
 
-/** Neighbours in the trail. `end`: the last of them. `broken`: the first record that is not as it was written. */
-export type Stretch = {
+/** Adjacent records that verify. `end`: the last of them. `broken`: why the record after them does not verify. */
+export type AuditSegment = {
   readonly entries: readonly AuditEntry[];
   readonly end: AuditEnd;
   readonly broken: string | null;
 };
 
-/** Verifies records from behind `after` on, at most so many. The newest of all is never among them. */
-export function readStretch(
+/** Reads and verifies at most `recordsMax` records after `after`. The newest record of the trail is never among them. */
+export function readSegment(
   reader: Reader,
   keyring: Keyring,
   after: AuditEnd,
-  { beforeUs, through }: StretchLimits,
+  { beforeUs, through }: SegmentLimits,
   recordsMax: number,
-): Stretch {
+): AuditSegment {
   let end = after;
   let bytes = 0;
   const entries: AuditEntry[] = [];
@@ -131,7 +130,7 @@ export function readStretch(
     if (seqOf(key) !== seq || Buffer.compare(code, value.subarray(0, codeBytes)) !== 0)
       return { entries, end, broken: `vault_audit: record ${seq} is missing or was changed` };
     bytes += json.length;
-    if (recordOf({ json }).at >= beforeUs || (bytes > stretchBytesMax && entries.length > 0)) break;
+    if (recordOf({ json }).at >= beforeUs || (bytes > segmentBytesMax && entries.length > 0)) break;
     end = { seq, code };
     entries.push({ seq, code, json });
   }
@@ -139,55 +138,60 @@ export function readStretch(
 }
 
 /**
- * Walks the trail up to the end that the keyring names, and hands over each record that is as it was written. At most the newest
- * `recordsMax` are looked at; the one before them is taken as it stands. `now` reads the keyring as it is by then: the service may
- * prune while the trail is walked, and the walk goes on behind what it has pruned.
+ * Verifies the trail up to the end that the keyring names, or at most its newest `recordsMax` records; the record before those is
+ * not verified. Yields the records in pages, each valid until the next one is taken. Returns null, or what is wrong with the first
+ * record that does not verify. `currentKeyring` reads the keyring again: the service may prune the trail during the walk, which
+ * then continues after the pruned records.
  */
 export function* walkAudit(
   reader: Reader,
-  now: () => Keyring,
-  take: (entry: AuditEntry) => void,
+  currentKeyring: () => Keyring,
   recordsMax = Number.POSITIVE_INFINITY,
-): Sliced<AuditVerdict> {
-  const keyring = now();
+): Generator<readonly AuditEntry[], string | null, void> {
+  const keyring = currentKeyring();
   const end = keyring.auditEnd;
   let { seq, code } = keyring.auditBase ?? auditStart;
-  let records = 0;
-  const broken = (what: string): AuditVerdict => ({ records, broken: `vault_audit: ${what}` });
   const [oldest] = reader.keys('vault_audit', { limit: 1 });
-  if (oldest !== undefined && seqOf(oldest) <= seq) return broken(`record ${seqOf(oldest)} was pruned, and is there`);
+  if (oldest !== undefined && seqOf(oldest) <= seq)
+    return `vault_audit: record ${seqOf(oldest)} was pruned, but is there again`;
   if (end.seq - seq > recordsMax) {
     seq = end.seq - recordsMax;
     const before = reader.get('vault_audit', seqKey(seq));
-    if (!before) return broken(`record ${seq} is missing`);
+    if (!before) return `vault_audit: record ${seq} is missing`;
     code = before.subarray(0, codeBytes);
   }
   while (seq < end.seq) {
     const range = { from: seqKey(seq + 1), to: seqKey(end.seq + 1), limit: pageSize };
-    const page = Array.from(reader.scan('vault_audit', range));
-    const first = page[0] ? seqOf(page[0].key) : end.seq + 1;
-    const base = first > seq + 1 ? (now().auditBase ?? auditStart) : auditStart;
+    const found = Array.from(reader.scan('vault_audit', range));
+    const first = found[0] ? seqOf(found[0].key) : end.seq + 1;
+    const base = first > seq + 1 ? (currentKeyring().auditBase ?? auditStart) : auditStart;
     if (base.seq > seq) {
       ({ seq, code } = base);
       continue;
     }
-    if (page.length === 0) return broken(`records ${seq + 1} to ${end.seq} are missing`);
-    for (const { key, value } of page) {
-      const found = seqOf(key);
-      if (Number.isNaN(found)) return broken(`behind record ${seq} stands one that is none`);
-      if (found !== seq + 1) return broken(`records ${seq + 1} to ${found - 1} are missing`);
+    if (found.length === 0) return `vault_audit: records ${seq + 1} to ${end.seq} are missing`;
+    const page: AuditEntry[] = [];
+    let broken: string | null = null;
+    for (const { key, value } of found) {
       const json = value.subarray(codeBytes);
-      const wanted = codeOf(keyring, code, found, json);
-      if (Buffer.compare(wanted, value.subarray(0, codeBytes)) !== 0) return broken(`record ${found} was changed`);
-      take({ seq: found, code: wanted, json });
-      records++;
-      seq = found;
+      const wanted = codeOf(keyring, code, seq + 1, json);
+      broken = breakOf(seq + 1, seqOf(key), Buffer.compare(wanted, value.subarray(0, codeBytes)) === 0);
+      if (broken !== null) break;
+      seq++;
       code = wanted;
+      page.push({ seq, code, json });
     }
-    yield;
+    if (page.length > 0) yield page;
+    if (broken !== null) return broken;
   }
-  // What was pruned beyond the end was verified by whoever pruned it.
-  if (seq === end.seq && Buffer.compare(code, end.code) !== 0)
-    return broken(`record ${seq} is not the one that the keyring names`);
-  return { records, broken: null };
+  // Records pruned beyond this end were verified before they were removed.
+  const isAnchored = seq !== end.seq || Buffer.compare(code, end.code) === 0;
+  return isAnchored ? null : `vault_audit: record ${seq} is not the one that the keyring names`;
+}
+
+/** Why the record that was found is not the one with this number; null: it is. */
+function breakOf(seq: number, found: number, isCode: boolean): string | null {
+  if (Number.isNaN(found)) return `vault_audit: the record after ${seq - 1} has an invalid key`;
+  if (found !== seq) return `vault_audit: records ${seq} to ${found - 1} are missing`;
+  return isCode ? null : `vault_audit: record ${seq} was changed`;
 }

@@ -1,12 +1,12 @@
-// The keyring: the keys of the vault and the anchors of what they protect, in one record under the unlock key.
+// The keyring: one record, sealed under the unlock key, with the keys of the vault and the anchors of what they protect.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Random, seal, unseal } from './barrier.ts';
 
-/** The end of the audit trail: its newest record. */
+/** The record where the audit trail, or a part of it, ends. */
 export type AuditEnd = { readonly seq: number; readonly code: Uint8Array };
 
-/** A key that the audit trail is chained with, from this record on. */
+/** The key of the audit trail's codes, from this record on. */
 export type AuditKey = { readonly from: number; readonly key: Uint8Array };
 
 export type Keyring = {
@@ -14,27 +14,27 @@ export type Keyring = {
   readonly dataKey: Uint8Array;
   /** Oldest first; the last one is in use. */
   readonly auditKeys: readonly AuditKey[];
-  /** SHA-256 of the admin token: the token itself is nowhere. */
+  /** SHA-256 of the admin token. The token itself is not stored. */
   readonly adminDigest: Uint8Array;
-  /** Counts the writes: the newest version that a record was given. */
+  /** Counts the writes: the newest version of any record. */
   readonly version: number;
   /** The version of the table of contents. */
   readonly contents: number;
   readonly auditEnd: AuditEnd;
-  /** The newest record that was pruned: the chain goes on from its code. Absent: none was. */
+  /** The newest record that was pruned. The chain continues from its code. Absent: none was pruned. */
   readonly auditBase?: AuditEnd;
 };
 
-const place = { table: 'vault', name: 'keyring', version: 1 } as const;
-export const keyringKey = Buffer.from(place.name);
+const record = { table: 'vault', name: 'keyring', version: 1 } as const;
+export const keyringKey = Buffer.from(record.name);
 
 export function wrapKeyring(unlockKey: Uint8Array, keyring: Keyring, random: Random): Buffer {
-  return seal(unlockKey, place, pack(keyring), random);
+  return seal(unlockKey, record, pack(keyring), random);
 }
 
-/** Null: another key wrapped it, or it was changed since. */
+/** Null: it was wrapped with another key, or changed afterwards. */
 export function unwrapKeyring(unlockKey: Uint8Array, wrapped: Uint8Array): Keyring | null {
-  const packed = unseal(unlockKey, place, wrapped);
+  const packed = unseal(unlockKey, record, wrapped);
   return packed && unpack<never>(packed);
 }
 

@@ -1,27 +1,27 @@
-// What the vault keeps: principals and secrets, and the words that they are described with.
+// The records of the vault: principals and secrets, with their kinds, patterns and statuses.
 
 export const principalKinds = ['plugin', 'consumer', 'gateway'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
 
 export const patterns = ['manual', 'auto'] as const;
-/** auto: the service mints the value. */
-export type Pattern = (typeof patterns)[number];
+/** `auto`: the service generates the value. */
+export type SecretPattern = (typeof patterns)[number];
 
-export type EntityStatus = 'active' | 'revoked';
+type RecordStatus = 'active' | 'revoked';
 
-/** An identity that secrets are delivered to. Times in µs. */
+/** An identity to which secrets are delivered. Times are in µs. */
 export type Principal = {
   readonly name: string;
   readonly kind: PrincipalKind;
-  readonly status: EntityStatus;
+  readonly status: RecordStatus;
   readonly createdUs: number;
   readonly changedUs: number;
 };
 
 export type Secret = {
   readonly name: string;
-  readonly pattern: Pattern;
-  readonly status: EntityStatus;
+  readonly pattern: SecretPattern;
+  readonly status: RecordStatus;
   /** Null: revoked. */
   readonly value: string | null;
   /** Names of principals. */
@@ -36,7 +36,7 @@ export function isName(text: string): boolean {
   return nameRule.test(text);
 }
 
-/** Nobody may touch these, but to rotate the admin token. */
+/** Reserved names. The only write to one of them is a new admin token. */
 export const corePrincipal = 'core';
 export const adminTokenSecret = 'core-admin-token';
 

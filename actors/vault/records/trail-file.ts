@@ -1,10 +1,11 @@
-// A stretch of the audit trail as a file, which can be verified for as long as somebody has the keyring of the vault.
+// A file with exported records of the audit trail. It can be verified as long as the keyring of the vault exists.
 //
-//   {"first":5,"after":"<code of the record before>"}
-//   {"seq":5,"code":"<code>","record":{…}}            one line for each record, in order
-//   {"last":9,"seal":"<keyed hash over first, after, last and the code of the last record>"}
+//   {"first":5,"after":"<code of record 4>"}                head
+//   {"seq":5,"code":"<code>","record":{…}}   one line for each record, in order
+//   {"last":9,"seal":"<keyed hash>"}                      closing line: the hash covers first, after, last and the last code
 import { createHmac } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type AuditEntry, codeBytes, codeOf, seqKey } from './audit.ts';
 import { type AuditEnd, auditKeyOf, type Keyring } from './keyring.ts';
@@ -38,9 +39,9 @@ function sealOf(keyring: Keyring, after: AuditEnd, end: AuditEnd): Buffer {
   return whole.update(seqKey(after.seq)).update(after.code).update(seqKey(end.seq)).update(end.code).digest();
 }
 
-/** Verifies a file line by line. `fail` says what is wrong with it, and where. */
+/** Verifies a file line by line. Its messages continue a sentence that begins with the name of the file. */
 export class TrailFileCheck {
-  /** The newest record that was verified; null: the first line has not been read. */
+  /** The newest verified record, or the record before the file's first; null: the head has not been read. */
   end: AuditEnd | null = null;
   #after: AuditEnd | null = null;
   #isSealed = false;
@@ -50,23 +51,25 @@ export class TrailFileCheck {
     this.#keyring = keyring;
   }
 
-  /** The record of the line, null for the first and the last line, or what is wrong. */
+  /** The record of the line, null for the head and the closing line, or what is wrong with the line. */
   take(text: string): AuditEntry | null | string {
     const value = parsed(text);
-    if (value === null) return 'it has a line that is no JSON object';
-    if (this.#isSealed) return 'it goes on behind its last line';
+    if (value === null) return 'a line is not a JSON object';
+    if (this.#isSealed) return 'it continues after its closing line';
     if (this.#after === null) return this.#begin(value);
     return 'seal' in value ? this.#close(value) : this.#next(value);
   }
 
-  /** What is wrong with the whole, when all lines were taken; null: nothing. */
+  /** What is wrong after all lines were taken; null: nothing. */
   get problem(): string | null {
-    return this.#isSealed ? null : `it ends behind record ${this.end?.seq ?? 'none'}, before its last line`;
+    if (this.end === null) return 'it is empty';
+    return this.#isSealed ? null : `it ends after record ${this.end.seq}, without its closing line`;
   }
 
   #begin({ first, after }: Line): null | string {
     const code = bytesOf(after);
-    if (!Number.isSafeInteger(first) || Number(first) < 1 || code === null) return 'its first line is none of a trail';
+    if (!Number.isSafeInteger(first) || Number(first) < 1 || code === null)
+      return 'its first line is not the head of an exported trail';
     this.#after = { seq: Number(first) - 1, code };
     this.end = this.#after;
     return null;
@@ -79,7 +82,7 @@ export class TrailFileCheck {
     const wanted = codeOf(this.#keyring, before.code, seq, json);
     const given = bytesOf(code);
     if (given === null || Buffer.compare(wanted, given) !== 0)
-      return `record ${seq} was changed, or the keyring is that of another vault`;
+      return `record ${seq} was changed, or is from another vault`;
     this.end = { seq, code: wanted };
     return { seq, code: wanted, json };
   }
@@ -88,7 +91,7 @@ export class TrailFileCheck {
     const wanted = sealOf(this.#keyring, this.#after!, this.end!);
     const given = bytesOf(seal);
     if (last !== this.end!.seq || given === null || Buffer.compare(wanted, given) !== 0)
-      return `its last line is not the one that was written behind record ${this.end!.seq}`;
+      return `its closing line does not match record ${this.end!.seq} and the head`;
     this.#isSealed = true;
     return null;
   }
@@ -110,49 +113,45 @@ function bytesOf(value: unknown): Buffer | null {
   return bytes?.length === codeBytes ? bytes : null;
 }
 
-/** Where the service exports to: `audit-<first>-<last>.ndjson`, which is called `audit-<first>-<mark>.partial` until it is whole. */
-export type ExportPlace = { readonly directory: string; readonly first: number; readonly mark: string };
+/** A file that the service exports to: `audit-<first>-<mark>.partial`, renamed to `audit-<first>-<last>.ndjson` when it is complete. */
+export type ExportTarget = { readonly directory: string; readonly first: number; readonly mark: string };
 
-function partialOf({ directory, first, mark }: ExportPlace): string {
+function partialOf({ directory, first, mark }: ExportTarget): string {
   return join(directory, `audit-${first}-${mark}${partialEnd}`);
 }
 
-/** Makes the directory, where there is none, and removes what exports that a crash cut off have left. */
-export async function beginExport(place: ExportPlace, head: string): Promise<void> {
-  const { directory } = place;
+/** Creates the directory if it is missing, removes the files of exports that a crash interrupted, and begins a file. */
+export async function beginExport(target: ExportTarget, lines: string): Promise<void> {
+  const { directory } = target;
   await mkdir(directory, { recursive: true, mode: directoryMode });
   for (const name of await readdir(directory)) {
     if (name.startsWith('audit-') && name.endsWith(partialEnd)) await rm(join(directory, name), { force: true });
   }
-  await appendTo(partialOf(place), head, 'wx');
+  await writeNew(partialOf(target), lines);
 }
 
-export async function goOnExport(place: ExportPlace, lines: string): Promise<void> {
-  await appendTo(partialOf(place), lines, 'r+');
+export async function continueExport(target: ExportTarget, lines: string): Promise<void> {
+  await appendTo(partialOf(target), lines);
 }
 
-/** When it resolves, the file is whole on disk, under its name. */
-export async function endExport(place: ExportPlace, last: number, end: string): Promise<void> {
-  const partial = partialOf(place);
-  await appendTo(partial, end, 'r+');
-  await putInPlace(partial, join(place.directory, `audit-${place.first}-${last}.ndjson`));
+/** When it resolves, the file is complete on disk, under its final name. */
+export async function endExport(target: ExportTarget, last: number, end: string): Promise<void> {
+  const partial = partialOf(target);
+  await appendTo(partial, end);
+  await putInPlace(partial, join(target.directory, `audit-${target.first}-${last}.ndjson`));
 }
 
-/** `r+`: the file must be there. */
-export async function appendTo(path: string, text: string, flags: 'wx' | 'r+'): Promise<void> {
-  const file = await open(path, flags, fileMode);
-  try {
-    const { size } = await file.stat();
-    const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length; ) {
-      at += (await file.write(bytes, at, bytes.length - at, size + at)).bytesWritten;
-    }
-  } finally {
-    await file.close();
-  }
+/** Fails if the file exists. */
+export function writeNew(path: string, text: string): Promise<void> {
+  return writeFile(path, text, { flag: 'wx', mode: fileMode });
 }
 
-/** Flushes the file, and gives it its name. */
+/** Fails if the file does not exist. */
+export function appendTo(path: string, text: string): Promise<void> {
+  return writeFile(path, text, { flag: constants.O_WRONLY | constants.O_APPEND });
+}
+
+/** Flushes the file to disk and gives it its final name. */
 export async function putInPlace(partial: string, path: string): Promise<void> {
   await flush(partial, 'r+');
   await rename(partial, path);

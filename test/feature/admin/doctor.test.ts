@@ -82,7 +82,7 @@ test('a key file without a vault, and one that others may read', async () => {
   };
   const file = join(gateway.directory, 'data/vault.key');
   writeFileSync(file, Buffer.alloc(32), { mode: 0o600 });
-  const missing = `vault: the keyring is missing, and its unlock key is still there: ${file}`;
+  const missing = `vault: the keyring is missing, but its unlock key exists: ${file}`;
   expect(await found()).toMatchObject({ passed: false, detail: expect.stringContaining(missing) });
   expect((await found())!.detail).not.toContain('mode');
   chmodSync(file, 0o640);
@@ -170,7 +170,7 @@ test.each<[passed: boolean, api: Listening, webhooks: Listening, detail: string]
     false,
     { listen: everywhere, tls },
     { listen: everywhere },
-    'webhooks.listen 0.0.0.0: reachable from other machines without TLS; set webhooks.tls, or webhooks.behind_proxy: true where a proxy with TLS stands in front; api.listen 0.0.0.0: TLS',
+    'webhooks.listen 0.0.0.0: reachable from other machines without TLS; set webhooks.tls, or webhooks.behind_proxy: true if a proxy with TLS is in front; api.listen 0.0.0.0: TLS',
   ],
 ])('listen_exposure passes: %s, %j %j', async (passed, api, webhooks, detail) => {
   const options = soundOptions();

@@ -18,22 +18,22 @@ export function note(place: VaultPlace, count: number, at: number): void {
   });
 }
 
-export type Swept = {
+export type Pruned = {
   readonly reply: VaultReply | null;
   /** What was said of the trail, and of its export. */
   readonly problems: readonly string[];
   readonly turns: number;
 };
 
-type Sweep = {
+type PruneRequest = {
   readonly nowUs: number;
   readonly directory?: string | null;
   /** The process is gone behind this turn. */
   readonly turnsMax?: number;
 } & ({ readonly retainUs: number } | { readonly beforeUs: number; readonly through?: number });
 
-/** Retention sweeps, or the admin has it swept. */
-export function sweep(place: VaultPlace, wanted: Sweep): Promise<Swept> {
+/** Prunes by retention or by a call of the admin. */
+export function prune(place: VaultPlace, wanted: PruneRequest): Promise<Pruned> {
   const { nowUs, directory = null, turnsMax = Number.POSITIVE_INFINITY } = wanted;
   return withHeldStore(place, async store => {
     const problems: string[] = [];

@@ -118,7 +118,7 @@ test('no value and no token is in the log, the store, the configuration view or 
   expect(gateway.stderr).toContain('[SECRET:one]');
 });
 
-test('where the vault does not open, no job is handed out, calls are 503, and a reload with the key opens it', async () => {
+test('if the vault does not open, no job is dispatched, calls are 503, and a reload with the key opens it', async () => {
   const key = readFileSync(vault.place.keys.file);
   rmSync(vault.place.keys.file);
   await gateway.restart();
@@ -137,6 +137,6 @@ test('where the vault does not open, no job is handed out, calls are 503, and a 
   expect((await gateway.job(ids[0]!)).result!.result).toEqual({ one: '[SECRET:one]', two: '[SECRET:two]' });
   expect(await vault.said('secret', {})).toBe('400 invalid_request');
   const messages = gateway.log.map(({ msg }) => msg);
-  expect(messages).toContain('the vault is open: jobs go on');
+  expect(messages).toContain('the vault is open: jobs continue');
   expect(messages).toContainEqual(expect.stringContaining('users other than the owner can use the unlock key'));
 });

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { prunedMax, sweptMax } from '../../../actors/vault/sweep.ts';
+import { recordsPerJobMax, recordsPerTurnMax } from '../../../actors/vault/audit-pruning.ts';
 import { readUnlock } from '../../../actors/vault/unlock-key.ts';
 import { checkTrail } from '../../../actors/vault/vault-check.ts';
 import { entryPages, keyringReader, readAudit } from '../../../cli/vault/audit.ts';
@@ -14,14 +14,14 @@ import { rotateKey } from '../../../cli/vault/rotate-key.ts';
 import { readTrailFiles } from '../../../cli/vault/trail-files.ts';
 import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
 import type { Store } from '../../../runtime/store/store.ts';
-import { note, type Swept, sweep } from './aged.ts';
+import { note, type Pruned, prune } from './aged.ts';
 import { placeIn, wholeTrail } from './service.ts';
 
 const hourUs = 3_600_000_000;
 const madeUs = Date.now() * 1000;
 const nowUs = madeUs + 10 * hourUs;
 /** More than one turn prunes. */
-const old = prunedMax + 200;
+const old = recordsPerTurnMax + 200;
 const young = 5;
 const afterOldUs = madeUs + 2 * hourUs;
 
@@ -36,7 +36,7 @@ function agedVault(): VaultPlace {
   return place;
 }
 
-const retain = (place: VaultPlace, retainUs: number) => sweep(place, { nowUs, retainUs });
+const retain = (place: VaultPlace, retainUs: number) => prune(place, { nowUs, retainUs });
 
 /** What the selfcheck says about the trail. */
 function checked(place: VaultPlace): string | null {
@@ -69,17 +69,17 @@ test('what is past its time goes, the rest verifies, and each commit that remove
   expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: young + 2 }, (_, i) => 2 + old + i));
   const op = { actor: 'retention', op: 'audit.prune' };
   expect(records.slice(-2)).toMatchObject([
-    { ...op, count: prunedMax, through: prunedMax },
-    { ...op, count: 1 + old - prunedMax, through: 1 + old },
+    { ...op, count: recordsPerTurnMax, through: recordsPerTurnMax },
+    { ...op, count: 1 + old - recordsPerTurnMax, through: 1 + old },
   ]);
   expect(checked(place)).toBe(null);
-  // A new key seals the checkpoint too, and the trail goes on.
+  // A new key seals the checkpoint too, and the trail continues.
   rotateKey(place, randomBytes(32));
   expect((await retain(place, afterOldUs)).problems).toEqual([]);
   expect(trail(place)).toMatchObject({ broken: null, records: { length: young + 3 } });
 });
 
-test('a reader of the trail goes on behind what is pruned while it reads', async () => {
+test('a reader of the trail continues after the records that are pruned while it reads', async () => {
   const place = agedVault();
   const reader = openReaderBeside(place.statePath);
   onTestFinished(() => reader.close());
@@ -104,9 +104,9 @@ test.each<[string, (store: Store, kept: Buffer, pruned: { key: Buffer; value: Bu
   [
     'one that was pruned is put back',
     (store, _, { key, value }) => edit(store, key, value),
-    /was pruned, and is there/,
+    /was pruned, but is there again/,
   ],
-])('after a sweep it shows when %s', async (_, tamper, problem) => {
+])('after a prune it shows when %s', async (_, tamper, problem) => {
   const place = agedVault();
   let pruned = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
   change(place, store => {
@@ -134,7 +134,7 @@ test('a trail that is broken where it is to be pruned is kept from there on', as
 /** Where the vault's records are exported to. */
 const exportsOf = (place: VaultPlace) => join(place.statePath, 'exported', 'trail');
 const call = { nowUs, beforeUs: afterOldUs };
-const exporting = (place: VaultPlace) => sweep(place, { ...call, directory: exportsOf(place) });
+const exporting = (place: VaultPlace) => prune(place, { ...call, directory: exportsOf(place) });
 const wholeFiles = (place: VaultPlace) => {
   const directory = exportsOf(place);
   mkdirSync(directory, { recursive: true });
@@ -155,24 +155,28 @@ test('what is pruned is written to a file first, which verifies under the keyrin
   // The next stretch has another key, and the two files are one chain.
   rotateKey(place, randomBytes(32));
   note(place, 1, nowUs);
-  await sweep(place, { nowUs, beforeUs: nowUs + hourUs, directory: exportsOf(place) });
+  await prune(place, { nowUs, beforeUs: nowUs + hourUs, directory: exportsOf(place) });
   const files = [file, ...wholeFiles(place).filter(one => one !== file)];
   expect(files).toHaveLength(2);
   const { records, broken } = inFiles(place, files);
   const seqs = [...records, ...trail(place).records].map(({ seq }) => seq);
   expect([broken, seqs]).toEqual([null, seqs.map((_, i) => i + 1)]);
-  expect(inFiles(place, [files[1]!, file]).broken).toMatch(/does not go on where the file before it ends/);
+  expect(inFiles(place, [files[1]!, file]).broken).toMatch(/does not continue where the file before it ends/);
 });
 
 test.each<[string, (lines: string[]) => string[], RegExp]>([
   ['a record is changed', lines => lines.with(3, lines[3]!.replace('"p"', '"q"')), /record 3 was changed/],
   ['a record is missing', lines => lines.toSpliced(3, 1), /record 3 is missing/],
-  ['the end is cut off', lines => lines.slice(0, 10), /ends behind record 9, before its last line/],
-  ['it is cut, and closed with its last line', lines => [...lines.slice(0, 10), lines.at(-1)!], /its last line is not/],
+  ['the end is cut off', lines => lines.slice(0, 10), /ends after record 9, without its closing line/],
+  [
+    'it is cut, and closed with its closing line',
+    lines => [...lines.slice(0, 10), lines.at(-1)!],
+    /its closing line does not match/,
+  ],
   ['the beginning is cut off', lines => lines.toSpliced(1, 1), /record 1 is missing/],
-  ['it goes on behind its end', lines => [...lines, lines[1]!], /goes on behind its last line/],
-  ['a line is none', lines => lines.with(2, '[]'), /no JSON object/],
-  ['it is empty', () => [], /ends behind record none/],
+  ['it continues after its end', lines => [...lines, lines[1]!], /continues after its closing line/],
+  ['a line is none', lines => lines.with(2, '[]'), /is not a JSON object/],
+  ['it is empty', () => [], /it is empty/],
 ])('an exported file shows when %s', async (_, change, problem) => {
   const place = agedVault();
   await exporting(place);
@@ -187,13 +191,13 @@ test.each<[string, (lines: string[]) => string[], RegExp]>([
   expect(inFiles(place, [file]).broken).toMatch(problem);
 });
 
-test('wherever a sweep is cut off, no record is lost, and the next one goes on', async () => {
+test('wherever a prune is cut off, no record is lost, and the next one continues', async () => {
   const turns = (await exporting(agedVault())).turns;
   expect(turns).toBeGreaterThan(5);
   for (let turnsMax = 1; turnsMax < turns; turnsMax++) {
     const place = agedVault();
     const all = trail(place).records;
-    await sweep(place, { ...call, directory: exportsOf(place), turnsMax });
+    await prune(place, { ...call, directory: exportsOf(place), turnsMax });
     const kept = () => {
       const { records, broken } = trail(place);
       expect([broken, checked(place)], `after ${turnsMax} turns`).toEqual([null, null]);
@@ -213,9 +217,9 @@ test('wherever a sweep is cut off, no record is lost, and the next one goes on',
 test('what cannot be written is not removed', async () => {
   const place = agedVault();
   writeFileSync(join(place.statePath, 'exported'), 'a file where a directory should be');
-  const refusal = (swept: Swept) => swept.reply && 'refusal' in swept.reply && swept.reply.refusal;
-  const swept = await exporting(place);
-  expect([refusal(swept), swept.problems]).toEqual(['export_failed', [expect.stringContaining('ENOTDIR')]]);
+  const refusal = ({ reply }: Pruned) => reply && 'refusal' in reply && reply.refusal;
+  const pruned = await exporting(place);
+  expect([refusal(pruned), pruned.problems]).toEqual(['export_failed', [expect.stringContaining('ENOTDIR')]]);
   const { records, broken } = trail(place);
   expect([broken, records.length, records.at(-1)]).toMatchObject([
     null,
@@ -227,25 +231,25 @@ test('what cannot be written is not removed', async () => {
 test('a call prunes through the record that it names, keeps the newest, and says where the trail is broken', async () => {
   const place = agedVault();
   const beforeUs = nowUs + hourUs;
-  expect((await sweep(place, { nowUs, beforeUs, through: 9 })).reply).toMatchObject({ records: 9, more: false });
+  expect((await prune(place, { nowUs, beforeUs, through: 9 })).reply).toMatchObject({ records: 9, more: false });
   expect(trail(place).records[0]!.seq).toBe(10);
   change(place, store => {
     const third = Array.from(store.keys('vault_audit', { limit: 3 }))[2]!;
     edit(store, Buffer.from(third), flipped(store.get('vault_audit', third)!));
   });
-  expect((await sweep(place, { nowUs, beforeUs })).reply).toMatchObject({
+  expect((await prune(place, { nowUs, beforeUs })).reply).toMatchObject({
     refusal: 'broken_trail',
     detail: expect.stringContaining('record 12'),
   });
   expect(trail(place).records).toEqual([]);
 });
 
-test(`one sweep takes at most ${sweptMax} records, and says that there are more`, async () => {
+test(`one job takes at most ${recordsPerJobMax} records, and says that there are more`, async () => {
   const place = agedVault();
-  note(place, sweptMax, madeUs);
+  note(place, recordsPerJobMax, madeUs);
   const beforeUs = nowUs + hourUs;
-  expect((await sweep(place, { nowUs, beforeUs })).reply).toMatchObject({ records: sweptMax, more: true });
-  expect((await sweep(place, { nowUs, beforeUs })).reply).toMatchObject({ more: false });
+  expect((await prune(place, { nowUs, beforeUs })).reply).toMatchObject({ records: recordsPerJobMax, more: true });
+  expect((await prune(place, { nowUs, beforeUs })).reply).toMatchObject({ more: false });
   expect(checked(place)).toBe(null);
 });
 

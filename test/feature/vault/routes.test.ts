@@ -185,7 +185,7 @@ test('what changes is observed, never with a value', async () => {
   expect(text).not.toContain('the-value-of-seen');
 });
 
-test('the command exports a verified stretch, has the service prune it, and verifies the file afterwards', async () => {
+test('the command exports verified records, has the service prune it, and verifies the file afterwards', async () => {
   const file = join(gateway.directory, 'trail.ndjson');
   const audit = (words: readonly string[], token = vault.adminToken) => {
     const env = { SERVICE_VAULT_TOKEN: token };
@@ -198,7 +198,7 @@ test('the command exports a verified stretch, has the service prune it, and veri
   expect((await audit(prune, 'another-admin-token-of-32-characters')).status).toBe(3);
   // The file is whole before anything is asked for.
   expect([existsSync(file), vault.trail()[0]!.seq]).toEqual([true, first]);
-  expect((await audit(prune)).stderr).toContain('exists already');
+  expect((await audit(prune)).stderr).toContain('already exists');
 
   const other = `${file}.2`;
   const { status, json } = await audit(prune.with(1, other));

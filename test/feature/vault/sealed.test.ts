@@ -44,7 +44,7 @@ test('a mistyped key costs the backlog nothing, and it goes on with the right on
   const waits = async () => (await gateway.call('GET', `/job/${ids[0]}`)).body['waits_for'];
   expect(await until('the job says what it waits for', waits)).toMatchObject({
     reason: 'vault',
-    detail: 'the vault does not open: nothing is handed out until it does',
+    detail: 'the vault does not open: no job is dispatched until it does',
   });
   const said = gateway.log.find(({ msg }) => msg === 'the vault does not open: no job is dispatched');
   expect(said?.['remedy']).toContain('set HEADGATE_VAULT_KEY to the right key and restart');
@@ -79,7 +79,7 @@ test.each(losses.slice(0, cyclesOf({ deep: losses.length, quick: 1 })))(
     const id = await gateway.submit('keeper/handle');
     expect(await gateway.job(id)).toMatchObject({ status: 'queued' });
     expect(await vault.said('list', {})).toBe('503 vault_unavailable');
-    const missing = `the keyring is missing, and its unlock key is still there: ${vault.place.keys.file}`;
+    const missing = `the keyring is missing, but its unlock key exists: ${vault.place.keys.file}`;
     const doctor = (await gateway.call('GET', '/system/doctor')).body['checks'] as readonly { readonly name: string }[];
     expect(doctor.find(({ name }) => name === 'vault')).toMatchObject({
       passed: false,

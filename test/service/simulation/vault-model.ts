@@ -188,14 +188,10 @@ export class VaultModel {
   /** The trail is whole up to its anchor. */
   verify(): void {
     const { keyring } = this.#opened();
-    const walk = walkAudit(
-      this.#store,
-      () => keyring,
-      () => {},
-    );
+    const walk = walkAudit(this.#store, () => keyring);
     let step = walk.next();
     while (!step.done) step = walk.next();
-    const verdict = step.value;
-    holds(verdict.broken === null, () => `the audit trail: ${verdict.broken}`);
+    const broken = step.value;
+    holds(broken === null, () => `the audit trail: ${broken}`);
   }
 }

@@ -1,0 +1,208 @@
+// Pruning of the audit trail: exports the oldest records if an export directory is configured, and then removes them, a batch a turn.
+//
+// Every record is verified, and is on disk in a complete file, before the first one is removed. Each commit that removes records
+// adds a record that says so. A crash leaves some of the records removed; the file has all of them.
+import type { Reader } from '../../runtime/store/store.ts';
+import type { ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { PruneAudit, PruneEvent, VaultReply } from './protocol.ts';
+import { type AuditSegment, auditStart, type NewAuditRecord, oldestAuditUs, readSegment } from './records/audit.ts';
+import type { Random } from './records/barrier.ts';
+import type { AuditEnd } from './records/keyring.ts';
+import {
+  beginExport,
+  continueExport,
+  type ExportTarget,
+  endExport,
+  endLine,
+  entryLine,
+  headLine,
+} from './records/trail-file.ts';
+import type { Vault } from './vault.ts';
+
+/** Records that one turn verifies, and exports or removes. It takes a few milliseconds. */
+export const recordsPerTurnMax = 500;
+/** Records of one job, and so of one file. The next job continues after them. */
+export const recordsPerJobMax = 50_000;
+/** Jobs of callers that have not started. */
+const waitingJobsMax = 16;
+/** Retention starts a job when the oldest record is too old by this much. */
+const retentionSlackUs = 3_600_000_000;
+/** How long retention waits after a failed export. */
+const exportRetryUs = 60_000_000;
+
+export type AuditPruningOptions = {
+  readonly reader: Reader;
+  readonly random: Random;
+  readonly audit: (turn: Turn, record: NewAuditRecord) => void;
+  /** Delivers the event to the vault actor. */
+  readonly tell: (event: PruneEvent) => void;
+  /** Where records are exported before they are removed; null: they are not exported. */
+  readonly exportDirectory: () => string | null;
+  /** A record that is due does not verify. It and all later ones are kept. */
+  readonly onBrokenTrail: (problem: string) => void;
+  /** The file could not be written. All records are kept. */
+  readonly onExportFailed: (problem: string) => void;
+};
+
+type PruneJob = {
+  readonly actor: 'admin' | 'retention';
+  readonly beforeUs: number;
+  /** The last record that may be removed. */
+  readonly through: number;
+  /** Null: nobody waits for the job. */
+  readonly replyTo: ReplyTo | null;
+};
+
+type RunningJob = PruneJob & {
+  /** Null: the records are not exported. */
+  readonly file: ExportTarget | null;
+  /** The record before the first one of the job. */
+  readonly after: AuditEnd;
+  /** The newest record that was exported. */
+  exported: AuditEnd;
+  isExported: boolean;
+  removed: number;
+  /** The first record that does not verify, as a problem. */
+  broken: string | null;
+};
+
+export class AuditPruning {
+  readonly #options: AuditPruningOptions;
+  #job: RunningJob | null = null;
+  #waiting: PruneJob[] = [];
+  /** Retention then removes nothing more, so that an operator finds the trail as it is. */
+  #isTrailBroken = false;
+  #retentionWaitsUntilUs = 0;
+
+  constructor(options: AuditPruningOptions) {
+    this.#options = options;
+  }
+
+  /** Starts a job if the oldest record is old enough and no job runs. */
+  retain(vault: Vault, { beforeUs }: PruneAudit, turn: Turn): void {
+    if (this.#job !== null || this.#isTrailBroken || turn.nowUs < this.#retentionWaitsUntilUs) return;
+    if ((oldestAuditUs(this.#options.reader) ?? 0) >= beforeUs - retentionSlackUs) return;
+    this.#begin(vault, { actor: 'retention', beforeUs, through: Number.MAX_SAFE_INTEGER, replyTo: null }, turn);
+  }
+
+  /** Starts or queues a job of a caller, which is answered when the job ends. False: too many jobs wait. */
+  request(vault: Vault, job: Omit<PruneJob, 'actor'>, turn: Turn): boolean {
+    if (this.#job === null) this.#begin(vault, { ...job, actor: 'admin' }, turn);
+    else if (this.#waiting.length >= waitingJobsMax) return false;
+    else this.#waiting.push({ ...job, actor: 'admin' });
+    return true;
+  }
+
+  continue(vault: Vault, event: PruneEvent, turn: Turn): void {
+    if (this.#job === null) return;
+    if (event.kind === 'prune_continue') this.#step(vault, this.#job, turn);
+    else this.#fail(vault, this.#job, 'export_failed', event.problem, turn);
+  }
+
+  #begin(vault: Vault, job: PruneJob, turn: Turn): void {
+    const { auditBase: after = auditStart, auditEnd } = vault.keyring;
+    const directory = this.#options.exportDirectory();
+    const mark = Buffer.from(this.#options.random(6)).toString('hex');
+    this.#job = {
+      ...job,
+      // Records that are written while the job runs stay.
+      through: Math.min(job.through, auditEnd.seq),
+      file: directory === null ? null : { directory, first: after.seq + 1, mark },
+      after,
+      exported: after,
+      isExported: false,
+      removed: 0,
+      broken: null,
+    };
+    this.#step(vault, this.#job, turn);
+  }
+
+  #step(vault: Vault, job: RunningJob, turn: Turn): void {
+    if (job.file === null || job.isExported) this.#remove(vault, job, turn);
+    else this.#export(vault, job, job.file, turn);
+  }
+
+  #export(vault: Vault, job: RunningJob, file: ExportTarget, turn: Turn): void {
+    const { after, exported } = job;
+    const records = exported.seq - after.seq;
+    const segment = readSegment(this.#options.reader, vault.keyring, exported, job, batchSize(records));
+    this.#noteBreak(job, segment);
+    if (segment.entries.length > 0) {
+      job.exported = segment.end;
+      const lines = segment.entries.map(entryLine).join('');
+      const isFirst = records === 0;
+      this.#write(turn, () => (isFirst ? beginExport(file, headLine(after) + lines) : continueExport(file, lines)));
+      return;
+    }
+    job.isExported = true;
+    const end = endLine(vault.keyring, after, exported);
+    if (records > 0) this.#write(turn, () => endExport(file, exported.seq, end));
+    // Nothing was exported, so nothing is removed: the job ends.
+    else this.#remove(vault, job, turn);
+  }
+
+  #remove(vault: Vault, job: RunningJob, turn: Turn): void {
+    const limits = { beforeUs: job.beforeUs, through: job.file === null ? job.through : job.exported.seq };
+    const segment = vault.prune(this.#options.reader, turn.batch, limits, batchSize(job.removed));
+    const records = segment.entries.length;
+    job.removed += records;
+    this.#noteBreak(job, segment);
+    if (records > 0) {
+      this.#note(job, turn, { count: records, through: segment.end.seq });
+      turn.after(() => this.#options.tell({ kind: 'prune_continue' }));
+    } else this.#end(vault, job, turn);
+  }
+
+  #note({ actor }: PruneJob, turn: Turn, more: Partial<NewAuditRecord>): void {
+    this.#options.audit(turn, { actor, op: 'audit.prune', outcome: 'ok', code: null, ...more });
+  }
+
+  #noteBreak(job: RunningJob, { broken }: AuditSegment): void {
+    if (broken === null) return;
+    job.broken = broken;
+    if (!this.#isTrailBroken) this.#options.onBrokenTrail(broken);
+    this.#isTrailBroken = true;
+  }
+
+  /** Writes to the file after the commit of the turn. A message says how that ended. */
+  #write(turn: Turn, write: () => Promise<void>): void {
+    turn.after(() => {
+      write().then(
+        () => this.#options.tell({ kind: 'prune_continue' }),
+        (error: Error) => this.#options.tell({ kind: 'prune_failed', problem: error.message }),
+      );
+    });
+  }
+
+  #end(vault: Vault, job: RunningJob, turn: Turn): void {
+    const { removed, actor, broken } = job;
+    if (broken !== null) {
+      this.#fail(vault, job, 'broken_trail', broken, turn);
+      return;
+    }
+    if (removed === 0 && actor === 'admin') this.#note(job, turn, { count: 0 });
+    const more = removed >= recordsPerJobMax;
+    this.#finish(vault, job, { kind: 'done', status: 'pruned', records: removed, more }, turn);
+  }
+
+  #fail(vault: Vault, job: RunningJob, refusal: 'broken_trail' | 'export_failed', detail: string, turn: Turn): void {
+    if (refusal === 'export_failed') {
+      this.#options.onExportFailed(detail);
+      this.#retentionWaitsUntilUs = turn.nowUs + exportRetryUs;
+    }
+    if (job.actor === 'admin') this.#note(job, turn, { outcome: 'refused', code: refusal });
+    this.#finish(vault, job, { kind: 'refused', refusal, detail }, turn);
+  }
+
+  #finish(vault: Vault, { replyTo }: PruneJob, reply: VaultReply, turn: Turn): void {
+    if (replyTo !== null) turn.reply(replyTo, reply);
+    this.#job = null;
+    const next = this.#waiting.shift();
+    if (next) this.#begin(vault, next, turn);
+  }
+}
+
+/** How many records the next turn takes, after the job has exported or removed `done`. */
+function batchSize(done: number): number {
+  return Math.min(recordsPerTurnMax, recordsPerJobMax - done);
+}
