@@ -4,11 +4,13 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AttemptWriter, attemptKey, latestAttempt, pageBytesMax } from '../../../actors/job/records/attempts.ts';
+import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
 import { type FindIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts';
 import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
+import { encodeParted } from '../../../runtime/parted.ts';
 import { inSlices, type Sliced } from '../../../runtime/slices.ts';
 import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
@@ -179,6 +181,14 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     },
     bodies_have_attempts: batch => batch.put('bodies', Buffer.concat([nowhere, Buffer.alloc(6)]), nowhere),
     runs_are_open: (batch, _, { held }) => batch.remove('open', blockOf(held)),
+    values_have_their_parts: (batch, reader, { ok, run }) => {
+      const key = blockOf(ok);
+      const block = decodeBlock(reader.get('blocks', key)!);
+      const builder = new BlockBuilder(key, block.plugin, block.command, block.createdUs);
+      const parted = encodeParted([{ base: Buffer.concat([run, Buffer.alloc(8)]), at: [0, 0, 1] }]);
+      for (let index = 0; index < block.count; index++) builder.add(parted, groupOf(block, index).group, false);
+      batch.put('blocks', key, builder.encode());
+    },
   },
 ];
 
