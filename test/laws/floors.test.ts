@@ -106,6 +106,11 @@ test.each<[what: string, files: { [path: string]: string }, told: string]>([
     { 'http/a.ts': "export { b } from './b.ts';\nexport * from './c.ts';\n" },
     'http/a.ts: only hands on what others export: no barrels',
   ],
+  [
+    'two exported types of one name',
+    { 'actors/a.ts': 'export type A = 1;', 'http/b.ts': 'export class A {}' },
+    'http/b.ts: exports a type A: actors/a.ts has one of that name',
+  ],
   ['a default export', { 'http/a.ts': 'export default function a() {}' }, 'http/a.ts: has a default export'],
   ['an enum', { 'http/a.ts': 'export enum A { B }' }, 'http/a.ts: has an enum: use a constant list'],
   ['a vague name', { 'http/body-utils.ts': '' }, 'http/body-utils.ts: has a vague name: files are nouns of the domain'],

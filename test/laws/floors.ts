@@ -78,6 +78,7 @@ export function checkHouse(files: readonly SourceFile[], dependencies: readonly 
     ...files.flatMap(file => checkPackages(file, dependencies).map(rule => ({ path: file.path, rule }))),
     ...files.flatMap(file => [...checkImports(file), ...checkText(file)].map(rule => ({ path: file.path, rule }))),
     ...checkHeavy(files),
+    ...checkTypeNames(files),
     ...checkCycles(files),
   ];
 }
@@ -156,6 +157,24 @@ function checkHeavy(files: readonly SourceFile[]): Problem[] {
       others.map(path => ({ path, rule: `imports ${name}: only one file may, and ${first} does` })),
     );
   });
+}
+
+/** What plugin authors write against stands alone, and names its types as they do. */
+const ownNames = /^runtime\/host\/api\//;
+
+/** No two exported types have one name. */
+function checkTypeNames(files: readonly SourceFile[]): Problem[] {
+  const homes = new Map<string, string>();
+  const found: Problem[] = [];
+  for (const { path, text } of files) {
+    if (!floors.includes(floorOf(path)) || ownNames.test(path)) continue;
+    for (const [, name] of withoutTemplates(text).matchAll(/^export (?:type|interface|(?:abstract )?class) (\w+)/gm)) {
+      const home = homes.get(name!);
+      if (home === undefined) homes.set(name!, path);
+      else found.push({ path, rule: `exports a type ${name}: ${home} has one of that name` });
+    }
+  }
+  return found;
 }
 
 /** Each cycle once, with the way around it. */

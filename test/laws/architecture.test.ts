@@ -1,0 +1,48 @@
+// ARCHITECTURE.md is short, and what it names is there.
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const page = readFileSync(`${root}ARCHITECTURE.md`, 'utf8');
+
+/** The rows of the table below a heading, as their cells. */
+function tableBelow(heading: string): string[][] {
+  const section = page.split(/^## /m).find(text => text.startsWith(heading)) ?? '';
+  const rows = section.split('\n').filter(line => line.startsWith('|'));
+  return rows.slice(2).map(row =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map(cell => cell.trim()),
+  );
+}
+
+test('it has at most 150 lines', () => {
+  expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+});
+
+test('each path that it names is there', () => {
+  const named = [...page.matchAll(/`((?:[a-z-]+\/)+(?:[\w.-]+\.(?:ts|md|js))?)`/g)].map(match => match[1]!);
+  expect(named.length).toBeGreaterThan(20);
+  const roots = ['', 'actors/job/', 'actors/pipeline/', 'runtime/', 'http/', 'test/', 'test/service/simulation/'];
+  expect(named.filter(path => !roots.some(base => existsSync(root + base + path)))).toEqual([]);
+});
+
+test("an attempt's end has at most five forms from handler to disk, and its bytes are copied at most six times", () => {
+  const rows = tableBelow("An attempt's end");
+  expect(rows.length).toBeGreaterThan(2);
+  expect(rows.length).toBeLessThanOrEqual(5);
+  const copies = rows.reduce((sum, row) => sum + Number(row[3]!.split(' ')[0]), 0);
+  expect(copies).toBeLessThanOrEqual(6);
+  const missing = rows.filter(([, form, file]) => {
+    const source = readFileSync(root + file!.replaceAll('`', ''), 'utf8');
+    return [...form!.matchAll(/`(\w+)`/g)].some(([, name]) => !new RegExp(`\\b${name}\\b`).test(source));
+  });
+  expect(missing).toEqual([]);
+});
+
+test('ten questions are answered', () => {
+  const answers = page.split('## Ten questions')[1] ?? '';
+  expect(answers.match(/^\d+\. \*\*.+\?\*\* .+/gm)).toHaveLength(10);
+});
