@@ -1,6 +1,8 @@
 // Checks bodies and payloads against JSON Schemas, with messages for callers.
+
 import type { Config } from '../config/config.ts';
-import { type Mismatch, makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../runtime/json-schema.ts';
+import type { SchemaMismatch } from '../runtime/json-schema.ts';
+import { makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../runtime/json-schema.ts';
 import { isObject } from '../runtime/json-value.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { BodyCheck } from './admission.ts';
@@ -80,7 +82,7 @@ function holdsAtMost(max: number, value: unknown): boolean {
 }
 
 /** The pointer leads to the missing or unknown field, not to the object around it. */
-function itemOf({ pointer, message, keyword, params, schema }: Mismatch, base: string): ProblemItem {
+function itemOf({ pointer, message, keyword, params, schema }: SchemaMismatch, base: string): ProblemItem {
   const at = base + pointer;
   switch (keyword) {
     case 'required':

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from './packing.ts';
 import { allowSteps, schemaPatterns, TooManySteps } from './pattern.ts';
 import { equalItems } from './unique-items.ts';
 
-export type Mismatch = {
+export type SchemaMismatch = {
   /** JSON Pointer of the value that is wrong. */
   readonly pointer: string;
   readonly message: string;
@@ -19,7 +19,7 @@ export type Mismatch = {
 };
 
 /** What is wrong with a value: nothing when it fits. */
-export type SchemaCheck = (value: unknown) => Mismatch[];
+export type SchemaCheck = (value: unknown) => SchemaMismatch[];
 export type CompiledSchema =
   | {
       readonly ok: true;
@@ -142,7 +142,7 @@ function reasonOf(error: unknown): string {
   return `${message} (patterns run in linear time, without look-around and back-references)`;
 }
 
-function mismatchOf(error: ErrorObject): Mismatch {
+function mismatchOf(error: ErrorObject): SchemaMismatch {
   return {
     pointer: error.instancePath,
     message: error.message ?? `breaks ${error.keyword}`,

@@ -10,7 +10,7 @@ export type Stretches = { readonly base: Uint8Array; readonly at: readonly numbe
 type PackedSection = Uint8Array | [base: Uint8Array, ...at: number[]];
 
 /** Where stored values are found by their keys. */
-export type Parts = {
+export type PartReader = {
   get(key: Uint8Array): Uint8Array | undefined;
   has(key: Uint8Array): boolean;
 };
@@ -77,7 +77,7 @@ export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
 }
 
 /** Throws PartGone where it cannot be read any more. */
-export function checkParts(parts: Parts, parted: Uint8Array): void {
+export function checkParts(parts: PartReader, parted: Uint8Array): void {
   for (const key of partKeys(parted)) if (!parts.has(key)) throw new PartGone(gone);
 }
 
@@ -89,7 +89,7 @@ function partKey(base: Uint8Array, number: number): Uint8Array {
 }
 
 /** What it stands for, piece by piece. Throws PartGone. */
-export function* partsOf(parts: Parts, parted: Uint8Array): Iterable<Uint8Array> {
+export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) {
       yield section;
@@ -106,7 +106,7 @@ export function* partsOf(parts: Parts, parted: Uint8Array): Iterable<Uint8Array>
 }
 
 /** The same in pieces of equal length, whatever the parts are. */
-export function* chunksOf(parts: Parts, parted: Uint8Array): Iterable<Uint8Array> {
+export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   let left = lengthOf(parted);
   let chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, left));
   let filled = 0;
@@ -126,7 +126,7 @@ export function* chunksOf(parts: Parts, parted: Uint8Array): Iterable<Uint8Array
 }
 
 /** The packed bytes, whole. Throws PartGone. */
-export function wholeOf(parts: Parts, value: Uint8Array): Uint8Array {
+export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));
   let at = 0;
@@ -147,8 +147,8 @@ export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** Parts lie in this table. */
-export function partsIn(reader: Reader): Parts {
+/** PartReader lie in this table. */
+export function partsIn(reader: Reader): PartReader {
   return { get: key => reader.get('arrivals', key), has: key => reader.peek('arrivals', key) !== undefined };
 }
 

@@ -1,7 +1,7 @@
 // From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
-import { lengthOf, type Parts } from '../../runtime/parted.ts';
+import { lengthOf, type PartReader } from '../../runtime/parted.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { JobState } from './job-state.ts';
 import type { CommandLane, Lane } from './lane.ts';
@@ -89,7 +89,7 @@ export function frameOf(
 }
 
 /** What the host gets of a frame. `secrets` are packed. */
-export function taskFrame(frame: JobFrame, state: Uint8Array, parts: Parts, secrets?: Uint8Array): TaskFrame {
+export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader, secrets?: Uint8Array): TaskFrame {
   const groups: TaskGroup[] = [];
   const payloads: Uint8Array[] = [];
   const { jobs } = frame;

@@ -5,7 +5,7 @@ import { isJobHook } from '../../config/pipeline/definition.ts';
 import { type Body, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
 import { type JobId, jobId } from '../../runtime/ids.ts';
-import { type Parts, partsIn } from '../../runtime/parted.ts';
+import { type PartReader, partsIn } from '../../runtime/parted.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -46,7 +46,7 @@ export type JobStateOptions = {
 export class JobState {
   readonly reader: Reader;
   /** Of payloads. */
-  readonly parts: Parts;
+  readonly parts: PartReader;
   readonly blockKeys: BlockKeys;
   readonly random: () => number;
   readonly gauges: Gauges;

@@ -1,13 +1,13 @@
 // What has come to the joins of open runs, in the store: written as it comes, and read when the last one is there.
 import { packedNull } from '../../runtime/packing.ts';
-import { type Parts, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
+import { type PartReader, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { arrivalKey } from './records/run.ts';
 import { idText, type Run, type Scope } from './run.ts';
 
 export class Arrivals {
   readonly #reader: Reader;
-  readonly #parts: Parts;
+  readonly #parts: PartReader;
   /** Those of this turn that values in parts name, by their keys: no read shows them before its commit. */
   readonly #named = new Map<string, Uint8Array>();
   #batch!: Batch;

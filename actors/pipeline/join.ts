@@ -1,4 +1,5 @@
 // Where tokens come together: at a join, or at the end of a run. The last one to come makes the next step start.
+
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { lengthOf } from '../../runtime/parted.ts';
@@ -6,7 +7,8 @@ import { addContext, mergeContext } from './baggage.ts';
 import type { Node } from './compile.ts';
 import { gathered, joinedPayload } from './join-results.ts';
 import { joinEventType } from './protocol.ts';
-import { advanceScope, joinNode, type Origin, type Run, type Scope } from './run.ts';
+import type { SegmentOrigin } from './run.ts';
+import { advanceScope, joinNode, type Run, type Scope } from './run.ts';
 import { finishRun } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
@@ -76,7 +78,7 @@ function noteContext(scope: Scope, context: Uint8Array, path: readonly number[])
 }
 
 /** A token that divides: what follows descends from here. The first fork of a segment is the one that counts. */
-export function markFork(scope: Scope, path: readonly number[], origin: Origin): void {
+export function markFork(scope: Scope, path: readonly number[], origin: SegmentOrigin): void {
   if (path.length > 0) return;
   scope.origin = origin;
   scope.lastEqualContext = null;

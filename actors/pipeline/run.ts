@@ -19,7 +19,7 @@ export type CallSite = {
 };
 
 /** Where the tokens of a segment come from: the job that caused them (null: the run itself) and its context. */
-export type Origin = { readonly cause: JobId | null; readonly context: Uint8Array };
+export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
 
 /** One instance of a sequence with joins, between two of them. */
 export type Scope = {
@@ -41,9 +41,9 @@ export type Scope = {
   /** The most jobs that a token of it has crossed. */
   depth: number;
   /** The start of the segment, or the fork in it, or the only token there is. */
-  origin: Origin;
+  origin: SegmentOrigin;
   /** The origin that has memory of its own. */
-  kept: Origin | null;
+  kept: SegmentOrigin | null;
   merged: MergedValues | null;
   /** Arrivals: as many values in the store, and a rest that is kept in the record. */
   stored: number;
@@ -110,7 +110,13 @@ export type Run = {
 
 const nothingFresh = { turn: -1, values: [] } as const;
 
-export function openScope(run: Run, sequence: number, parent: number, path: readonly number[], origin: Origin): Scope {
+export function openScope(
+  run: Run,
+  sequence: number,
+  parent: number,
+  path: readonly number[],
+  origin: SegmentOrigin,
+): Scope {
   const scope: Scope = {
     id: run.scopesMade++,
     sequence,
@@ -139,7 +145,7 @@ export function openScope(run: Run, sequence: number, parent: number, path: read
 }
 
 /** Moves the scope behind its next join, where one token goes on. */
-export function advanceScope(scope: Scope, origin: Origin): void {
+export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.position++;
   scope.live = 1;
   scope.arrived = 0;

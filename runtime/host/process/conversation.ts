@@ -5,7 +5,7 @@ import { steadyUs, timerMsMax } from '../../clock.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { resultOfFailure, type TaskResult } from '../wire/response.ts';
 import type { FrameRun } from './frame-run.ts';
-import type { Answer, Asker, PluginProcess, ProcessEnd } from './plugin-process.ts';
+import type { Asker, PluginProcess, ProcessAnswer, ProcessEnd } from './plugin-process.ts';
 import type { Programs } from './program.ts';
 
 /** Requests without an answer, at most; the next ones leave when half of them are answered. */
@@ -51,7 +51,7 @@ export class Conversation implements Asker<number> {
     this.#report([[this.#run.next().task, resultOfFailure(reason, false)]]);
   }
 
-  onAnswers(answers: readonly Answer<number>[]): void {
+  onAnswers(answers: readonly ProcessAnswer<number>[]): void {
     this.#restartDeadline();
     const process = this.#process!;
     const ended = answers.map(answer => {

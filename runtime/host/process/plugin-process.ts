@@ -27,7 +27,7 @@ export type ProcessEnd = {
   readonly isCrash: boolean;
 };
 
-export type Answer<Asked> = {
+export type ProcessAnswer<Asked> = {
   readonly asked: Asked;
   readonly said: unknown;
   /** How many of its integers became text. */
@@ -39,7 +39,7 @@ export type Answer<Asked> = {
 /** Sends the requests, one caller at a time. */
 export interface Asker<Asked> {
   /** Answers that came together, in their order. None: the process broke the protocol, and is being killed. */
-  onAnswers(answers: readonly Answer<Asked>[]): void;
+  onAnswers(answers: readonly ProcessAnswer<Asked>[]): void;
   /** The process has ended: what is still in `asked` stays unanswered. */
   onEnd(end: ProcessEnd): void;
 }
@@ -109,7 +109,7 @@ export class PluginProcess<Asked> {
   }
 
   /** The result of a task that the process answered, with what it wrote to stderr since its last answer. */
-  settle({ said, texted, permanent }: Answer<Asked>): TaskResult {
+  settle({ said, texted, permanent }: ProcessAnswer<Asked>): TaskResult {
     const answer = this.#plugin.dialect === 'ductile' ? answerOfDuctile(said) : said;
     const stderr = this.#hasEnded ? this.#stderr.text() : this.#stderr.take();
     const settled = resultOfAnswer(answer, true, { stderr, texted }, this.#secrets.mask);
@@ -141,7 +141,7 @@ export class PluginProcess<Asked> {
 
   /** `texts`: lines, or everything that the process of a single attempt has printed; null: there is too much of it. */
   #take(texts: readonly string[] | null, permanent = false, how = ''): void {
-    const answers: Answer<Asked>[] = [];
+    const answers: ProcessAnswer<Asked>[] = [];
     let fault = texts === null ? `stdout has more than ${stdoutBytesMax} bytes` : null;
     for (const text of texts ?? []) {
       const read = this.#read(text, permanent, how);
@@ -158,7 +158,7 @@ export class PluginProcess<Asked> {
   }
 
   /** The answer; or what is wrong with it. */
-  #read(text: string, permanent: boolean, how: string): Answer<Asked> | string {
+  #read(text: string, permanent: boolean, how: string): ProcessAnswer<Asked> | string {
     const { mask } = this.#secrets;
     let said: unknown;
     let texted: number;

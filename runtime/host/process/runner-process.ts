@@ -9,7 +9,8 @@ import { type AnyRequest, makeRequest, unpackObject } from '../wire/request.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import type { PayloadCheck } from '../wire/schema.ts';
 import type { HostSender } from './host-sender.ts';
-import { type Answer, type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts';
+import type { ProcessAnswer } from './plugin-process.ts';
+import { type Asker, PluginProcess, type ProcessEnd } from './plugin-process.ts';
 import type { Program } from './program.ts';
 import { RunnerFrame } from './runner-frame.ts';
 
@@ -69,7 +70,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
     this.#endWhenAlone();
   }
 
-  onAnswers(answers: readonly Answer<RunningRequest>[]): void {
+  onAnswers(answers: readonly ProcessAnswer<RunningRequest>[]): void {
     const ended: [RunningRequest, TaskResult][] = [];
     for (const answer of answers) {
       const { asked } = answer;

@@ -4,7 +4,7 @@
 //   | concurrency (2) | attempts (4 a task) | payload lengths (4 a task) | header (packed) | secrets | state | ids (16 a task) | contexts | payloads
 import { formatId, jobIdBytes } from '../../ids.ts';
 import { pack, unpack } from '../../packing.ts';
-import { checkParts, chunksOf, isParted, lengthOf, type Parts, wholeOf } from '../../parted.ts';
+import { checkParts, chunksOf, isParted, lengthOf, type PartReader, wholeOf } from '../../parted.ts';
 import { allocateMessage, type Message } from './message.ts';
 import type { EventHeaders, TaskFrame, TaskGroup } from './plugin-host.ts';
 
@@ -83,7 +83,7 @@ export function encodeFrame(frame: TaskFrame, generation: number, plugin: number
   return own ? { head: message, more: () => [own] } : { head: message };
 }
 
-const noParts: Parts = { get: () => undefined, has: () => false };
+const noParts: PartReader = { get: () => undefined, has: () => false };
 
 function eventFields({ event }: TaskGroup): unknown {
   if (event === null) return null;

@@ -1,7 +1,7 @@
 // The contract between the ledger thread and a plugin host: frames of tasks go out, outcomes come back.
 import type { SystemClock } from '../../clock.ts';
 import type { JsonObject } from '../../packing.ts';
-import type { Parts } from '../../parted.ts';
+import type { PartReader } from '../../parted.ts';
 import type { Sandbox } from '../../processes/sandbox.ts';
 import type { Body } from './outcome.ts';
 
@@ -90,7 +90,7 @@ export type TaskFrame = {
   /** Packed payloads; some may be in parts. */
   readonly payloads: readonly Uint8Array[];
   /** Finds these, once the commit is done that brought them; left out: there are none. */
-  readonly parts?: Parts;
+  readonly parts?: PartReader;
 };
 
 export const verdicts = ['ok', 'error', 'timed_out'] as const;

@@ -8,7 +8,7 @@ import type { Config } from '../../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
-import { isParted, type Parts, partKeys, partsIn, wholeOf } from '../../../../runtime/parted.ts';
+import { isParted, type PartReader, partKeys, partsIn, wholeOf } from '../../../../runtime/parted.ts';
 import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
@@ -29,7 +29,7 @@ export type Job = {
   readonly offset: number;
   /** Perhaps in parts. */
   readonly payload: Uint8Array;
-  readonly parts: Parts;
+  readonly parts: PartReader;
   readonly createdAt: number;
   status: Status;
   body: Body | null;
