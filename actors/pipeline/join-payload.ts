@@ -12,7 +12,7 @@ function besideResults(parted: Uint8Array): Uint8Array | null {
   const sections = sectionsOf(parted);
   const [first, last] = [sections[0], sections.at(-1)];
   if (!(first instanceof Uint8Array && last instanceof Uint8Array) || sections.length < 2) return null;
-  return joinedHead.compare(first, 0, joinedHead.length) === 0 ? Buffer.concat([mapHead(2), last]) : null;
+  return joinedHead.equals(first.subarray(0, joinedHead.length)) ? Buffer.concat([mapHead(2), last]) : null;
 }
 
 /** What lies under a key beside the results of a join in parts; null: it is not there, or this is another value. */

@@ -1,6 +1,8 @@
 // Results that were gathered and are large are named where they lie. Whoever looks at them sees what they would see otherwise.
 import { describe, expect, it } from 'vitest';
-import { isParted } from '../../../../runtime/parted.ts';
+import { besideAt, withEntries } from '../../../../actors/pipeline/join-payload.ts';
+import { pack } from '../../../../runtime/packing.ts';
+import { encodeParted, isParted } from '../../../../runtime/parted.ts';
 import { plugins } from './cast.ts';
 import { errorOf, type Job, payloadOf, resultOf, Stage } from './stage.ts';
 
@@ -94,4 +96,10 @@ describe('a large result of a job', () => {
       expect(stage.leftovers()).toBe(0);
     }
   });
+});
+
+it('takes a value in parts that begins with less than the payload of a join for another value', () => {
+  const list = encodeParted([Buffer.alloc(0), pack([1])]);
+  expect(besideAt(list, 'succeeded')).toBe(null);
+  expect(withEntries(list, pack({ index: 1 }))).toBe(null);
 });
