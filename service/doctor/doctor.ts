@@ -231,7 +231,7 @@ function checkExposure({ api, webhooks }: Config): CheckResult {
     const address = `${name}.listen ${host}`;
     if (tls !== undefined) return passed(`${address}: TLS`);
     if (behindProxy) return passed(`${address}: behind a proxy with TLS, as ${name}.behind_proxy declares`);
-    const remedy = `set ${name}.tls, or ${name}.behind_proxy: true where a proxy with TLS stands in front`;
+    const remedy = `set ${name}.tls, or ${name}.behind_proxy: true if a proxy with TLS is in front`;
     return failed(`${address}: reachable from other machines without TLS; ${remedy}`);
   });
   return together(found);

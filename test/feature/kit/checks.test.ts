@@ -13,7 +13,7 @@ import { headgate } from '../cli/headgate.ts';
 
 const built = (file: string): Promise<unknown> =>
   import(new URL(`../../../dist/cli/plugin-test/${file}.js`, import.meta.url).href);
-const { PluginHarness } = (await built('stand')) as typeof import('../../../cli/plugin-test/harness.ts');
+const { PluginHarness } = (await built('harness')) as typeof import('../../../cli/plugin-test/harness.ts');
 const { runChecks } = (await built('checks')) as typeof import('../../../cli/plugin-test/checks.ts');
 const { readPlugin } = (await built('reading')) as typeof import('../../../cli/plugin-test/reading.ts');
 

@@ -15,14 +15,15 @@ openStore(directory).close();
 
 const built = (name: string): string => new URL(`../../../dist/runtime/store/${name}.js`, import.meta.url).href;
 const head = `
-  const { openGate } = await import('${built('gate')}');
+  const { openCommitLock } = await import('${built('commit-lock')}');
   const { openReaderBeside, openStore } = await import('${built('lmdb')}');
   const { readSync } = await import('node:fs');
   const path = process.argv[1];
   const say = word => process.stdout.write(word + '\\n');
   const untilAsked = () => readSync(0, Buffer.alloc(1), 0, 1);
 `;
-const holder = (side: 'commit' | 'open') => `${head} openGate(path).${side}(() => { say('holds'); untilAsked(); });`;
+const holder = (side: 'commit' | 'open') =>
+  `${head} openCommitLock(path).${side}(() => { say('holds'); untilAsked(); });`;
 const writer = `${head}
   const store = openStore(path);
   say('open');
