@@ -42,7 +42,7 @@ export function sealWarnings({ strict, findings, cautions }: Seal): string[] {
 
 /** The warning that the accepted lock is not noted beside the seal key. */
 export function sealGap(reason: string): string {
-  return `only state.path has the note of the accepted lock, and a changed configuration can name another state.path (${reason})`;
+  return `the note of the accepted lock exists only in state.path, so a changed configuration could evade the check by naming another state.path (${reason})`;
 }
 
 /** In strict mode each plugin carries the hashes of its files, and only these files run. */

@@ -6,7 +6,7 @@ import { contentsOf, mapCount, skipValue, textFrom } from './splice.ts';
 const seed = randomInt(2 ** 32);
 const factor = randomInt(2 ** 31) * 2 + 1;
 
-/** Guesses at the next key that may be wrong: after so many the keys have no order to follow. */
+/** Guesses at the next key that may be wrong: after this many the keys are treated as unordered. */
 const guessesMax = 1000;
 
 export class KeySet {

@@ -3,9 +3,9 @@ import { copyBytes } from './bytes.ts';
 import { KeySet } from './key-set.ts';
 import { contentsOf, isText, mapCount, mapHead, skipValue, textSpan } from './splice.ts';
 
-/** Of a map. */
+/** The longest head of a packed map. */
 const headBytesMax = 5;
-/** Keys up to so many are compared one by one; more are looked up. */
+/** Up to this many keys are compared one by one; more are looked up. */
 const comparedMax = 8;
 
 /** The map with the entries of another laid over it: its own with the same keys give way. */

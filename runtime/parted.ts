@@ -137,7 +137,7 @@ export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   return whole;
 }
 
-/** For who looks at it: null where a part was pruned. */
+/** The whole value for display; packed null if a part of it was pruned. */
 export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
   try {
     return wholeOf(partsIn(reader), value);
@@ -147,7 +147,7 @@ export function shownOf(reader: Reader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** PartReader lie in this table. */
+/** Reads parts from the table `arrivals`. */
 export function partsIn(reader: Reader): PartReader {
   return { get: key => reader.get('arrivals', key), has: key => reader.peek('arrivals', key) !== undefined };
 }

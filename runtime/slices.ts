@@ -48,8 +48,8 @@ type Waiting = {
 };
 
 /**
- * Divides a thread between several pieces of sliced work. Who has had the least time is next, and newcomers begin level with that: what
- * is short is over soon, however much long work is under way.
+ * Divides a thread between several pieces of sliced work. The work that has had the least time is next, and new work starts
+ * at that level, so short work ends soon even beside long work.
  */
 export class Slices {
   readonly #begin: () => void;

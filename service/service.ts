@@ -137,7 +137,7 @@ export class Service {
       },
     });
     worker.on('error', onDeath);
-    worker.on('exit', code => onDeath(new Error(`the ledger thread ended with ${code}`)));
+    worker.on('exit', code => onDeath(new Error(`the ledger thread ended with exit code ${code}`)));
     void died.then(error => link.fail(error));
     await Promise.race([ready, died.then(error => Promise.reject(error))]);
     this.#link = link;

@@ -33,7 +33,7 @@ export type AttemptOrigin = {
   readonly submittedBy: string;
   /** When the job was accepted. */
   readonly createdUs: number;
-  /** Its job belongs to a step of a pipeline. */
+  /** Whether the job belongs to a step of a pipeline. */
   readonly inStep: boolean;
 };
 

@@ -45,7 +45,7 @@ export type JobStateOptions = {
 
 export class JobState {
   readonly reader: Reader;
-  /** Of payloads. */
+  /** Reads the parts of payloads in parts. */
   readonly parts: PartReader;
   readonly blockKeys: BlockKeys;
   readonly random: () => number;

@@ -230,7 +230,7 @@ export class Retention {
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** Of runs: what values in parts name. */
+  /** Removes the arrivals that the runs' values in parts name. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));

@@ -26,9 +26,9 @@ export type PipelineActorOptions = {
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
   /** Records that cannot be used; absent: a list of its own. */
   readonly setAside?: SetAside;
-  /** While so many runs are open, events start no more; by default 16,384. */
+  /** While this many runs are open, events start no others; by default 16,384. */
   readonly openRunsMax?: number;
-  /** Once the records of open runs take so much, no more are taken; by default 8 GiB. */
+  /** Once the records of open runs take this many bytes, no run is accepted; by default 8 GiB. */
   readonly openRunsBytesMax?: number;
   /** What the runs in memory may take; by default 64 MiB. */
   readonly loadedBytesMax?: number;

@@ -7,7 +7,7 @@ import type { Data } from './lookup.ts';
 import { comparePaths } from './records/arrivals.ts';
 import type { MergedValue } from './records/run.ts';
 
-/** A run's baggage may take so much, packed: it lies in every group of jobs. */
+/** The most bytes of a run's packed baggage: every group of jobs has a copy. */
 const contextBytesMax = 2 ** 20;
 
 /** Why a run fails whose step would carry this context, packed; null: it may. */

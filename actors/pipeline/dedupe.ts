@@ -9,7 +9,7 @@ const hashBytes = 16;
 
 export class Dedupe {
   readonly #reader: Reader;
-  /** Of this turn: no read shows them before its commit. */
+  /** Keys added in this turn: no read shows them before its commit. */
   readonly #fresh = new Set<string>();
   #pruned: Uint8Array | undefined;
   #pruneDue = false;

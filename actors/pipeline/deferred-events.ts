@@ -19,7 +19,7 @@ import { StartQueue } from './start-queue.ts';
 export const eventsAtOnceMax = 256;
 /** Events that are taken in one turn. */
 export const eventsPerTurnMax = 512;
-/** Of what waits so much is kept in memory; over it, all is read again when its turn comes. */
+/** Bytes of waiting events kept in memory; beyond that they are read again when their turn comes. */
 const heldBytesMax = 64 * 2 ** 20;
 
 /** With what the job's record has: the packed list, and the result. */

@@ -29,7 +29,7 @@ export class DefinitionVersions {
   #current = new Map<string, Version>();
 
   readonly #changed = new Set<Version>();
-  /** Of all open runs. */
+  /** Counts over all open runs. */
   readonly open = noRuns();
 
   /** Reads what open runs began with, and how many there are. False: who wrote the state last has not counted them. */
@@ -61,7 +61,7 @@ export class DefinitionVersions {
     if (version) this.count(version, runs, records, settled, bytes);
   }
 
-  /** So much more, or less, is open of the definition. */
+  /** Changes the counts of open runs of the definition by these amounts. */
   count(version: Version, runs: number, records: number, settled: number, bytes: number): void {
     for (const counts of [version.open, this.open]) {
       counts.runs += runs;

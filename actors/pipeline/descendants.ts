@@ -12,7 +12,7 @@ import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
 import { countDescendants } from '../job/views/jobs.ts';
 import { idText, type Tree } from './run.ts';
 
-/** From so many on a count is on disk; with a small bound, from an eighth of it on. */
+/** Counts from this size on are on disk; if an eighth of the limit is less, from there on. */
 const keptFromMax = 1024;
 
 export class Descendants {
@@ -21,7 +21,7 @@ export class Descendants {
   readonly #setAside: SetAside;
   readonly #trees = new Map<string, Tree>();
   #dirty: Tree[] = [];
-  /** Of which, when they were asked for, no run was in memory. */
+  /** Trees of which no run was in memory when they were asked for. */
   #idle: Tree[] = [];
 
   constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {

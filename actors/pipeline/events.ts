@@ -9,7 +9,7 @@ const dedupeKey = Buffer.from('dedupe_key');
 
 export type Emitted = { readonly type: string; readonly payload: Uint8Array; readonly dedupeKey: string | null };
 
-/** Of the part `events` of a body. What is no event is passed over. */
+/** Reads the part `events` of a body; skips values that are no events. */
 export function readEvents(packed: Uint8Array): Emitted[] {
   const events: Emitted[] = [];
   let at = contentsOf(packed);

@@ -1,7 +1,7 @@
 // The hop limit: an event chain without end is stopped, and its error names the loop.
 import type { JobId } from '../../runtime/ids.ts';
 
-/** A chain may cross so many jobs. */
+/** The most jobs that a chain may cross. */
 export const hopsMax = 64;
 
 /** A job as the message names it, and what caused it. */

@@ -7,7 +7,7 @@ export const partedBytesMin = 4 * 2 ** 20;
 const resultsKey = Buffer.from('\xa7results', 'latin1');
 const joinedHead = Buffer.concat([mapHead(3), resultsKey]);
 
-/** Of the payload of a join in parts: the packed entries beside its results. Null: it is another value. */
+/** The packed entries beside the results in a join's payload in parts. Null: the value is no such payload. */
 function besideResults(parted: Uint8Array): Uint8Array | null {
   const sections = sectionsOf(parted);
   const [first, last] = [sections[0], sections.at(-1)];

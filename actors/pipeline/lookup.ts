@@ -8,7 +8,7 @@ export type Data = (path: Path) => Json | undefined;
 /** The same, packed, where it may be large; null where it is small or missing. */
 export type Large = (path: Path) => Uint8Array | null;
 
-/** Of values that are there already. */
+/** A `Data` over decoded values. */
 export function dataOfValues(values: { readonly [root in Path['root']]?: Json }): Data {
   return ({ root, keys }) => follow(values[root] ?? null, keys);
 }

@@ -12,7 +12,7 @@ export type RunEnd =
   | { readonly status: 'succeeded'; readonly result: Uint8Array; readonly logs: Uint8Array | null }
   | { readonly status: 'failed' | 'dead'; readonly error: string };
 
-/** Of a run that ends: also of one that never began. */
+/** What is needed to end a run, even one that never began. */
 export type FinishingRun = {
   readonly id: JobId;
   readonly name: string;

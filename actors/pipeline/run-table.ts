@@ -24,12 +24,12 @@ import { Runs } from './run-cache.ts';
 import { encodeRun, encodeScope } from './stored-run.ts';
 import type { Token, TokenEvent } from './token.ts';
 
-/** Once the new jobs of a turn take so much, more follow in the next: payloads, and the copies of baggage. */
+/** The most bytes of new jobs in a turn (payloads and copies of baggage); more follow in the next. */
 export const bytesPerTurnMax = 16 * 2 ** 20;
-/** Arrivals stay in the record of their run until they take so much; then they get a value of their own. */
+/** Arrivals stay in the record of their run until they exceed this many bytes; then they get a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
-/** Once the records of open runs take so much, calls are refused and events wait. */
+/** Once the records of open runs take this many bytes, calls are refused and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Something left to do in this turn. */
@@ -73,7 +73,7 @@ export type SettledRun = {
   readonly tally: Tally;
 };
 
-/** Where new jobs position. */
+/** Where new jobs belong in their run. */
 export type StepPosition = {
   readonly scope: number;
   readonly node: number;
@@ -207,7 +207,7 @@ export class RunTable {
     if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
-  /** What may wait for the next turn does. */
+  /** This turn has created enough bytes of new jobs: work that can wait is left to the next one. */
   get isFull(): boolean {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
@@ -346,7 +346,7 @@ export class RunTable {
   }
 }
 
-/** Of where its tokens come from the scope keeps what it needs, and no packet or block that this lies in. */
+/** Copies the scope's origin, so that the scope does not pin the packet or block it came from. */
 function keepOrigin(scope: Scope): void {
   scope.lastEqualContext = null;
   if (scope.origin === scope.kept) return;

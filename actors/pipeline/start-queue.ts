@@ -1,4 +1,4 @@
-// DeferredEvents that wait to start runs: a line for each root, so that events which branch without end hold up no others.
+// Emissions that wait to start runs: a queue for each root, so that events which branch without end hold up no others.
 //
 // Within a line the newest comes first: a token is followed to its end before what stands beside it, so that few have to
 // wait. Of one that has not been begun only the id of its job is kept in memory.

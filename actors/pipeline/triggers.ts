@@ -71,7 +71,7 @@ export class Triggers {
     return events.some(({ type }) => this.#onEvent.has(type));
   }
 
-  /** StartQueue the pipelines that wait for an event of this type; false when there are none. */
+  /** Starts the pipelines that wait for an event of this type; false: none was started. */
   fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): boolean {
     const table = this.#table;
     const { job: parent, plugin, submittedBy, depth, context, hooked } = emitter;

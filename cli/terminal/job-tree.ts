@@ -66,7 +66,7 @@ export class JobTree {
   }
 
   /**
-   * At most so many of one parent's children: first those that did not succeed, or have such jobs below them. `failed`: only
+   * Draws at most `siblingsMax` children of each parent: first those that did not succeed, or have such jobs below them. `failed`: only
    * those, and what leads to them.
    */
   lines(siblingsMax: number, { failed = false } = {}): TerminalLine[] {

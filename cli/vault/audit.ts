@@ -59,7 +59,7 @@ export function* auditPages(reader: Reader, keys: VaultPlace['keys'], filter: Au
   }
 }
 
-/** All records of the trail in pages, each valid until the next one is taken. Returns as `AuditPages` do. */
+/** All records of the trail in pages, each valid until the next one is taken. Returns null, or the first problem. */
 export function* entryPages(
   reader: Reader,
   currentKeyring: () => Keyring,

@@ -41,7 +41,7 @@ function closeUp(tree: SourceNode, mismatch: Mismatch, definitions: Definitions)
   return found.flatMap(one => closeUp(tree, one, definitions));
 }
 
-/** The alternative of a union that a map or list was meant for: the first of its kind whose first required key it has. */
+/** The alternative of a union that the node was probably meant for: the first of the node's kind whose first required key the node has. */
 function alternativeFor(node: SourceNode, schema: JsonObject, definitions: Definitions): JsonObject | undefined {
   const type = { map: 'object', list: 'array', scalar: undefined }[node.kind];
   const choice = ((schema['anyOf'] ?? []) as readonly JsonObject[]).map(one => resolved(one, definitions));

@@ -138,10 +138,10 @@ function refusalOf({ code = '', reason }: ParserError): HttpProblem | null {
     case 'HPE_PAUSED_H2_UPGRADE':
       return wrongVersion;
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return problem('request_timeout', `the head of a request must arrive within ${idleMsMax / 1000} s`);
+      return problem('request_timeout', `request line and headers must arrive within ${idleMsMax / 1000} s`);
     default:
       if (reason === 'Invalid HTTP version') return wrongVersion;
       if (!code.startsWith('HPE_')) return null;
-      return problem('malformed_request', `this is no HTTP request${reason ? `: ${reason}` : ''}`);
+      return problem('malformed_request', `this is not an HTTP request${reason ? `: ${reason}` : ''}`);
   }
 }

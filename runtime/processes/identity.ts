@@ -41,7 +41,7 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Of a process that /proc does not show: whether there is one of this user. Where /proc is mounted with `hidepid`, it hides processes
+ * Whether a process that /proc does not show exists and belongs to this user. Where /proc is mounted with `hidepid`, it hides processes
  * that forbid inspection also from their own user; the number is theirs for all that can be known.
  */
 function isHidden(pid: number): boolean {

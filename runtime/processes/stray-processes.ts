@@ -64,7 +64,7 @@ export class StrayProcesses {
     return origin;
   }
 
-  /** Kills what is left of this start, within half a second. */
+  /** Kills the processes that are left of a program's start with this origin, within half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
     this.#plan(performance.now() + idleLookMs);

@@ -34,9 +34,9 @@ import {
   tables,
 } from './store.ts';
 
-/** Of the files: the ledger has every payload and result. The library knows this option, and its types do not. */
+/** The files' mode: the ledger has every payload and result. The library knows this option, and its types do not. */
 const ownerOnly = { permissionsMode: 0o600 };
-/** Of an environment, with one to spare. */
+/** File descriptors that an environment needs, and a spare one. */
 const descriptorsNeeded = 4;
 /** Address space set aside for the file; the file itself grows as it is filled. */
 export const mapBytesMax = 256 * 2 ** 30;
@@ -50,9 +50,9 @@ const indexFormatVersion = 2;
 const asidePrefix = 'search-aside-';
 /** MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_VERSION_MISMATCH, MDB_INVALID and MDB_INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
-/** A holder in another pid namespace that shows no life for so long is taken for dead. */
+/** A holder in another pid namespace that shows no life for this long is considered dead. */
 const silenceMsMax = 5_000;
-/** Who waits longer for the write lock waits for a living process: LMDB frees the lock of a dead one at once. */
+/** A longer wait for the write lock means that its holder lives: LMDB frees the lock of a dead process at once. */
 const lockMsMax = 100;
 
 /** The state directory is held by another running process. */

@@ -46,7 +46,7 @@ function openMemory<T extends string>(names: readonly T[], beforeCommit: (batch:
     keys: (table, range) => keysIn(sheets.get(table)!, range).map(key => Buffer.from(key, 'latin1')),
     count: table => sheets.get(table)!.values.size,
     refresh() {},
-    // Who goes on with it has opened it anew.
+    // Further use counts as opening it again.
     close() {
       fault = null;
     },

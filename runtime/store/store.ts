@@ -68,7 +68,7 @@ export interface Reader<T extends string = Table> {
 
 /**
  * The writes of one turn, in order. **No read shows them before their commit**: neither `get`, `scan`, `keys` nor `count`, on any
- * thread, the one that writes included. Who must know within the turn what it has written keeps that in memory beside the batch.
+ * thread, the one that writes included. Code that needs its own writes within the turn keeps them in memory.
  * Keys and values are read at the commit: they stay unchanged until then.
  */
 export interface Batch<T extends string = Table> {

@@ -176,7 +176,7 @@ async function checkDisk(path: string): Promise<CheckResult> {
 }
 
 function checkIndex(index: IndexCondition): CheckResult {
-  if (index.kind === 'closed') return failed(`it cannot be opened, and searches get 503: ${index.reason}`);
+  if (index.kind === 'closed') return failed(`it cannot be opened, so searches get 503: ${index.reason}`);
   if (index.kind === 'failing') return failed(`it cannot follow the journal: ${index.reason}`);
   if (index.replaced === null) return passed('open');
   const { reason, setAside } = index.replaced;

@@ -21,7 +21,7 @@ export async function startIndexer(
   });
   const died = new Promise<Error>(resolve => {
     worker.on('error', resolve);
-    worker.on('exit', code => resolve(new Error(`the indexer thread ended with ${code}`)));
+    worker.on('exit', code => resolve(new Error(`the indexer thread ended with exit code ${code}`)));
   });
   worker.on('message', (notice: IndexerNotice) => {
     if (notice.kind === 'log') log[notice.level](notice.fields, notice.message);

@@ -196,7 +196,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
           const message = 'the vault does not open: no job is dispatched';
           log('error', message, { problems: opening.problems, remedy: remedyOf(source()) });
         } else if (opening.kind === 'open' && opening.problems.length > 0) {
-          const message = 'records of the vault do not open: the jobs of their principals wait';
+          const message = 'records of the vault cannot be decrypted: jobs that need them wait';
           log('error', message, { problems: opening.problems, remedy: damageRemedy });
         }
         if (opening.kind === 'open' && wasSealed) log('info', 'the vault is open: jobs continue', {});

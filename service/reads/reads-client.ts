@@ -1,7 +1,7 @@
 // The reads thread as seen from the main thread: requests, their limit, and what happens when it dies.
 import type { Findings } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
-import { type Link, openLink } from '../../runtime/link.ts';
+import { type Link, openLink, ThreadGone } from '../../runtime/link.ts';
 import type { Running } from '../../runtime/supervisor.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { AskedSandbox, TriedSandboxes } from '../doctor/sandboxes.ts';
@@ -106,7 +106,10 @@ export class ReadsClient implements Reads {
 
   async #ask<T>(message: object): Promise<T> {
     if (this.#link === null) throw new ReadsDown('the reads thread is starting');
-    const outcome = await this.#link.ask<ThreadReply<T>>('reads', message);
+    const outcome = await this.#link.ask<ThreadReply<T>>('reads', message).catch(error => {
+      // The thread ended while it was asked.
+      throw error instanceof ThreadGone ? new ReadsDown(error.message, { cause: error }) : error;
+    });
     if ('fault' in outcome) throw new Error(outcome.fault);
     return outcome.value;
   }
@@ -176,7 +179,8 @@ async function writeNext(sink: AnswerSink, underWay: PendingRead): Promise<void>
     const chunk = await underWay.more();
     // The caller has disconnected.
     if (chunk === null) return underWay.end();
-    if (chunk.kind !== 'text') throw new Error(chunk.kind === 'failed' ? chunk.reason : 'half an answer is missing');
+    if (chunk.kind !== 'text')
+      throw new Error(chunk.kind === 'failed' ? chunk.reason : 'the rest of the answer is missing');
     sink.write(chunk.text);
     if (!chunk.isLast) return sink.onReady(() => void writeNext(sink, underWay));
     underWay.end();

@@ -90,7 +90,7 @@ function beginsAt(folded: string, from: number, phrase: Phrase): boolean {
     while (at < folded.length && !isWordAt(folded, at)) at++;
     if (!folded.startsWith(word, at)) return false;
     let end = at + word.length;
-    // Only the beginning of a long word counts.
+    // A word of `wordCharactersMax` may be the beginning of a longer one.
     if (!isPrefix && word.length < wordCharactersMax && end < folded.length && isWordAt(folded, end)) return false;
     while (end < folded.length && isWordAt(folded, end)) end++;
     at = end;

@@ -98,7 +98,7 @@ function encodeApart(attempt: Attempt): Buffer {
 /** A page as it was read. Attempts are decoded on demand. Throws a RangeError where the value is no page. */
 export class AttemptPage {
   readonly key: Uint8Array;
-  /** The number that all its attempts have: the first, second, … of their jobs. */
+  /** The number that its attempts share: 1 for first attempts, 2 for second ones. */
   readonly number: number;
   /** The index of its first job in the block. */
   readonly first: number;

@@ -11,7 +11,7 @@ export type Hold = {
   /** Null: every command of the plugin. */
   readonly command: string | null;
   detail: string;
-  /** Since when it has had jobs. 0: it has none. */
+  /** When it began to hold jobs; 0: it holds none. */
   sinceUs: number;
 };
 

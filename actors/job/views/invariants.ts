@@ -45,7 +45,7 @@ const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
-/** A key is taken for another record when it is another object: give each question that must be fresh a new one. */
+/** Results are cached by the identity of the key object: pass a new object to read afresh. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
   /** Most checks of a block follow one another. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;

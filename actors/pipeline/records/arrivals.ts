@@ -14,7 +14,7 @@ const lengthsBytes = 8;
 export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
-  /** The stretch that may still grow: where its lengths position, or -1; whose it is, and which ordinal comes next. */
+  /** The stretch that may still grow: the offset of its lengths, or -1; its path, and its next ordinal. */
   #open = -1;
   #path: readonly number[] = [];
   #next = -1;

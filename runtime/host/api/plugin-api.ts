@@ -9,7 +9,7 @@ export type JsonObject = { readonly [key: string]: Json };
 // biome-ignore lint/suspicious/noExplicitAny: a handler that names no types gets on with what it expects
 export type Fields = { readonly [name: string]: any };
 
-/** An event around its payload. */
+/** An event: its payload, type and origin. */
 export type Envelope<Payload = Fields> = {
   readonly type: string;
   readonly payload: Payload;

@@ -70,7 +70,7 @@ export class HostProcess {
       // The host leads a process group: everything that its threads start is killed with it.
       detached: true,
     });
-    // Some faults throw above, others come as an event.
+    // `spawn` throws for some faults and emits `error` for others.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
     const host = new HostProcess(child, child.pid, take, hide);
     try {
@@ -108,7 +108,7 @@ export class HostProcess {
         this.send({ head: ping });
         return;
       }
-      fault ??= ', which did not answer any more';
+      fault ??= ', which had stopped answering';
       this.kill();
     }, pingMs);
     this.#pipe.on('data', chunk => {

@@ -127,7 +127,7 @@ class Host implements StartedHost {
       const isSound = performance.now() - startedMs > steadyMs || (this.#isUp && this.#hadFrames);
       failures = isSound ? 0 : failures + 1;
       const delayMs = failures < 2 ? 0 : Math.min(backoffMsMax, backoffMsMin * 2 ** (failures - 2));
-      if (delayMs > 0) this.#log('warn', `the plugin host does not come up: it is started again in ${delayMs} ms`);
+      if (delayMs > 0) this.#log('warn', `the plugin host keeps failing to start: next try in ${delayMs} ms`);
       await sleep(delayMs, null, { signal }).catch(() => {});
     }
   }
@@ -218,6 +218,6 @@ function readLog(body: Buffer): {
   const [name, message, fields] = Array.isArray(said) ? said : [];
   const level = logLevels.find(known => known === name);
   if (level === undefined || typeof message !== 'string' || typeof fields !== 'object')
-    throw new RangeError('no line of a log is like this');
+    throw new RangeError('not a valid log message');
   return { level, message, fields: { ...fields } };
 }

@@ -18,7 +18,7 @@ export class Conversation implements Asker<number> {
   #process: PluginProcess<number> | null = null;
   #room = 0;
   #window: number;
-  /** Since when the process has been busy with the task that it answers next. */
+  /** When the process began the task that it will answer next. */
   #sinceUs = steadyUs();
   /** The task whose deadline is running. */
   #first: number | undefined;

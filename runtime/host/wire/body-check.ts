@@ -41,14 +41,14 @@ export function checkBody(body: Body): void {
     checkPart(body, at, end, place, (top & deflatedFlag) !== 0);
     at = end;
   }
-  if (at !== body.length) throw new RangeError('an outcome goes on behind its parts');
+  if (at !== body.length) throw new RangeError('an outcome has bytes after its last part');
 }
 
 function checkPart(body: Body, at: number, end: number, place: number, isDeflated: boolean): void {
   const { mayDeflate, is } = shapes[place]!;
   if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
   if (isDeflated || is === 'text') return;
-  // With it a value in parts would begin, which names what it likes.
+  // A value in parts begins with this byte, and could name any stored value.
   if (isParted(body.subarray(at, end))) throw new RangeError(`${parts[place]} is not one packed value`);
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))
     throw new RangeError(`${parts[place]} is not one packed value`);

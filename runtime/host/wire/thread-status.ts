@@ -34,7 +34,7 @@ export class ThreadStatus {
     Atomics.store(this.#words, words.loading, is ? 1 : 0);
   }
 
-  /** The thread: it has the frame of this ticket; tickets come in order. */
+  /** Called by the thread: it has taken the frame with this ticket. Tickets only increase. */
   take(ticket: number): void {
     Atomics.store(this.#words, words.taken, ticket);
   }
