@@ -38,7 +38,7 @@ export class ReadsClient implements Reads {
     const worker = readsThread.start(data);
     const died = new Promise<Error>(resolve => {
       worker.on('error', resolve);
-      worker.on('exit', code => resolve(new Error(`the reads thread ended with ${code}`)));
+      worker.on('exit', code => resolve(new Error(`the reads thread ended with exit code ${code}`)));
     });
     let onReady = (): void => {};
     const ready = new Promise<void>(resolve => {

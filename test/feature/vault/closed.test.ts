@@ -48,7 +48,7 @@ test.each<[table: Table, how: (value: Buffer) => Buffer, told: RegExp, said: str
     value => value.subarray(0, -1),
     /vault_secrets: kept is not the record that was written last; set these secrets again/,
     '400 unknown_secret',
-    /records of the vault do not open/,
+    /records of the vault cannot be decrypted/,
   ],
   ['vault_audit', flipped, /vault_audit: /, unavailable, /the vault does not open/],
 ])('a changed record of %s', async (table, how, told, said, logged) => {

@@ -66,7 +66,7 @@ test('an index that cannot be opened is left as it is: the service starts withou
   await gateway.start();
   expect(await checked(gateway)).toMatchObject({
     passed: false,
-    detail: expect.stringMatching(/cannot be opened, and/),
+    detail: expect.stringMatching(/cannot be opened, so/),
   });
   const refused = await gateway.call('GET', '/job-logs?query=heard');
   expect(refused).toMatchObject({

@@ -34,7 +34,7 @@ it('one that was stopped from outside is killed with its jobs, and another takes
   await until('the job runs', () => existsSync(join(stage.directory, 'plugins', 'p', 'began')));
   process.kill(pid, 'SIGSTOP');
   vi.advanceTimersByTime(4 * pingMs);
-  expect((await waiting).lost).toBe('the plugin host died (SIGKILL), which did not answer any more');
+  expect((await waiting).lost).toBe('the plugin host died (SIGKILL), which had stopped answering');
   expect((await stage.run('p')).result).not.toBe(String(pid));
 });
 
