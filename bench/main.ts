@@ -15,23 +15,32 @@ import { jsonLines, table } from './report.ts';
 
 const exitUsage = 2;
 const roundsDefault = '3';
-const { values: flags, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    json: { type: 'boolean', default: false },
-    smoke: { type: 'boolean', default: false },
-    out: { type: 'string' },
-    rounds: { type: 'string', default: roundsDefault },
-    keep: { type: 'string' },
-    only: { type: 'string' },
-    server: { type: 'string' },
-    set: { type: 'string', multiple: true, default: [] },
-    minutes: { type: 'string' },
-  },
-});
+const { values: flags, positionals } = readArguments();
 const size = flags.smoke ? 'smoke' : 'real';
 if (flags.minutes !== undefined) flags.set.push(`minutes=${flags.minutes}`);
 const only = flags.only?.split(',');
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        json: { type: 'boolean', default: false },
+        smoke: { type: 'boolean', default: false },
+        out: { type: 'string' },
+        rounds: { type: 'string', default: roundsDefault },
+        keep: { type: 'string' },
+        only: { type: 'string' },
+        server: { type: 'string' },
+        set: { type: 'string', multiple: true, default: [] },
+        minutes: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
 
 function list(): string {
   const usage = [
@@ -105,7 +114,7 @@ async function runAgainst(directory: string, bench: Bench): Promise<void> {
   keep({ bench: bench.name, parameters, before: directory, after: projectRoot, change: flags.keep, rounds, changes });
 }
 
-if (positionals.length === 0) {
+if (positionals.length === 0 || flags.help) {
   process.stdout.write(list());
   process.exit(0);
 }
