@@ -13,27 +13,29 @@ export type CommandCall<Options extends object = object> = {
   readonly program: Command;
 };
 
-export type CommandDeclaration = {
+/** `Call`: what `run` gets. */
+export type Declaration<Call> = {
   /** Its words, then its arguments: `vault secret set <name>`. All words but the last are groups. */
   readonly usage: string;
   readonly description: string;
   /** Whole command lines, shown below the help. */
   readonly examples: readonly [string, ...string[]];
   /** In addition to `--json`, which every command has. */
-  readonly options: readonly Option[];
+  readonly options?: readonly Option[];
   /** Exit statuses whose meaning differs from the common one (`exit-status.ts`). */
   readonly statuses?: string;
-  /** Resolves with the exit status. It imports what it needs when it runs, so that other commands need not load it. */
-  readonly run: (call: CommandCall<never>) => number | Promise<number>;
+  /** Returns the exit status; no value means 0. It imports what it needs when it runs, so that other commands need not load it. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return statement
+  readonly run: (call: Call) => number | void | Promise<number | void>;
 };
+
+export type CommandDeclaration = Declaration<CommandCall<never>> & { readonly options: readonly Option[] };
 
 /** A declaration whose `run` has typed options. */
 export function command<Options extends object = object>(
-  declaration: Omit<CommandDeclaration, 'run'> & {
-    readonly run: (call: CommandCall<Options>) => number | Promise<number>;
-  },
+  declaration: Declaration<CommandCall<Options>>,
 ): CommandDeclaration {
-  return declaration;
+  return { options: [], ...declaration };
 }
 
 /** `{ config?: string }`. A new object for each command, because commander keeps state in it. */

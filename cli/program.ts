@@ -1,6 +1,7 @@
 // Builds the commander program from the declarations of commands.
 import { Command } from 'commander';
 import type { CommandCall, CommandDeclaration } from './command.ts';
+import { exitStatus } from './exit-status.ts';
 import type { Io } from './io.ts';
 import { Output } from './output.ts';
 import { version } from './version.ts';
@@ -74,7 +75,7 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
       out: new Output(io, given.json === true),
       program,
     };
-    done(await run(call as CommandCall<never>));
+    done((await run(call as CommandCall<never>)) ?? exitStatus.ok);
   });
 }
 

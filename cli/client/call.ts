@@ -1,18 +1,16 @@
 // Submits a job and by default waits for it: the common part of `plugin run` and `pipeline run`.
 import { InvalidArgumentError, Option } from 'commander';
-import type { CommandCall } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
 import { readJsonOption } from '../payload.ts';
 import { parseMs } from '../quantity.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
-import type { AddressOptions } from './address.ts';
-import { addressOptions, connect } from './connect.ts';
+import type { ClientCall } from './connect.ts';
 import { exitStatusOfJob, type JobDocument, unsuccessfulText } from './jobs.ts';
 import { settledJob } from './waiting.ts';
 
-export type CallOptions = AddressOptions & {
+export type CallOptions = {
   readonly payload?: string;
   readonly async?: true;
   readonly timeout?: number;
@@ -28,7 +26,6 @@ export function callOptions(): Option[] {
       'how long to wait; past it the exit status is 5, and the job keeps running',
     ).argParser(parseMs),
     new Option('--idempotency-key <key>', 'calls with the same key run once').argParser(checkKey),
-    ...addressOptions(),
   ];
 }
 
@@ -48,10 +45,9 @@ type AcceptedJob = {
 };
 
 /** Resolves with the exit status. */
-export async function callAndWait(path: string, call: CommandCall<CallOptions>): Promise<number> {
-  const { options, io, out } = call;
+export async function callAndWait(path: string, call: ClientCall<CallOptions>): Promise<number> {
+  const { options, client, io, out } = call;
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
-  const client = await connect(call);
   const headers = options.idempotencyKey === undefined ? {} : { 'Idempotency-Key': options.idempotencyKey };
   const accepted = await client.post<AcceptedJob>(
     path,

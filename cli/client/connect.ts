@@ -1,6 +1,6 @@
-// The common part of commands that call the service.
+// The shape of commands that call the running service.
 import { Option } from 'commander';
-import { type CommandCall, configOption } from '../command.ts';
+import { type CommandCall, type CommandDeclaration, configOption, type Declaration } from '../command.ts';
 import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
 
@@ -16,4 +16,21 @@ export async function connect({ options, io, out }: CommandCall<AddressOptions>)
   const address = await findAddress(options, io);
   for (const line of address.notes) out.note(line);
   return new Client(address);
+}
+
+/** The call of a command that gets a client of the service that `--url` or `--config` names. */
+export type ClientCall<Options extends object = object> = CommandCall<Options & AddressOptions> & {
+  readonly client: Client;
+};
+
+/** Declares a command that calls the service: it has the options of an address, and `run` gets a client. */
+export function clientCommand<Options extends object = object>(
+  { options = [], run, ...declaration }: Declaration<ClientCall<Options>>,
+  connectTo = connect,
+): CommandDeclaration {
+  return {
+    ...declaration,
+    options: [...options, ...addressOptions()],
+    run: async (call: CommandCall<Options & AddressOptions>) => run({ ...call, client: await connectTo(call) }),
+  };
 }

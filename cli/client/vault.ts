@@ -1,9 +1,10 @@
-// The common part of commands that manage the vault of the running service.
-import type { CommandCall } from '../command.ts';
+// The shapes of commands that manage the vault of the running service.
+import type { CommandCall, CommandDeclaration, Declaration } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { failure } from '../failure.ts';
 import { type AddressOptions, findAddress } from './address.ts';
 import { Client } from './client.ts';
+import { type ClientCall, clientCommand } from './connect.ts';
 
 /** Calls with the admin token, since API tokens give no access to the vault. */
 export async function connectVault({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
@@ -17,20 +18,27 @@ export async function connectVault({ options, io, out }: CommandCall<AddressOpti
   return new Client({ ...address, tokens: [token], tokenHint: null });
 }
 
+/** Declares a command whose client has the admin token. */
+export function vaultCommand(declaration: Declaration<ClientCall>): CommandDeclaration {
+  return clientCommand(declaration, connectVault);
+}
+
+type Change<Options extends object> = Omit<Declaration<ClientCall<Options>>, 'run'> & {
+  /** What the request has besides the name. Read once the address and the token are known. */
+  readonly body?: (call: ClientCall<Options>) => object | Promise<object>;
+};
+
 type Changed = { readonly name: string; readonly status: string };
 
-/**
- * One call, which is answered with a name and a status; resolves with the exit status. If the body needs input, it is read after the
- * address and the token are known.
- */
-export async function changeVault(
+/** Declares a command that changes the principal or secret that its argument names, by a POST to this path. */
+export function vaultChange<Options extends object = object>(
   path: string,
-  body: object | (() => Promise<object>),
-  call: CommandCall<AddressOptions>,
-): Promise<number> {
-  const client = await connectVault(call);
-  const sent = typeof body === 'function' ? await body() : body;
-  const answer = await client.post<Changed>(path, { name: true, status: true }, sent);
-  await call.out.answer(answer, () => [`${answer.name} ${answer.status}`]);
-  return exitStatus.ok;
+  { body = () => ({}), ...declaration }: Change<Options>,
+): CommandDeclaration {
+  const run = async (call: ClientCall<Options>): Promise<void> => {
+    const request = { name: call.args[0], ...(await body(call)) };
+    const answer = await call.client.post<Changed>(path, { name: true, status: true }, request);
+    await call.out.answer(answer, () => [`${answer.name} ${answer.status}`]);
+  };
+  return clientCommand({ ...declaration, run }, connectVault);
 }

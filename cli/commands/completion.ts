@@ -10,7 +10,6 @@ function completion(shell: string, example: string, load: () => Promise<Writer>)
     usage: `completion ${shell}`,
     description: `print the completion script for ${shell}`,
     examples: [example],
-    options: [],
     async run({ program, out }) {
       const [write, { completionPoints }] = await Promise.all([load(), import('../completion/points.ts')]);
       const script = write(completionPoints(program));

@@ -1,7 +1,6 @@
 // `headgate config schema`.
 import { Option } from 'commander';
 import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 
 export const configSchemaCommand = command<{ readonly manifest?: true }>({
   usage: 'config schema',
@@ -12,6 +11,5 @@ export const configSchemaCommand = command<{ readonly manifest?: true }>({
     const { configSchema, manifestFileSchema } = await import('../../config/schema-files.ts');
     const schema = options.manifest ? manifestFileSchema() : configSchema();
     await out.answer(schema, () => JSON.stringify(schema, null, 2).split('\n'));
-    return exitStatus.ok;
   },
 });

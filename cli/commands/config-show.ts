@@ -1,7 +1,6 @@
 // `headgate config show`.
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
-import { exitStatus } from '../exit-status.ts';
 
 export const configShow = command<{ readonly config?: string }>({
   usage: 'config show',
@@ -15,6 +14,5 @@ export const configShow = command<{ readonly config?: string }>({
     const { restartSettings } = await import('../../config/section/restart.ts');
     const view = { ...viewOf(config), needs_restart: restartSettings.map(({ key }) => key) };
     await out.answer(view, () => JSON.stringify(view, null, 2).split('\n'));
-    return exitStatus.ok;
   },
 });

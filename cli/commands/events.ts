@@ -1,14 +1,11 @@
 // `headgate events`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
 import { queryText } from '../client/client.ts';
-import { addressOptions, connect } from '../client/connect.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
+import { clientCommand } from '../client/connect.ts';
 import { parseCount } from '../quantity.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
 
-type Options = AddressOptions & {
+type Options = {
   readonly types?: string;
   readonly job?: string;
   readonly root?: string;
@@ -17,7 +14,7 @@ type Options = AddressOptions & {
   readonly count?: number;
 };
 
-export const eventsCommand = command<Options>({
+export const eventsCommand = clientCommand<Options>({
   usage: 'events',
   description: 'print events as they happen, until interrupted; a lost connection is opened again',
   examples: ["headgate events --types 'job.*,pipeline.completed'", 'headgate events --after 0 --count 10 --json'],
@@ -31,11 +28,9 @@ export const eventsCommand = command<Options>({
     new Option('--run <job_id>', 'only events of this run and of the jobs inside it'),
     new Option('--after <id>', 'start after the event with this id; 0 starts with the oldest one that is still held'),
     new Option('--count <count>', 'stop after this many events').argParser(parseCount),
-    ...addressOptions(),
   ],
-  async run(call) {
-    const { options, out } = call;
-    const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
+  async run({ options, client, out }) {
+    const { follow } = await import('../client/event-stream.ts');
     const path = `/events${queryText({ types: options.types, job_id: options.job, root: options.root, run: options.run })}`;
     let left = options.count ?? Number.POSITIVE_INFINITY;
     for await (const news of follow(client, path, options.after)) {
@@ -44,9 +39,8 @@ export const eventsCommand = command<Options>({
       if (news.kind !== 'events') continue;
       for (const event of news.events) {
         await out.item(eventDocument(event), () => eventLine(event));
-        if (--left === 0) return exitStatus.ok;
+        if (--left === 0) return;
       }
     }
-    return exitStatus.ok;
   },
 });

@@ -3,7 +3,6 @@ import { join, relative, resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { parseListen } from '../../config/quantity.ts';
 import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 
 export const initCommand = command<{ readonly listen: string }>({
   usage: 'init <directory>',
@@ -34,7 +33,6 @@ export const initCommand = command<{ readonly listen: string }>({
       `  headgate job list --config ${there}`,
     ])
       out.note(line);
-    return exitStatus.ok;
   },
 });
 

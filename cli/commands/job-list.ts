@@ -1,11 +1,8 @@
 // `headgate job list`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
-import { addressOptions, connect } from '../client/connect.ts';
+import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
 import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
@@ -19,7 +16,7 @@ type JobListPage = {
 
 type Own = { readonly run?: string; readonly root?: string; readonly parent?: string; readonly error?: string };
 
-export const jobList = command<AddressOptions & Filters & Own>({
+export const jobList = clientCommand<Filters & Own>({
   usage: 'job list',
   description: 'list jobs, newest first',
   examples: [
@@ -37,19 +34,16 @@ export const jobList = command<AddressOptions & Filters & Own>({
       'only jobs whose last error has all these words; docs/search.md describes the query language',
     ),
     ...pageOptions(),
-    ...addressOptions(),
   ],
-  async run(call) {
-    const { plugin, command: name, status, run, root, parent, error, limit, cursor } = call.options;
-    const client = await connect(call);
+  async run({ options, client, out }) {
+    const { plugin, command: name, status, run, root, parent, error, limit, cursor } = options;
     const page = await client.get<JobListPage>(
       '/jobs',
       { jobs: ['job_id', 'status', 'created_at'], total: true },
       { plugin, command: name, status, run, root, parent, error, limit, cursor },
     );
-    await call.out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
-    for (const line of moreLines(page.jobs.length, page)) call.out.note(line);
-    return exitStatus.ok;
+    await out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
+    for (const line of moreLines(page.jobs.length, page)) out.note(line);
   },
 });
 

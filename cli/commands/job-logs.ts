@@ -1,10 +1,7 @@
 // `headgate job logs`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
-import { addressOptions, connect } from '../client/connect.ts';
+import { clientCommand } from '../client/connect.ts';
 import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { parseInstant } from '../quantity.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
@@ -21,15 +18,14 @@ type Log = {
   readonly result?: { readonly logs?: readonly { readonly level: string; readonly message: string }[] };
 };
 type LogListPage = { readonly logs: readonly Log[]; readonly total: number; readonly next_cursor?: string };
-type Options = AddressOptions &
-  Filters & {
-    readonly submittedBy?: string;
-    readonly from?: string;
-    readonly to?: string;
-    readonly query?: string;
-  };
+type Options = Filters & {
+  readonly submittedBy?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly query?: string;
+};
 
-export const jobLogs = command<Options>({
+export const jobLogs = clientCommand<Options>({
   usage: 'job logs [job_id]',
   description: 'print the errors, stderr and log lines of attempts, newest first',
   examples: [
@@ -49,14 +45,12 @@ export const jobLogs = command<Options>({
       'only attempts with these words in their error, stderr or output (field names included)',
     ),
     ...pageOptions(),
-    ...addressOptions(),
   ],
-  async run(call) {
-    const { plugin, command: name, status, submittedBy, from, to, query, limit, cursor } = call.options;
-    const client = await connect(call);
+  async run({ options, args, client, out }) {
+    const { plugin, command: name, status, submittedBy, from, to, query, limit, cursor } = options;
     const form = { logs: ['job_id', 'plugin', 'command', 'status', 'completed_at'], total: true } as const;
     const page = await client.get<LogListPage>('/job-logs', form, {
-      job_id: call.args[0],
+      job_id: args[0],
       plugin,
       command: name,
       status,
@@ -68,9 +62,8 @@ export const jobLogs = command<Options>({
       cursor,
       include_result: true,
     });
-    await call.out.answer(page, () => page.logs.flatMap(lines));
-    for (const line of moreLines(page.logs.length, page)) call.out.note(line);
-    return exitStatus.ok;
+    await out.answer(page, () => page.logs.flatMap(lines));
+    for (const line of moreLines(page.logs.length, page)) out.note(line);
   },
 });
 

@@ -1,29 +1,25 @@
 // `headgate job show`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
 import { resultText } from '../client/call.ts';
-import { addressOptions, connect } from '../client/connect.ts';
+import { clientCommand } from '../client/connect.ts';
 import { countsText, fetchJob, type JobDocument } from '../client/jobs.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { jsonText } from '../terminal/json-text.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-type Options = AddressOptions & { readonly full?: boolean };
+type Options = { readonly full?: boolean };
 
-export const jobShow = command<Options>({
+export const jobShow = clientCommand<Options>({
   usage: 'job show <job_id>',
   description: 'show a job, its input and its result',
   examples: [
     'headgate job show 0198c0de-0000-7000-8000-000000000000',
     'headgate job show 0198c0de-0000-7000-8000-000000000000 --full --json | jq .payload',
   ],
-  options: [new Option('--full', 'include a payload and a context of more than 64 KiB'), ...addressOptions()],
-  async run(call) {
-    const job = await fetchJob(await connect(call), call.args[0]!, { whole: call.options.full ?? false });
-    await call.out.answer(job, () => lines(job));
-    return exitStatus.ok;
+  options: [new Option('--full', 'include a payload and a context of more than 64 KiB')],
+  async run({ options, args, client, out }) {
+    const job = await fetchJob(client, args[0]!, { whole: options.full ?? false });
+    await out.answer(job, () => lines(job));
   },
 });
 

@@ -1,10 +1,9 @@
 // `headgate job tree`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
-import { addressOptions, connect } from '../client/connect.ts';
+import { clientCommand } from '../client/connect.ts';
 import type { TreeJob } from '../client/jobs.ts';
 import { treeJobs } from '../client/tree.ts';
-import { type CommandCall, command } from '../command.ts';
+import type { CommandCall } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, report } from '../failure.ts';
 import { Output } from '../output.ts';
@@ -16,7 +15,7 @@ const siblingsDefault = 20;
 
 type Options = { readonly siblings: number; readonly failed?: boolean };
 
-export const jobTree = command<AddressOptions & Options>({
+export const jobTree = clientCommand<Options>({
   usage: 'job tree <job_id>',
   description: 'draw a job and all its descendants, with statuses and durations',
   statuses: '69 the answer broke off; with --json, the last element of the list is then the problem document',
@@ -26,11 +25,9 @@ export const jobTree = command<AddressOptions & Options>({
       .argParser(parseCount)
       .default(siblingsDefault),
     new Option('--failed', 'draw only jobs that failed, timed out or are dead, and their ancestors'),
-    ...addressOptions(),
   ],
   async run(call) {
-    const client = await connect(call);
-    const jobs = treeJobs(client, call.args[0]!);
+    const jobs = treeJobs(call.client, call.args[0]!);
     if (call.out.json) return copy(jobs, call);
     await show(jobs, call.options, call.out);
     return exitStatus.ok;

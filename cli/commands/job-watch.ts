@@ -1,11 +1,9 @@
 // `headgate job watch`.
-import type { AddressOptions } from '../client/address.ts';
 import { queryText } from '../client/client.ts';
-import { addressOptions, connect } from '../client/connect.ts';
+import { clientCommand } from '../client/connect.ts';
 import type { StreamEvent } from '../client/event-stream.ts';
 import { exitStatusOfJob, fetchJob, isSettled, type JobDocument } from '../client/jobs.ts';
 import { RunProgress } from '../client/run-progress.ts';
-import { command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { eventDocument, eventLine } from '../terminal/event.ts';
@@ -18,17 +16,15 @@ const ends: { readonly [type: string]: string } = {
   'job.dead': 'dead',
 };
 
-export const jobWatch = command<AddressOptions>({
+export const jobWatch = clientCommand({
   usage: 'job watch <job_id>',
   description:
     'show a job, and follow it until it ends; for a run also its jobs, for a large run only failures and counts',
   examples: ['headgate job watch 0198c0de-0000-7000-8000-000000000000'],
-  options: addressOptions(),
   statuses: '0 the job succeeded, 1 it failed, 5 it timed out',
-  async run(call) {
-    const { args, out } = call;
+  async run({ args, client, out }) {
     const id = args[0]!;
-    const [client, { follow }] = await Promise.all([connect(call), import('../client/event-stream.ts')]);
+    const { follow } = await import('../client/event-stream.ts');
     const crowd = new RunProgress(id, out);
     const show = (event: StreamEvent) => out.item(eventDocument(event), () => eventLine(event));
     const watched = await fetchJob(client, id);

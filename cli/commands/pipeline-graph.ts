@@ -21,6 +21,5 @@ export const pipelineGraph = command<{ readonly config?: string }>({
     const graphs = wanted.map(pipeline => ({ pipeline: pipeline.name, lines: mermaidOf(pipeline) }));
     const document = { pipelines: graphs.map(({ pipeline, lines }) => ({ pipeline, mermaid: lines.join('\n') })) };
     await out.answer(document, () => graphs.flatMap(({ lines }, i) => (i === 0 ? lines : ['', ...lines])));
-    return exitStatus.ok;
   },
 });

@@ -1,8 +1,5 @@
 // `headgate pipeline list`.
-import type { AddressOptions } from '../client/address.ts';
-import { addressOptions, connect } from '../client/connect.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
+import { clientCommand } from '../client/connect.ts';
 import { table } from '../terminal/table.ts';
 
 type Skill = {
@@ -16,15 +13,14 @@ type Skill = {
 
 type Skills = { readonly skills: readonly Skill[] };
 
-export const pipelineList = command<AddressOptions>({
+export const pipelineList = clientCommand({
   usage: 'pipeline list',
   description: 'list the pipelines of the service, the events that start them and what they do',
   examples: ['headgate pipeline list'],
-  options: addressOptions(),
-  async run(call) {
-    const { skills } = await (await connect(call)).get<Skills>('/skills', { skills: ['kind'] });
+  async run({ client, out }) {
+    const { skills } = await client.get<Skills>('/skills', { skills: ['kind'] });
     const pipelines = skills.filter(({ kind }) => kind === 'pipeline');
-    await call.out.answer({ pipelines }, () =>
+    await out.answer({ pipelines }, () =>
       table(
         ['PIPELINE', 'TRIGGER', 'MODE', 'TIMEOUT', 'DESCRIPTION'],
         pipelines.map(({ pipeline, trigger = '-', execution_mode: mode, timeout_secs: seconds, description = '-' }) => [
@@ -36,6 +32,5 @@ export const pipelineList = command<AddressOptions>({
         ]),
       ),
     );
-    return exitStatus.ok;
   },
 });

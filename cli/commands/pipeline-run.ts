@@ -1,9 +1,9 @@
 // `headgate pipeline run`.
 import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
-import { command } from '../command.ts';
+import { clientCommand } from '../client/connect.ts';
 
-export const pipelineRun = command<CallOptions>({
+export const pipelineRun = clientCommand<CallOptions>({
   usage: 'pipeline run <pipeline>',
   description: 'run a pipeline, and print its result once the run has ended',
   examples: [

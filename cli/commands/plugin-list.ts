@@ -1,8 +1,5 @@
 // `headgate plugin list`.
-import type { AddressOptions } from '../client/address.ts';
-import { addressOptions, connect } from '../client/connect.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
+import { clientCommand } from '../client/connect.ts';
 import { table } from '../terminal/table.ts';
 
 type Plugins = {
@@ -14,14 +11,13 @@ type Plugins = {
   }[];
 };
 
-export const pluginList = command<AddressOptions>({
+export const pluginList = clientCommand({
   usage: 'plugin list',
   description: 'list the plugins of the service and their commands',
   examples: ['headgate plugin list'],
-  options: addressOptions(),
-  async run(call) {
-    const found = await (await connect(call)).get<Plugins>('/plugins', { plugins: ['name', 'version', 'commands'] });
-    await call.out.answer(found, () =>
+  async run({ client, out }) {
+    const found = await client.get<Plugins>('/plugins', { plugins: ['name', 'version', 'commands'] });
+    await out.answer(found, () =>
       table(
         ['PLUGIN', 'VERSION', 'COMMANDS', 'DESCRIPTION'],
         found.plugins.map(({ name, version, commands, description }) => [
@@ -32,6 +28,5 @@ export const pluginList = command<AddressOptions>({
         ]),
       ),
     );
-    return exitStatus.ok;
   },
 });

@@ -2,7 +2,6 @@
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
 import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
 import { runtimes, type ScaffoldRuntime } from '../scaffold/plugin.ts';
 
@@ -41,6 +40,5 @@ export const pluginNew = command<{ readonly runtime: ScaffoldRuntime; readonly i
       `  headgate plugin run ${name} handle --payload '{"name":"Ada"}'`,
     ])
       out.note(line);
-    return exitStatus.ok;
   },
 });

@@ -1,9 +1,9 @@
 // `headgate plugin run`.
 import { type CallOptions, callAndWait, callOptions, callStatuses } from '../client/call.ts';
 import { segment } from '../client/client.ts';
-import { command } from '../command.ts';
+import { clientCommand } from '../client/connect.ts';
 
-export const pluginRun = command<CallOptions>({
+export const pluginRun = clientCommand<CallOptions>({
   usage: 'plugin run <plugin> <command>',
   description: 'run a command of a plugin, and print its result once the job has ended',
   examples: [

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
-import { exitStatus } from '../exit-status.ts';
 
 export const servicePrint = command<{ readonly config?: string; readonly user: string }>({
   usage: 'service print',
@@ -29,7 +28,6 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
     await out.answer({ unit }, () => unit.trimEnd().split('\n'));
     out.note('install it: save this as /etc/systemd/system/headgate.service, then');
     out.note('  systemctl daemon-reload && systemctl enable --now headgate');
-    return exitStatus.ok;
   },
 });
 

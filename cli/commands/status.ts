@@ -1,9 +1,7 @@
 // `headgate status`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
 import type { AnswerShape, Client } from '../client/client.ts';
-import { addressOptions, connect } from '../client/connect.ts';
-import { command } from '../command.ts';
+import { clientCommand } from '../client/connect.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
@@ -35,31 +33,26 @@ type Summary = { readonly window: string; readonly stats: { readonly [status: st
 
 const activeShown = 10;
 
-export const statusCommand = command<AddressOptions & { readonly quiet?: true }>({
+export const statusCommand = clientCommand<{ readonly quiet?: true }>({
   usage: 'status',
   description: 'show whether the service is up, what is queued and running, and how the last 24 hours went',
   examples: ['headgate status', 'headgate status --url http://127.0.0.1:8080 --json'],
-  options: [
-    ...addressOptions(),
-    new Option('--quiet', 'print nothing; the exit status says whether the service is up (for health checks)'),
-  ],
-  async run(call) {
-    const client = await connect(call);
+  options: [new Option('--quiet', 'print nothing; the exit status says whether the service is up (for health checks)')],
+  async run({ options, client, out }) {
     const health = await client.get<Health>('/healthz', { status: true, uptime_seconds: true, version: true });
-    if (call.options.quiet) return exitStatus.ok;
+    if (options.quiet) return;
     const queue = await ifAllowed<QueueStatus>(client, '/analytics/queue', {
       queue_depth: true,
       active_jobs: ['job_id'],
     });
     const summary = queue && (await ifAllowed<Summary>(client, '/analytics/summary', { stats: true }));
     const { url } = client;
-    await call.out.answer({ url, health, queue, summary }, () => [
+    await out.answer({ url, health, queue, summary }, () => [
       ...healthLines(url, health),
       ...(queue ? queueLines(queue) : []),
       ...(summary ? [summaryLine(summary)] : []),
     ]);
-    if (!queue) call.out.note('the queue and the summary need a token with the scope *; set HEADGATE_TOKEN');
-    return exitStatus.ok;
+    if (!queue) out.note('the queue and the summary need a token with the scope *; set HEADGATE_TOKEN');
   },
 });
 

@@ -1,10 +1,7 @@
 // `headgate stopwatch`.
 import { Option } from 'commander';
-import type { AddressOptions } from '../client/address.ts';
 import { segment } from '../client/client.ts';
-import { addressOptions, connect } from '../client/connect.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
+import { clientCommand } from '../client/connect.ts';
 import { parseInstant } from '../quantity.ts';
 import { percentileBar, sparkline } from '../terminal/plot.ts';
 import { table } from '../terminal/table.ts';
@@ -33,7 +30,7 @@ type Stopwatch = {
 
 const barColumns = 24;
 
-export const stopwatchCommand = command<AddressOptions & { readonly since?: string; readonly subs?: true }>({
+export const stopwatchCommand = clientCommand<{ readonly since?: string; readonly subs?: true }>({
   usage: 'stopwatch <plugin>',
   description: 'plot how long the commands and steps of a plugin waited and ran',
   examples: ['headgate stopwatch greet --since 2h --subs'],
@@ -42,20 +39,15 @@ export const stopwatchCommand = command<AddressOptions & { readonly since?: stri
       parseInstant,
     ),
     new Option('--subs', 'include the spans that the plugin measured inside its steps'),
-    ...addressOptions(),
   ],
-  async run(call) {
-    const { since, subs } = call.options;
-    const client = await connect(call);
-    const path = `/stopwatch/${segment(call.args[0]!)}`;
+  async run({ options: { since, subs }, args, client, out }) {
     const stopwatch = await client.get<Stopwatch>(
-      path,
+      `/stopwatch/${segment(args[0]!)}`,
       { plugin: true, steps: ['step', 'sample_count'] },
       { since, include_subs: subs },
     );
-    await call.out.answer(stopwatch, () => lines(stopwatch));
-    if (stopwatch.subs_unavailable !== undefined) call.out.note(`no subs: ${stopwatch.subs_unavailable}`);
-    return exitStatus.ok;
+    await out.answer(stopwatch, () => lines(stopwatch));
+    if (stopwatch.subs_unavailable !== undefined) out.note(`no subs: ${stopwatch.subs_unavailable}`);
   },
 });
 

@@ -2,7 +2,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { type ApiScope, scopes } from '../../config/section/scope.ts';
 import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 
 export const tokenNew = command<{ readonly name: string; readonly scope: readonly ApiScope[] }>({
   usage: 'token new <name>',
@@ -23,7 +22,6 @@ export const tokenNew = command<{ readonly name: string; readonly scope: readonl
     out.note(`add this under api.auth.tokens, and set ${variable} to the token where the service runs:`);
     out.note(`  - ${entry}`);
     await out.answer({ name, token, scopes: options.scope, variable, entry }, () => [token]);
-    return exitStatus.ok;
   },
 });
 

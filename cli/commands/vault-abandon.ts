@@ -1,7 +1,6 @@
 // `headgate vault abandon`.
 import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
 import { withVault } from '../vault/work.ts';
 
@@ -24,6 +23,5 @@ export const vaultAbandon = command<{ readonly config?: string; readonly yes?: t
       `unlock key: ${keyFile ?? 'there was none'}`,
     ]);
     out.note('jobs now run without secrets; headgate vault init creates a new vault');
-    return exitStatus.ok;
   },
 });

@@ -1,6 +1,5 @@
 // `headgate vault init`.
 import { command, configOption } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { showToken, withVault } from '../vault/work.ts';
 
 export const vaultInit = command<{ readonly config?: string }>({
@@ -21,6 +20,5 @@ export const vaultInit = command<{ readonly config?: string }>({
     );
     out.note(keyFile === null ? 'the unlock key is in HEADGATE_VAULT_KEY' : `unlock key: ${keyFile}`);
     out.note('a lost admin token is replaced by headgate vault reset-admin-token');
-    return exitStatus.ok;
   },
 });

@@ -1,9 +1,5 @@
 // `headgate vault list`.
-import type { AddressOptions } from '../client/address.ts';
-import { addressOptions } from '../client/connect.ts';
-import { connectVault } from '../client/vault.ts';
-import { command } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
+import { vaultCommand } from '../client/vault.ts';
 import { table } from '../terminal/table.ts';
 import { formatAt } from '../terminal/time.ts';
 
@@ -17,13 +13,11 @@ type Listing = {
   readonly damaged: { readonly principals: readonly string[]; readonly secrets: readonly string[] };
 };
 
-export const vaultList = command<AddressOptions>({
+export const vaultList = vaultCommand({
   usage: 'vault list',
   description: 'list principals and secrets with their grants, statuses and times; never a value',
   examples: ['headgate vault list', 'headgate vault list --json'],
-  options: addressOptions(),
-  async run(call) {
-    const client = await connectVault(call);
+  async run({ client, out }) {
     const listing = await client.post<Listing>(
       '/vault/list',
       {
@@ -33,7 +27,7 @@ export const vaultList = command<AddressOptions>({
       },
       {},
     );
-    await call.out.answer(listing, () => [
+    await out.answer(listing, () => [
       ...table(
         ['principal', 'kind', 'status', 'changed'],
         listing.principals.map(({ name, kind, status, changed_at: at }) => [name, kind, status, formatAt(at)]),
@@ -47,9 +41,7 @@ export const vaultList = command<AddressOptions>({
       ),
     ]);
     const { principals, secrets } = listing.damaged;
-    for (const name of principals)
-      call.out.note(`the record of the principal ${name} does not open: register it again`);
-    for (const name of secrets) call.out.note(`the record of the secret ${name} does not open: set it again`);
-    return exitStatus.ok;
+    for (const name of principals) out.note(`the record of the principal ${name} does not open: register it again`);
+    for (const name of secrets) out.note(`the record of the secret ${name} does not open: set it again`);
   },
 });

@@ -1,6 +1,5 @@
 // `headgate vault reset-admin-token`.
 import { command, configOption } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { showToken, withVault } from '../vault/work.ts';
 
 export const vaultResetAdminToken = command<{ readonly config?: string }>({
@@ -18,6 +17,5 @@ export const vaultResetAdminToken = command<{ readonly config?: string }>({
         return showToken(out, { admin_token: token }, token, 'the old one is still in force');
       }),
     );
-    return exitStatus.ok;
   },
 });

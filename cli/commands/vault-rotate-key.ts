@@ -1,7 +1,6 @@
 // `headgate vault rotate-key`.
 import { randomBytes } from 'node:crypto';
 import { command, configOption } from '../command.ts';
-import { exitStatus } from '../exit-status.ts';
 import { withVault } from '../vault/work.ts';
 
 export const vaultRotateKey = command<{ readonly config?: string }>({
@@ -26,6 +25,5 @@ export const vaultRotateKey = command<{ readonly config?: string }>({
       return variable === undefined ? file : null;
     });
     await out.answer({ rotated: true, key_file: keyFile }, () => [`rotated: ${keyFile ?? 'HEADGATE_VAULT_KEY'}`]);
-    return exitStatus.ok;
   },
 });
