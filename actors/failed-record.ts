@@ -26,6 +26,15 @@ export function blame(record: FailedRecord, error: unknown): unknown {
   return new FailedRecordError(record, error);
 }
 
+/** Does the work. An error of it names the record. */
+export function blaming<T>(record: FailedRecord, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw blame(record, error);
+  }
+}
+
 export function failedRecordText(record: FailedRecord): string {
   if (record.kind === 'run') return `run ${formatId(record.id)}`;
   return `${record.kind} ${Buffer.from(record.key).toString('hex')}`;

@@ -8,6 +8,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { JobCalls, PipelineCalls, SubmitReply } from '../job/protocol.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
+import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
 import { callEventType, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
 import { idText } from './run.ts';
@@ -126,8 +127,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     begin(turn) {
       table.begin(turn);
       router.expansion.renew();
-      router.emissions.renew();
-      if (isFirstTurn) table.versions.sweep(turn.batch);
+      router.deferred.renew();
+      if (isFirstTurn) {
+        table.versions.sweep(turn.batch);
+        adoptFloods(table, router.expansion, bodyOf);
+      }
       isFirstTurn = false;
     },
     receive(message, turn) {
@@ -146,14 +150,14 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     },
     advance() {
       do router.drain();
-      while (router.emissions.step() || router.expansion.step());
+      while (router.deferred.step() || router.expansion.step());
     },
     close(turn) {
       table.flush();
       table.dedupe.prune(turn.nowUs, turn.batch);
       const { runs, settled } = table.versions.open;
       options.onRuns?.(runs, settled);
-      if (router.expansion.isWaiting || router.emissions.isWaiting || table.dedupe.isWaiting) turn.after(wake);
+      if (router.expansion.isWaiting || router.deferred.isWaiting || table.dedupe.isWaiting) turn.after(wake);
     },
   };
 }

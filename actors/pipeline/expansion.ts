@@ -2,11 +2,15 @@
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import { blame } from '../failed-record.ts';
+import { listCount, skipValue } from '../../runtime/splice.ts';
+import { blaming } from '../failed-record.ts';
 import { contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { WorkStep } from './compile.ts';
+import { enterEvent } from './event-tokens.ts';
+import { readEvent } from './events.ts';
 import {
+  beginFanOut,
   decodePlan,
   type FanOut,
   type FanPlan,
@@ -20,12 +24,14 @@ import { endTokens } from './join.ts';
 import { listKey } from './records/run.ts';
 import type { Run } from './run.ts';
 import { bytesPerTurnMax, type RunTable, type StepPosition } from './run-table.ts';
-import { asPayload, Packed } from './token.ts';
+import { asPayload, Packed, type Token } from './token.ts';
 
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
 export const unsettledMax = 16_384;
+/** Events of a job that are taken before it is asked again whether the turn has room. */
+const eventsPerStepMax = 64;
 /** Lists that are kept in memory; those over it are read again when their turn comes. */
 const listBytesMax = 64 * 2 ** 20;
 
@@ -60,7 +66,7 @@ export class Expansion {
     return this.#table.expandable.size > 0 || this.#later.length > 0;
   }
 
-  /** A new fan-out of the run; its first elements are taken at the end of the turn. */
+  /** A new fan-out of the run. */
   add(run: Run, fan: FanOut): void {
     run.fans.set(fan.id, fan);
     this.#table.listBytes += fan.plan!.list.length;
@@ -69,10 +75,12 @@ export class Expansion {
 
   /** The token goes on in a later turn. */
   park(run: Run, plan: ParkedPlan): void {
-    const fan = park(run.fansMade++, plan);
-    run.fans.set(fan.id, fan);
-    this.#table.listBytes += plan.list.length;
-    this.#table.expandable.add(run.name);
+    this.add(run, park(run.fansMade++, plan));
+  }
+
+  /** A token that divides, one token per event of its cause. */
+  addEvents(run: Run, plan: ParkedPlan): void {
+    this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
   /** Jobs of the run have settled. */
@@ -94,39 +102,54 @@ export class Expansion {
         this.#later.push(name);
         continue;
       }
-      this.#tryExpand(run);
+      blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
       this.resume(run);
     }
     return did;
   }
 
-  #tryExpand(run: Run): void {
-    try {
-      this.#expand(run);
-    } catch (error) {
-      throw blame({ kind: 'run', id: run.id }, error);
-    }
-  }
-
   #expand(run: Run): void {
     const fan = nextFan(run);
     if (fan === undefined) return;
-    if (isParked(fan)) this.#goOn(run, fan, this.#planOf(run, fan) as ParkedPlan);
-    else this.#expandNext(run, fan, this.#planOf(run, fan) as FanPlan);
+    const plan = this.#planOf(run, fan);
+    if ('hasEvents' in plan) this.#takeEvents(run, fan, plan);
+    else if (isParked(fan)) this.#goOn(run, fan, plan as ParkedPlan);
+    else this.#expandNext(run, fan, plan as FanPlan);
   }
 
   /** A token that waited enters its node. */
   #goOn(run: Run, fan: FanOut, plan: ParkedPlan): void {
-    const { node, scope, path, cause, depth, event, context, list, result } = plan;
     const table = this.#table;
     // A large one is enough for a turn.
     this.#madeInTurn += plan.isBehindJob ? childrenPerTurnMax : 1;
     table.dropFan(run, fan);
-    const at = run.scopes.get(scope)!;
-    table.touch(run, at);
-    const [payload, baggage] = [new Packed(list, table.arrivals.read), new Packed(context)];
-    const token = { path, payload, context: baggage, event, depth, cause, result: result ?? list };
-    table.tasks.push({ kind: 'enter', run, scope: at, node, token, hasWaited: true });
+    const scope = run.scopes.get(plan.scope)!;
+    table.touch(run, scope);
+    table.tasks.push({ kind: 'enter', run, scope, node: plan.node, token: this.#tokenOf(plan), hasWaited: true });
+  }
+
+  #tokenOf({ path, cause, depth, event, context, list, result }: ParkedPlan): Token {
+    const payload = new Packed(list, this.#table.arrivals.read);
+    return { path, payload, context: new Packed(context), event, depth, cause, result: result ?? list };
+  }
+
+  /** The next events of the job that the token is behind go on as tokens. */
+  #takeEvents(run: Run, fan: FanOut, plan: ParkedPlan): void {
+    const table = this.#table;
+    const scope = run.scopes.get(plan.scope)!;
+    const token = this.#tokenOf(plan);
+    const roomFor = Math.ceil((bytesPerTurnMax - table.bytesInTurn) / Math.max(1, plan.context.length));
+    const end = Math.min(fan.count, fan.index + eventsPerStepMax, fan.index + roomFor);
+    table.touch(run, scope);
+    for (; fan.index < end; fan.index++) {
+      const event = readEvent(plan.list, fan.at);
+      fan.at = skipValue(plan.list, fan.at);
+      this.#madeInTurn++;
+      if (event && enterEvent(table, run, scope, plan.node, token, [...plan.path, fan.index], event)) scope.live++;
+    }
+    if (fan.index < fan.count) return;
+    table.dropFan(run, fan);
+    endTokens(table, run, scope, 1);
   }
 
   #expandNext(run: Run, fan: FanOut, plan: FanPlan): void {
@@ -189,8 +212,9 @@ export class Expansion {
 
   #filled(plan: FanPlan | ParkedPlan): FanPlan | ParkedPlan {
     if (!('isBehindJob' in plan)) return plan;
-    const result = bodyPart(this.#bodyOf(plan.cause!), 'result') ?? packedNull;
-    return { ...plan, list: asPayload(result), result };
+    const body = this.#bodyOf(plan.cause!);
+    const result = bodyPart(body, 'result') ?? packedNull;
+    return { ...plan, list: plan.hasEvents ? bodyPart(body, 'events')! : asPayload(result), result };
   }
 
   /** Lets go of lists that are in the store, when there are too many. */

@@ -1,4 +1,5 @@
-// A fan-out (`foreach`) being expanded: the list stays packed, and a cursor walks over it, some elements at a time.
+// A fan-out being expanded, of a `foreach` or of the events of a job: the list stays packed, and a cursor walks over it, some elements
+// at a time.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -35,8 +36,10 @@ export type FanPlan = {
 export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'depth' | 'event' | 'context' | 'list'> & {
   /** Null: as its payload. */
   readonly result: Uint8Array | null;
-  /** Both are what its cause has left behind: written once, and read again there. */
+  /** List and result are what its cause has left behind: written once, and read again there. */
   readonly isBehindJob?: true;
+  /** The list is that of the events of its cause. The token divides, one token per event. */
+  readonly hasEvents?: true;
 };
 
 export type FanOut = {
@@ -50,7 +53,7 @@ export type FanOut = {
   stored: boolean;
 };
 
-export function beginFanOut(id: number, count: number, plan: FanPlan): FanOut {
+export function beginFanOut(id: number, count: number, plan: FanPlan | ParkedPlan): FanOut {
   return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
 }
 

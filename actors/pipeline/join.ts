@@ -16,10 +16,9 @@ import { movedTo, Packed, type Token } from './token.ts';
 /** More results than this fail the run at a join, and are left out of a run's own result. */
 export const joinBytesMax = 64 * 2 ** 20;
 
-/** One token that came. `ordinal` is the last of its path, or negative. */
+/** One token that came. */
 export type Arrival = {
   readonly path: readonly number[];
-  readonly ordinal: number;
   readonly result: Uint8Array;
   readonly failed: boolean;
   readonly cause: JobId | null;
@@ -29,17 +28,17 @@ export type Arrival = {
 
 export function arriveAtJoin(table: RunTable, run: Run, scope: Scope, arrival: Arrival): void {
   if (run.failure !== null) return;
-  const { path, ordinal, result, context, depth } = arrival;
+  const { path, result, context, depth } = arrival;
   scope.dirty = true;
   scope.arrived++;
   scope.live--;
   if (arrival.failed) scope.failed++;
   if (depth > scope.depth) scope.depth = depth;
-  if (path.length === 0 && ordinal < 0) scope.origin = { cause: arrival.cause, context };
-  else if (context !== scope.lastEqualContext) noteContext(scope, context, ordinal < 0 ? path : [...path, ordinal]);
+  if (path.length === 0) scope.origin = { cause: arrival.cause, context };
+  else if (context !== scope.lastEqualContext) noteContext(scope, context, path);
   const node = run.version.compiled.nodes[joinNode(run, scope)]!;
   if (node.kind === 'end' || (node.kind === 'join' && node.collect === 'results')) {
-    addResult(table, run, scope, node, path, ordinal, result);
+    addResult(table, run, scope, node, path, result);
   }
   if (scope.live === 0 && run.failure === null) completeJoin(table, run, scope);
 }
@@ -50,12 +49,11 @@ function addResult(
   scope: Scope,
   node: Node,
   path: readonly number[],
-  ordinal: number,
   result: Uint8Array,
 ): void {
   scope.bytes += lengthOf(result);
   if (scope.bytes <= joinBytesMax) {
-    scope.inlineArrivals.add(path, ordinal, result);
+    scope.inlineArrivals.add(path, result);
     return;
   }
   if (node.kind === 'join') {

@@ -23,3 +23,8 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
 export function parkedBehindJob(node: number, scope: Scope, token: Token): ParkedPlan {
   return { ...parkedAt(node, scope, token), isBehindJob: true };
 }
+
+/** The token behind a job that emitted very many events: it divides, one token per event. */
+export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
+  return { ...parkedBehindJob(node, scope, token), list: unpinned(events), hasEvents: true };
+}

@@ -5,19 +5,19 @@ import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
-import { blame } from '../failed-record.ts';
+import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import type { JobGroup } from '../job/records/job.ts';
 import { addUnsuccessful, pipelinePlugin, unsuccessfulOf } from '../job/records/job.ts';
 import { Children } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds, isLong } from './condition.ts';
-import { DeferredEvents, type EmissionPlan, type EmissionSteps, eventsAtOnceMax } from './deferred-events.ts';
+import { DeferredEvents } from './deferred-events.ts';
+import { enterEvent } from './event-tokens.ts';
 import { type Emitted, readEvents } from './events.ts';
 import { Expansion } from './expansion.ts';
 import type { FindAncestor } from './hops.ts';
 import { arriveAtJoin, endTokens, markFork } from './join.ts';
-import { isParkable, parkedAt, parkedBehindJob } from './parked-token.ts';
+import { isParkable, parkedAt, parkedBeforeEvents, parkedBehindJob } from './parked-token.ts';
 import { type CallSite, idText, openScope, type Run, type Scope } from './run.ts';
 import { finishRun } from './run-end.ts';
 import { bytesPerTurnMax, type Ending, type RunTable, type Task } from './run-table.ts';
@@ -25,12 +25,15 @@ import { Work, type WorkNode } from './step-starter.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
 
+/** More events than this in one response are taken in several turns. */
+const eventsAtOnceMax = 256;
+
 export class RunRouter {
   readonly #table: RunTable;
   readonly #work: Work;
   readonly triggers: Triggers;
   readonly expansion: Expansion;
-  readonly emissions: DeferredEvents;
+  readonly deferred: DeferredEvents;
 
   constructor(table: RunTable, ancestor: FindAncestor, bodyOf: (job: JobId) => Body) {
     this.#table = table;
@@ -38,112 +41,44 @@ export class RunRouter {
     this.triggers = new Triggers(table, children);
     this.expansion = new Expansion(table, children, bodyOf);
     this.#work = new Work(table, children, this.expansion);
-    const steps: EmissionSteps = {
-      take: (plan, event, index) => this.#takeEvent(plan, event, index),
-      end: plan => this.#endEvents(plan),
-    };
-    this.emissions = new DeferredEvents(table, steps, bodyOf);
+    this.deferred = new DeferredEvents(table, (event, origin) => this.triggers.fire(event, origin), bodyOf);
   }
 
   /** Jobs of one group have ended: hooks and events start runs, and the tokens of their run go on. */
   settled(message: JobsSettled): void {
     const position = message.group.run;
     const run = position && this.#table.runs.find(idText(position.run));
-    try {
-      this.#settled(message, run);
-    } catch (error) {
-      throw run ? blame({ kind: 'run', id: run.id }, error) : error;
-    }
+    if (run) blaming({ kind: 'run', id: run.id }, () => this.#settled(message, run));
+    else this.#settled(message, null);
   }
 
-  #settled(message: JobsSettled, run: Run | null | undefined): void {
+  #settled(message: JobsSettled, run: Run | null): void {
     const { group, jobs } = message;
-    const position = group.run;
-    const node = run?.version.compiled.nodes[position!.node];
+    const node = run?.version.compiled.nodes[group.run!.node];
     if (run) this.#table.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
       if (this.triggers.hasJobHooks) this.triggers.fireHooks(settled, message);
       // Nothing is read of what goes nowhere.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
-      if (this.#isFlood(job, group)) {
-        this.#flood(job, message, run, node);
-        continue;
-      }
-      const events = eventsOf(job);
-      if (events.length > 0) this.#trigger(job, events, message);
+      const events = eventsOf(job, group.context);
+      if (events === null || events.length > 0) this.#trigger(job, events, message);
       if (run && node?.kind === 'work') this.#goOn(run, node, job, events, message);
     }
     if (run) this.expansion.resume(run);
   }
 
   /** Events start the pipelines that wait for them: now, or when there is room. */
-  #trigger(job: SettledJob, events: readonly Emitted[], { plugin, group }: JobsSettled): void {
-    if (!this.triggers.areAwaited(events)) return;
+  #trigger(job: SettledJob, events: JobEvents, { plugin, group }: JobsSettled): void {
     const { submittedBy, root, depth, context, hooked } = group;
     const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
-    if (this.emissions.mustWait || (events.length > 1 && this.triggers.isLong))
-      this.emissions.addLater({ ...emitter, place: null });
-    else for (const event of events) this.triggers.fire(event, emitter);
-  }
-
-  #isFlood({ status, body }: SettledJob, { context }: JobGroup): boolean {
-    const events = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
-    if (events === undefined) return false;
-    const count = listCount(events);
-    return count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
-  }
-
-  /** Very many events, or much baggage with each: they start runs, and the job's token divides, as they are taken, in this turn and the ones after it. */
-  #flood(job: SettledJob, { plugin, group }: JobsSettled, run: Run | null | undefined, node: Node | undefined): void {
-    const { submittedBy, root, depth, context, hooked } = group;
-    const common = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
-    if (this.triggers.hasEvents) this.emissions.add({ ...common, place: null }, job.body);
-    if (!run || run.failure !== null || node?.kind !== 'work') return;
-    const { first, scope } = group.run!;
-    const path = first === null ? group.run!.path : [...group.run!.path, first + job.offset];
-    const at = run.scopes.get(scope)!;
-    markFork(at, path, { cause: job.id, context });
-    // Perhaps none of its events is taken in this turn.
-    this.#table.touch(run, at);
-    this.emissions.add({ ...common, place: { run: run.id, scope, node: node.next, path } }, job.body);
-  }
-
-  /** False: it started nothing, or its token does not go on. */
-  #takeEvent(plan: EmissionPlan, event: Emitted, index: number): boolean {
-    if (plan.place === null) return this.triggers.fire(event, plan);
-    const at = this.#placeOf(plan);
-    if (!at) return false;
-    const { run, scope, place } = at;
-    const { payload, dedupeKey, type } = event;
-    if (dedupeKey !== null && !this.#isNew(run, place.node, dedupeKey)) return false;
-    scope.live++;
-    const { depth, context, job: cause, plugin: source } = plan;
-    const token = {
-      path: [...place.path, index],
-      payload: new Packed(payload),
-      context: new Packed(context),
-      event: { type, source, dedupeKey },
-      depth,
-      cause,
-      result: plan.result,
-    };
-    this.#table.tasks.push({ kind: 'enter', run, scope, node: place.node, token });
-    // What its job takes is known before the next event.
-    this.drain();
-    return true;
-  }
-
-  /** The open run that the plan's token belongs to, if it goes on. */
-  #placeOf({ place }: EmissionPlan) {
-    const run = place && this.#table.runs.find(idText(place.run));
-    const scope = run && run.failure === null ? run.scopes.get(place!.scope) : undefined;
-    return scope ? { run: run!, scope, place: place! } : null;
-  }
-
-  #endEvents(plan: EmissionPlan): void {
-    const at = this.#placeOf(plan);
-    if (at) endTokens(this.#table, at.run, at.scope, 1);
+    if (events === null) {
+      if (this.triggers.hasEvents) this.deferred.add({ ...emitter, place: null });
+    } else if (this.triggers.areAwaited(events)) {
+      const isLong = events.length > 1 && this.triggers.isLong;
+      if (isLong || this.deferred.mustWait) this.deferred.add({ ...emitter, place: null });
+      else for (const event of events) this.triggers.fire(event, emitter);
+    }
   }
 
   /** Does all that is left to do in this turn. */
@@ -152,15 +87,10 @@ export class RunRouter {
     while (tasks.length > 0 || ending.length > 0) {
       for (let i = 0; i < tasks.length; i++) this.#perform(tasks[i]!);
       tasks.length = 0;
-      for (const run of ending.splice(0)) if (!run.ended) this.#finishFailed(run);
-    }
-  }
-
-  #finishFailed(run: Run): void {
-    try {
-      finishRun(this.#table, run, { status: 'failed', error: run.failure! });
-    } catch (error) {
-      throw blame({ kind: 'run', id: run.id }, error);
+      for (const run of ending.splice(0)) {
+        const end = { status: 'failed', error: run.failure! } as const;
+        if (!run.ended) blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, end));
+      }
     }
   }
 
@@ -172,12 +102,10 @@ export class RunRouter {
     const run = task.kind === 'enter' ? task.run : this.#table.runs.find(idText(task.outer.run));
     // One that a step had called outlived the run of that step.
     if (!run || run.ended) return;
-    try {
+    blaming({ kind: 'run', id: run.id }, () => {
       if (task.kind === 'returned') this.#returned(run, task.outer, task.ending);
       else if (run.failure === null) this.#enter(run, task.scope, task.node, task.token, task.hasWaited === true);
-    } catch (error) {
-      throw blame({ kind: 'run', id: run.id }, error);
-    }
+    });
   }
 
   /** A token goes from node to node until a job is made for it, it divides, or it comes to where tokens are gathered. */
@@ -202,7 +130,7 @@ export class RunRouter {
       if (node.kind === 'join' || node.kind === 'end') {
         const { path, result, cause, depth } = token;
         const context = token.context.bytes;
-        arriveAtJoin(table, run, scope, { path, ordinal: -1, result, failed: false, cause, context, depth });
+        arriveAtJoin(table, run, scope, { path, result, failed: false, cause, context, depth });
         return;
       }
       if (node.kind === 'scope') {
@@ -239,79 +167,56 @@ export class RunRouter {
   }
 
   /** A job of the run has ended; its token goes on as many tokens as it emitted events, or with its result. */
-  #goOn(run: Run, node: WorkNode, job: SettledJob, events: readonly Emitted[], message: JobsSettled): void {
+  #goOn(run: Run, node: WorkNode, job: SettledJob, events: JobEvents, message: JobsSettled): void {
     if (run.failure !== null) return;
     const { group, plugin, command } = message;
-    const { path, first, scope: scopeId } = group.run!;
+    const { path: before, first, scope: scopeId } = group.run!;
+    const { context, depth } = group;
     const scope = run.scopes.get(scopeId)!;
-    const ordinal = first === null ? -1 : first + job.offset;
+    const path = first === null ? before : [...before, first + job.offset];
     const result = bodyPart(job.body, 'result');
     if (job.status !== 'succeeded') {
       const text = bodyPart(job.body, 'error');
       const error = text ? Buffer.from(text).toString() : job.status;
-      const name = `${plugin}.${command}`;
-      const ending = { id: job.id, name, status: job.status, result, error, depth: group.depth };
-      this.#failed(run, scope, node, ending, path, ordinal, group.context);
+      const ending = { id: job.id, name: `${plugin}.${command}`, status: job.status, result, error, depth };
+      this.#failed(run, scope, node, ending, path, context);
       return;
     }
-    const isLater = events.length === 0 && result !== undefined && result.length > this.#table.partedBytesMin;
-    if (!isLater && events.length < 2 && isGathering(run.version.compiled, node.next)) {
-      arriveAtJoin(this.#table, run, scope, {
-        path,
-        ordinal,
-        result: result ?? packedNull,
-        failed: false,
-        cause: job.id,
-        context: group.context,
-        depth: group.depth,
-      });
+    const isLarge = result !== undefined && result.length > this.#table.partedBytesMin;
+    if (!isLarge && events !== null && events.length < 2 && isGathering(run.version.compiled, node.next)) {
+      const arrival = { path, result: result ?? packedNull, failed: false, cause: job.id, context, depth };
+      arriveAtJoin(this.#table, run, scope, arrival);
       return;
     }
     const token = {
-      path: ordinal < 0 ? path : [...path, ordinal],
+      path,
       payload: new Packed(asPayload(result)),
-      context: new Packed(group.context),
+      context: new Packed(context),
       event: { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null },
-      depth: group.depth,
+      depth,
       cause: job.id,
       result: result ?? packedNull,
     };
-    if (isLater) this.expansion.park(run, parkedBehindJob(node.next, scope, token));
-    else if (events.length === 0) this.#table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
-    else this.#emit(run, scope, node.next, token, events, plugin);
+    if (events === null) {
+      markFork(scope, path, { cause: job.id, context });
+      this.#table.touch(run, scope);
+      const packed = bodyPart(job.body, 'events')!;
+      this.expansion.addEvents(run, parkedBeforeEvents(node.next, scope, token, packed));
+    } else if (events.length > 0) this.#emit(run, scope, node.next, token, events);
+    else if (isLarge) this.expansion.park(run, parkedBehindJob(node.next, scope, token));
+    else this.#table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 
-  #emit(
-    run: Run,
-    scope: Scope,
-    node: number,
-    { path: at, context, depth, cause, result }: Token,
-    events: readonly Emitted[],
-    source: string,
-  ): void {
-    const table = this.#table;
+  #emit(run: Run, scope: Scope, node: number, token: Token, events: readonly Emitted[]): void {
     const forks = events.length > 1;
-    if (forks) markFork(scope, at, { cause, context: context.bytes });
+    if (forks) markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
     scope.live += events.length - 1;
-    let doubles = 0;
-    events.forEach(({ type, payload, dedupeKey }, i) => {
-      if (dedupeKey !== null && !this.#isNew(run, node, dedupeKey)) {
-        doubles++;
-        return;
-      }
-      const event = { type, source, dedupeKey };
-      const path = forks ? [...at, i] : at;
-      const token: Token = { path, payload: new Packed(payload), context, event, depth, cause, result };
-      table.tasks.push({ kind: 'enter', run, scope, node, token });
+    let seen = 0;
+    events.forEach((event, i) => {
+      const path = forks ? [...token.path, i] : token.path;
+      if (!enterEvent(this.#table, run, scope, node, token, path, event)) seen++;
     });
-    if (doubles > 0) endTokens(table, run, scope, doubles);
-  }
-
-  #isNew(run: Run, number: number, dedupeKey: string): boolean {
-    const table = this.#table;
-    const node = stepNode(run.version.compiled, number);
-    if (node === null) return true;
-    return table.dedupe.isNew(run.version.name, node.step.id, dedupeKey, table.turn.nowUs, table.batch);
+    if (seen > 0) endTokens(this.#table, run, scope, seen);
   }
 
   #failed(
@@ -320,7 +225,6 @@ export class RunRouter {
     { step }: WorkNode,
     { id, name, status, error, depth }: Ending,
     path: readonly number[],
-    ordinal: number,
     context: Uint8Array,
   ): void {
     if (step.onError === 'fail') {
@@ -328,7 +232,7 @@ export class RunRouter {
       return;
     }
     const result = pack({ error, status, job_id: formatId(id) });
-    arriveAtJoin(this.#table, run, scope, { path, ordinal, result, failed: true, cause: id, context, depth });
+    arriveAtJoin(this.#table, run, scope, { path, result, failed: true, cause: id, context, depth });
   }
 
   /** A called run is over: the token goes on behind the step that called it. */
@@ -343,7 +247,7 @@ export class RunRouter {
     const scope = run.scopes.get(outer.scope)!;
     const { path, context } = outer;
     if (ending.status !== 'succeeded') {
-      this.#failed(run, scope, node, { ...ending, name: `pipeline ${ending.name}` }, path, -1, context);
+      this.#failed(run, scope, node, { ...ending, name: `pipeline ${ending.name}` }, path, context);
       return;
     }
     const result = ending.result ?? packedNull;
@@ -373,22 +277,20 @@ function inflated(settled: SettledJob): SettledJob {
   }
 }
 
-const noEvents: readonly Emitted[] = [];
+/** The events of a job. Null: they are a flood, very many or with much baggage each, and are taken some at a time in later turns. */
+type JobEvents = readonly Emitted[] | null;
+const noEvents: JobEvents = [];
 
 /** Those of a job that did not succeed start nothing. */
-function eventsOf({ status, body }: SettledJob): readonly Emitted[] {
+function eventsOf({ status, body }: SettledJob, context: Uint8Array): JobEvents {
   const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
-  return packed === undefined ? noEvents : readEvents(packed);
+  if (packed === undefined) return noEvents;
+  const count = listCount(packed);
+  const areMany = count > eventsAtOnceMax || (count > 1 && count * context.length > bytesPerTurnMax);
+  return areMany ? null : readEvents(packed);
 }
 
 function isGathering({ nodes }: CompiledPipeline, number: number): boolean {
   const { kind } = nodes[number]!;
   return kind === 'join' || kind === 'end';
-}
-
-/** The step that a token comes to at a node, looking past the opening of a scope; null where tokens are gathered. */
-function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
-  const node = compiled.nodes[number]!;
-  if (node.kind === 'scope') return stepNode(compiled, node.first);
-  return 'step' in node ? node : null;
 }

@@ -6,7 +6,7 @@ import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { blame } from '../failed-record.ts';
+import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
 import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
 import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
@@ -248,18 +248,10 @@ export class RunTable {
 
   /** Writes what changed since the last call. */
   flush(): void {
-    for (const run of this.#dirty) if (!run.ended) this.#tryWrite(run);
+    for (const run of this.#dirty) if (!run.ended) blaming({ kind: 'run', id: run.id }, () => this.#write(run));
     this.#dirty.clear();
     this.descendants.flush(this.batch);
     this.versions.flush(this.batch);
-  }
-
-  #tryWrite(run: Run): void {
-    try {
-      this.#write(run);
-    } catch (error) {
-      throw blame({ kind: 'run', id: run.id }, error);
-    }
   }
 
   #write(run: Run): void {

@@ -3,7 +3,8 @@
 //   stretch: count of ordinals | the ordinals (numbers: 7 bits a byte) | results (4) | their bytes (4) | the results, packed
 //
 // A stretch holds tokens whose ordinals follow one another: those of its head, and from there on the last one counts up. A result
-// in parts is a stretch of its own: it comes from a run that was called, and has no ordinal.
+// in parts is a stretch of its own.
+import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';
 
 const bytesMin = 256;
@@ -14,10 +15,9 @@ const lengthsBytes = 8;
 export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
-  /** The stretch that may still grow: the offset of its lengths, or -1; its path, and its next ordinal. */
+  /** The last stretch: the offset of its lengths, or -1; the path of its last token, or null if it may not grow. */
   #open = -1;
-  #path: readonly number[] = [];
-  #next = -1;
+  #last: readonly number[] | null = null;
   #count = 0;
 
   constructor(bytes?: Uint8Array) {
@@ -29,12 +29,12 @@ export class ArrivalLog {
     return this.#length;
   }
 
-  /** Adds a token's result; its path is `path`, and `ordinal` unless that is negative. */
-  add(path: readonly number[], ordinal: number, result: Uint8Array): void {
-    this.#reserve(5 * (path.length + 2) + lengthsBytes + result.length);
-    if (this.#open < 0 || ordinal < 0 || ordinal !== this.#next || !isSame(path, this.#path))
-      this.#begin(path, ordinal);
-    this.#next = ordinal + 1;
+  /** Adds the result of the token with this path. */
+  add(path: readonly number[], result: Uint8Array): void {
+    this.#reserve(5 * (path.length + 1) + lengthsBytes + result.length);
+    const isAlone = isParted(result);
+    if (isAlone || this.#last === null || !follows(this.#last, path)) this.#begin(path);
+    this.#last = isAlone ? null : path;
     this.#count++;
     this.#bytes.set(result, this.#length);
     this.#length += result.length;
@@ -52,16 +52,15 @@ export class ArrivalLog {
     this.#bytes = Buffer.alloc(0);
     this.#length = 0;
     this.#open = -1;
+    this.#last = null;
     return taken;
   }
 
-  #begin(path: readonly number[], ordinal: number): void {
+  #begin(path: readonly number[]): void {
     this.#seal();
-    this.#number(path.length + (ordinal < 0 ? 0 : 1));
+    this.#number(path.length);
     for (const each of path) this.#number(each);
-    if (ordinal >= 0) this.#number(ordinal);
     this.#open = this.#length;
-    this.#path = path;
     this.#count = 0;
     this.#length += lengthsBytes;
   }
@@ -139,8 +138,12 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function isSame(a: readonly number[], b: readonly number[]): boolean {
-  return a === b || (a.length === b.length && a.every((each, i) => each === b[i]));
+/** Whether the path `b` comes right after `a`. */
+function follows(a: readonly number[], b: readonly number[]): boolean {
+  const last = a.length - 1;
+  if (last < 0 || b.length !== a.length || b[last] !== a[last]! + 1) return false;
+  for (let i = 0; i < last; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** Lexicographic, a prefix first. */

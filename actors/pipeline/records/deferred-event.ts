@@ -1,8 +1,8 @@
-// What is stored of events that wait to be taken: where they came from, and how far they have been taken.
+// What is stored of events that are to start runs in a later turn: where they came from, and how far they have been taken.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
 
-/** Where events came from, and what they are taken for: tokens of a run, at this place, or (null) the start of runs. Stored as it is. */
+/** Where events came from. Stored as it is. */
 export type Origin = {
   readonly job: JobId;
   readonly plugin: string;
@@ -11,6 +11,7 @@ export type Origin = {
   readonly depth: number;
   readonly context: Uint8Array;
   readonly hooked: boolean;
+  /** Set by earlier versions, for events that go on as tokens of a run. They are fan-outs now. */
   readonly place: {
     readonly run: JobId;
     readonly scope: number;
@@ -18,6 +19,9 @@ export type Origin = {
     readonly path: readonly number[];
   } | null;
 };
+
+/** How many events of the list have been taken, and where the next one begins. */
+export type Cursor = { index: number; at: number };
 
 export const originKeyBytes = jobIdBytes + 1;
 
@@ -31,7 +35,7 @@ export function rootOf({ root, job }: Origin): JobId {
   return root ?? job;
 }
 
-/** job id (16); 0: to start runs, 1: as tokens of a run. */
+/** job id (16); 0: to start runs, 1: as tokens of a run (earlier versions). */
 export function originKey({ job, place }: Origin): Uint8Array {
   return place === null ? startKey(job) : Buffer.concat([job, Buffer.of(1)]);
 }

@@ -23,7 +23,7 @@ it('splices results of any paths, whichever values they lie in', () => {
       const all = inOrder ? [...given].sort(comparePaths) : given;
       const logs = [all.slice(0, cut), all.slice(cut)].map(part => {
         const log = new ArrivalLog();
-        for (const path of part) log.add(path.slice(0, -1), path.at(-1) ?? -1, pack({ path }));
+        for (const path of part) log.add(path, pack({ path }));
         return log.take();
       });
       const expected = [...all].sort(comparePaths).map(path => ({ path }));
@@ -35,7 +35,7 @@ it('splices results of any paths, whichever values they lie in', () => {
 it('splices the elements of one fan-out in their order', () => {
   const log = new ArrivalLog();
   const count = 70_000;
-  for (let i = 0; i < count; i++) log.add([], (i * 7919) % count, pack((i * 7919) % count));
+  for (let i = 0; i < count; i++) log.add([(i * 7919) % count], pack((i * 7919) % count));
   expect(unpack(Buffer.concat(spliceArrivals([log.take()], count)))).toEqual(
     Array.from({ length: count }, (_, i) => i),
   );

@@ -1,0 +1,43 @@
+// Earlier versions kept the floods of runs in the table `emissions`, beside the events that start runs. They become fan-outs.
+import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
+import type { JobId } from '../../runtime/ids.ts';
+import { packedNull, unpack } from '../../runtime/packing.ts';
+import { contentsOf, listCount } from '../../runtime/splice.ts';
+import type { Expansion } from './expansion.ts';
+import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/deferred-event.ts';
+import { idText } from './run.ts';
+import type { RunTable } from './run-table.ts';
+
+/** In the first turn after a start. */
+export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
+  const { reader, setAside, batch } = table;
+  for (const { key, value } of [...reader.scan('emissions', {})]) {
+    const origin = key.length === originKeyBytes && setAside.read('emissions', key, () => unpack<Origin>(value));
+    if (!origin || !origin.place) continue;
+    const { job, plugin, depth, context, place } = origin;
+    const begun = reader.get('emissions', cursorKey(key));
+    batch.remove('emissions', key);
+    batch.remove('emissions', cursorKey(key));
+    const run = table.runs.find(idText(place.run));
+    const scope = run?.scopes.get(place.scope);
+    if (!run || !scope || run.failure !== null) continue;
+    const body = bodyOf(job);
+    const list = bodyPart(body, 'events')!;
+    const event = { type: `${plugin}.result`, source: plugin, dedupeKey: null };
+    const result = bodyPart(body, 'result') ?? packedNull;
+    const plan = {
+      ...place,
+      cause: job,
+      depth,
+      event,
+      context,
+      list,
+      result,
+      isBehindJob: true,
+      hasEvents: true,
+    } as const;
+    const cursor = begun ? unpack<Cursor>(begun) : { index: 0, at: contentsOf(list) };
+    expansion.add(run, { id: run.fansMade++, count: listCount(list), ...cursor, plan, stored: false });
+    table.touch(run, scope);
+  }
+}

@@ -1,0 +1,34 @@
+// Events of a job of a run go on as tokens of the run.
+import type { CompiledPipeline, Node } from './compile.ts';
+import type { Emitted } from './events.ts';
+import type { Run, Scope } from './run.ts';
+import type { RunTable } from './run-table.ts';
+import { Packed, type Token } from './token.ts';
+
+/** The token goes on to the node with the event as its payload, at this place. False: the step has had an event with its key. */
+export function enterEvent(
+  table: RunTable,
+  run: Run,
+  scope: Scope,
+  node: number,
+  { context, event: { source }, depth, cause, result }: Token,
+  path: readonly number[],
+  { type, payload, dedupeKey }: Emitted,
+): boolean {
+  if (dedupeKey !== null) {
+    const step = stepNode(run.version.compiled, node)?.step;
+    const { dedupe, turn, batch } = table;
+    if (step && !dedupe.isNew(run.version.name, step.id, dedupeKey, turn.nowUs, batch)) return false;
+  }
+  const event = { type, source, dedupeKey };
+  const token: Token = { path, payload: new Packed(payload), context, event, depth, cause, result };
+  table.tasks.push({ kind: 'enter', run, scope, node, token });
+  return true;
+}
+
+/** The step that a token comes to at a node, looking past the opening of a scope; null where tokens are gathered. */
+function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
+  const node = compiled.nodes[number]!;
+  if (node.kind === 'scope') return stepNode(compiled, node.first);
+  return 'step' in node ? node : null;
+}
