@@ -88,24 +88,21 @@ export class Expansion {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
-  /** Runs take turns, a message each; false when there is nothing to do, or nothing more in this turn. */
+  /** Expands the run whose turn it is; false when there is nothing to do, or nothing more in this turn. */
   step(): boolean {
-    let did = false;
-    for (const name of this.#table.expandable) {
-      if (this.#isFull) break;
-      did = true;
-      // To the end of the line: the others come first.
-      this.#table.expandable.delete(name);
-      const run = this.#table.runs.find(name);
-      if (!run || run.failure !== null) continue;
-      if (waitsForCommit(nextFan(run))) {
-        this.#later.push(name);
-        continue;
-      }
+    const { expandable, runs } = this.#table;
+    const name = this.#isFull ? undefined : expandable.values().next().value;
+    if (name === undefined) return false;
+    // To the end of the line: the others come first.
+    expandable.delete(name);
+    const run = runs.find(name);
+    if (!run || run.failure !== null) return true;
+    if (waitsForCommit(nextFan(run))) this.#later.push(name);
+    else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
       this.resume(run);
     }
-    return did;
+    return true;
   }
 
   #expand(run: Run): void {
