@@ -161,7 +161,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'prune':
         areHoldsDue = true;
         state.minutes.prune(turn.nowUs, turn.batch);
-        if ([idempotency.prune(turn), retention.step(turn)].includes(true)) turn.after(() => self({ kind: 'prune' }));
+        idempotency.dropEnds(turn);
+        idempotency.keys.sweepSoon();
+        if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
         break;
       // Only causes a turn.
       case 'wake':
@@ -262,6 +264,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       return moveRuns(turn);
     },
     close(turn) {
+      if (idempotency.keys.sweep(turn)) turn.after(() => self({ kind: 'wake' }));
       state.close(turn);
       setAlarm(turn);
     },

@@ -113,7 +113,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
         awaitRun(message.id, turn);
         break;
       case 'prune':
-        table.dedupe.pruneSoon();
+        table.dedupe.sweepSoon();
         break;
       case 'fail_run':
         failRun(message);
@@ -154,10 +154,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     },
     close(turn) {
       table.flush();
-      table.dedupe.prune(turn.nowUs, turn.batch);
       const { runs, settled } = table.versions.open;
       options.onRuns?.(runs, settled);
-      if (router.expansion.isWaiting || router.deferred.isWaiting || table.dedupe.isWaiting) turn.after(wake);
+      if (table.dedupe.sweep(turn) || router.expansion.isWaiting || router.deferred.isWaiting) turn.after(wake);
     },
   };
 }

@@ -12,8 +12,9 @@ import type { RunTable } from './run-table.ts';
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   for (const { key, value } of [...reader.scan('emissions', {})]) {
-    const origin = key.length === originKeyBytes && setAside.read('emissions', key, () => unpack<Origin>(value));
-    if (!origin || !origin.place) continue;
+    if (key.length > originKeyBytes) continue;
+    const origin = setAside.read('emissions', key, () => unpack<Origin>(value));
+    if (!origin?.place) continue;
     const { job, plugin, depth, context, place } = origin;
     const begun = reader.get('emissions', cursorKey(key));
     batch.remove('emissions', key);

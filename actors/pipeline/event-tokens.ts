@@ -17,8 +17,7 @@ export function enterEvent(
 ): boolean {
   if (dedupeKey !== null) {
     const step = stepNode(run.version.compiled, node)?.step;
-    const { dedupe, turn, batch } = table;
-    if (step && !dedupe.isNew(run.version.name, step.id, dedupeKey, turn.nowUs, batch)) return false;
+    if (step && !table.dedupe.isNew(run.version.name, step.id, dedupeKey, table.turn)) return false;
   }
   const event = { type, source, dedupeKey };
   const token: Token = { path, payload: new Packed(payload), context, event, depth, cause, result };

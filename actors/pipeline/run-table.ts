@@ -143,7 +143,7 @@ export class RunTable {
     this.config = config;
     this.setAside = options.setAside ?? new SetAside();
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
-    this.dedupe = new Dedupe(store);
+    this.dedupe = new Dedupe(store, 'dedupe');
     const isCounted = this.versions.load(store, this.setAside);
     this.versions.configure(config.pipelines);
     if (!isCounted) recount(store, this.versions, this.descendants, this.setAside);
@@ -178,7 +178,6 @@ export class RunTable {
     this.turnNumber++;
     this.bytesInTurn = 0;
     this.arrivals.renew(turn.batch, this.turnNumber);
-    this.dedupe.committed();
     this.runs.renew(this.turnNumber);
     this.descendants.renew();
   }

@@ -80,8 +80,7 @@ export class Triggers {
     for (const version of this.#onEvent.get(type) ?? []) {
       // First: an event that the pipeline does not want leaves its key to a later one.
       if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
-      if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn.nowUs, table.batch))
-        continue;
+      if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) continue;
       const event = { type, source: plugin, dedupeKey };
       const start = { submittedBy, parent, root, depth, event, context, payload, hooked, called: null };
       if (this.#begin(version, start, parent, root)) started = true;

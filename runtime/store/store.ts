@@ -17,7 +17,7 @@ export const tables = [
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join; a large one stays as long as the run's job: values in parts name it (runtime/parted.ts)
   'lists', // run id (16) + fork (4) -> elements of a fan-out that is still being expanded, or a chain that waits for a turn
-  'emissions', // job id (16), to start runs or to go on (1) (+ 1) -> where the events in its record go that have not been taken yet, and the cursor in them
+  'emissions', // job id (16), 0 (+ 0) -> where the events in its record come from that are still to start runs, and the cursor in them
   'descendants', // root job id (16) -> how many descendants it has; only of large trees with open runs (actors/pipeline/descendants.ts)
   'open_trees', // root job id (16) -> how many open runs and waiting emissions it has below it; only where more than one (descendants.ts)
   'definitions', // hash -> a pipeline definition that an unfinished run began with
@@ -26,7 +26,7 @@ export const tables = [
   'counters', // plugin, command -> how many jobs were accepted, and settled by status
   'minutes', // minute in µs (8) -> how many jobs settled in it, by status
   'idempotency', // hash of token and key (16) -> until when, which request, which job
-  'idempotency_ends', // until when in µs (8) + hash of token and key (16) -> nothing
+  'idempotency_ends', // written by earlier versions
   'dedupe', // hash of target and key -> until when a second event starts nothing
   'vault', // keyring, contents -> the vault's keys, and which version of each record is the current one
   'vault_principals', // name -> a principal, sealed

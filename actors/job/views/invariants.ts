@@ -18,7 +18,6 @@ import { AttemptPage, attemptsOf as attemptsIn, latestAttempt } from '../records
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
-import { decodeIdempotency, endKey } from '../records/idempotency.ts';
 import { pipelinePlugin, statuses } from '../records/job.ts';
 import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
@@ -76,8 +75,6 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'fan_outs_have_runs', table: 'lists', wrong: partHasRun },
     { name: 'descendants_are_counted', table: 'descendants', wrong: descendantsAreCounted },
     ...runInvariants(reader),
-    { name: 'idempotency_keys_end', table: 'idempotency', wrong: keyEnds },
-    { name: 'idempotency_ends_have_keys', table: 'idempotency_ends', wrong: endHasKey },
   ];
 
   function openHasBlock(key: Uint8Array, value: Uint8Array): string | null {
@@ -324,16 +321,6 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const there = countDescendants(reader, Buffer.from(key), treeBlocksMax);
     const counted = unpack<number>(value);
     return there <= counted ? null : `${formatId(key)} has ${there} descendants or more; ${counted} are counted`;
-  }
-
-  function keyEnds(key: Uint8Array, value: Uint8Array): string | null {
-    const { untilUs } = decodeIdempotency(value);
-    return reader.get('idempotency_ends', endKey(untilUs, key)) ? null : `the idempotency key ${hex(key)} never ends`;
-  }
-
-  function endHasKey(key: Uint8Array): string | null {
-    const name = key.subarray(8);
-    return reader.get('idempotency', name) ? null : `the idempotency key ${hex(name)} has an end and does not exist`;
   }
 
   /** The attempts of a block, read once for all checks of it. */

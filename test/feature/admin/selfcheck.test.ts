@@ -122,7 +122,6 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       batch.put('runs', held, pack(run.with(7, 77)));
     },
     arrivals_have_runs: batch => batch.put('arrivals', Buffer.concat([anotherRun, Buffer.alloc(12)]), anotherRun),
-    idempotency_keys_end: (batch, reader) => batch.remove('idempotency_ends', firstKey(reader, 'idempotency_ends')),
     counters_are_right: (batch, reader) => {
       const key = Buffer.from('echo\0handle');
       const counts = unpack<Record<string, number>>(reader.get('counters', key)!);
@@ -142,7 +141,6 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
     holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),
-    idempotency_ends_have_keys: (batch, reader) => batch.remove('idempotency', firstKey(reader, 'idempotency')),
     unsuccessful_jobs_are_listed: (batch, reader) => batch.remove('unsuccessful', firstKey(reader, 'unsuccessful')),
     attempts_are_in_journal: (batch, reader) => batch.remove('journal', firstKey(reader, 'journal')),
   },

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
-import { idempotencyTtlUs } from '../../../actors/job/records/idempotency.ts';
+import { rememberedUs } from '../../../actors/remembered-keys.ts';
 import { idempotencyKeyCharsMax } from '../../../http/idempotency.ts';
 import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
@@ -154,12 +154,13 @@ test('after 24 h a key is new again, and goes in small steps', () => {
     for (let n = 0; n < 10; n++) idempotency.remember(keyOf(n), id, turn);
     expect(idempotency.answer(keyOf(3), turn)).toEqual({ kind: 'accepted', id });
   });
-  expect(inTurn(idempotencyTtlUs, turn => idempotency.answer(keyOf(3), turn))).toEqual({ kind: 'accepted', id });
-  const laterUs = 1_000 + idempotencyTtlUs;
+  expect(inTurn(rememberedUs, turn => idempotency.answer(keyOf(3), turn))).toEqual({ kind: 'accepted', id });
+  const laterUs = 1_000 + rememberedUs;
   expect(inTurn(laterUs, turn => idempotency.answer(keyOf(3), turn))).toBeNull();
-  // Used again before its first time was pruned: the new entry stays.
+  // Used again before the sweep came: the new entry stays.
   inTurn(laterUs, turn => idempotency.remember(keyOf(3), id, turn));
-  expect(inTurn(laterUs, turn => idempotency.prune(turn))).toBe(false);
-  expect([store.count('idempotency'), store.count('idempotency_ends')]).toEqual([1, 1]);
+  expect(inTurn(laterUs, turn => idempotency.keys.sweep(turn))).toBe(true);
+  expect(store.count('idempotency')).toBe(1);
+  expect(inTurn(laterUs, turn => idempotency.keys.sweep(turn))).toBe(false);
   expect(inTurn(laterUs + 1, turn => idempotency.answer(keyOf(3), turn))).toEqual({ kind: 'accepted', id });
 });
