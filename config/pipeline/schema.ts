@@ -3,8 +3,6 @@ import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
 import { hooks, operators } from './definition.ts';
 
-const { optional } = field;
-
 const reference = (name: string, description?: string) => ({
   $ref: `#/definitions/${name}`,
   ...(description && { description }),
@@ -21,6 +19,7 @@ const namedBranch = field.closedMap(
     steps: steps('The steps of the branch; at least one.'),
   },
   'A branch with a name.',
+  { required: ['name', 'steps'] },
 );
 const branchForms = [steps('A branch of several steps.'), reference('step')];
 const split = field.either(
@@ -48,67 +47,50 @@ const split = field.either(
 
 const step = field.closedMap(
   {
-    id: optional(
-      Type.String({
-        pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$',
-        expected:
-          'an id of letters, digits, "_", "-" and ".", which begins with a letter or "_" and has at most 128 characters',
-        description: 'The name of the step in trees and measurements. Default: its position, such as `2.1.1`.',
-      }),
+    id: Type.String({
+      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$',
+      expected:
+        'an id of letters, digits, "_", "-" and ".", which begins with a letter or "_" and has at most 128 characters',
+      description: 'The name of the step in trees and measurements. Default: its position, such as `2.1.1`.',
+    }),
+    if: reference('condition', 'The condition of the step; if it is false, the step is skipped. Default: always true.'),
+    on_error: field.oneOf(
+      ['continue', 'fail'],
+      'The effect of a failed job of the step: `fail` fails the run, `continue` ends only its token. Default: `fail`.',
     ),
-    if: optional(
-      reference('condition', 'The condition of the step; if it is false, the step is skipped. Default: always true.'),
+    join: field.oneOf(
+      ['all'],
+      '`all` starts the step once, when everything before it has settled. Default: the step starts once per token that reaches it.',
     ),
-    on_error: optional(
-      field.oneOf(
-        ['continue', 'fail'],
-        'The effect of a failed job of the step: `fail` fails the run, `continue` ends only its token. Default: `fail`.',
-      ),
+    collect: field.oneOf(
+      ['results', 'counts'],
+      'The payload of a join: all `results`, or only `counts`. Default: `results`.',
     ),
-    join: optional(
-      field.oneOf(
-        ['all'],
-        '`all` starts the step once, when everything before it has settled. Default: the step starts once per token that reaches it.',
-      ),
+    uses: field.text({
+      expected: 'a plugin, or plugin.command',
+      description: 'The plugin that the step runs, or `plugin.command`. The default command is `handle`.',
+    }),
+    call: field.text({
+      expected: 'the name of a pipeline',
+      description: 'Another pipeline to run; the token continues with its result.',
+    }),
+    split: split,
+    steps: steps('A sequence of steps.'),
+    foreach: path(
+      'The path of a list; the step starts once per element. Default: the step starts once. Example: `payload.packages`.',
     ),
-    collect: optional(
-      field.oneOf(['results', 'counts'], 'The payload of a join: all `results`, or only `counts`. Default: `results`.'),
+    with: field.freeMap(
+      'Values that are merged into the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
+      'a map of names to values',
     ),
-    uses: optional(
-      field.text({
-        expected: 'a plugin, or plugin.command',
-        description: 'The plugin that the step runs, or `plugin.command`. The default command is `handle`.',
-      }),
-    ),
-    call: optional(
-      field.text({
-        expected: 'the name of a pipeline',
-        description: 'Another pipeline to run; the token continues with its result.',
-      }),
-    ),
-    split: optional(split),
-    steps: optional(steps('A sequence of steps.')),
-    foreach: optional(
-      path(
-        'The path of a list; the step starts once per element. Default: the step starts once. Example: `payload.packages`.',
-      ),
-    ),
-    with: optional(
-      field.freeMap(
-        'Values that are merged into the payload, with references in braces. Default: none. Example: `{ name: "{payload.item}" }`.',
-        'a map of names to values',
-      ),
-    ),
-    baggage: optional(
-      Type.Object(
-        {},
-        {
-          additionalProperties: path('The path.'),
-          expected: 'a map of names to paths',
-          description:
-            'Data that the token carries on: a name, and the path from which it is read. Default: `{}`. Example: `{ report.root: payload.root }`.',
-        },
-      ),
+    baggage: Type.Object(
+      {},
+      {
+        additionalProperties: path('The path.'),
+        expected: 'a map of names to paths',
+        description:
+          'Data that the token carries on: a name, and the path from which it is read. Default: `{}`. Example: `{ report.root: payload.root }`.',
+      },
     ),
   },
   'A step: exactly one of `uses`, `call`, `split` and `steps`.',
@@ -120,16 +102,14 @@ const conditions = (description: string) =>
 
 const condition = field.closedMap(
   {
-    path: optional(path('The path of the tested value, in `payload`, `context` or `config`.')),
-    op: optional(field.oneOf(operators, 'The operator of the test.')),
-    value: optional(
-      Type.Unknown({
-        description: 'The value to compare with; required except for `exists`. Default: `true`.',
-      }),
-    ),
-    all: optional(conditions('Conditions that must all be true.')),
-    any: optional(conditions('Conditions of which one must be true.')),
-    not: optional(reference('condition', 'A condition that must be false.')),
+    path: path('The path of the tested value, in `payload`, `context` or `config`.'),
+    op: field.oneOf(operators, 'The operator of the test.'),
+    value: Type.Unknown({
+      description: 'The value to compare with; required except for `exists`. Default: `true`.',
+    }),
+    all: conditions('Conditions that must all be true.'),
+    any: conditions('Conditions of which one must be true.'),
+    not: reference('condition', 'A condition that must be false.'),
   },
   'A condition of a pipeline or step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which contain conditions.',
   {
@@ -147,43 +127,33 @@ const pipeline = field.closedMap(
         'a name of letters, digits, "_", "-" and ".", which begins with a letter or digit and has at most 128 characters',
       description: 'The name of the pipeline, which callers use.',
     }),
-    description: optional(
-      field.text({
-        pattern: '\\S',
-        expected: 'a string that is not empty',
-        description: 'What the pipeline does, in one sentence, for people and agents. Default: none.',
-      }),
+    description: field.text({
+      pattern: '\\S',
+      expected: 'a string that is not empty',
+      description: 'What the pipeline does, in one sentence, for people and agents. Default: none.',
+    }),
+    input_schema: field.freeMap(
+      'The schema of the payload of a call or delivery: a JSON Schema, or a map from field to type. A payload that violates it gets 400. Default: none, so any payload is accepted. Example: `{ people: array }`.',
+      'a map: a JSON Schema, or fields with their types',
     ),
-    input_schema: optional(
-      field.freeMap(
-        'The schema of the payload of a call or delivery: a JSON Schema, or a map from field to type. A payload that violates it gets 400. Default: none, so any payload is accepted. Example: `{ people: array }`.',
-        'a map: a JSON Schema, or fields with their types',
-      ),
+    on: field.text({
+      expected: 'the type of an event',
+      description: 'The type of the events that start it. Default: none, so only calls start it.',
+    }),
+    on_hook: field.oneOf(hooks, 'The hook that starts it: the end of a job or run. Default: none.'),
+    execution_mode: field.oneOf(
+      ['synchronous', 'asynchronous', 'sync', 'async'],
+      'Whether a call waits for the result. Default: `asynchronous`.',
     ),
-    on: optional(
-      field.text({
-        expected: 'the type of an event',
-        description: 'The type of the events that start it. Default: none, so only calls start it.',
-      }),
-    ),
-    on_hook: optional(field.oneOf(hooks, 'The hook that starts it: the end of a job or run. Default: none.')),
-    execution_mode: optional(
-      field.oneOf(
-        ['synchronous', 'asynchronous', 'sync', 'async'],
-        'Whether a call waits for the result. Default: `asynchronous`.',
-      ),
-    ),
-    timeout_secs: optional(field.count(1, 'How long a synchronous call waits, in seconds. Default: `30`.', 86_400)),
-    if: optional(
-      reference(
-        'condition',
-        'The condition of the pipeline; if it is false, an event starts no run, and a call gets a run that has succeeded without a job. Default: always true.',
-      ),
+    timeout_secs: field.count(1, 'How long a synchronous call waits, in seconds. Default: `30`.', 86_400),
+    if: reference(
+      'condition',
+      'The condition of the pipeline; if it is false, an event starts no run, and a call gets a run that has succeeded without a job. Default: always true.',
     ),
     steps: steps('The steps; at least one.'),
   },
   'A pipeline.',
-  { expected: 'a pipeline' },
+  { required: ['name', 'steps'], expected: 'a pipeline' },
 );
 
 export const pipelinesField = Type.Array(reference('pipeline'), {

@@ -6,16 +6,15 @@ import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
 import { concurrencyField } from './concurrency.ts';
 
-const { optional } = field;
-
 const texts = (description: string) => field.listOf(Type.String({ expected: 'a string' }), description);
 
 const emission = field.closedMap(
   {
     event: field.text({ expected: 'the type of an event', description: 'The type of the event.' }),
-    values: optional(texts('The paths in its payload that are set. Default: `[]`. Example: `[payload.path]`.')),
+    values: texts('The paths in its payload that are set. Default: `[]`. Example: `[payload.path]`.'),
   },
   'An event that the command emits.',
+  { required: ['event'] },
 );
 
 const command = field.closedMap(
@@ -23,105 +22,84 @@ const command = field.closedMap(
     name: field.name(
       'The name of the command. Callers use it, and the file of a worker plugin exports a function with this name.',
     ),
-    type: optional(
-      field.oneOf(
-        ['read', 'write'],
-        'The scope that callers need: `plugin:ro` (`read`) or `plugin:rw` (`write`). Default: `write`.',
-      ),
+    type: field.oneOf(
+      ['read', 'write'],
+      'The scope that callers need: `plugin:ro` (`read`) or `plugin:rw` (`write`). Default: `write`.',
     ),
-    description: optional(
-      Type.String({
-        expected: 'a string',
-        description: 'What the command does, for people and agents. Default: none.',
-      }),
+    description: Type.String({
+      expected: 'a string',
+      description: 'What the command does, for people and agents. Default: none.',
+    }),
+    input_schema: field.freeMap(
+      'The schema of the payload: a JSON Schema, or the short form with a type for each field. Default: any payload. Example: `{ name: string }`.',
     ),
-    input_schema: optional(
-      field.freeMap(
-        'The schema of the payload: a JSON Schema, or the short form with a type for each field. Default: any payload. Example: `{ name: string }`.',
-      ),
+    output_schema: field.freeMap(
+      'The schema of the result, for callers; it is not enforced. A JSON Schema or the short form. Default: none.',
     ),
-    output_schema: optional(
-      field.freeMap(
-        'The schema of the result, for callers; it is not enforced. A JSON Schema or the short form. Default: none.',
-      ),
+    idempotent: field.flag('Tells callers whether running the command twice is harmless. Default: `false`.'),
+    retry_safe: field.flag('Whether its jobs may be retried automatically. Default: `true`.'),
+    concurrency: concurrencyField(
+      'The maximum number of its jobs in flight in one thread or persistent process; commands with more than 1 have their own threads and processes. Default: `1`. Example: `64`.',
     ),
-    idempotent: optional(field.flag('Tells callers whether running the command twice is harmless. Default: `false`.')),
-    retry_safe: optional(field.flag('Whether its jobs may be retried automatically. Default: `true`.')),
-    concurrency: optional(
-      concurrencyField(
-        'The maximum number of its jobs in flight in one thread or persistent process; commands with more than 1 have their own threads and processes. Default: `1`. Example: `64`.',
-      ),
-    ),
-    values: optional(
-      field.closedMap(
-        {
-          consume: optional(texts('The paths of the payload that it reads. Default: `[]`. Example: `[payload.path]`.')),
-          emit: optional(
-            field.listOf(emission, 'The events that it emits. Default: `[]`. Example: `[{ event: image.resized }]`.'),
-          ),
-        },
-        'The values that it reads and the events that it emits, for the topology.',
-      ),
+    values: field.closedMap(
+      {
+        consume: texts('The paths of the payload that it reads. Default: `[]`. Example: `[payload.path]`.'),
+        emit: field.listOf(emission, 'The events that it emits. Default: `[]`. Example: `[{ event: image.resized }]`.'),
+      },
+      'The values that it reads and the events that it emits, for the topology.',
     ),
   },
   'A command.',
+  { required: ['name'] },
 );
 
 export const manifestSchema = field.closedMap(
   {
     manifest_spec: field.oneOf(['headgate.plugin', 'ductile.plugin'], 'The dialect of this file.'),
-    manifest_version: optional(field.count(1, 'The version of the dialect. Default: `1`.', 1)),
+    manifest_version: field.count(1, 'The version of the dialect. Default: `1`.', 1),
     name: field.name('The name of the plugin.'),
     version: Type.Union([Type.String({ minLength: 1 }), Type.Number()], {
       expected: 'a version such as 1.2.0',
       description: 'The version of the plugin. Example: `1.2.0`.',
     }),
     protocol: field.count(2, 'The version of the plugin protocol, which is 2.', 2),
-    runtime: optional(
-      field.oneOf(
-        ['worker', 'process'],
-        'Whether it runs on a thread (`worker`) or as a program (`process`). Default: `worker` for entrypoints that end in .js, .mjs or .ts, else `process`.',
-      ),
+    runtime: field.oneOf(
+      ['worker', 'process'],
+      'Whether it runs on a thread (`worker`) or as a program (`process`). Default: `worker` for entrypoints that end in .js, .mjs or .ts, else `process`.',
     ),
-    mode: optional(
-      field.oneOf(['persistent'], '`persistent` keeps a process for many jobs. Default: one process per attempt.'),
-    ),
-    max_jobs: optional(
-      field.count(1, 'The number of jobs after which a persistent process is replaced. Default: no limit.'),
-    ),
-    max_age: optional(field.duration('The age at which a persistent process is replaced. Default: no limit.')),
-    sandbox: optional(
-      field.oneOf(
-        sandboxKinds,
-        'The minimum sandbox of its processes: none, kernel limits, or also bubblewrap namespaces. Default: `none`.',
-      ),
+    mode: field.oneOf(['persistent'], '`persistent` keeps a process for many jobs. Default: one process per attempt.'),
+    max_jobs: field.count(1, 'The number of jobs after which a persistent process is replaced. Default: no limit.'),
+    max_age: field.duration('The age at which a persistent process is replaced. Default: no limit.'),
+    sandbox: field.oneOf(
+      sandboxKinds,
+      'The minimum sandbox of its processes: none, kernel limits, or also bubblewrap namespaces. Default: `none`.',
     ),
     entrypoint: field.text({
       expected: "the path of a file in the plugin's directory",
       description: 'The file to run, in the directory of the manifest. Example: `index.mjs`.',
     }),
-    description: optional(
-      Type.String({ expected: 'a string', description: 'What the plugin does, for people and agents. Default: none.' }),
-    ),
-    concurrency_safe: optional(
-      field.flag('Whether several of its jobs may run at once, over all its instances. Default: `true`.'),
+    description: Type.String({
+      expected: 'a string',
+      description: 'What the plugin does, for people and agents. Default: none.',
+    }),
+    concurrency_safe: field.flag(
+      'Whether several of its jobs may run at once, over all its instances. Default: `true`.',
     ),
     commands: Type.Array(command, {
       minItems: 1,
       expected: 'a list of at least one command',
       description: 'The commands; at least one.',
     }),
-    config_keys: optional(
-      field.closedMap(
-        {
-          required: optional(texts('The keys that its config must have. Default: `[]`.')),
-          optional: optional(texts('The keys that its config may have. Default: `[]`.')),
-        },
-        'The keys of its config.',
-      ),
+    config_keys: field.closedMap(
+      {
+        required: texts('The keys that its config must have. Default: `[]`.'),
+        optional: texts('The keys that its config may have. Default: `[]`.'),
+      },
+      'The keys of its config.',
     ),
   },
   'The manifest of a plugin.',
+  { required: ['manifest_spec', 'name', 'version', 'protocol', 'entrypoint', 'commands'] },
 );
 
 // Keys of headgate's own dialect: in the other they are unknown keys.

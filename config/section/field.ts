@@ -71,9 +71,14 @@ export function freeMap(description: string, expected = 'a map') {
   return Type.Object({}, { additionalProperties: true, expected, description });
 }
 
-/** A map with known keys only. Keys that are not wrapped in `optional` are required. */
-export function closedMap(properties: Properties, description: string, more: Schema = {}): Schema {
-  return Type.Object(properties, { additionalProperties: false, expected: 'a map of settings', description, ...more });
+/** A map with known keys only. Those that `required` names must be there. */
+export function closedMap<P extends Properties>(
+  properties: P,
+  description: string,
+  { required = [], ...more }: Schema & { readonly required?: readonly (keyof P & string)[] } = {},
+): Schema {
+  const map = { additionalProperties: false, expected: 'a map of settings', description, ...more, type: 'object' };
+  return { ...map, ...(required.length > 0 && { required }), properties };
 }
 
 /** A map from names to values of one kind. */
@@ -98,5 +103,3 @@ export function restart(setting: SettingName, schema: Schema): Schema {
 export function restartToSwitch(setting: SettingName, schema: Schema): Schema {
   return { ...schema, restart: setting, restartToSwitch: true };
 }
-
-export const optional = Type.Optional;

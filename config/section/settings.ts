@@ -9,28 +9,20 @@ import * as field from './field.ts';
 import { scopes } from './scope.ts';
 import { endpointField } from './webhook-fields.ts';
 
-const { optional } = field;
-
 const log = field.closedMap(
   {
-    format: optional(
-      field.oneOf(
-        logFormats,
-        '`json` writes one object per line, for programs; `text` writes lines for people. Default: `text` if stderr is a terminal, else `json`.',
-      ),
+    format: field.oneOf(
+      logFormats,
+      '`json` writes one object per line, for programs; `text` writes lines for people. Default: `text` if stderr is a terminal, else `json`.',
     ),
-    jobs: optional(
-      field.oneOf(
-        loggedJobs,
-        'Which jobs are logged when they end: none, those that failed, or all. Default: `failed`.',
-      ),
+    jobs: field.oneOf(
+      loggedJobs,
+      'Which jobs are logged when they end: none, those that failed, or all. Default: `failed`.',
     ),
-    per_minute: optional(
-      field.count(
-        0,
-        'The maximum number of log lines per minute, separately for jobs, refused deliveries, and calls that got 401 or 403; one more line counts the omitted ones. Default: `600`.',
-        1_000_000,
-      ),
+    per_minute: field.count(
+      0,
+      'The maximum number of log lines per minute, separately for jobs, refused deliveries, and calls that got 401 or 403; one more line counts the omitted ones. Default: `600`.',
+      1_000_000,
     ),
   },
   'The contents and format of the log. `service.log_level` sets its level.',
@@ -38,58 +30,45 @@ const log = field.closedMap(
 
 const service = field.closedMap(
   {
-    name: optional(
-      field.text({
-        expected: 'a string that is not empty',
-        description: 'The name of the service, which appears in each log line. Default: `headgate`.',
-      }),
+    name: field.text({
+      expected: 'a string that is not empty',
+      description: 'The name of the service, which appears in each log line. Default: `headgate`.',
+    }),
+    log_level: field.oneOf(
+      logLevels,
+      'The minimum level of log lines; `silent` switches the log off. Default: `info`.',
     ),
-    log_level: optional(
-      field.oneOf(logLevels, 'The minimum level of log lines; `silent` switches the log off. Default: `info`.'),
-    ),
-    strict_mode: optional(
-      field.flag('Start and reload only what `headgate config lock` has sealed. Default: `false`.'),
-    ),
-    max_workers: optional(
-      field.restart(
-        'service.workersMax',
-        field.count(
-          1,
-          'The number of threads for worker plugins; also the maximum number of processes of a persistent plugin, and of processes for one attempt each. Default: the number of processors.',
-          1024,
-        ),
-      ),
-    ),
-    max_queue_depth: optional(
+    strict_mode: field.flag('Start and reload only what `headgate config lock` has sealed. Default: `false`.'),
+    max_workers: field.restart(
+      'service.workersMax',
       field.count(
         1,
-        'The maximum number of unsettled jobs, without those that `max_waiting` counts; beyond it new calls get 503. Default: `1000000`.',
+        'The number of threads for worker plugins; also the maximum number of processes of a persistent plugin, and of processes for one attempt each. Default: the number of processors.',
+        1024,
       ),
     ),
-    max_waiting: optional(
-      field.count(
-        1,
-        'The maximum number of jobs that are held or wait for their next attempt; beyond it new calls that may have to wait too get 503. Default: `10000000`.',
-      ),
+    max_queue_depth: field.count(
+      1,
+      'The maximum number of unsettled jobs, without those that `max_waiting` counts; beyond it new calls get 503. Default: `1000000`.',
     ),
-    max_jobs_per_root: optional(
-      field.count(
-        1,
-        'The maximum number of jobs that descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
-      ),
+    max_waiting: field.count(
+      1,
+      'The maximum number of jobs that are held or wait for their next attempt; beyond it new calls that may have to wait too get 503. Default: `10000000`.',
     ),
-    plugin_env_passthrough: optional(
-      // Plugin hosts keep the environment that they were started with.
-      field.restart(
-        'service.pluginEnvPassthrough',
-        field.listOf(
-          field.text({
-            pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-            expected: 'the name of an environment variable',
-            description: 'A name.',
-          }),
-          'Environment variables that plugins may see, in addition to PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
-        ),
+    max_jobs_per_root: field.count(
+      1,
+      'The maximum number of jobs that descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
+    ),
+    // Plugin hosts keep the environment that they were started with.
+    plugin_env_passthrough: field.restart(
+      'service.pluginEnvPassthrough',
+      field.listOf(
+        field.text({
+          pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+          expected: 'the name of an environment variable',
+          description: 'A name.',
+        }),
+        'Environment variables that plugins may see, in addition to PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
       ),
     ),
   },
@@ -98,41 +77,34 @@ const service = field.closedMap(
 
 const retention = field.closedMap(
   {
-    jobs: optional(field.duration('How long a settled job and its logs are kept. Default: `30d`.')),
-    max_jobs: optional(
-      field.count(1, 'The maximum number of settled jobs; the oldest are removed first. Default: `10000000`.'),
-    ),
-    held: optional(field.duration('How long jobs wait for a plugin that cannot run before they fail. Default: `30d`.')),
+    jobs: field.duration('How long a settled job and its logs are kept. Default: `30d`.'),
+    max_jobs: field.count(1, 'The maximum number of settled jobs; the oldest are removed first. Default: `10000000`.'),
+    held: field.duration('How long jobs wait for a plugin that cannot run before they fail. Default: `30d`.'),
   },
   'How long settled jobs are kept, and how long held jobs wait.',
 );
 
 const state = field.closedMap(
   {
-    path: optional(
-      field.restart(
-        'state.path',
-        field.text({
-          expected: 'the path of a directory',
-          description:
-            'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
-        }),
-      ),
+    path: field.restart(
+      'state.path',
+      field.text({
+        expected: 'the path of a directory',
+        description:
+          'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
+      }),
     ),
-    retention: optional(retention),
+    retention: retention,
   },
   'Where and how long jobs are stored.',
 );
 
 const apiToken = field.closedMap(
   {
-    name: optional(
-      field.text({
-        expected: 'a string that is not empty',
-        description:
-          'The name of the token, which appears in the log and in `submitted_by` of its jobs. Default: none.',
-      }),
-    ),
+    name: field.text({
+      expected: 'a string that is not empty',
+      description: 'The name of the token, which appears in the log and in `submitted_by` of its jobs. Default: none.',
+    }),
     token: field.secretText({
       // What can stand behind `Bearer`.
       pattern: '^[!-~]+$',
@@ -143,15 +115,14 @@ const apiToken = field.closedMap(
       field.oneOf(scopes, 'A scope, as docs/reference.md lists them.'),
       'The scopes of the token. Example: `[plugin:rw, jobs:ro]`.',
     ),
-    expires_at: optional(
-      field.text({
-        pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$',
-        expected: 'a time such as 2027-01-01T00:00:00Z',
-        description: 'The time from which the token is refused. Default: never. Example: `2027-01-01T00:00:00Z`.',
-      }),
-    ),
+    expires_at: field.text({
+      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$',
+      expected: 'a time such as 2027-01-01T00:00:00Z',
+      description: 'The time from which the token is refused. Default: never. Example: `2027-01-01T00:00:00Z`.',
+    }),
   },
   'A token of the API.',
+  { required: ['token', 'scopes'] },
 );
 
 /** Of the listener of a section. */
@@ -169,46 +140,40 @@ const protection = (section: 'api' | 'webhooks') => {
       }),
     },
     'The certificate of the listener. With it the listener speaks HTTPS, without it HTTP. Both files are read again at each reload and once a minute.',
+    { required: ['cert', 'key'] },
   );
   return {
-    tls: optional(field.restartToSwitch(`${section}.tls`, tls)),
-    behind_proxy: optional(
-      field.flag(
-        'Declares that a proxy with TLS is in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
-      ),
+    tls: field.restartToSwitch(`${section}.tls`, tls),
+    behind_proxy: field.flag(
+      'Declares that a proxy with TLS is in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
     ),
   };
 };
 
 const api = field.closedMap(
   {
-    enabled: optional(field.restart('api.enabled', field.flag('Whether the API is served. Default: `true`.'))),
-    server: optional(
-      field.restart(
-        'api.server',
-        field.oneOf(
-          servers,
-          'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
-        ),
+    enabled: field.restart('api.enabled', field.flag('Whether the API is served. Default: `true`.')),
+    server: field.restart(
+      'api.server',
+      field.oneOf(
+        servers,
+        'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
       ),
     ),
-    listen: optional(
-      field.restart('api.listen', field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.')),
+    listen: field.restart(
+      'api.listen',
+      field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.'),
     ),
     ...protection('api'),
-    max_body_size: optional(field.size('The largest body of a request; a larger one gets 413. Default: `1MB`.')),
-    auth: optional(
-      field.closedMap(
-        {
-          tokens: optional(
-            field.listOf(
-              apiToken,
-              'The tokens of the API. Default: one token with the scope `*`, which the first start writes to `api-token` in `state.path`.',
-            ),
-          ),
-        },
-        'Authentication of callers.',
-      ),
+    max_body_size: field.size('The largest body of a request; a larger one gets 413. Default: `1MB`.'),
+    auth: field.closedMap(
+      {
+        tokens: field.listOf(
+          apiToken,
+          'The tokens of the API. Default: one token with the scope `*`, which the first start writes to `api-token` in `state.path`.',
+        ),
+      },
+      'Authentication of callers.',
     ),
   },
   'The HTTP API.',
@@ -216,11 +181,12 @@ const api = field.closedMap(
 
 const webhooks = field.closedMap(
   {
-    listen: optional(
-      field.restart('webhooks.listen', field.listen('The address of the webhook listener. Default: `127.0.0.1:8081`.')),
+    listen: field.restart(
+      'webhooks.listen',
+      field.listen('The address of the webhook listener. Default: `127.0.0.1:8081`.'),
     ),
     ...protection('webhooks'),
-    endpoints: optional(field.listOf(endpointField, 'The endpoints. Default: `[]`.')),
+    endpoints: field.listOf(endpointField, 'The endpoints. Default: `[]`.'),
   },
   'The webhook listener and its endpoints.',
 );
@@ -237,82 +203,61 @@ const token = field.closedMap(
     }),
   },
   'A key for webhook signatures.',
+  { required: ['name', 'key'] },
 );
 
 const instance = field.closedMap(
   {
-    enabled: optional(
-      field.flag(
-        'Whether the plugin is available; with `false`, calls of it get 404 and its jobs are held. Default: `true`.',
-      ),
+    enabled: field.flag(
+      'Whether the plugin is available; with `false`, calls of it get 404 and its jobs are held. Default: `true`.',
     ),
-    uses: optional(
-      field.name(
-        'The plugin of which this is another instance, with its own config and state. Default: the plugin of this name.',
-      ),
+    uses: field.name(
+      'The plugin of which this is another instance, with its own config and state. Default: the plugin of this name.',
     ),
-    config: optional(
-      field.freeMap("The `config` in the plugin's requests. Default: `{}`. Example: `{ greeting: hello }`."),
+    config: field.freeMap("The `config` in the plugin's requests. Default: `{}`. Example: `{ greeting: hello }`."),
+    parallelism: field.count(
+      1,
+      'The maximum number of its jobs in flight. Default: limited only by `service.max_workers`, times `concurrency`.',
+      100_000,
     ),
-    parallelism: optional(
-      field.count(
-        1,
-        'The maximum number of its jobs in flight. Default: limited only by `service.max_workers`, times `concurrency`.',
-        100_000,
-      ),
+    concurrency: concurrencySetting(
+      'The maximum number of jobs of a command in flight in one thread or persistent process: a number for all `retry_safe` commands, or a map from command to number. Default: the value in the manifest. Example: `{ handle: 64 }`.',
     ),
-    concurrency: optional(
-      concurrencySetting(
-        'The maximum number of jobs of a command in flight in one thread or persistent process: a number for all `retry_safe` commands, or a map from command to number. Default: the value in the manifest. Example: `{ handle: 64 }`.',
-      ),
+    sandbox: field.oneOf(
+      sandboxKinds,
+      'The sandbox of its processes, which may be stricter than the manifest requires; only for process plugins. Default: the value in the manifest.',
     ),
-    sandbox: optional(
-      field.oneOf(
-        sandboxKinds,
-        'The sandbox of its processes, which may be stricter than the manifest requires; only for process plugins. Default: the value in the manifest.',
-      ),
+    limits: field.closedMap(
+      {
+        memory: field.size('The maximum address space of a process. Default: `2GB`.'),
+        cpu: field.duration('The maximum processor time of a process, in whole seconds. Default: `1h`.'),
+        file_size: field.size('The maximum size of a file that a process writes. Default: `1GB`.'),
+        open_files: field.count(16, 'The maximum number of open files of a process. Default: `1024`.', 1_000_000),
+        processes: field.count(
+          1,
+          "The maximum number of processes of the service's user, in total. Default: no limit.",
+          1_000_000,
+        ),
+      },
+      'The limits of the sandbox; only with `sandbox`.',
     ),
-    limits: optional(
-      field.closedMap(
-        {
-          memory: optional(field.size('The maximum address space of a process. Default: `2GB`.')),
-          cpu: optional(field.duration('The maximum processor time of a process, in whole seconds. Default: `1h`.')),
-          file_size: optional(field.size('The maximum size of a file that a process writes. Default: `1GB`.')),
-          open_files: optional(
-            field.count(16, 'The maximum number of open files of a process. Default: `1024`.', 1_000_000),
-          ),
-          processes: optional(
-            field.count(
-              1,
-              "The maximum number of processes of the service's user, in total. Default: no limit.",
-              1_000_000,
-            ),
-          ),
-        },
-        'The limits of the sandbox; only with `sandbox`.',
-      ),
+    timeouts: field.mapOf(
+      field.duration('The deadline of an attempt.'),
+      'The deadline of an attempt, by command. Default: 120s for `handle`, 10s for `health`, 60s for the others. Example: `{ handle: 30s }`.',
     ),
-    timeouts: optional(
-      field.mapOf(
-        field.duration('The deadline of an attempt.'),
-        'The deadline of an attempt, by command. Default: 120s for `handle`, 10s for `health`, 60s for the others. Example: `{ handle: 30s }`.',
-      ),
-    ),
-    retry: optional(
-      field.closedMap(
-        {
-          max_attempts: optional(
-            field.count(1, 'The maximum number of attempts of a job; `1` switches retries off. Default: `4`.', 1000),
-          ),
-          backoff_base: optional(
-            field.duration(
-              'The maximum delay before the second attempt, which doubles with each further attempt. The delay is random, up to that maximum. Default: `5s`.',
-            ),
-          ),
-          backoff_max: optional(field.duration('The maximum delay before any attempt. Default: `10m`.')),
-        },
-        'How often and when a failed job is retried.',
-      ),
+    retry: field.closedMap(
+      {
+        max_attempts: field.count(
+          1,
+          'The maximum number of attempts of a job; `1` switches retries off. Default: `4`.',
+          1000,
+        ),
+        backoff_base: field.duration(
+          'The maximum delay before the second attempt, which doubles with each further attempt. The delay is random, up to that maximum. Default: `5s`.',
+        ),
+        backoff_max: field.duration('The maximum delay before any attempt. Default: `10m`.'),
+      },
+      'How often and when a failed job is retried.',
     ),
   },
   'A plugin, or another instance of a plugin.',
@@ -320,60 +265,46 @@ const instance = field.closedMap(
 
 export const settingsSchema = field.closedMap(
   {
-    include: optional(
-      field.listOf(
-        field.text({ expected: 'the path of a file or directory', description: 'A path.' }),
-        'Further files, or directories whose `*.yaml` files are read in the order of their names, relative to this file. Default: `[]`.',
-      ),
+    include: field.listOf(
+      field.text({ expected: 'the path of a file or directory', description: 'A path.' }),
+      'Further files, or directories whose `*.yaml` files are read in the order of their names, relative to this file. Default: `[]`.',
     ),
-    service: optional(service),
-    log: optional(log),
-    state: optional(state),
-    api: optional(api),
-    webhooks: optional(webhooks),
-    tokens: optional(field.listOf(token, 'The keys for webhook signatures. Default: `[]`.')),
-    plugin_roots: optional(
-      field.listOf(
-        field.text({
-          pattern: '^(?!headgate:)|^headgate:bundled$',
-          expected: 'the path of a directory, or headgate:bundled',
+    service: service,
+    log: log,
+    state: state,
+    api: api,
+    webhooks: webhooks,
+    tokens: field.listOf(token, 'The keys for webhook signatures. Default: `[]`.'),
+    plugin_roots: field.listOf(
+      field.text({
+        pattern: '^(?!headgate:)|^headgate:bundled$',
+        expected: 'the path of a directory, or headgate:bundled',
+      }),
+      'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` contains the bundled plugins. Default: `plugins` beside the main file, which may be missing.',
+    ),
+    plugins: field.mapOf(
+      instance,
+      'The settings of plugins, by name. A plugin that is not listed has the default settings. Default: `{}`.',
+      field.nameRule,
+    ),
+    pipelines: pipelinesField,
+    vault: field.closedMap(
+      {
+        key_file: field.text({
+          expected: 'the path of a file',
+          description:
+            'The file with the unlock key of the vault, relative to this file. Default: `vault.key` in `state.path`.',
         }),
-        'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` contains the bundled plugins. Default: `plugins` beside the main file, which may be missing.',
-      ),
-    ),
-    plugins: optional(
-      field.mapOf(
-        instance,
-        'The settings of plugins, by name. A plugin that is not listed has the default settings. Default: `{}`.',
-        field.nameRule,
-      ),
-    ),
-    pipelines: optional(pipelinesField),
-    vault: optional(
-      field.closedMap(
-        {
-          key_file: optional(
-            field.text({
-              expected: 'the path of a file',
-              description:
-                'The file with the unlock key of the vault, relative to this file. Default: `vault.key` in `state.path`.',
-            }),
-          ),
-          audit_retention: optional(
-            field.durationOrZero(
-              'How long records of the audit trail are kept; `0` keeps all of them. Default: `90d`.',
-            ),
-          ),
-          audit_export: optional(
-            field.text({
-              expected: 'the path of a directory',
-              description:
-                'The directory to which records of the audit trail are exported before they are removed; records that cannot be exported stay. Default: none, so they are removed without an export.',
-            }),
-          ),
-        },
-        'The vault, which stores secrets.',
-      ),
+        audit_retention: field.durationOrZero(
+          'How long records of the audit trail are kept; `0` keeps all of them. Default: `90d`.',
+        ),
+        audit_export: field.text({
+          expected: 'the path of a directory',
+          description:
+            'The directory to which records of the audit trail are exported before they are removed; records that cannot be exported stay. Default: none, so they are removed without an export.',
+        }),
+      },
+      'The vault, which stores secrets.',
     ),
   },
   'The configuration of headgate.',

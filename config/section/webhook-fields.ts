@@ -3,8 +3,6 @@ import { Type } from '../../runtime/schema-type.ts';
 import * as field from './field.ts';
 import { eventHeaderCharsMax, eventHeadersMax } from './webhook-event.ts';
 
-const { optional } = field;
-
 /** The server accepts no other characters in header names (docs/http.md). */
 const headerName = (description: string) =>
   field.text({ pattern: '^[A-Za-z0-9-]+$', expected: 'the name of a header: letters, digits and "-"', description });
@@ -21,67 +19,48 @@ export const endpointField = field.closedMap(
       expected: 'a path such as /webhook/github: it begins with /webhook/ and has no query',
       description: 'The path at which deliveries arrive. Example: `/webhook/github`.',
     }),
-    plugin: optional(
-      field.name(
-        'The plugin whose command `handle` receives each delivery. An endpoint has either this or `pipeline`. Default: none.',
-      ),
+    plugin: field.name(
+      'The plugin whose command `handle` receives each delivery. An endpoint has either this or `pipeline`. Default: none.',
     ),
-    pipeline: optional(
-      field.text({
-        expected: 'the name of a pipeline',
-        description:
-          'The pipeline that each delivery starts, with the body as payload. An endpoint has either this or `plugin`. Default: none.',
-      }),
-    ),
+    pipeline: field.text({
+      expected: 'the name of a pipeline',
+      description:
+        'The pipeline that each delivery starts, with the body as payload. An endpoint has either this or `plugin`. Default: none.',
+    }),
     secret_ref: field.text({
       expected: 'the name of an entry of "tokens"',
       description: 'The name of the key in `tokens` with which deliveries are signed.',
     }),
-    signature_header: optional(
-      headerName(
-        'The header with the signature (HMAC-SHA-256 in hexadecimal). Default: that of `scheme`; required without `scheme`. Example: `X-Hub-Signature-256`.',
-      ),
+    signature_header: headerName(
+      'The header with the signature (HMAC-SHA-256 in hexadecimal). Default: that of `scheme`; required without `scheme`. Example: `X-Hub-Signature-256`.',
     ),
-    max_body_size: optional(field.size('The largest body of a delivery; a larger one gets 413. Default: `1MB`.')),
-    scheme: optional(
-      field.oneOf(
-        ['standard-webhooks'],
-        '`standard-webhooks` uses the headers, the timestamp and the id of that standard, and requires a key that begins with `whsec_`. Default: none.',
-      ),
+    max_body_size: field.size('The largest body of a delivery; a larger one gets 413. Default: `1MB`.'),
+    scheme: field.oneOf(
+      ['standard-webhooks'],
+      '`standard-webhooks` uses the headers, the timestamp and the id of that standard, and requires a key that begins with `whsec_`. Default: none.',
     ),
-    timestamp_header: optional(
-      headerName(
-        'The header with the time in Unix seconds, which is signed together with the body. Default: none, so the time of a delivery is not checked.',
-      ),
+    timestamp_header: headerName(
+      'The header with the time in Unix seconds, which is signed together with the body. Default: none, so the time of a delivery is not checked.',
     ),
-    tolerance: optional(
-      field.duration('The maximum deviation of the time of a delivery, in both directions. Default: `5m`.'),
+    tolerance: field.duration('The maximum deviation of the time of a delivery, in both directions. Default: `5m`.'),
+    id_header: headerName(
+      'The header with the id of a delivery. A repeated id within 24 h creates no second job. Default: none, so each delivery creates a job. Example: `X-GitHub-Delivery`.',
     ),
-    id_header: optional(
-      headerName(
-        'The header with the id of a delivery. A repeated id within 24 h creates no second job. Default: none, so each delivery creates a job. Example: `X-GitHub-Delivery`.',
-      ),
-    ),
-    headers: optional(
-      Type.Array(headerName('The name of a header, spelled as in the event.'), {
-        maxItems: eventHeadersMax,
-        expected: `a list of at most ${eventHeadersMax} names of headers`,
-        description: `The headers of a delivery that are copied into its event: at most ${eventHeadersMax}, with at most ${eventHeaderCharsMax} characters each. They are not signed. Default: none. Example: \`[X-GitHub-Event]\`.`,
-      }),
-    ),
-    event: optional(
-      field.text({
-        expected: 'the type of an event, such as "github.{headers.X-GitHub-Event}"',
-        description:
-          'The type of the event; it may refer to `headers` and `payload`. Default: `webhook.` and the name of the endpoint. Example: `github.{headers.X-GitHub-Event}`.',
-      }),
-    ),
-    big_integers: optional(
-      field.oneOf(
-        ['refuse', 'text'],
-        'How to treat an integer beyond ±(2^53 − 1): `refuse` answers 400, `text` converts it to text. Default: `refuse`.',
-      ),
+    headers: Type.Array(headerName('The name of a header, spelled as in the event.'), {
+      maxItems: eventHeadersMax,
+      expected: `a list of at most ${eventHeadersMax} names of headers`,
+      description: `The headers of a delivery that are copied into its event: at most ${eventHeadersMax}, with at most ${eventHeaderCharsMax} characters each. They are not signed. Default: none. Example: \`[X-GitHub-Event]\`.`,
+    }),
+    event: field.text({
+      expected: 'the type of an event, such as "github.{headers.X-GitHub-Event}"',
+      description:
+        'The type of the event; it may refer to `headers` and `payload`. Default: `webhook.` and the name of the endpoint. Example: `github.{headers.X-GitHub-Event}`.',
+    }),
+    big_integers: field.oneOf(
+      ['refuse', 'text'],
+      'How to treat an integer beyond ±(2^53 − 1): `refuse` answers 400, `text` converts it to text. Default: `refuse`.',
     ),
   },
   'An endpoint that accepts signed deliveries.',
+  { required: ['name', 'path', 'secret_ref'] },
 );
