@@ -8,14 +8,14 @@ const reference = (name: string, description?: string) => ({
   ...(description && { description }),
 });
 const eitherOf = (keys: readonly string[]) => keys.map(key => ({ required: [key] }));
-const path = (description: string) => field.text({ expected: 'a path such as payload.items', description });
+const path = (description: string) => field.text('a path such as payload.items', description);
 
 const steps = (description: string) =>
   Type.Array(reference('step'), { minItems: 1, expected: 'a list of at least one step', description });
 
 const namedBranch = field.closedMap(
   {
-    name: field.text({ expected: 'the name of the branch', description: 'The name of the branch.' }),
+    name: field.text('the name of the branch', 'The name of the branch.'),
     steps: steps('The steps of the branch; at least one.'),
   },
   'A branch with a name.',
@@ -66,14 +66,11 @@ const step = field.closedMap(
       ['results', 'counts'],
       'The payload of a join: all `results`, or only `counts`. Default: `results`.',
     ),
-    uses: field.text({
-      expected: 'a plugin, or plugin.command',
-      description: 'The plugin that the step runs, or `plugin.command`. The default command is `handle`.',
-    }),
-    call: field.text({
-      expected: 'the name of a pipeline',
-      description: 'Another pipeline to run; the token continues with its result.',
-    }),
+    uses: field.text(
+      'a plugin, or plugin.command',
+      'The plugin that the step runs, or `plugin.command`. The default command is `handle`.',
+    ),
+    call: field.text('the name of a pipeline', 'Another pipeline to run; the token continues with its result.'),
     split: split,
     steps: steps('A sequence of steps.'),
     foreach: path(
@@ -121,25 +118,24 @@ const condition = field.closedMap(
 
 const pipeline = field.closedMap(
   {
-    name: field.text({
-      pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$',
-      expected:
-        'a name of letters, digits, "_", "-" and ".", which begins with a letter or digit and has at most 128 characters',
-      description: 'The name of the pipeline, which callers use.',
-    }),
-    description: field.text({
-      pattern: '\\S',
-      expected: 'a string that is not empty',
-      description: 'What the pipeline does, in one sentence, for people and agents. Default: none.',
-    }),
+    name: field.text(
+      'a name of letters, digits, "_", "-" and ".", which begins with a letter or digit and has at most 128 characters',
+      'The name of the pipeline, which callers use.',
+      { pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$' },
+    ),
+    description: field.text(
+      'a string that is not empty',
+      'What the pipeline does, in one sentence, for people and agents. Default: none.',
+      { pattern: '\\S' },
+    ),
     input_schema: field.freeMap(
       'The schema of the payload of a call or delivery: a JSON Schema, or a map from field to type. A payload that violates it gets 400. Default: none, so any payload is accepted. Example: `{ people: array }`.',
       'a map: a JSON Schema, or fields with their types',
     ),
-    on: field.text({
-      expected: 'the type of an event',
-      description: 'The type of the events that start it. Default: none, so only calls start it.',
-    }),
+    on: field.text(
+      'the type of an event',
+      'The type of the events that start it. Default: none, so only calls start it.',
+    ),
     on_hook: field.oneOf(hooks, 'The hook that starts it: the end of a job or run. Default: none.'),
     execution_mode: field.oneOf(
       ['synchronous', 'asynchronous', 'sync', 'async'],

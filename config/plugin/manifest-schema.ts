@@ -10,7 +10,7 @@ const texts = (description: string) => field.listOf(Type.String({ expected: 'a s
 
 const emission = field.closedMap(
   {
-    event: field.text({ expected: 'the type of an event', description: 'The type of the event.' }),
+    event: field.text('the type of an event', 'The type of the event.'),
     values: texts('The paths in its payload that are set. Default: `[]`. Example: `[payload.path]`.'),
   },
   'An event that the command emits.',
@@ -74,10 +74,10 @@ export const manifestSchema = field.closedMap(
       sandboxKinds,
       'The minimum sandbox of its processes: none, kernel limits, or also bubblewrap namespaces. Default: `none`.',
     ),
-    entrypoint: field.text({
-      expected: "the path of a file in the plugin's directory",
-      description: 'The file to run, in the directory of the manifest. Example: `index.mjs`.',
-    }),
+    entrypoint: field.text(
+      "the path of a file in the plugin's directory",
+      'The file to run, in the directory of the manifest. Example: `index.mjs`.',
+    ),
     description: Type.String({
       expected: 'a string',
       description: 'What the plugin does, for people and agents. Default: none.',

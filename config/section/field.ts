@@ -11,13 +11,13 @@ const nameExpected = 'a name of letters, digits, "_" and "-", at most 128 of the
 /** The rule for names of plugins, instances and commands. `__proto__` is refused because names become keys of plain objects. */
 export const nameRule = { pattern: namePattern, not: { const: '__proto__' }, expected: nameExpected };
 
-export function text(options: FieldOptions & Schema) {
-  return Type.String({ minLength: 1, ...options });
+export function text(expected: string, description: string, more: Schema = {}) {
+  return Type.String({ minLength: 1, ...more, expected, description });
 }
 
 /** Secret text: messages do not show it. */
-export function secretText(options: FieldOptions & Schema) {
-  return Type.String({ minLength: 1, writeOnly: true, ...options });
+export function secretText(expected: string, description: string, more: Schema = {}) {
+  return text(expected, description, { ...more, writeOnly: true });
 }
 
 export function name(description: string) {

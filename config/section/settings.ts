@@ -30,10 +30,10 @@ const log = field.closedMap(
 
 const service = field.closedMap(
   {
-    name: field.text({
-      expected: 'a string that is not empty',
-      description: 'The name of the service, which appears in each log line. Default: `headgate`.',
-    }),
+    name: field.text(
+      'a string that is not empty',
+      'The name of the service, which appears in each log line. Default: `headgate`.',
+    ),
     log_level: field.oneOf(
       logLevels,
       'The minimum level of log lines; `silent` switches the log off. Default: `info`.',
@@ -63,11 +63,7 @@ const service = field.closedMap(
     plugin_env_passthrough: field.restart(
       'service.pluginEnvPassthrough',
       field.listOf(
-        field.text({
-          pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-          expected: 'the name of an environment variable',
-          description: 'A name.',
-        }),
+        field.text('the name of an environment variable', 'A name.', { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
         'Environment variables that plugins may see, in addition to PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
       ),
     ),
@@ -88,11 +84,10 @@ const state = field.closedMap(
   {
     path: field.restart(
       'state.path',
-      field.text({
-        expected: 'the path of a directory',
-        description:
-          'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
-      }),
+      field.text(
+        'the path of a directory',
+        'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
+      ),
     ),
     retention: retention,
   },
@@ -101,25 +96,27 @@ const state = field.closedMap(
 
 const apiToken = field.closedMap(
   {
-    name: field.text({
-      expected: 'a string that is not empty',
-      description: 'The name of the token, which appears in the log and in `submitted_by` of its jobs. Default: none.',
-    }),
-    token: field.secretText({
-      // What can stand behind `Bearer`.
-      pattern: '^[!-~]+$',
-      expected: 'the text of the token, in visible ASCII characters',
-      description: 'The value that clients send after `Authorization: Bearer`. `headgate token new` generates one.',
-    }),
+    name: field.text(
+      'a string that is not empty',
+      'The name of the token, which appears in the log and in `submitted_by` of its jobs. Default: none.',
+    ),
+    token: field.secretText(
+      'the text of the token, in visible ASCII characters',
+      'The value that clients send after `Authorization: Bearer`. `headgate token new` generates one.',
+      {
+        // What can stand behind `Bearer`.
+        pattern: '^[!-~]+$',
+      },
+    ),
     scopes: field.listOf(
       field.oneOf(scopes, 'A scope, as docs/reference.md lists them.'),
       'The scopes of the token. Example: `[plugin:rw, jobs:ro]`.',
     ),
-    expires_at: field.text({
-      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$',
-      expected: 'a time such as 2027-01-01T00:00:00Z',
-      description: 'The time from which the token is refused. Default: never. Example: `2027-01-01T00:00:00Z`.',
-    }),
+    expires_at: field.text(
+      'a time such as 2027-01-01T00:00:00Z',
+      'The time from which the token is refused. Default: never. Example: `2027-01-01T00:00:00Z`.',
+      { pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$' },
+    ),
   },
   'A token of the API.',
   { required: ['token', 'scopes'] },
@@ -127,17 +124,11 @@ const apiToken = field.closedMap(
 
 /** Of the listener of a section. */
 const protection = (section: 'api' | 'webhooks') => {
-  const pem = { expected: 'the path of a PEM file' };
+  const pem = 'the path of a PEM file';
   const tls = field.closedMap(
     {
-      cert: field.text({
-        ...pem,
-        description: 'The PEM file of the certificate and its chain, relative to this file.',
-      }),
-      key: field.text({
-        ...pem,
-        description: 'The PEM file of the private key, without a passphrase, relative to this file.',
-      }),
+      cert: field.text(pem, 'The PEM file of the certificate and its chain, relative to this file.'),
+      key: field.text(pem, 'The PEM file of the private key, without a passphrase, relative to this file.'),
     },
     'The certificate of the listener. With it the listener speaks HTTPS, without it HTTP. Both files are read again at each reload and once a minute.',
     { required: ['cert', 'key'] },
@@ -193,14 +184,11 @@ const webhooks = field.closedMap(
 
 const token = field.closedMap(
   {
-    name: field.text({
-      expected: 'a string that is not empty',
-      description: 'The name that `secret_ref` of an endpoint refers to.',
-    }),
-    key: field.secretText({
-      expected: 'the text of the key',
-      description: 'The key, at least 16 bytes. Use an environment variable to keep it out of the file.',
-    }),
+    name: field.text('a string that is not empty', 'The name that `secret_ref` of an endpoint refers to.'),
+    key: field.secretText(
+      'the text of the key',
+      'The key, at least 16 bytes. Use an environment variable to keep it out of the file.',
+    ),
   },
   'A key for webhook signatures.',
   { required: ['name', 'key'] },
@@ -266,7 +254,7 @@ const instance = field.closedMap(
 export const settingsSchema = field.closedMap(
   {
     include: field.listOf(
-      field.text({ expected: 'the path of a file or directory', description: 'A path.' }),
+      field.text('the path of a file or directory', 'A path.'),
       'Further files, or directories whose `*.yaml` files are read in the order of their names, relative to this file. Default: `[]`.',
     ),
     service: service,
@@ -276,10 +264,7 @@ export const settingsSchema = field.closedMap(
     webhooks: webhooks,
     tokens: field.listOf(token, 'The keys for webhook signatures. Default: `[]`.'),
     plugin_roots: field.listOf(
-      field.text({
-        pattern: '^(?!headgate:)|^headgate:bundled$',
-        expected: 'the path of a directory, or headgate:bundled',
-      }),
+      field.text('the path of a directory, or headgate:bundled', 'A path.', { pattern: '^(?!headgate:)|^headgate:bundled$' }),
       'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` contains the bundled plugins. Default: `plugins` beside the main file, which may be missing.',
     ),
     plugins: field.mapOf(
@@ -290,19 +275,17 @@ export const settingsSchema = field.closedMap(
     pipelines: pipelinesField,
     vault: field.closedMap(
       {
-        key_file: field.text({
-          expected: 'the path of a file',
-          description:
-            'The file with the unlock key of the vault, relative to this file. Default: `vault.key` in `state.path`.',
-        }),
+        key_file: field.text(
+          'the path of a file',
+          'The file with the unlock key of the vault, relative to this file. Default: `vault.key` in `state.path`.',
+        ),
         audit_retention: field.durationOrZero(
           'How long records of the audit trail are kept; `0` keeps all of them. Default: `90d`.',
         ),
-        audit_export: field.text({
-          expected: 'the path of a directory',
-          description:
-            'The directory to which records of the audit trail are exported before they are removed; records that cannot be exported stay. Default: none, so they are removed without an export.',
-        }),
+        audit_export: field.text(
+          'the path of a directory',
+          'The directory to which records of the audit trail are exported before they are removed; records that cannot be exported stay. Default: none, so they are removed without an export.',
+        ),
       },
       'The vault, which stores secrets.',
     ),

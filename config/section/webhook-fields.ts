@@ -5,32 +5,31 @@ import { eventHeaderCharsMax, eventHeadersMax } from './webhook-event.ts';
 
 /** The server accepts no other characters in header names (docs/http.md). */
 const headerName = (description: string) =>
-  field.text({ pattern: '^[A-Za-z0-9-]+$', expected: 'the name of a header: letters, digits and "-"', description });
+  field.text('the name of a header: letters, digits and "-"', description, { pattern: '^[A-Za-z0-9-]+$' });
 
 export const endpointField = field.closedMap(
   {
-    name: field.text({
-      pattern: '^[A-Za-z0-9_.-]{1,128}$',
-      expected: 'a name of letters, digits, "_", "-" and "."',
-      description: 'The name of the endpoint; its events have the type `webhook.NAME`.',
-    }),
-    path: field.text({
-      pattern: '^/webhook/[A-Za-z0-9._~/-]+$',
-      expected: 'a path such as /webhook/github: it begins with /webhook/ and has no query',
-      description: 'The path at which deliveries arrive. Example: `/webhook/github`.',
-    }),
+    name: field.text(
+      'a name of letters, digits, "_", "-" and "."',
+      'The name of the endpoint; its events have the type `webhook.NAME`.',
+      { pattern: '^[A-Za-z0-9_.-]{1,128}$' },
+    ),
+    path: field.text(
+      'a path such as /webhook/github: it begins with /webhook/ and has no query',
+      'The path at which deliveries arrive. Example: `/webhook/github`.',
+      { pattern: '^/webhook/[A-Za-z0-9._~/-]+$' },
+    ),
     plugin: field.name(
       'The plugin whose command `handle` receives each delivery. An endpoint has either this or `pipeline`. Default: none.',
     ),
-    pipeline: field.text({
-      expected: 'the name of a pipeline',
-      description:
-        'The pipeline that each delivery starts, with the body as payload. An endpoint has either this or `plugin`. Default: none.',
-    }),
-    secret_ref: field.text({
-      expected: 'the name of an entry of "tokens"',
-      description: 'The name of the key in `tokens` with which deliveries are signed.',
-    }),
+    pipeline: field.text(
+      'the name of a pipeline',
+      'The pipeline that each delivery starts, with the body as payload. An endpoint has either this or `plugin`. Default: none.',
+    ),
+    secret_ref: field.text(
+      'the name of an entry of "tokens"',
+      'The name of the key in `tokens` with which deliveries are signed.',
+    ),
     signature_header: headerName(
       'The header with the signature (HMAC-SHA-256 in hexadecimal). Default: that of `scheme`; required without `scheme`. Example: `X-Hub-Signature-256`.',
     ),
@@ -51,11 +50,10 @@ export const endpointField = field.closedMap(
       expected: `a list of at most ${eventHeadersMax} names of headers`,
       description: `The headers of a delivery that are copied into its event: at most ${eventHeadersMax}, with at most ${eventHeaderCharsMax} characters each. They are not signed. Default: none. Example: \`[X-GitHub-Event]\`.`,
     }),
-    event: field.text({
-      expected: 'the type of an event, such as "github.{headers.X-GitHub-Event}"',
-      description:
-        'The type of the event; it may refer to `headers` and `payload`. Default: `webhook.` and the name of the endpoint. Example: `github.{headers.X-GitHub-Event}`.',
-    }),
+    event: field.text(
+      'the type of an event, such as "github.{headers.X-GitHub-Event}"',
+      'The type of the event; it may refer to `headers` and `payload`. Default: `webhook.` and the name of the endpoint. Example: `github.{headers.X-GitHub-Event}`.',
+    ),
     big_integers: field.oneOf(
       ['refuse', 'text'],
       'How to treat an integer beyond ±(2^53 − 1): `refuse` answers 400, `text` converts it to text. Default: `refuse`.',
