@@ -5,8 +5,8 @@ import type { Output } from './output.ts';
 
 export type CommandCall<Options extends object = object> = {
   readonly options: Options;
-  /** In the order of `usage`; undefined: an optional argument that was not given. */
-  readonly args: readonly (string | undefined)[];
+  /** In the order of `usage`. */
+  readonly args: readonly string[];
   readonly io: Io;
   readonly out: Output;
   /** The whole program, for commands that describe it. */

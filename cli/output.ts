@@ -40,10 +40,10 @@ export class Output {
     return this.piece(`${writeLine(line(), this.#hasColours(this.#io.stdout))}\n`);
   }
 
-  /** Prints text unchanged, except that on a terminal control characters are escaped. Ends with a newline. */
+  /** Prints text unchanged, except that on a terminal control characters are escaped. Text ends with a newline. */
   verbatim(text: string): Promise<void> {
     const shown = this.#io.stdout.isTTY ? printableBlock(text) : text;
-    return this.piece(shown.endsWith('\n') ? shown : `${shown}\n`);
+    return this.piece(shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`);
   }
 
   /** Prints text that is safe for a terminal. Resolves when stdout can take more. */

@@ -70,7 +70,7 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
     const given = own.opts<{ json?: true }>();
     const call: CommandCall = {
       options: given,
-      args: own.processedArgs,
+      args: own.args,
       io,
       out: new Output(io, given.json === true),
       program,

@@ -1,38 +1,25 @@
-// `headgate completion …`: scripts that complete commands, options and their values in a shell.
+// `headgate completion …`: the scripts that complete commands, options and their values in a shell, and what the scripts ask for.
 import { type CommandDeclaration, command } from '../command.ts';
-import type { CompletionPoint } from '../completion/points.ts';
-import { exitStatus } from '../exit-status.ts';
+import type { Shell } from '../completion.ts';
 
-type Writer = (places: readonly CompletionPoint[]) => string;
-
-function completion(shell: string, example: string, load: () => Promise<Writer>): CommandDeclaration {
+function completion(shell: Shell, example: string): CommandDeclaration {
   return command({
-    usage: `completion ${shell}`,
-    description: `print the completion script for ${shell}`,
+    usage: `completion ${shell} [words...]`,
+    description: `print the completion script for ${shell}; with the words of a command line, print what can be the last one`,
     examples: [example],
-    async run({ program, out }) {
-      const [write, { completionPoints }] = await Promise.all([load(), import('../completion/points.ts')]);
-      const script = write(completionPoints(program));
-      await (out.json ? out.answer({ shell, script }, () => []) : out.verbatim(script));
-      return exitStatus.ok;
+    async run({ args, program, out }) {
+      const { offerLines, scripts } = await import('../completion.ts');
+      const offers = offerLines(program, shell, args);
+      const isAsked = args.length > 0;
+      if (out.json) return out.answer({ shell, ...(isAsked ? { offers } : { script: scripts[shell] }) }, () => []);
+      return out.verbatim(isAsked ? offers.join('\n') : scripts[shell]);
     },
   });
 }
 
-export const completionBash = completion(
-  'bash',
-  'source <(headgate completion bash)',
-  async () => (await import('../completion/bash.ts')).bashScript,
-);
-
+export const completionBash = completion('bash', 'source <(headgate completion bash)');
 export const completionZsh = completion(
   'zsh',
   'autoload -Uz compinit && compinit && source <(headgate completion zsh)',
-  async () => (await import('../completion/zsh.ts')).zshScript,
 );
-
-export const completionFish = completion(
-  'fish',
-  'headgate completion fish | source',
-  async () => (await import('../completion/fish.ts')).fishScript,
-);
+export const completionFish = completion('fish', 'headgate completion fish | source');

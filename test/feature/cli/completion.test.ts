@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { scopes } from '../../../config/section/scope.ts';
 import { headgate } from './headgate.ts';
@@ -21,98 +22,111 @@ const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate completion z', 'zsh'],
   ['headgate version --', '--json --help'],
   ['headgate job list --limit ', ''],
-  ['headgate job list --status=d', 'dead'],
+  ['headgate job list --status=d', '--status=dead'],
   ['headgate job list --status=dead --lim', '--limit'],
   ['headgate start --config "my dir" --gr', '--grace'],
   ['headgate events --url http://localhost:80 --js', '--json'],
   ['headgate job logs -- --', ''],
 ];
 
-test.skipIf(!isInstalled('bash'))('bash completes commands, options and their values', async () => {
-  expect(
-    runShell(
-      ['bash', '--norc', '-eu'],
-      await scriptFor('bash'),
-      cases.map(([typed]) => askBash(typed)),
-    ),
-  ).toEqual(cases.map(([, offered]) => offered));
+test.each(cases)('%s', async (typed, offered) => {
+  const words = typed.match(/(?:"[^"]*"|\S)+|\s$/g)!.slice(1);
+  const { stdout } = await headgate(['completion', 'fish', '--', ...words.map(word => word.trim())]);
+  const texts = stdout.split('\n').map(line => line.split('\t')[0]!);
+  expect(texts.join(' ').trim()).toBe(offered);
 });
 
-test.skipIf(!isInstalled('bash'))('bash completes behind a colon, where it ends a word itself', async () => {
-  const questions = ['headgate token new ci --scope jobs:r', 'headgate token new ci --scope=jobs:r'].map(askBash);
-  const offered = 'ro rw result:ro';
-  expect(runShell(['bash', '--norc'], await scriptFor('bash'), questions)).toEqual([offered, offered]);
+test('a path is left to the shell', async () => {
+  for (const words of [
+    ['start', '--config', 'x'],
+    ['start', '--config=x'],
+    ['plugin', 'test', ''],
+    ['vault', 'audit', '--export', ''],
+  ])
+    expect((await headgate(['completion', 'bash', '--', ...words])).stdout).toBe('<path>\n');
 });
 
-test.skipIf(!isInstalled('fish'))('fish completes commands, options and their values', async () => {
-  const ask = (typed: string) =>
-    `echo (complete -C '${typed}' | cut -f1 | string replace -r '^--.*=' '' | sort | string join ' ')`;
-  const sorted = cases.map(([, offered]) => offered.split(' ').sort().join(' '));
-  expect(
-    runShell(
-      ['fish', '--no-config'],
-      await scriptFor('fish'),
-      cases.map(([typed]) => ask(typed)),
-    ),
-  ).toEqual(sorted);
+/** What each shell must do itself: hand over the words, and offer what is printed. */
+const shellCases = cases.filter(([typed]) =>
+  ['job ', '--st', '--status ', '--status d', 'job logs -- --'].some(end => typed.endsWith(end)),
+);
+const typedInShell = shellCases.map(([typed]) => typed);
+const offeredInShell = shellCases.map(([, offered]) => offered);
+
+test.skipIf(!isInstalled('bash'))('bash completes commands, options and their values', () => {
+  expect(runShell('bash', ['--norc', '-eu'], typedInShell.map(askBash))).toEqual(offeredInShell);
 });
 
-test.skipIf(!isInstalled('fish'))(
-  'fish offers the scope for everything, and not the files of the directory',
-  async () => {
-    const ask = `cd /; echo (complete -C 'headgate token new ci --scope ' | cut -f1 | string join ' ')`;
-    const [offered] = runShell(['fish', '--no-config'], await scriptFor('fish'), [ask]);
-    expect(offered!.split(' ').sort()).toEqual([...scopes].sort());
+test.skipIf(!isInstalled('bash'))(
+  'bash completes behind a colon and an equals sign, where it ends a word itself',
+  () => {
+    const questions = ['token new ci --scope jobs:r', 'token new ci --scope=jobs:r', 'job list --status=d'];
+    const offered = 'ro rw result:ro';
+    expect(
+      runShell(
+        'bash',
+        ['--norc'],
+        questions.map(typed => askBash(`headgate ${typed}`)),
+      ),
+    ).toEqual([offered, offered, 'dead']);
   },
 );
 
-test.skipIf(!isInstalled('zsh'))('zsh completes commands, options and their values', async () => {
+test.skipIf(!isInstalled('bash'))('bash leaves out what is behind the cursor', () => {
+  const question = askBash('headgate job list').replace('COMP_POINT=17', 'COMP_POINT=14');
+  expect(runShell('bash', ['--norc'], [question])).toEqual(['list logs']);
+});
+
+const askFish = (typed: string) => `echo (complete -C '${typed}' | cut -f1 | sort | string join ' ')`;
+
+test.skipIf(!isInstalled('fish'))('fish completes commands, options and their values', () => {
+  const sorted = offeredInShell.map(offered => offered.split(' ').sort().join(' '));
+  expect(runShell('fish', ['--no-config'], typedInShell.map(askFish))).toEqual(sorted);
+});
+
+test.skipIf(!isInstalled('fish'))('fish offers the scope for everything, and not the files of the directory', () => {
+  const [offered] = runShell('fish', ['--no-config'], [`cd /; ${askFish('headgate token new ci --scope ')}`]);
+  expect(offered!.split(' ').sort()).toEqual([...scopes].sort());
+});
+
+test.skipIf(!isInstalled('fish'))('fish completes a path, also behind an equals sign', () => {
+  const questions = ['headgate start --config /et', 'headgate start --config=/et'].map(askFish);
+  expect(runShell('fish', ['--no-config'], questions)).toEqual(['/etc/', '--config=/etc/']);
+});
+
+test.skipIf(!isInstalled('zsh'))('zsh completes commands, options and their values', () => {
   const ask = (typed: string) =>
     `words=(\${(z):-'${typed}'}${typed.endsWith(' ') ? " ''" : ''}); CURRENT=$#words; PREFIX=$words[-1]; _headgate; echo`;
-  expect(
-    runShell(
-      ['zsh', '-f'],
-      `${zshSystem}\n${await scriptFor('zsh')}`,
-      cases.map(([typed]) => ask(typed)),
-    ),
-  ).toEqual(cases.map(([, offered]) => offered));
+  expect(runShell('zsh', ['-f'], typedInShell.map(ask), zshSystem)).toEqual(offeredInShell);
 });
 
 /** zsh's completion system as far as the script uses it: what is offered is printed. */
 const zshSystem = `
 compdef() { true }
-compset() { PREFIX=\${PREFIX#*=} }
-compadd() { shift; echo -n \${(M)@:#$PREFIX*} }
-_describe() { shift $(( $# - 1 )); compadd -- \${\${(P)1}%%:*} }
+_describe() { echo -n \${\${(M)\${(P)2}:#$PREFIX*}%%:*} }
 `;
 
 /** With the words that bash makes of what is typed: it ends them at colons and equals signs, too. */
 function askBash(typed: string): string {
   const words = typed.match(/(?:"[^"]*"|[^\s:=])+|[:=]+|\s$/g)!.map(word => `'${word.trim()}'`);
   const set = `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}`;
-  return `${set}; COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate; echo "\${COMPREPLY[*]}"`;
+  return `${set}; COMP_LINE='${typed}' COMP_POINT=${typed.length}; _headgate headgate; echo "\${COMPREPLY[*]}"`;
 }
-
-test.each(['bash', 'zsh', 'fish'])('the script for %s knows every command and option', async shell => {
-  const { status, json } = await headgate(['completion', shell, '--json']);
-  expect([status, json.shell]).toEqual([0, shell]);
-  for (const word of ['principal', 'idempotency-key', 'keep-value', 'timed_out']) expect(json.script).toContain(word);
-});
 
 test('there is none for another shell', async () => {
   expect((await headgate(['completion', 'tcsh'])).status).toBe(2);
 });
 
-async function scriptFor(shell: string): Promise<string> {
-  return (await headgate(['completion', shell])).stdout;
-}
-
-/** The script, then each question; the lines that were answered. */
-function runShell([shell, ...words]: readonly string[], script: string, questions: readonly string[]): string[] {
+/** The script that `headgate` prints for the shell, then each question; the lines that were answered. */
+function runShell(shell: string, words: readonly string[], questions: readonly string[], before = ''): string[] {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-completion-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
-  writeFileSync(join(directory, 'script'), `${script}\n${questions.join('\n')}\n`);
-  const { stdout, stderr } = spawnSync(shell!, [...words, join(directory, 'script')], { encoding: 'utf8' });
+  const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+  writeFileSync(join(directory, 'headgate'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 });
+  const load = shell === 'fish' ? 'headgate completion fish | source' : `source <(headgate completion ${shell})`;
+  writeFileSync(join(directory, 'script'), `${before}\n${load}\n${questions.join('\n')}\n`);
+  const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
+  const { stdout, stderr } = spawnSync(shell, [...words, join(directory, 'script')], { encoding: 'utf8', env });
   expect(stderr).toBe('');
   return stdout.split('\n').slice(0, -1);
 }

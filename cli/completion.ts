@@ -1,0 +1,121 @@
+// Shell completion: the shells pass the words on the line, and `offersFor` says what can follow. The scripts only hand both over.
+import type { Command, Option } from 'commander';
+
+export type Offer = { readonly text: string; readonly description: string };
+export type Shell = 'bash' | 'zsh' | 'fish';
+
+/** Printed instead of offers where a path stands: the shell completes it. */
+const pathMark = '<path>';
+
+/** What can stand in place of the last word, which the cursor is at; `path`: any path. */
+export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | 'path' {
+  let at = program;
+  let expects: Option | undefined;
+  let isPastOptions = false;
+  for (const word of words.slice(0, -1)) {
+    if (expects !== undefined) expects = undefined;
+    else if (isPastOptions || word === '--') isPastOptions = true;
+    else {
+      expects = optionsOf(at).find(option => option.long === word && takesValue(option));
+      at = at.commands.find(command => command.name() === word) ?? at;
+    }
+  }
+  const current = words.at(-1) ?? '';
+  const beginning = (offers: readonly Offer[]) => offers.filter(({ text }) => text.startsWith(current));
+  const [flag = '', value] = current.startsWith('--') ? current.split('=', 2) : [];
+  const inWord = value === undefined ? undefined : optionsOf(at).find(option => option.long === flag);
+  const option = expects ?? inWord;
+  if (option !== undefined) {
+    if (isPath(valueName(option))) return 'path';
+    const prefix = expects === undefined ? `${flag}=` : '';
+    return beginning((option.argChoices ?? []).map(choice => ({ text: `${prefix}${choice}`, description: '' })));
+  }
+  if (current.startsWith('-') && !isPastOptions)
+    return beginning(optionsOf(at).map(({ long, description }) => ({ text: long ?? '', description })));
+  if (at.registeredArguments.some(argument => isPath(argument.name()))) return 'path';
+  return beginning(at.commands.map(command => ({ text: command.name(), description: command.description() })));
+}
+
+function optionsOf(command: Command): Option[] {
+  return command.createHelp().visibleOptions(command);
+}
+
+function takesValue(option: Option): boolean {
+  return option.required || option.optional;
+}
+
+function valueName({ flags }: Option): string {
+  return /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? '';
+}
+
+function isPath(name: string): boolean {
+  return ['path', 'directory', 'file'].includes(name);
+}
+
+/** What can stand in place of the last word, in lines as the script of the shell reads them. */
+export function offerLines(program: Command, shell: Shell, words: readonly string[]): string[] {
+  const whole = shell === 'bash' ? joinedWords(words) : words;
+  const offers = offersFor(program, whole);
+  if (offers === 'path') return [pathMark];
+  // What bash takes for earlier words is on the line already.
+  const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
+  return offers.map(({ text, description }) => {
+    if (shell === 'bash') return text.slice(onLine.length);
+    return shell === 'zsh' ? `${text.replaceAll(':', '\\:')}:${description}` : `${text}\t${description}`;
+  });
+}
+
+/** bash ends a word at each colon and equals sign, which become words themselves. An option and its value stay apart. */
+function joinedWords(words: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const word of words) {
+    const before = joined.at(-1);
+    const belongs = before !== undefined && (/^[:=]+$/.test(word) || /[:=]$/.test(before));
+    if (belongs) joined[joined.length - 1] = before + word;
+    else joined.push(word);
+  }
+  return joined;
+}
+
+export const scripts: { readonly [S in Shell]: string } = {
+  bash: `# bash completion for headgate: source it, or put it where bash-completion looks.
+_headgate() {
+  local word after="\${COMP_LINE:COMP_POINT}" words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
+  # What is behind the cursor does not count.
+  words[COMP_CWORD-1]="\${COMP_WORDS[COMP_CWORD]%"\${after%%[[:space:]]*}"}"
+  COMPREPLY=()
+  while IFS= read -r word; do
+    if [[ $word == '${pathMark}' ]]; then compopt -o default 2>/dev/null; else COMPREPLY+=("$word"); fi
+  done < <("$1" completion bash -- "\${words[@]}" 2>/dev/null)
+}
+complete -F _headgate headgate
+`,
+  zsh: `#compdef headgate
+# zsh completion for headgate: source it after compinit, or put it into a directory of $fpath as _headgate.
+_headgate() {
+  local -a found
+  found=("\${(@f)$("\${words[1]}" completion zsh -- "\${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
+  if [[ $found == '${pathMark}' ]]; then
+    if [[ $PREFIX == --*=* ]]; then compset -P 1 '*='; fi
+    _files
+  elif [[ -n $found ]]; then
+    _describe 'headgate' found
+  fi
+}
+if [[ \${funcstack[1]} == _headgate ]]; then _headgate "$@"; else compdef _headgate headgate; fi
+`,
+  fish: `# fish completion for headgate: source it, or save it as ~/.config/fish/completions/headgate.fish.
+function __headgate_offers
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found ($words[1] completion fish -- $words[2..-1] "$current" 2>/dev/null)
+    if test "$found" = '${pathMark}'
+        set -l flag (string match -r -- '^--[^=]*=' "$current")
+        __fish_complete_path (string replace -- "$flag" '' "$current") | string replace -r -- '^' "$flag"
+    else
+        printf '%s\\n' $found
+    end
+end
+complete -c headgate -f -a '(__headgate_offers)'
+`,
+};
