@@ -264,7 +264,9 @@ export const settingsSchema = field.closedMap(
     webhooks: webhooks,
     tokens: field.listOf(token, 'The keys for webhook signatures. Default: `[]`.'),
     plugin_roots: field.listOf(
-      field.text('the path of a directory, or headgate:bundled', 'A path.', { pattern: '^(?!headgate:)|^headgate:bundled$' }),
+      field.text('the path of a directory, or headgate:bundled', 'A path.', {
+        pattern: '^(?!headgate:)|^headgate:bundled$',
+      }),
       'Directories below which every `manifest.yaml` is a plugin, relative to this file; `headgate:bundled` contains the bundled plugins. Default: `plugins` beside the main file, which may be missing.',
     ),
     plugins: field.mapOf(
