@@ -12,7 +12,7 @@ import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
 import { callEventType, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
 import { idText } from './run.ts';
-import { finishRun } from './run-end.ts';
+import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
 import { beginRun } from './run-start.ts';
 import { RunTable } from './run-table.ts';
@@ -100,7 +100,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   function failRun({ id, error, atOnce }: FailRun): void {
     const run = table.runs.find(idText(id));
     if (!run) return;
-    if (atOnce) finishRun(table, run, { status: 'failed', error });
+    if (atOnce) finishRun(table, run, failedWith(error));
     else table.fail(run, error);
   }
 

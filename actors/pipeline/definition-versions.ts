@@ -108,17 +108,13 @@ export class DefinitionVersions {
     batch.put('definitions', version.hash, version.packed);
   }
 
-  /** A run with it is over, and counted no more. */
-  release(version: Version, batch: Batch): void {
-    this.#drop(version, batch);
-  }
-
   /** Removes what no run needs and no configuration names. */
   sweep(batch: Batch): void {
-    for (const version of this.#byHash.values()) this.#drop(version, batch);
+    for (const version of this.#byHash.values()) this.release(version, batch);
   }
 
-  #drop(version: Version, batch: Batch): void {
+  /** A run with it is over, and counted no more. */
+  release(version: Version, batch: Batch): void {
     if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));
     if (version.stored) batch.remove('definitions', version.hash);

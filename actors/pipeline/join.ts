@@ -7,9 +7,8 @@ import { addContext, mergeContext } from './baggage.ts';
 import type { Node } from './compile.ts';
 import { gathered, joinedPayload } from './join-results.ts';
 import { joinEventType } from './protocol.ts';
-import type { SegmentOrigin } from './run.ts';
-import { advanceScope, joinNode, type Run, type Scope } from './run.ts';
-import { finishRun } from './run-end.ts';
+import { advanceScope, joinNode, type Run, type RunEnd, type Scope, type SegmentOrigin } from './run.ts';
+import { finishRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
 
@@ -93,7 +92,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   const at = joinNode(run, scope);
   const node = run.version.compiled.nodes[at]!;
   if (node.kind === 'end') {
-    finishRun(table, run, { status: 'succeeded', ...resultOf(table, run, scope) });
+    finishRun(table, run, endOf(table, run, scope));
     return;
   }
   if (node.kind !== 'join') throw new Error('tokens are gathered by a join');
@@ -129,14 +128,13 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
 }
 
 /** A list where the definition ends forked; else the value itself, and a list only where jobs emitted several events. */
-function resultOf(table: RunTable, run: Run, scope: Scope): { result: Uint8Array; logs: Uint8Array | null } {
+function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   if (scope.overflown) {
     const message = `the result is left out: it takes ${scope.bytes} bytes, more than ${joinBytesMax / 2 ** 20} MiB`;
-    return { result: packedNull, logs: pack([{ level: 'warn', message }]) };
+    return succeededWith(packedNull, pack([{ level: 'warn', message }]));
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
   // The only token ended on the way: its event had been taken before.
-  if (!isList && arrived === 0) return { result: packedNull, logs: null };
-  return { result: gathered(table, run, scope, isList), logs: null };
+  return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

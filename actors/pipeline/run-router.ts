@@ -7,7 +7,7 @@ import { pack, packedNull } from '../../runtime/packing.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import { addUnsuccessful, pipelinePlugin, unsuccessfulOf } from '../job/records/job.ts';
+import { addUnsuccessful, pipelinePlugin, type TerminalStatus, unsuccessfulOf } from '../job/records/job.ts';
 import { Children } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
 import { holds, isLong } from './condition.ts';
@@ -18,9 +18,9 @@ import { Expansion } from './expansion.ts';
 import type { FindAncestor } from './hops.ts';
 import { arriveAtJoin, endTokens, markFork } from './join.ts';
 import { isParkable, parkedAt, parkedBeforeEvents, parkedBehindJob } from './parked-token.ts';
-import { type CallSite, idText, openScope, type Run, type Scope } from './run.ts';
-import { finishRun } from './run-end.ts';
-import { bytesPerTurnMax, type Ending, type RunTable, type Task } from './run-table.ts';
+import { type FinishedRun, idText, openScope, type Run, type Scope } from './run.ts';
+import { failedWith, finishRun } from './run-end.ts';
+import { bytesPerTurnMax, type RunTable, type Task } from './run-table.ts';
 import { Work, type WorkNode } from './step-starter.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
@@ -88,22 +88,22 @@ export class RunRouter {
       for (let i = 0; i < tasks.length; i++) this.#perform(tasks[i]!);
       tasks.length = 0;
       for (const run of ending.splice(0)) {
-        const end = { status: 'failed', error: run.failure! } as const;
-        if (!run.ended) blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, end));
+        if (run.ended) continue;
+        blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, failedWith(run.failure!)));
       }
     }
   }
 
   #perform(task: Task): void {
     if (task.kind === 'settled') {
-      this.triggers.fireRunHooks(task.run);
+      this.triggers.fireRunHooks(task.run, task.end);
       return;
     }
     const run = task.kind === 'enter' ? task.run : this.#table.runs.find(idText(task.outer.run));
     // One that a step had called outlived the run of that step.
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {
-      if (task.kind === 'returned') this.#returned(run, task.outer, task.ending);
+      if (task.kind === 'returned') this.#returned(run, task);
       else if (run.failure === null) this.#enter(run, task.scope, task.node, task.token, task.hasWaited === true);
     });
   }
@@ -178,8 +178,8 @@ export class RunRouter {
     if (job.status !== 'succeeded') {
       const text = bodyPart(job.body, 'error');
       const error = text ? Buffer.from(text).toString() : job.status;
-      const ending = { id: job.id, name: `${plugin}.${command}`, status: job.status, result, error, depth };
-      this.#failed(run, scope, node, ending, path, context);
+      const failed = { id: job.id, name: `${plugin}.${command}`, status: job.status, error, depth };
+      this.#failed(run, scope, node, failed, path, context);
       return;
     }
     const isLarge = result !== undefined && result.length > this.#table.partedBytesMin;
@@ -223,7 +223,7 @@ export class RunRouter {
     run: Run,
     scope: Scope,
     { step }: WorkNode,
-    { id, name, status, error, depth }: Ending,
+    { id, name, status, error, depth }: FailedStep,
     path: readonly number[],
     context: Uint8Array,
   ): void {
@@ -236,33 +236,40 @@ export class RunRouter {
   }
 
   /** A called run is over: the token goes on behind the step that called it. */
-  #returned(run: Run, outer: CallSite, ending: Ending): void {
+  #returned(run: Run, { outer, run: called, end }: Extract<Task, { readonly kind: 'returned' }>): void {
     const table = this.#table;
-    const unsuccessful = unsuccessfulOf([ending]);
-    if (ending.unsuccessful) addUnsuccessful(unsuccessful, ending.unsuccessful);
-    table.settled(run, 1, unsuccessful, ending.inside);
+    const { id, name, depth } = called;
+    const unsuccessful = unsuccessfulOf([end]);
+    addUnsuccessful(unsuccessful, called.unsuccessful);
+    table.settled(run, 1, unsuccessful, called.inside);
     this.expansion.resume(run);
     const node = run.version.compiled.nodes[outer.node]!;
     if (run.failure !== null || node.kind !== 'work') return;
     const scope = run.scopes.get(outer.scope)!;
     const { path, context } = outer;
-    if (ending.status !== 'succeeded') {
-      this.#failed(run, scope, node, { ...ending, name: `pipeline ${ending.name}` }, path, context);
+    const { status, result, error } = end;
+    if (status !== 'succeeded') {
+      this.#failed(run, scope, node, { id, name: `pipeline ${name}`, status, error, depth }, path, context);
       return;
     }
-    const result = ending.result ?? packedNull;
     const token: Token = {
       path,
       payload: new Packed(asPayload(result, table.arrivals.headOf), table.arrivals.read),
       context: new Packed(context),
-      event: { type: `${pipelinePlugin}.${ending.name}.result`, source: pipelinePlugin, dedupeKey: null },
-      depth: ending.depth,
-      cause: ending.id,
+      event: { type: `${pipelinePlugin}.${name}.result`, source: pipelinePlugin, dedupeKey: null },
+      depth,
+      cause: id,
       result,
     };
     table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 }
+
+/** What is known of a job of a step, or of a run that it called, which did not succeed. */
+type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
+  readonly status: TerminalStatus;
+  readonly error: string;
+};
 
 /** With nothing deflated. Where that cannot be inflated the job counts as failed in the run, and emits nothing. */
 function inflated(settled: SettledJob): SettledJob {

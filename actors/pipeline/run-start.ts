@@ -8,7 +8,7 @@ import { makeEvent, noneUnsuccessful } from '../job/records/job.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import { type CallSite, idText, openScope, type Run } from './run.ts';
-import { finishRun, settleRun } from './run-end.ts';
+import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 import { dataOf, Packed, type Token, type TokenEvent } from './token.ts';
 
@@ -73,7 +73,7 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   };
   if (definition.if === null || holds(definition.if, dataOf(token, null))) {
     table.tasks.push({ kind: 'enter', run, scope, node: first, token });
-  } else finishRun(table, run, { status: 'succeeded', result: packedNull, logs: null });
+  } else finishRun(table, run, succeededWith(packedNull));
   return id;
 }
 
@@ -91,7 +91,7 @@ export function refuseRun(
   status: 'failed' | 'dead' = 'failed',
 ): JobId {
   const id = createRun(table, name, start);
-  const ending = {
+  const ended = {
     id,
     name,
     submittedBy: start.submittedBy,
@@ -103,7 +103,7 @@ export function refuseRun(
     inside: 0,
     unsuccessful: noneUnsuccessful(),
   };
-  settleRun(table, ending, { status, error });
+  settleRun(table, ended, failedWith(error, status));
   return id;
 }
 

@@ -8,8 +8,7 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
-import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
-import { addUnsuccessful, makeEvent, type Tally, type Unsuccessful } from '../job/records/job.ts';
+import { addUnsuccessful, type JobGroup, makeEvent, type Unsuccessful } from '../job/records/job.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
@@ -19,7 +18,7 @@ import { encodePlan, type FanOut } from './fanout.ts';
 import { partedBytesMin } from './join-payload.ts';
 import { listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
-import { type CallSite, idText, type Run, type Scope } from './run.ts';
+import { type CallSite, type FinishedRun, idText, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
 import { encodeRun, encodeScope } from './stored-run.ts';
 import type { Token, TokenEvent } from './token.ts';
@@ -45,33 +44,9 @@ export type Task =
       readonly hasWaited?: boolean;
     }
   /** A run that hooks may wait for is over. */
-  | { readonly kind: 'settled'; readonly run: SettledRun }
+  | { readonly kind: 'settled'; readonly run: FinishedRun; readonly end: RunEnd }
   /** A run that a step had called is over. */
-  | { readonly kind: 'returned'; readonly outer: CallSite; readonly ending: Ending };
-
-/** How a job of a run, or a called run, ended. */
-export type Ending = {
-  readonly id: JobId;
-  readonly name: string;
-  readonly status: TerminalStatus;
-  readonly result: Uint8Array | undefined;
-  readonly error: string;
-  readonly depth: number;
-  /** Jobs inside a called run, and those of them that did not succeed. */
-  readonly inside?: number;
-  readonly unsuccessful?: Unsuccessful;
-};
-
-/** What hooks are told of a run that no step had called. */
-export type SettledRun = {
-  readonly id: JobId;
-  readonly name: string;
-  readonly submittedBy: string;
-  readonly root: JobId | null;
-  readonly status: TerminalStatus;
-  readonly error: string;
-  readonly tally: Tally;
-};
+  | { readonly kind: 'returned'; readonly outer: CallSite; readonly run: FinishedRun; readonly end: RunEnd };
 
 /** Where new jobs belong in their run. */
 export type StepPosition = {

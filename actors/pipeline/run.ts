@@ -108,6 +108,26 @@ export type Run = {
   ended: boolean;
 };
 
+/** What is needed to end a run, even one that never began. */
+export type FinishedRun = Pick<
+  Run,
+  'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful'
+> & {
+  /** Of its pipeline. */
+  readonly name: string;
+  readonly depth: number;
+  /** Jobs inside it that have settled. */
+  readonly inside: number;
+};
+
+/** `result` is null where it failed, `error` empty where it succeeded; `dead`: it never began. */
+export type RunEnd = {
+  readonly status: 'succeeded' | 'failed' | 'dead';
+  readonly result: Uint8Array;
+  readonly error: string;
+  readonly logs: Uint8Array | null;
+};
+
 const nothingFresh = { turn: -1, values: [] } as const;
 
 export function openScope(

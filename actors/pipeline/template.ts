@@ -5,17 +5,16 @@ import { mapHead } from '../../runtime/splice.ts';
 import { type Data, formatPath, type Large } from './lookup.ts';
 
 export type Entries = readonly (readonly [string, Template])[];
-export type Missing = { readonly missing: string };
-
-export function isMissing(value: unknown): value is Missing {
-  return value instanceof MissingPath;
-}
-
-class MissingPath implements Missing {
+/** A template refers to this path, and there is nothing. */
+export class Missing {
   readonly missing: string;
   constructor(path: Path) {
     this.missing = formatPath(path);
   }
+}
+
+export function isMissing(value: unknown): value is Missing {
+  return value instanceof Missing;
 }
 
 /** The value of a template, or the path that is missing. A lone reference keeps the kind of its value. */
@@ -25,7 +24,7 @@ export function render(template: Template, data: Data): Json | Missing {
       return template.value;
     case 'reference': {
       const value = data(template.path);
-      return value === undefined ? new MissingPath(template.path) : value;
+      return value === undefined ? new Missing(template.path) : value;
     }
     case 'text':
       return renderText(template.parts, data);
@@ -78,7 +77,7 @@ function renderText(parts: readonly (string | Path)[], data: Data): string | Mis
       continue;
     }
     const value = data(part);
-    if (value === undefined) return new MissingPath(part);
+    if (value === undefined) return new Missing(part);
     text += typeof value === 'string' ? value : JSON.stringify(value);
   }
   return text;

@@ -5,14 +5,14 @@ import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import type { JobGroup, TerminalStatus } from '../job/records/job.ts';
-import { pipelinePlugin } from '../job/records/job.ts';
+import { type JobGroup, pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { Emitted } from './events.ts';
+import type { FinishedRun, RunEnd } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
-import type { RunTable, SettledRun } from './run-table.ts';
+import type { RunTable } from './run-table.ts';
 import { dataOf, Packed, type Token, withResult } from './token.ts';
 
 const hookOf: { readonly [status in TerminalStatus]: JobHook } = {
@@ -102,12 +102,14 @@ export class Triggers {
   }
 
   /** The hooks of a run that is over; it is none that a step called, and none that a hook brought about. */
-  fireRunHooks({ id, name: pipeline, submittedBy, root, status, error, tally }: SettledRun): void {
+  fireRunHooks(run: FinishedRun, { status, error }: RunEnd): void {
+    const { id, name: pipeline, submittedBy, root, inside, unsuccessful } = run;
     const hook = runHookOf[status];
     if (!this.#onHook.has(hook)) return;
     const failure = status === 'succeeded' ? {} : { error };
     const job_id = formatId(id);
-    const payload = pack({ job_id, pipeline, status, ...failure, counts: tally, submitted_by: submittedBy });
+    const counts = tallyOf(inside, unsuccessful);
+    const payload = pack({ job_id, pipeline, status, ...failure, counts, submitted_by: submittedBy });
     this.#fireHook(hook, { job: id, plugin: pipelinePlugin, submittedBy, root }, payload);
   }
 
