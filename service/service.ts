@@ -1,5 +1,5 @@
 // The service below the HTTP servers: hub, ledger, reads and indexer, each as a part that the supervisor starts and stops.
-import { firstIdAt, type Hub, startHub } from '../actors/hub/hub.ts';
+import { firstIdAt, Hub } from '../actors/hub/hub.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
 import type { HeldJobs, IdleReply } from '../actors/job/protocol.ts';
@@ -110,7 +110,7 @@ export class Service {
   }
 
   readonly startHub = async (): Promise<Running> => {
-    this.#hub = startHub(firstIdAt(Date.now() * 1000), this.#origins);
+    this.#hub = new Hub(firstIdAt(Date.now() * 1000), this.#origins);
     return { died: new Promise(() => {}), stop: async () => {} };
   };
 

@@ -2,16 +2,8 @@
 import { formatId, jobIdBytes } from '../../runtime/ids.ts';
 import { type Filter, isInTree, nextOfJob, wantsAll, wantsType } from './filter.ts';
 import { GroupOrigins, noOrigins, readingWorkMax } from './origins.ts';
-import type { Observations, ObservationType, Origins } from './protocol.ts';
+import type { Observations, Origins } from './protocol.ts';
 import { Ring, type RingEntry } from './ring.ts';
-
-/** One observation of a group. `fields` are those of its type. */
-export type Observation = {
-  readonly id: number;
-  readonly type: ObservationType;
-  readonly atUs: number;
-  readonly fields: { readonly [name: string]: string | number | boolean | null };
-};
 
 /** Why observations are missing: the subscriber was too slow for the ring, the service has restarted, or the id is unknown. */
 export const gapReasons = ['too_slow', 'restarted', 'unknown_id'] as const;
@@ -35,75 +27,69 @@ export type ObservationRead = {
   readonly upTo: number;
 };
 
-export interface Hub {
+export class Hub {
+  readonly #ring: Ring;
+  readonly #origins: Origins;
+  readonly #listeners = new Set<() => void>();
+
+  /** Ids increase across restarts if the first is derived from the time (`firstIdAt`). */
+  constructor(firstId = 1, origins: Origins = noOrigins) {
+    this.#ring = new Ring(firstId);
+    this.#origins = origins;
+  }
+
   /** Appends groups, in order, after their commit. */
-  observe(groups: readonly Observations[]): void;
+  observe(groups: readonly Observations[]): void {
+    for (const group of groups) this.#ring.push(group);
+    for (const listener of this.#listeners) listener();
+  }
+
   /** The id of the newest observation; if there is none, one less than the first id. */
-  readonly newest: number;
+  get newest(): number {
+    return this.#ring.next - 1;
+  }
+
   /** The id of the oldest observation in the ring; if there is none, `newest` + 1. */
-  readonly oldest: number;
-  /** At most `max` selected observations after this id; fewer if their origins take long to look up. */
-  read(filter: Filter, after: number, max: number): ObservationRead;
-  /** Whether the lookups since `work` had this value are enough for one read. */
-  isSpent(work: number): boolean;
+  get oldest(): number {
+    return this.#ring.oldest;
+  }
+
   /** A running count of lookups, see `Origins`. */
-  readonly work: number;
+  get work(): number {
+    return this.#origins.work;
+  }
+
+  /** Whether the lookups since `work` had this value are enough for one read. */
+  isSpent(work: number): boolean {
+    return this.work - work >= readingWorkMax;
+  }
+
   /** Registers a function that is called synchronously for new observations, and must be quick. Returns a function that removes it. */
-  onNews(listener: () => void): () => void;
-}
+  onNews(listener: () => void): () => void {
+    const own = (): void => listener();
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
 
-/**
- * Ids increase across restarts if the first is derived from the time (`firstIdAt`).
- */
-export function startHub(firstId = 1, origins: Origins = noOrigins): Hub {
-  const ring = new Ring(firstId);
-  const listeners = new Set<() => void>();
-
-  return {
-    observe(groups) {
-      for (const group of groups) ring.push(group);
-      for (const listener of listeners) listener();
-    },
-    get newest() {
-      return ring.next - 1;
-    },
-    get oldest() {
-      return ring.oldest;
-    },
-    get work() {
-      return origins.work;
-    },
-    isSpent: work => origins.work - work >= readingWorkMax,
-    onNews(listener) {
-      const own = (): void => listener();
-      listeners.add(own);
-      return () => listeners.delete(own);
-    },
-    read(filter, after, max) {
-      const gap = gapAfter(ring, after);
-      const stretches: ObservationSlice[] = [];
-      const { work } = origins;
-      const isSpent = () => origins.work - work >= readingWorkMax;
-      const taken = { stretches, upTo: gap?.id ?? after, left: max, isSpent };
-      origins.refresh();
-      for (const held of ring.since(taken.upTo + 1)) {
-        if (taken.left === 0 || isSpent()) break;
-        if (wantsType(filter, held.group)) take(filter, originated(held, origins), taken);
-        else taken.upTo = lastOf(held);
-      }
-      return { gap, stretches, upTo: taken.upTo };
-    },
-  };
+  /** At most `max` selected observations after this id; fewer if their origins take long to look up. */
+  read(filter: Filter, after: number, max: number): ObservationRead {
+    const gap = gapAfter(this.#ring, after);
+    const stretches: ObservationSlice[] = [];
+    const { work } = this;
+    const taken = { stretches, upTo: gap?.id ?? after, left: max, isSpent: () => this.isSpent(work) };
+    this.#origins.refresh();
+    for (const held of this.#ring.since(taken.upTo + 1)) {
+      if (taken.left === 0 || taken.isSpent()) break;
+      if (wantsType(filter, held.group)) take(filter, originated(held, this.#origins), taken);
+      else taken.upTo = lastOf(held);
+    }
+    return { gap, stretches, upTo: taken.upTo };
+  }
 }
 
 /** The first id of a service that starts now. It is above all ids of earlier starts, since no service sustains a million observations a second. */
 export function firstIdAt(nowUs: number): number {
   return nowUs;
-}
-
-/** The observations of a stretch, one by one. */
-export function* observationsOf({ id, group, from, to }: ObservationSlice): Iterable<Observation> {
-  for (let place = from; place < to; place++) yield observationAt(group, place, id + place - from);
 }
 
 function lastOf({ first, count }: RingEntry): number {
@@ -162,14 +148,6 @@ function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   }
   close(place);
   taken.upTo = first + place - 1;
-}
-
-function observationAt(group: Observations, place: number, id: number): Observation {
-  const { type, atUs } = group;
-  if (group.kind === 'plain') return { id, type, atUs, fields: group.fields };
-  const error = group.errors?.[place];
-  const fields = { job_id: idAt(group.ids, place), plugin: group.plugin, command: group.command };
-  return { id, type, atUs, fields: error ? { ...fields, error } : fields };
 }
 
 /** The id of the job at an index of a group. */

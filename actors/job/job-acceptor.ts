@@ -1,6 +1,6 @@
 // New jobs, of calls and of runs. Those of one plugin and command that are created in one turn share a block.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
-import { blockOf, indexOf, type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
+import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
@@ -179,9 +179,4 @@ function idsOf(key: Uint8Array, count: number): Uint8Array {
   const ids = Buffer.allocUnsafe(count * jobIdBytes);
   for (let index = 0; index < count; index++) writeJobId(ids, index * jobIdBytes, key, index);
   return ids;
-}
-
-/** The key of a job's block, and the index of the job in it. */
-export function placeOf(id: Uint8Array): { readonly key: string; readonly index: number } {
-  return { key: keyText(blockOf(id)), index: indexOf(id) };
 }

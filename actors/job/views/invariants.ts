@@ -11,7 +11,7 @@ import {
   jobIdBytes,
 } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
-import type { Reader, Table } from '../../../runtime/store/store.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
 import { readJobsOf } from '../../pipeline/records/run.ts';
 import type { Attempt } from '../records/attempt.ts';
 import { AttemptPage, attemptsOf as attemptsIn, latestAttempt } from '../records/attempts.ts';
@@ -23,17 +23,11 @@ import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../recor
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { keyText, OpenBlock } from '../records/open.ts';
+import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
 import { runInvariants } from './run-invariants.ts';
-
-/** Checks one key of its table. Returns what is wrong, or null. A key that was removed is fine. */
-export type Invariant = {
-  readonly name: string;
-  readonly table: Table;
-  readonly wrong: (key: Uint8Array, value: Uint8Array) => string | null;
-};
 
 /** A block key may run a little ahead of the clock. */
 const aheadUs = 1_000_000;

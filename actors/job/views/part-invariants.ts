@@ -1,18 +1,13 @@
 // Invariants of arrivals, and of the values in parts that name them.
 import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, partKeys } from '../../../runtime/parted.ts';
-import type { Reader, Table } from '../../../runtime/store/store.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
 import { latestAttempt } from '../records/attempts.ts';
 import { decodeBlock } from '../records/block.ts';
 import { pipelinePlugin } from '../records/job.ts';
+import type { Invariant } from './invariant.ts';
 
-type PartInvariant = {
-  readonly name: string;
-  readonly table: Table;
-  readonly wrong: (key: Uint8Array, value: Uint8Array) => string | null;
-};
-
-export function partInvariants(reader: Reader): readonly PartInvariant[] {
+export function partInvariants(reader: Reader): readonly Invariant[] {
   return [
     { name: 'arrivals_have_runs', table: 'arrivals', wrong: arrivalHasRun },
     { name: 'values_have_their_parts', table: 'blocks', wrong: valuesHaveParts },

@@ -2,22 +2,17 @@
 
 import { jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { unpack } from '../../../runtime/packing.ts';
-import type { Reader, Table } from '../../../runtime/store/store.ts';
+import type { Reader } from '../../../runtime/store/store.ts';
 import { readCountsOf } from '../../pipeline/records/run.ts';
 import { readRunCounts } from '../../pipeline/records/run-counts.ts';
+import type { Invariant } from './invariant.ts';
 import { descendantsOf } from './jobs.ts';
 
 /** Records of runs, and jobs of a tree, that are compared. Where there are more, nothing is compared. */
 const recordsMax = 4096;
 const treeJobsMax = 1024;
 
-type RunInvariant = {
-  readonly name: string;
-  readonly table: Table;
-  readonly wrong: (key: Uint8Array, value: Uint8Array) => string | null;
-};
-
-export function runInvariants(reader: Reader): readonly RunInvariant[] {
+export function runInvariants(reader: Reader): readonly Invariant[] {
   return [
     { name: 'open_runs_are_counted', table: 'run_counts', wrong: runsAreCounted },
     { name: 'open_trees_are_counted', table: 'open_trees', wrong: treeIsCounted },

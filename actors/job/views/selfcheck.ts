@@ -14,7 +14,8 @@ import { entriesOf, readPruneMark, readUs } from '../records/journal.ts';
 import { NameTable } from '../records/name-table.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import { isInFlight } from '../records/retry.ts';
-import { type Invariant, invariantsOf } from './invariants.ts';
+import type { Invariant } from './invariant.ts';
+import { invariantsOf } from './invariants.ts';
 
 /** Records of each table that are checked: the newest, where there are more. A block counts as its jobs. */
 export const lookedMax = 100_000;

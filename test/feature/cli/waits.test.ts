@@ -1,6 +1,6 @@
 // What a job waits for is left out where the ledger does not answer in time, or cannot be asked.
 import { expect, test } from 'vitest';
-import { startHub } from '../../../actors/hub/hub.ts';
+import { Hub } from '../../../actors/hub/hub.ts';
 import { jobId } from '../../../runtime/ids.ts';
 import { type EngineParts, openEngine } from '../../../service/engine.ts';
 import { makeConfig } from '../../unit/http/gateway.ts';
@@ -9,7 +9,7 @@ const id = jobId(Buffer.alloc(12, 1), 0);
 const waits = { reason: 'plugin', detail: 'it is gone', sinceUs: 1 };
 
 function engineThatAsks(ask: () => Promise<unknown>) {
-  return openEngine({ link: { ask }, hub: startHub(), reader: {}, config: makeConfig } as unknown as EngineParts);
+  return openEngine({ link: { ask }, hub: new Hub(), reader: {}, config: makeConfig } as unknown as EngineParts);
 }
 
 test.each([

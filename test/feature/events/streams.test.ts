@@ -1,7 +1,7 @@
 // Many streams: what they share, what they may take, and readers that never read.
 import { expect, it, onTestFinished } from 'vitest';
 import { everything } from '../../../actors/hub/filter.ts';
-import { type Hub, startHub } from '../../../actors/hub/hub.ts';
+import { Hub } from '../../../actors/hub/hub.ts';
 import { type Observations, type ObservationType, observationTypes } from '../../../actors/hub/protocol.ts';
 import { ringSize } from '../../../actors/hub/ring.ts';
 import { chunkCharsMax, FrameWriters, keptCharsMax } from '../../../service/events/frames.ts';
@@ -67,17 +67,15 @@ class Glass implements StreamOutlet {
 const rights = (): StreamRights => ({ withErrors: false, expiresAtMs: null });
 
 function stage(count: number) {
-  const hub = startHub();
   let reads = 0;
-  const counted: Hub = {
-    ...hub,
-    read(...wanted) {
+  class CountedHub extends Hub {
+    override read(...wanted: Parameters<Hub['read']>) {
       reads++;
-      return hub.read(...wanted);
-    },
-  };
-  for (const end of ['newest', 'oldest'] as const) Object.defineProperty(counted, end, { get: () => hub[end] });
-  const streams = new EventStreams({ hub: counted, nowMs: Date.now, generation: () => 1 });
+      return super.read(...wanted);
+    }
+  }
+  const hub = new CountedHub();
+  const streams = new EventStreams({ hub, nowMs: Date.now, generation: () => 1 });
   const glasses = Array.from({ length: count }, () => new Glass());
   const common = { filter: everything, after: null, rights };
   const closes = glasses.map(sink => streams.open({ sink, ...common }));
@@ -95,7 +93,7 @@ it('a thousand readers of the same are written once, and woken together', async 
 });
 
 it('readers that all want something else have only so much kept for them', () => {
-  const hub = startHub();
+  const hub = new Hub();
   const feeds = new FrameWriters(hub);
   for (let groups = 0; groups < 8; groups++) observe(hub, ringSize / 8);
   const others = observationTypes.filter(type => type !== 'job.completed').slice(0, 5);
@@ -130,7 +128,7 @@ it('nothing more is written to a reader that is full; it hears what it lost when
 
 it('a comment line comes every 15 s, and a stream ends when its token does', async () => {
   let nowMs = 1_000_000;
-  const streams = new EventStreams({ hub: startHub(), nowMs: () => nowMs, generation: () => 1 });
+  const streams = new EventStreams({ hub: new Hub(), nowMs: () => nowMs, generation: () => 1 });
   const [glass, expiring] = [new Glass(), new Glass()];
   const common = { filter: everything, after: null };
   const expiresAtMs = nowMs + 2 * beatMs;
@@ -147,7 +145,7 @@ it('a comment line comes every 15 s, and a stream ends when its token does', asy
 
 it('a comment line comes when the clock is set back, too', async () => {
   let nowMs = 5_000_000;
-  const streams = new EventStreams({ hub: startHub(), nowMs: () => nowMs, generation: () => 1 });
+  const streams = new EventStreams({ hub: new Hub(), nowMs: () => nowMs, generation: () => 1 });
   const glass = new Glass();
   onTestFinished(streams.open({ sink: glass, filter: everything, after: null, rights }));
   nowMs -= 3_600_000;
@@ -159,7 +157,7 @@ it('a comment line comes when the clock is set back, too', async () => {
 
 it('callers are looked at again when the configuration changes', async () => {
   let generation = 1;
-  const streams = new EventStreams({ hub: startHub(), nowMs: Date.now, generation: () => generation });
+  const streams = new EventStreams({ hub: new Hub(), nowMs: Date.now, generation: () => generation });
   const [staying, leaving] = [new Glass(), new Glass()];
   const common = { filter: everything, after: null };
   onTestFinished(streams.open({ sink: staying, rights, ...common }));
@@ -173,7 +171,7 @@ it('a reload gives an open stream the rights that its caller has now: errors or 
   let generation = 1;
   let nowMs = 1_000_000;
   let current: StreamRights | null = { withErrors: true, expiresAtMs: null };
-  const hub = startHub();
+  const hub = new Hub();
   const streams = new EventStreams({ hub, nowMs: () => nowMs, generation: () => generation });
   const glass = new Glass();
   streams.open({ sink: glass, filter: everything, after: null, rights: () => current });

@@ -1,6 +1,6 @@
 // A server on port 0 over an engine in memory, and the small configuration that its tests share.
 
-import { startHub } from '../../../actors/hub/hub.ts';
+import { Hub } from '../../../actors/hub/hub.ts';
 import type { SubmitReply, Waits } from '../../../actors/job/protocol.ts';
 import type { Status } from '../../../actors/job/records/job.ts';
 import type { JobView } from '../../../actors/job/views/job-view.ts';
@@ -171,7 +171,7 @@ export class MemoryEngine implements Engine {
   waitsFor: Waits | null = null;
   readonly waits = async () => this.waitsFor;
   readonly version = '0.1.0';
-  readonly hub = startHub();
+  readonly hub = new Hub();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
   readonly administration: Administration = {
     reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),

@@ -1,7 +1,7 @@
 // The hub: a ring that is read at each reader's own pace; whoever is too slow hears how much was lost.
 import { expect, it } from 'vitest';
 import { everything, type Filter, filterKey, typesOf } from '../../../actors/hub/filter.ts';
-import { firstIdAt, type Hub, idAt, observationsOf, startHub } from '../../../actors/hub/hub.ts';
+import { firstIdAt, Hub, idAt, type ObservationSlice } from '../../../actors/hub/hub.ts';
 import { readingWorkMax } from '../../../actors/hub/origins.ts';
 import {
   errorCharsMax,
@@ -29,6 +29,20 @@ function observe(hub: Hub, ...groups: Observations[]): void {
   hub.observe(groups);
 }
 
+/** The observations of a slice, one by one. */
+function* observationsOf({ id, group, from, to }: ObservationSlice) {
+  for (let place = from; place < to; place++) {
+    const { type, atUs } = group;
+    if (group.kind === 'plain') yield { id: id + place - from, type, atUs, fields: group.fields };
+    else {
+      const { plugin, command, errors } = group;
+      const error = errors?.[place];
+      const fields = { job_id: idAt(group.ids, place), plugin, command, ...(error && { error }) };
+      yield { id: id + place - from, type, atUs, fields };
+    }
+  }
+}
+
 function readAll(hub: Hub, filter: Filter, after: number, max = 10) {
   const { gap, stretches, upTo } = hub.read(filter, after, max);
   const observations = stretches.flatMap(stretch => [...observationsOf(stretch)]);
@@ -42,7 +56,7 @@ function readAll(hub: Hub, filter: Filter, after: number, max = 10) {
 }
 
 it('gives each observation once, numbered, and says at once that there is news', () => {
-  const hub = startHub();
+  const hub = new Hub();
   let news = 0;
   const stop = hub.onNews(() => news++);
   observe(hub, jobs('job.completed', 2), { kind: 'plain', type: 'config.reloaded', atUs: 6, fields: { kept: '' } });
@@ -65,7 +79,7 @@ it('gives each observation once, numbered, and says at once that there is news',
 });
 
 it('gives a bounded number at a time and goes on where it stopped', () => {
-  const hub = startHub();
+  const hub = new Hub();
   observe(hub, jobs('job.completed', 5));
   expect(readAll(hub, everything, 0, 3)).toMatchObject({ ids: [1, 2, 3], upTo: 3 });
   expect(readAll(hub, everything, 3, 3)).toMatchObject({ ids: [4, 5], upTo: 5 });
@@ -73,7 +87,7 @@ it('gives a bounded number at a time and goes on where it stopped', () => {
 });
 
 it('tells a reader that was too slow how many it lost', () => {
-  const hub = startHub();
+  const hub = new Hub();
   for (let n = 0; n < 10; n++) observe(hub, jobs('job.completed', 1000));
   const { gap, ids } = readAll(hub, everything, 0, 1);
   expect(gap).toEqual({ id: 10_000 - ringSize, lost: 10_000 - ringSize, reason: 'too_slow' });
@@ -81,7 +95,7 @@ it('tells a reader that was too slow how many it lost', () => {
 });
 
 it('answers an id from the future, and one of an earlier start, with a gap', () => {
-  const hub = startHub(firstIdAt(1_000_000));
+  const hub = new Hub(firstIdAt(1_000_000));
   expect(readAll(hub, everything, 2_000_000).gap).toEqual({ id: 999_999, lost: null, reason: 'unknown_id' });
   observe(hub, jobs('job.completed', 1));
   expect(readAll(hub, everything, 70)).toMatchObject({
@@ -91,7 +105,7 @@ it('answers an id from the future, and one of an earlier start, with a gap', () 
 });
 
 it('filters by type and by job', () => {
-  const hub = startHub();
+  const hub = new Hub();
   observe(hub, jobs('job.completed', 3), jobs('job.failed', 3));
   const failed = { ...everything, types: new Set(typesOf('job.f*')) };
   expect(readAll(hub, failed, 0).types).toEqual(['job.failed', 'job.failed', 'job.failed']);
@@ -133,7 +147,7 @@ it('holds fewer when they are large: the ring has a bound of bytes, too', () => 
 });
 
 it('a group that is larger than the whole ring is a gap for its readers', () => {
-  const hub = startHub();
+  const hub = new Hub();
   const errors = Array.from({ length: ringSize }, () => 'e'.repeat(errorCharsMax));
   observe(hub, jobs('job.completed', 1), { ...jobs('job.failed', ringSize), errors } as Observations);
   observe(hub, jobs('job.completed', 1));
@@ -174,7 +188,7 @@ function origins(): Origins & { work: number } {
 }
 
 it('lets through what is of a tree, or of a run and the runs that it calls', () => {
-  const hub = startHub(1, origins());
+  const hub = new Hub(1, origins());
   observe(hub, jobs('job.completed', 10), {
     kind: 'plain',
     type: 'webhook.accepted',
@@ -195,7 +209,7 @@ it('lets through what is of a tree, or of a run and the runs that it calls', () 
 
 it('looks up so much in one reading, once for each event, and nothing where nobody asks', () => {
   const found = origins();
-  const hub = startHub(1, found);
+  const hub = new Hub(1, found);
   observe(hub, jobs('job.completed', 1_000));
   readAll(hub, everything, 0, 2_000);
   expect(found.work).toBe(0);
