@@ -10,6 +10,7 @@ import { eventsCommand } from './commands/events.ts';
 import { initCommand } from './commands/init.ts';
 import { jobList } from './commands/job-list.ts';
 import { jobLogs } from './commands/job-logs.ts';
+import { jobRerun } from './commands/job-rerun.ts';
 import { jobShow } from './commands/job-show.ts';
 import { jobTree } from './commands/job-tree.ts';
 import { jobWatch } from './commands/job-watch.ts';
@@ -59,6 +60,7 @@ export const commands: readonly CommandDeclaration[] = [
   jobTree,
   jobLogs,
   jobWatch,
+  jobRerun,
   eventsCommand,
   stopwatchCommand,
   vaultInit,

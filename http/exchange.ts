@@ -10,7 +10,7 @@ import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, bodiesBytesMax, RequestBody } from './body.ts';
 import { givenRequestId, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
 import type { ServerLog } from './log.ts';
-import { type HttpProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
+import { type HttpProblem, isProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
 import { jsonType, noHeaders, problemType, type ResponseHead } from './response-head.ts';
 import type { Answer, BodyLimit, Headers, HttpCall, Route } from './route.ts';
@@ -386,8 +386,4 @@ function isReading(method: string): boolean {
 
 function tooLarge({ bytesMax, setting }: BodyLimit): HttpProblem {
   return problem('body_too_large', `the body is larger than ${bytesMax} bytes; ${setting} sets how large it may be`);
-}
-
-function isProblem(value: unknown): value is HttpProblem {
-  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'problem';
 }

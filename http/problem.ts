@@ -33,6 +33,8 @@ export const problems = {
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },
   broken_trail: { status: 409, title: 'The audit trail is broken' },
+  not_settled: { status: 409, title: 'The job has not ended' },
+  not_kept: { status: 409, title: 'No longer stored' },
   reload_refused: { status: 409, title: 'Reload refused' },
   reload_would_hold: { status: 409, title: 'The reload would hold jobs' },
   length_required: { status: 411, title: 'Length required' },
@@ -72,6 +74,10 @@ export function problem(
   more?: Pick<HttpProblem, 'errors' | 'headers'>,
 ): HttpProblem {
   return { kind: 'problem', code, detail, ...more };
+}
+
+export function isProblem(value: unknown): value is HttpProblem {
+  return typeof value === 'object' && value !== null && (value as { readonly kind?: unknown }).kind === 'problem';
 }
 
 /** Refuses a body that does not fit its schema. */

@@ -1,6 +1,13 @@
 // Submissions of jobs and runs to the ledger. Calls of one command by one caller that arrive in one turn of the loop become one
 // message. A caller that disconnects before the message is sent leaves no job.
-import type { EntryEvent, IdempotencyKey, SubmitJobs, SubmitJobsReply, SubmitReply } from '../actors/job/protocol.ts';
+import type {
+  EntryEvent,
+  IdempotencyKey,
+  RerunSource,
+  SubmitJobs,
+  SubmitJobsReply,
+  SubmitReply,
+} from '../actors/job/protocol.ts';
 import { jobIdBytes } from '../runtime/ids.ts';
 import type { Link, PendingAsk } from '../runtime/link.ts';
 
@@ -12,6 +19,7 @@ export type Submission = {
   readonly submittedBy: string;
   readonly event: EntryEvent | null;
   readonly idempotency?: IdempotencyKey;
+  readonly source?: RerunSource;
   readonly asker?: PendingAsk;
 };
 
@@ -22,6 +30,7 @@ export type RunSubmission = {
   /** The event of a webhook delivery; absent: an API call. */
   readonly event?: EntryEvent;
   readonly idempotency?: IdempotencyKey;
+  readonly source?: RerunSource;
   readonly asker?: PendingAsk;
 };
 
@@ -90,7 +99,7 @@ export class Submissions {
   }
 
   #alike(submission: Submission): SubmissionBatch | undefined {
-    if (submission.idempotency) return undefined;
+    if (submission.idempotency || submission.source) return undefined;
     const from = Math.max(0, this.#gathered.length - lookBackMax);
     for (let i = this.#gathered.length - 1; i >= from; i--) {
       if (isAlike(this.#gathered[i]!.message, submission)) return this.#gathered[i];
@@ -136,7 +145,7 @@ function takeBack(gathering: SubmissionBatch): void {
   message.payloads = message.payloads.filter((_, place) => !isGone(askers[place]));
 }
 
-/** Whether they can share a message. A submission with a key gets a reply of its own. */
+/** Whether they can share a message. A submission with a key gets a reply of its own, and so does a rerun. */
 function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
   return (
     a.plugin === b.plugin &&
@@ -146,7 +155,8 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
     a.event?.source === b.event?.source &&
     a.event?.headers === undefined &&
     b.event?.headers === undefined &&
-    !a.idempotency
+    !a.idempotency &&
+    !a.source
   );
 }
 

@@ -5,10 +5,11 @@ import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
 import { firstAttempt } from './open-attempt.ts';
-import type { IdempotencyStore, NewJobs, Refusal, SubmitJobs, SubmitJobsReply } from './protocol.ts';
+import type { IdempotencyStore, NewJobs, Refusal, RerunSource, SubmitJobs, SubmitJobsReply } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
 import { type JobGroup, makeEvent } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
+import { writeRerun } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
 type FailedAtCreation = { readonly index: number; readonly status: 'failed' | 'dead'; readonly error: string };
@@ -67,7 +68,8 @@ export class JobAcceptor {
     return lane.command(command) ? null : 'unknown_command';
   }
 
-  #add(turn: Turn, { plugin, command, submittedBy, event, idempotency }: SubmitJobs, payload: Uint8Array): JobId {
+  #add(turn: Turn, message: SubmitJobs, payload: Uint8Array): JobId {
+    const { plugin, command, submittedBy, event, idempotency, source } = message;
     const { builder } = this.#builderFor(turn, plugin, command);
     const last = builder.groups.at(-1);
     const alike =
@@ -78,11 +80,14 @@ export class JobAcceptor {
       last.event?.source === event?.source &&
       // Headers are not compared: each delivery has its own.
       last.event?.headers === undefined &&
-      event?.headers === undefined;
-    const group: JobGroup = alike ? last : directGroup(submittedBy, event);
+      event?.headers === undefined &&
+      last.rerun === null &&
+      source === undefined;
+    const group: JobGroup = alike ? last : directGroup(submittedBy, event, source);
     this.#state.unsettled++;
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#idempotency.remember(idempotency, id, turn);
+    if (source) writeRerun(turn.batch, source.rerun.of, id);
     return id;
   }
 
@@ -160,18 +165,19 @@ export class JobAcceptor {
   }
 }
 
-function directGroup(submittedBy: string, event: SubmitJobs['event']): JobGroup {
+function directGroup(submittedBy: string, event: SubmitJobs['event'], source: RerunSource | undefined): JobGroup {
   return {
     submittedBy,
     parent: null,
     root: null,
     depth: 1,
-    event: event && makeEvent(event, null),
-    context: packedEmpty,
+    event: event && makeEvent(event, source?.dedupeKey ?? null),
+    context: source?.context ?? packedEmpty,
     pipeline: null,
     stepId: null,
     run: null,
     hooked: false,
+    rerun: source?.rerun ?? null,
   };
 }
 

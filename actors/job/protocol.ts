@@ -4,7 +4,7 @@ import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
-import type { JobGroup, TerminalStatus } from './records/job.ts';
+import type { JobGroup, Rerun, TerminalStatus } from './records/job.ts';
 
 /** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
@@ -20,6 +20,14 @@ export interface IdempotencyStore {
 /** The event that a call or a webhook delivery stands for. */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
+/** The job that is run again, and what the new one takes over from it beside payload and event. */
+export type RerunSource = {
+  readonly rerun: Rerun;
+  /** Packed map: the baggage. */
+  readonly context: Uint8Array;
+  readonly dedupeKey: string | null;
+};
+
 /** From the edge: jobs of direct calls, or of a webhook, that differ only in their payloads. Answered with a SubmitJobsReply. */
 export type SubmitJobs = {
   readonly kind: 'submit';
@@ -33,6 +41,8 @@ export type SubmitJobs = {
   readonly event: EntryEvent | null;
   /** Only of a single job. */
   readonly idempotency?: IdempotencyKey;
+  /** Only of a single job. */
+  readonly source?: RerunSource;
 };
 
 /** Why new work is refused. The first six reasons are temporary. */

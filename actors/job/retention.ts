@@ -16,6 +16,7 @@ import {
   usKey,
 } from './records/journal.ts';
 import { keyText } from './records/open.ts';
+import { pruneReruns } from './records/reruns.ts';
 
 /** Blocks that are read in one turn, and keys of blocks that are scanned, at most. */
 const blocksPerTurnMax = 4;
@@ -225,6 +226,7 @@ export class Retention {
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
     if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);
+    pruneReruns(reader, turn.batch, jobId(key, 0), jobId(key, block.count));
     this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);
     completions.prunedBlock(turn.batch, block.plugin, block.command, key);
     turn.batch.remove('blocks', Buffer.from(key));

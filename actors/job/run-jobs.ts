@@ -10,6 +10,7 @@ import { BlockBuilder, blockBytesMax } from './records/block.ts';
 import type { JobGroup } from './records/job.ts';
 import { pipelinePlugin } from './records/job.ts';
 import { type KeyText, keyText, OpenBlock } from './records/open.ts';
+import { writeRerun } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
 /** Runs of one block, at most: one that lasts keeps the others from being pruned. */
@@ -34,6 +35,7 @@ export class RunJobs {
     const { observations } = this.#state;
     const builder = this.#builderFor(turn, pipeline, group);
     const id = builder.add(payload, group, isAlike(builder.groups.at(-1), group));
+    if (group.rerun) writeRerun(turn.batch, group.rerun.of, id);
     observations.job('job.enqueued', turn.nowUs, pipelinePlugin, pipeline, id);
     observations.job('pipeline.started', turn.nowUs, pipelinePlugin, pipeline, id);
     return id;
@@ -139,6 +141,8 @@ function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
     before.event?.headers === undefined &&
     group.event?.headers === undefined &&
     before.context === group.context &&
-    before.hooked === group.hooked
+    before.hooked === group.hooked &&
+    before.rerun === null &&
+    group.rerun === null
   );
 }

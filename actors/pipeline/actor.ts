@@ -10,7 +10,7 @@ import type { JobCalls, PipelineCalls, SubmitReply } from '../job/protocol.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
-import { callEventType, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
+import { callEvent, type FailRun, type PipelineMessage, type StartRun } from './protocol.ts';
 import { idText } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
@@ -60,7 +60,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
   let isFirstTurn = true;
 
   function start(message: StartRun, turn: Turn): void {
-    const { pipeline, payload, submittedBy, event, replyTo, watch, idempotency } = message;
+    const { pipeline, payload, submittedBy, event, replyTo, watch, idempotency, source } = message;
     const known = idempotency && jobs.idempotency.answer(idempotency, turn);
     if (known) {
       turn.reply(replyTo, known);
@@ -78,11 +78,12 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       parent: null,
       root: null,
       depth: 0,
-      event: event ? { ...event, dedupeKey: null } : { type: callEventType, source: 'api', dedupeKey: null },
+      event: { ...(event ?? callEvent), dedupeKey: source?.dedupeKey ?? null },
       ...(event && { isDelivery: true }),
-      context: packedEmpty,
+      context: source?.context ?? packedEmpty,
       payload,
       hooked: false,
+      rerun: source?.rerun ?? null,
       called: null,
     });
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);

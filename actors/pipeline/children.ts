@@ -119,6 +119,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     context,
     payload,
     hooked: run.hooked,
+    rerun: null,
     called: { outer: { run: run.id, node, scope, path, context }, pipeline: run.version.name, stepId: step.id },
   };
 }

@@ -1,10 +1,12 @@
 // The pipeline actor's messages. Within a turn the job actor calls it (PipelineCalls in job/protocol.ts).
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { EntryEvent, IdempotencyKey } from '../job/protocol.ts';
+import type { EntryEvent, IdempotencyKey, RerunSource } from '../job/protocol.ts';
 
 /** The type of the entry event of a called pipeline that has no `on`. */
 export const callEventType = 'api.trigger';
+/** The entry event of a run that was called. */
+export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';
 
@@ -21,6 +23,7 @@ export type StartRun = {
   /** The caller waits: the edge gets RunSettled. */
   readonly watch: boolean;
   readonly idempotency?: IdempotencyKey;
+  readonly source?: RerunSource;
 };
 
 /** To the edge, after the commit that settled an awaited run. The callers that waited may have left meanwhile. */

@@ -3,7 +3,7 @@
 import { unpinned } from '../../runtime/bytes.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
-import type { JobGroup } from '../job/records/job.ts';
+import type { JobGroup, Rerun } from '../job/records/job.ts';
 import { makeEvent, noneUnsuccessful } from '../job/records/job.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
@@ -25,6 +25,7 @@ export type RunStart = {
   readonly context: Uint8Array;
   readonly payload: Uint8Array;
   readonly hooked: boolean;
+  readonly rerun: Rerun | null;
   /** For a run that a step called: that step's place, and its names for the job. */
   readonly called: { readonly outer: CallSite; readonly pipeline: string; readonly stepId: string } | null;
 };
@@ -108,7 +109,7 @@ export function refuseRun(
 }
 
 function createRun(table: RunTable, name: string, start: RunStart): JobId {
-  const { submittedBy, parent, root, depth, event, context, payload, hooked, called } = start;
+  const { submittedBy, parent, root, depth, event, context, payload, hooked, rerun, called } = start;
   if (root !== null) table.descendants.made(table.descendants.of(root), 1);
   const group: JobGroup = {
     submittedBy,
@@ -121,6 +122,7 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
     stepId: called?.stepId ?? null,
     run: called && { ...positionOf(called.outer), first: null },
     hooked,
+    rerun,
   };
   table.bytesInTurn += payload.length + context.length;
   return table.jobs.createRun(name, group, payload, table.turn);

@@ -199,6 +199,7 @@ export class RunTable {
       stepId: step.id,
       run: { run: run.id, node, scope, path, first },
       hooked: run.hooked,
+      rerun: null,
     };
   }
 

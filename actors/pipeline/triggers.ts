@@ -82,7 +82,7 @@ export class Triggers {
       if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
       if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) continue;
       const event = { type, source: plugin, dedupeKey };
-      const start = { submittedBy, parent, root, depth, event, context, payload, hooked, called: null };
+      const start = { submittedBy, parent, root, depth, event, context, payload, hooked, rerun: null, called: null };
       if (this.#begin(version, start, parent, root)) started = true;
     }
     return started;
@@ -130,6 +130,7 @@ export class Triggers {
         context,
         payload: packed,
         hooked: true,
+        rerun: null,
         called: null,
       };
       this.#begin(version, start, parent, root);

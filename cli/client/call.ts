@@ -10,22 +10,37 @@ import type { ClientCall } from './connect.ts';
 import { exitStatusOfJob, type JobDocument, unsuccessfulText } from './jobs.ts';
 import { settledJob } from './waiting.ts';
 
-export type CallOptions = {
+type SubmitOptions = {
   readonly payload?: string;
-  readonly async?: true;
   readonly timeout?: number;
   readonly idempotencyKey?: string;
 };
+export type CallOptions = SubmitOptions & { readonly async?: true };
+
+const submitOptions = {
+  payload: ['--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'],
+  timeout: ['--timeout <duration>', 'how long to wait; past it the exit status is 5, and the job keeps running'],
+  key: ['--idempotency-key <key>', 'calls with the same key run once'],
+} as const;
 
 export function callOptions(): Option[] {
   return [
-    new Option('--payload <json>', 'the payload, a JSON object; @FILE reads it from a file, - from stdin'),
+    new Option(...submitOptions.payload),
     new Option('--async', 'do not wait for the job'),
-    new Option(
-      '--timeout <duration>',
-      'how long to wait; past it the exit status is 5, and the job keeps running',
-    ).argParser(parseMs),
-    new Option('--idempotency-key <key>', 'calls with the same key run once').argParser(checkKey),
+    new Option(...submitOptions.timeout).argParser(parseMs),
+    new Option(...submitOptions.key).argParser(checkKey),
+  ];
+}
+
+export type RerunOptions = SubmitOptions & { readonly reason?: string; readonly wait?: true };
+
+export function rerunOptions(): Option[] {
+  return [
+    new Option('--payload <json>', 'another payload, a JSON object; @FILE reads it from a file, - from stdin'),
+    new Option('--reason <text>', 'why; shown with the new job'),
+    new Option('--wait', 'wait for the new job, and print its result'),
+    new Option(...submitOptions.timeout).argParser(parseMs),
+    new Option(...submitOptions.key).argParser(checkKey),
   ];
 }
 
@@ -45,17 +60,23 @@ type AcceptedJob = {
 };
 
 /** Resolves with the exit status. */
-export async function callAndWait(path: string, call: ClientCall<CallOptions>): Promise<number> {
+export function callAndWait(path: string, call: ClientCall<CallOptions>): Promise<number> {
+  return submit(path, {}, call, call.options.async !== true);
+}
+
+/** Runs a settled job again. Resolves with the exit status. */
+export function rerun(path: string, call: ClientCall<RerunOptions>): Promise<number> {
+  const { reason, wait } = call.options;
+  return submit(path, reason === undefined ? {} : { reason }, call, wait === true);
+}
+
+async function submit(path: string, body: object, call: ClientCall<SubmitOptions>, waits: boolean): Promise<number> {
   const { options, client, io, out } = call;
   const payload = options.payload === undefined ? undefined : await readJsonOption('--payload', options.payload, io);
   const headers = options.idempotencyKey === undefined ? {} : { 'Idempotency-Key': options.idempotencyKey };
-  const accepted = await client.post<AcceptedJob>(
-    path,
-    { job_id: true },
-    payload === undefined ? {} : { payload },
-    headers,
-  );
-  if (options.async) {
+  const given = payload === undefined ? body : { ...body, payload };
+  const accepted = await client.post<AcceptedJob>(path, { job_id: true }, given, headers);
+  if (!waits) {
     await out.answer(accepted, () => [accepted.job_id]);
     return exitStatus.ok;
   }

@@ -17,6 +17,11 @@ export type JobDocument = {
   readonly completed_at: string | null;
   /** For a run: how the jobs inside it ended. */
   readonly counts?: Counts;
+  readonly rerun_of?: string;
+  readonly rerun_reason?: string;
+  /** Newest first. */
+  readonly reruns?: readonly string[];
+  readonly rerun_count?: number;
   /** Absent if the job is running or has settled. */
   readonly waits_for?: {
     readonly reason: string;

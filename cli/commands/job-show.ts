@@ -34,6 +34,7 @@ function lines(job: JobDocument): TerminalLine[] {
     field('attempt', String(job.attempt)),
     field('from', job.submitted_by),
     field('parent', job.parent_job_id ?? 'none'),
+    ...rerunLines(job),
     ...placeLines(job),
     field('created', formatAt(job.created_at)),
   ];
@@ -53,6 +54,18 @@ function placeLines({ pipeline, step_id: step, run_id: run, index }: JobDocument
   if (pipeline == null || step == null) return [];
   const element = index == null ? '' : `, element ${index}`;
   return [field('step', `${pipeline}.${step}${element}, of the run ${run}`)];
+}
+
+/** Which job it runs again, and which jobs run it again. */
+function rerunLines({
+  rerun_of: of,
+  rerun_reason: reason,
+  reruns = [],
+  rerun_count: count = 0,
+}: JobDocument): TerminalLine[] {
+  const again = count === 0 ? [] : [field('reruns', `${count}, the newest: ${reruns[0]}`)];
+  if (of === undefined) return again;
+  return [field('rerun of', `${of}${reason === undefined ? '' : ` (${reason})`}`), ...again];
 }
 
 function inputLines({ event, payload, context, omitted = [] }: JobDocument): TerminalLine[] {

@@ -8,6 +8,7 @@ import { executionRoutes } from './execution.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
 import { pluginRoutes } from './plugins.ts';
+import { rerunRoutes } from './rerun.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
 import { topologyRoutes } from './topology.ts';
@@ -16,6 +17,7 @@ import { vaultRoutes } from './vault.ts';
 export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
   ...jobRoutes,
+  ...rerunRoutes,
   ...jobListRoutes,
   ...pluginRoutes,
   ...topologyRoutes,

@@ -1,7 +1,8 @@
 // Execution: plugin calls and pipeline calls (docs/contract.md#plugin-call, docs/contract.md#pipeline-call).
 
-import type { IdempotencyKey, Refusal } from '../../actors/job/protocol.ts';
+import type { Refusal } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import { callEvent } from '../../actors/pipeline/protocol.ts';
 import { entryDispatches } from '../../actors/pipeline/views/entry-steps.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
@@ -10,12 +11,12 @@ import { formatId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
-import { may } from '../auth.ts';
+import { type Caller, may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
 import { runFinished, runUnfinished } from '../openapi/run-schemas.ts';
 import { accepted } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
-import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
+import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { refusalDetails } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
@@ -27,12 +28,12 @@ const callBody = Type.Object(
 );
 type CallBody = { readonly payload?: object } | undefined;
 
-const idempotencyNotes =
+export const idempotencyNotes =
   `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
   'earlier one (method, path, query, parsed body) within 24 hours gets the first answer again and creates nothing. Another ' +
   'request with the same key gets 422. Refused requests are not remembered.';
 const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
-const takingProblems = [
+export const takingProblems = [
   ...idempotencyProblems,
   'queue_full',
   'waiting_full',
@@ -43,12 +44,28 @@ const takingProblems = [
 
 /** The command whose jobs get an event. */
 const eventCommand = 'handle';
-const triggerEvent = { type: 'api.trigger', source: 'api' } as const;
 
+/** The scopes that run a command: one of them. */
 const neededFor: { readonly [type in Command['type']]: readonly ApiScope[] } = {
   read: ['plugin:ro', 'plugin:rw'],
   write: ['plugin:rw'],
 };
+
+type FoundCommand = { readonly plugin: PluginInstance; readonly command: Command };
+
+/** The command, if there is one and the caller may run it. */
+export function findCommand(
+  config: Config,
+  pluginName: string,
+  name: string,
+  caller: Caller,
+): FoundCommand | HttpProblem {
+  const plugin = Object.hasOwn(config.plugins, pluginName) ? config.plugins[pluginName] : undefined;
+  if (!plugin) return problem('unknown_plugin', `there is no plugin ${JSON.stringify(pluginName)}`);
+  const command = plugin.manifest.commands.find(each => each.name === name);
+  if (!command) return problem('unknown_command', `the plugin ${plugin.name} has no command ${JSON.stringify(name)}`);
+  return may(caller, neededFor[command.type]) ? { plugin, command } : forbidden(neededFor[command.type]);
+}
 
 const callPlugin = route({
   method: 'POST',
@@ -60,15 +77,8 @@ const callPlugin = route({
   notes: idempotencyNotes,
   problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
   answers: { 202: { description: 'The job is on disk.', schema: accepted } },
-  find({ config, params, caller }): { readonly plugin: PluginInstance; readonly command: Command } | HttpProblem {
-    const plugin = Object.hasOwn(config.plugins, params.plugin) ? config.plugins[params.plugin] : undefined;
-    if (!plugin) return problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
-    const command = plugin.manifest.commands.find(({ name }) => name === params.command);
-    if (!command) {
-      const detail = `the plugin ${plugin.name} has no command ${JSON.stringify(params.command)}`;
-      return problem('unknown_command', detail);
-    }
-    return may(caller!, neededFor[command.type]) ? { plugin, command } : forbidden(neededFor[command.type]);
+  find({ config, params, caller }): FoundCommand | HttpProblem {
+    return findCommand(config, params.plugin, params.command, caller!);
   },
   handle(call) {
     const { engine, config, found, body, caller } = call;
@@ -83,7 +93,7 @@ const callPlugin = route({
       command: command.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
       submittedBy: caller!.origin,
-      event: command.name === eventCommand ? triggerEvent : null,
+      event: command.name === eventCommand ? callEvent : null,
       asker: call,
       ...(idempotency && { idempotency }),
     });
@@ -142,10 +152,6 @@ const callPipeline = route({
   },
 });
 
-function isProblem(value: IdempotencyKey | HttpProblem | null): value is HttpProblem {
-  return value !== null && 'kind' in value;
-}
-
 export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
 const pipelinesOf = new WeakMap<Config, ReadonlyMap<string, PipelineDefinition>>();
@@ -166,6 +172,6 @@ function queued(id: string, plugin: string, command: string): Answer {
   );
 }
 
-function refuse(refusal: Refusal, plugin: string, command: string): HttpProblem {
+export function refuse(refusal: Refusal, plugin: string, command: string): HttpProblem {
   return problem(refusal, `${refusalDetails[refusal]} (${plugin}/${command})`);
 }

@@ -2,6 +2,7 @@
 
 import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
 import { pipelinePlugin, statuses } from '../../actors/job/records/job.ts';
+import { rerunsCountedMax, rerunsListedMax } from '../../actors/job/records/reruns.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
@@ -80,6 +81,13 @@ const jobSchema = Type.Object({
   started_at: nullable(instant),
   completed_at: nullable(instant),
   counts: countsSchema,
+  rerun_of: Type.Optional(Type.String({ format: 'uuid', description: 'The job that this one runs again.' })),
+  rerun_from: Type.Optional(Type.Literal('start')),
+  rerun_reason: Type.Optional(Type.String()),
+  reruns: Type.Optional(
+    Type.Array(uuid, { description: `The jobs that run this one again, newest first, at most ${rerunsListedMax}.` }),
+  ),
+  rerun_count: Type.Optional(Type.Integer({ description: `At most ${rerunsCountedMax}.` })),
   waits_for: Type.Optional(waitsSchema),
   pipeline: Type.Optional(nullable(Type.String())),
   run_id: Type.Optional(nullable(uuid)),
@@ -160,6 +168,6 @@ const getTree = route({
 
 export const jobRoutes: readonly Route[] = [getJob, getTree];
 
-function unknownJob(id: string): HttpProblem {
+export function unknownJob(id: string): HttpProblem {
   return problem('unknown_job', `there is no job ${JSON.stringify(id)}`);
 }

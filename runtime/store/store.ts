@@ -13,6 +13,7 @@ export const tables = [
   'names', // kind (1) + number (4) -> a plugin and command, or a submitter, for short entries elsewhere
   'by_command', // number of plugin and command (4) + block key (12) -> nothing
   'unsuccessful', // number of plugin and command (4) + status (1) + job id (16) -> nothing
+  'reruns', // job id (16) + id of a job that runs it again (16) -> nothing
   'tree', // root job id (16) + block key (12) -> which jobs of the block belong to the root
   'runs', // run id (16) -> an unfinished pipeline run; + scope (4) -> an inner scope of it
   'arrivals', // run id (16) + scope (4) + which join of it (4) + sequence (4) -> what came to that join; a large one stays as long as the run's job: values in parts name it (runtime/parted.ts)

@@ -43,6 +43,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     `"submitted_by":${JSON.stringify(job.submittedBy)},"attempt":${job.attempt},` +
     `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
     countsPart(job.counts) +
+    rerunPart(job) +
     waitsPart(job, waits);
   if (detail === 'bare') return [`${head}}`];
   // A large one is read on every access.
@@ -81,6 +82,14 @@ function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['ev
 /** The counts of a run. */
 function countsPart(counts: Tally | null): string {
   return counts === null ? '' : `,"counts":${JSON.stringify(counts)}`;
+}
+
+/** Which job it runs again, and which jobs run it again. */
+function rerunPart({ rerun, reruns: { ids, count } }: JobView): string {
+  const reason = rerun?.reason == null ? '' : `,"rerun_reason":${JSON.stringify(rerun.reason)}`;
+  const of = rerun === null ? '' : `,"rerun_of":"${formatId(rerun.of)}","rerun_from":"${rerun.from}"${reason}`;
+  if (count === 0) return of;
+  return `${of},"reruns":${JSON.stringify(ids.map(formatId))},"rerun_count":${count}`;
 }
 
 function waitsPart({ createdUs }: JobView, waits: Waits | null): string {

@@ -6,7 +6,7 @@ import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../run
 import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { JobGroup, RunPosition } from './job.ts';
+import type { JobGroup, RerunFrom, RunPosition } from './job.ts';
 
 /** A block is full when it has this many jobs, or this many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
@@ -85,7 +85,7 @@ export class BlockBuilder implements Block {
     const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
     this.#packed = new PackedPayloads(ends, all);
     this.#payloads = [];
-    this.groups = this.groups.map(withOwnContext);
+    this.groups = this.groups.map(withOwnBytes);
     const groups = this.groups.map(group => pack(packGroup(group)));
     const kept: StoredBlock = [this.plugin, this.command, this.createdUs, this.starts, groups, ends, all];
     return packBlock(kept);
@@ -130,12 +130,13 @@ class PackedPayloads {
   }
 }
 
-/** The group with a copy of its context, unless the context has memory of its own already. */
-function withOwnContext(group: JobGroup): JobGroup {
+/** The group with copies of the bytes that would pin the packet they came in. */
+function withOwnBytes(group: JobGroup): JobGroup {
   const context = unpinned(group.context);
-  if (context === group.context) return group;
+  if (context === group.context && group.rerun === null) return group;
   const { submittedBy, parent, root, depth, event, pipeline, stepId, run, hooked } = group;
-  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked };
+  const rerun = group.rerun && { ...group.rerun, of: unpinned(group.rerun.of) };
+  return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun };
 }
 
 /** The encoded length of those fields of a group that may be long. */
@@ -226,11 +227,14 @@ type PackedGroup = [
   stepId: string | null,
   run: PackedPosition | null,
   hooked: boolean,
+  /** Absent where nothing is run again. */
+  rerun?: PackedRerun,
 ];
+type PackedRerun = [of: Uint8Array, from: RerunFrom, reason: string | null];
 
 function packGroup(group: JobGroup): PackedGroup {
-  const { run } = group;
-  return [
+  const { run, rerun } = group;
+  const packed: PackedGroup = [
     group.submittedBy,
     group.parent,
     group.root,
@@ -242,10 +246,12 @@ function packGroup(group: JobGroup): PackedGroup {
     run && [run.run, run.node, run.scope, run.path as number[], run.first],
     group.hooked,
   ];
+  if (rerun !== null) packed.push([rerun.of, rerun.from, rerun.reason]);
+  return packed;
 }
 
 function unpackGroup(packed: PackedGroup): JobGroup {
-  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked] = packed;
+  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun] = packed;
   return {
     submittedBy,
     parent,
@@ -257,6 +263,7 @@ function unpackGroup(packed: PackedGroup): JobGroup {
     stepId,
     run: run && unpackPosition(run),
     hooked,
+    rerun: rerun ? { of: rerun[0], from: rerun[1], reason: rerun[2] } : null,
   };
 }
 

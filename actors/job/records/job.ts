@@ -51,7 +51,14 @@ export type JobGroup = {
   readonly run: RunPosition | null;
   /** Inside a run that a hook started, where no hooks fire. */
   readonly hooked: boolean;
+  /** Not null: these jobs run another one again. */
+  readonly rerun: Rerun | null;
 };
+
+/** Which settled job is run again, from where, and why. */
+export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
+/** `start`: with everything it did. */
+export type RerunFrom = 'start';
 
 /** Events without headers have one object shape, since every job has an event. */
 export function makeEvent(

@@ -1,14 +1,15 @@
 // The jobs of a block as the API shows them. Only the parts that are read are decoded.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
-import { type BlockKey, formatId, idPrefix, indexText, jobId } from '../../../runtime/ids.ts';
+import { type BlockKey, formatId, idPrefix, indexText, jobId, parseId } from '../../../runtime/ids.ts';
 import { lengthOf, shownOf } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { readOpenTally } from '../../pipeline/records/run.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import type { NumberedAttempt } from '../records/attempts.ts';
 import { type Block, groupOf } from '../records/block.ts';
-import { type JobGroup, pipelinePlugin, readTally, type Status, type Tally } from '../records/job.ts';
+import { type JobGroup, pipelinePlugin, type Rerun, readTally, type Status, type Tally } from '../records/job.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
+import { type Reruns, readReruns } from '../records/reruns.ts';
 import { isInFlight } from '../records/retry.ts';
 
 /** A job as the API shows it, with times in µs since the epoch. */
@@ -32,6 +33,10 @@ export type JobView = {
   readonly counts: Tally | null;
   /** Its input. Read on demand. */
   readonly input: JobInput;
+  /** Not null: it runs another job again. */
+  readonly rerun: Rerun | null;
+  /** The jobs that run it again. Read on demand. */
+  readonly reruns: Reruns;
 };
 
 /** The input of a job, and its position in a run. */
@@ -163,6 +168,14 @@ class StoredJob implements JobView {
       stepId,
       index: run && (run.first === null ? (run.path.at(-1) ?? null) : run.first + offset),
     };
+  }
+
+  get rerun(): Rerun | null {
+    return groupOf(this.#block, this.#index).group.rerun;
+  }
+
+  get reruns(): Reruns {
+    return readReruns(this.#reader, parseId(this.jobId)!);
   }
 
   get attempt(): number {

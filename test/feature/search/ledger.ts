@@ -200,5 +200,5 @@ function isSettled({ status }: NaiveJob): boolean {
 function groupOf(submittedBy: string, run?: JobId): JobGroup {
   const none = { parent: null, root: null, event: null, pipeline: null, stepId: null } as const;
   const position = run === undefined ? null : { run, node: 1, scope: 0, path: [], first: null };
-  return { ...none, run: position, submittedBy, depth: 1, context: packedEmpty, hooked: false };
+  return { ...none, run: position, submittedBy, depth: 1, context: packedEmpty, hooked: false, rerun: null };
 }

@@ -297,6 +297,8 @@ export class MemoryEngine implements Engine {
       createdUs: 1_700_000_000_000_001,
       startedUs: 1_700_000_000_500_000,
       completedUs: 1_700_000_001_000_999,
+      rerun: null,
+      reruns: { ids: [], count: 0 },
       body: encodeBody({ result: pack({ n: 1 }) }),
       isLarge: (more?.body?.length ?? 0) > chunkBytes,
       lastError: status === 'succeeded' ? null : 'it broke',

@@ -16,6 +16,7 @@ const small: JobGroup = {
   stepId: null,
   run: null,
   hooked: false,
+  rerun: null,
 };
 
 const event = { type: 'a', source: 'echo', eventId: null, dedupeKey: null };

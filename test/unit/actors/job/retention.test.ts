@@ -2,9 +2,10 @@
 import { expect, it } from 'vitest';
 import { BlockBuilder, decodeBlock } from '../../../../actors/job/records/block.ts';
 import { NameTable } from '../../../../actors/job/records/name-table.ts';
+import { readReruns, rerunsCountedMax, rerunsListedMax, writeRerun } from '../../../../actors/job/records/reruns.ts';
 import { passedPerSweepMax } from '../../../../actors/job/retention.ts';
 import { invariantsOf } from '../../../../actors/job/views/invariants.ts';
-import { blockOf, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
+import { blockOf, jobId, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
 import { packedEmpty } from '../../../../runtime/packing.ts';
 import { Ledger } from '../../../feature/search/ledger.ts';
 import { calm, config, dice, heldMs, plugin, Simulation } from './simulator.ts';
@@ -31,6 +32,37 @@ it('spares a job whose events are still taken out of its record, until none is l
   expect(kept()).toEqual([0, 0]);
 });
 
+it('forgets which jobs ran a pruned one again, and keeps those of others', () => {
+  const ledger = new Ledger();
+  for (const command of ['old', 'older'] as const)
+    ledger.add({ plugin: 'p', command, submittedBy: 'api', jobs: [succeeded, succeeded] });
+  const [first, second, third] = ledger.jobs.map(({ id }) => parseId(id)!);
+  const writing = ledger.store.batch();
+  for (const [of, id] of [
+    [first!, third!],
+    [second!, third!],
+    [anotherRun, first!],
+  ] as const)
+    writeRerun(writing, of, id);
+  ledger.store.commit(writing);
+  ledger.prune(0);
+  expect(ledger.store.count('blocks')).toBe(0);
+  expect([first!, second!].map(id => readReruns(ledger.store, id).count)).toEqual([0, 0]);
+  expect(readReruns(ledger.store, anotherRun)).toEqual({ ids: [first!], count: 1 });
+});
+
+it('lists the newest reruns of a job, and counts them, up to their limits', () => {
+  const { store } = new Ledger();
+  const writing = store.batch();
+  const ids = Array.from({ length: rerunsCountedMax + 1 }, (_, n) => jobId(blockOf(anotherRun), n));
+  for (const id of ids) writeRerun(writing, anotherRun, id);
+  store.commit(writing);
+  const { ids: listed, count } = readReruns(store, anotherRun);
+  expect(count).toBe(rerunsCountedMax);
+  expect(listed.map(idText)).toEqual(ids.slice(-rerunsListedMax).reverse().map(idText));
+});
+
+const idText = (id: Uint8Array) => Buffer.from(id).toString('hex');
 const anotherRun = parseId('0198c0de-0000-7000-8000-000000000000')!;
 const ended = { submittedBy: 'api', jobs: [succeeded] };
 

@@ -58,7 +58,15 @@ function start(): void {
         return;
       }
       const parent = move.parent ?? null;
-      const of = { ...group, parent, root: parent, submittedBy: move.by ?? 'api', run: null, hooked: false };
+      const of = {
+        ...group,
+        parent,
+        root: parent,
+        submittedBy: move.by ?? 'api',
+        run: null,
+        hooked: false,
+        rerun: null,
+      };
       const id = job.createRun(move.begin, of, pack({}), turn);
       ids.push(id);
       if (move.over) end(id, move.begin);

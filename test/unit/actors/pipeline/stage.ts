@@ -150,6 +150,7 @@ export class Stage {
       stepId: null,
       run: null,
       hooked: false,
+      rerun: null,
     };
     const job = this.#add(plugin, 'handle', group, 0, pack(payload), this.#newKey());
     this.waiting.push(job);

@@ -1,0 +1,41 @@
+// The table of reruns: under each job, the jobs that run it again. The younger job names the older one in its group (records/job.ts).
+import type { JobId } from '../../../runtime/ids.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+
+/** Reruns of one job that are listed, and counted. */
+export const rerunsListedMax = 100;
+export const rerunsCountedMax = 10_000;
+
+export type Reruns = {
+  /** Newest first, at most `rerunsListedMax`. */
+  readonly ids: readonly JobId[];
+  /** At most `rerunsCountedMax`. */
+  readonly count: number;
+};
+
+const nothing = new Uint8Array(0);
+const afterIds = Buffer.alloc(16, 0xff);
+
+export function writeRerun(batch: Batch, of: JobId, id: JobId): void {
+  batch.put('reruns', rerunKey(of, id), nothing);
+}
+
+/** Removes what is known of the reruns of the jobs from `first` up to `end`, which are pruned. */
+export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: JobId): void {
+  for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
+}
+
+export function readReruns(reader: Reader, of: JobId): Reruns {
+  const ids: JobId[] = [];
+  let count = 0;
+  const range = { from: of, to: rerunKey(of, afterIds), reverse: true, limit: rerunsCountedMax };
+  for (const key of reader.keys('reruns', range)) {
+    if (count++ < rerunsListedMax) ids.push(Buffer.from(key.subarray(of.length)));
+  }
+  return { ids, count };
+}
+
+/** job id (16), the id of the job that runs it again (16). */
+export function rerunKey(of: JobId, id: Uint8Array): Uint8Array {
+  return Buffer.concat([of, id]);
+}

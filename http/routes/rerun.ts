@@ -1,0 +1,152 @@
+// Running a settled job again (docs/contract.md#rerun). The old job and its records stay as they are.
+
+import type { EntryEvent, RerunSource } from '../../actors/job/protocol.ts';
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
+import { callEvent } from '../../actors/pipeline/protocol.ts';
+import type { Config } from '../../config/config.ts';
+import { formatId, parseId } from '../../runtime/ids.ts';
+import { type JsonObject, pack } from '../../runtime/packing.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { forbidden } from '../admission.ts';
+import { type Caller, may } from '../auth.ts';
+import { idempotencyOf } from '../idempotency.ts';
+import { checkPayload } from '../payload.ts';
+import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+import { findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
+import { unknownJob } from './jobs.ts';
+
+/** The longest `reason`, in characters. */
+export const reasonCharsMax = 1_000;
+
+const rerunBody = Type.Object(
+  {
+    payload: Type.Optional(Type.Object({}, { description: 'Another payload; left out: that of the old job.' })),
+    reason: Type.Optional(
+      Type.String({ maxLength: reasonCharsMax, description: 'Why; shown as `rerun_reason` of the new job.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+type RerunBody = { readonly payload?: object; readonly reason?: string } | undefined;
+
+const rerunSchema = Type.Object({
+  job_id: Type.String({ format: 'uuid' }),
+  status: Type.Literal('queued'),
+  plugin: Type.String(),
+  command: Type.String(),
+  rerun_of: Type.String({ format: 'uuid' }),
+});
+
+const rerunJob = route({
+  method: 'POST',
+  path: '/job/{job_id}/rerun',
+  section: 'Jobs',
+  summary: 'Runs a settled job again, as a new job.',
+  access: anyOf('jobs:rw'),
+  body: rerunBody,
+  notes:
+    'The new job has the payload, event and context of the old one, and runs with the plugins and pipelines that are configured ' +
+    'now. A job of a run is run again by itself: its result does not enter the run. The caller needs a scope that may run the ' +
+    `command or the pipeline, too. ${idempotencyNotes}`,
+  problems: [
+    'unknown_job',
+    'unknown_plugin',
+    'unknown_command',
+    'unknown_pipeline',
+    'not_settled',
+    'not_kept',
+    'invalid_payload',
+    ...takingProblems,
+  ],
+  answers: { 202: { description: 'The new job is on disk.', schema: rerunSchema } },
+  find({
+    engine,
+    params,
+    config,
+    caller,
+  }): { readonly job: JobView; readonly inputSchema: JsonObject | null } | HttpProblem {
+    const id = parseId(params.job_id);
+    const job = id && engine.job(id);
+    if (!job) return unknownJob(params.job_id);
+    const target = findTarget(config, job, caller!);
+    return isProblem(target) ? target : { job, inputSchema: target.inputSchema };
+  },
+  async handle(call) {
+    const { config, found, caller, engine } = call;
+    const { job, inputSchema } = found;
+    const { payload, reason } = (call.body as RerunBody) ?? {};
+    if (!isSettled(job)) {
+      return problem(
+        'not_settled',
+        `the job ${job.jobId} is ${job.status}: only a job that has ended can be run again`,
+      );
+    }
+    const idempotency = idempotencyOf(call, 'POST', '/job/{job_id}/rerun');
+    if (isProblem(idempotency)) return idempotency;
+    const errors = payload === undefined ? [] : checkPayload(config, inputSchema, payload, '/payload');
+    if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
+    const packed = payload === undefined ? job.input.payload : pack(payload);
+    if (packed === null) {
+      return problem('not_kept', `a part of the payload of the job ${job.jobId} has been pruned: give another payload`);
+    }
+    const submission = {
+      payload: packed,
+      submittedBy: caller!.origin,
+      source: sourceOf(job, reason ?? null),
+      asker: call,
+      ...(idempotency && { idempotency }),
+    };
+    const { plugin, command } = job;
+    const { event } = job.input;
+    const envelope = event && {
+      type: event.type,
+      source: event.source,
+      ...(event.headers && { headers: event.headers }),
+    };
+    const reply =
+      plugin === pipelinePlugin
+        ? await engine.startRun({
+            pipeline: command,
+            ...submission,
+            ...(envelope && isDelivered(envelope) && { event: envelope }),
+          })
+        : await engine.submit({ plugin, command, event: envelope, ...submission });
+    if (reply.kind === 'refused') return refuse(reply.refusal, plugin, command);
+    return json(
+      202,
+      JSON.stringify({ job_id: formatId(reply.id), status: 'queued', plugin, command, rerun_of: job.jobId }),
+    );
+  },
+});
+
+export const rerunRoutes: readonly Route[] = [rerunJob];
+
+function isSettled({ status }: JobView): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
+/** What the job runs, if it is configured and the caller may run it. */
+function findTarget(config: Config, { plugin, command }: JobView, caller: Caller) {
+  if (plugin !== pipelinePlugin) {
+    const found = findCommand(config, plugin, command, caller);
+    return isProblem(found) ? found : found.command;
+  }
+  const pipeline = findPipeline(config, command);
+  if (isProblem(pipeline)) return pipeline;
+  return may(caller, ['plugin:rw']) ? { inputSchema: pipeline.inputSchema ?? null } : forbidden(['plugin:rw']);
+}
+
+function sourceOf({ jobId, input: { context, event } }: JobView, reason: string | null): RerunSource {
+  return {
+    rerun: { of: parseId(jobId)!, from: 'start', reason },
+    context,
+    dedupeKey: event?.dedupeKey ?? null,
+  };
+}
+
+/** Whether the run began with an event of its own: that of a called run is the pipeline's. */
+function isDelivered({ type, source }: EntryEvent): boolean {
+  return type !== callEvent.type || source !== callEvent.source;
+}
