@@ -14,6 +14,8 @@ import { jobRerun } from './commands/job-rerun.ts';
 import { jobShow } from './commands/job-show.ts';
 import { jobTree } from './commands/job-tree.ts';
 import { jobWatch } from './commands/job-watch.ts';
+import { pauseCommands } from './commands/pause.ts';
+import { pausesCommand } from './commands/pauses.ts';
 import { pipelineGraph } from './commands/pipeline-graph.ts';
 import { pipelineList } from './commands/pipeline-list.ts';
 import { pipelineRun } from './commands/pipeline-run.ts';
@@ -61,6 +63,8 @@ export const commands: readonly CommandDeclaration[] = [
   jobLogs,
   jobWatch,
   jobRerun,
+  ...pauseCommands,
+  pausesCommand,
   eventsCommand,
   stopwatchCommand,
   vaultInit,

@@ -12,6 +12,8 @@ const groups: { readonly [words: string]: readonly [description: string, example
   plugin: ['list, run, create and test plugins', 'headgate plugin run greet handle --payload \'{"name":"Ada"}\''],
   pipeline: ['list, run and draw pipelines', 'headgate pipeline run greet-all --payload \'{"people":["Ada"]}\''],
   job: ['list, show and follow jobs', 'headgate job list --status failed --limit 20'],
+  pause: ['start nothing new of a plugin, a pipeline or the service', 'headgate pause plugin mailer --for 30m'],
+  resume: ['end a pause', 'headgate resume plugin mailer'],
   vault: [
     'manage secrets, and the principals that receive them',
     'headgate vault secret set smtp-password < password.txt',

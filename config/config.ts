@@ -110,6 +110,8 @@ export const retryDefault: RetryPolicy = { attemptsMax: 4, backoffBaseMs: 5_000,
 export type PluginInstance = {
   readonly name: string;
   readonly manifest: Manifest;
+  /** The plugins that it builds on, from `uses` to the one with the manifest; absent: it is that plugin. */
+  readonly bases?: readonly string[];
   readonly config: JsonObject;
   /** How many of its jobs may run at once; null: as many as workers allow. 1 for `concurrency_safe: false`. */
   readonly parallelism: number | null;

@@ -30,6 +30,7 @@ export function scopesText(anyOf: readonly string[]): string {
 
 const implied: { readonly [scope: string]: ApiScope } = {
   'plugin:rw': 'plugin:ro',
+  'control:rw': 'control:ro',
   'events:rw': 'events:ro',
   'system:rw': 'system:ro',
 };

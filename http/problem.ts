@@ -47,6 +47,7 @@ export const problems = {
   too_many_reads: { status: 503, title: 'Too many reads', retryAfterSeconds: 1 },
   queue_full: { status: 503, title: 'Queue full', retryAfterSeconds: 1 },
   waiting_full: { status: 503, title: 'Too many jobs wait', retryAfterSeconds: 10 },
+  paused: { status: 503, title: 'Paused', retryAfterSeconds: 60 },
   disk_full: { status: 503, title: 'Disk full', retryAfterSeconds: 30 },
   unavailable: { status: 503, title: 'Unavailable', retryAfterSeconds: 1 },
   overloaded: { status: 503, title: 'Overloaded', retryAfterSeconds: 1 },
@@ -95,7 +96,8 @@ export function problemHeaders(of: HttpProblem): readonly (readonly [name: strin
   const headers = [...(of.headers ?? [])];
   const kind: ProblemKind = problems[of.code];
   if (kind.status === 401) headers.push(['WWW-Authenticate', 'Bearer']);
-  if (kind.retryAfterSeconds !== undefined) headers.push(['Retry-After', String(kind.retryAfterSeconds)]);
+  const isTold = headers.some(([name]) => name === 'Retry-After');
+  if (kind.retryAfterSeconds !== undefined && !isTold) headers.push(['Retry-After', String(kind.retryAfterSeconds)]);
   return headers;
 }
 

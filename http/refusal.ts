@@ -1,10 +1,12 @@
 // Why the ledger refuses work, as messages for callers.
-import type { Refusal } from '../actors/job/protocol.ts';
+import type { Refusal, RefusedWork } from '../actors/job/protocol.ts';
+import { type HttpProblem, problem } from './problem.ts';
 
 export const refusalDetails: { readonly [R in Refusal]: string } = {
   queue_full: 'the queue is full',
   waiting_full:
     'too many jobs are held or wait for their next attempt (service.max_waiting), and this plugin has such jobs',
+  paused: 'it is paused, and new calls are refused meanwhile',
   disk_full: 'the disk is full: nothing new can be stored',
   stopping: 'the service is shutting down',
   unavailable: 'the service cannot accept work now',
@@ -14,3 +16,10 @@ export const refusalDetails: { readonly [R in Refusal]: string } = {
   unknown_pipeline: 'the pipeline no longer exists',
   idempotency_mismatch: 'the Idempotency-Key was used for another request',
 };
+
+/** The refusal as a problem. `nowMs` is for the time until the caller may come again, where that is known. */
+export function refusalProblem({ refusal, untilUs }: RefusedWork, detail: string, nowMs: number): HttpProblem {
+  if (untilUs === undefined) return problem(refusal, detail);
+  const seconds = Math.max(1, Math.ceil(untilUs / 1e6 - nowMs / 1000));
+  return problem(refusal, detail, { headers: [['Retry-After', String(seconds)]] });
+}

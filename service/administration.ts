@@ -4,6 +4,7 @@ import type { QueueReply, Refusal } from '../actors/job/protocol.ts';
 import type { Status } from '../actors/job/records/job.ts';
 import { newestCommitUs } from '../actors/job/records/journal.ts';
 import { settledRecently } from '../actors/job/records/minute-counters.ts';
+import { listPauses } from '../actors/job/views/pauses.ts';
 import { type Findings, lookedMax } from '../actors/job/views/selfcheck.ts';
 import { type KeySource, looseModeOf, readUnlock } from '../actors/vault/unlock-key.ts';
 import { checkTrail, examineVault } from '../actors/vault/vault-check.ts';
@@ -67,6 +68,7 @@ export function openAdministration(parts: AdministrationParts) {
       nodeVersion: process.versions.node,
       certificates: listeners.served(),
       held: () => heldNow(link),
+      pauses: listPauses(reader),
       setAside: () => setAsideNow(link),
       server: listeners.detail,
       index: parts.index(),

@@ -13,6 +13,7 @@ import type { Link } from '../runtime/link.ts';
 import type { Reader } from '../runtime/store/store.ts';
 import type { Administration } from './administration.ts';
 import { EventStreams } from './events/streams.ts';
+import { openPauses, type PauseCalls } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
 import { type OnRunEnd, RunWaiters } from './run-waiters.ts';
 import { type RunSubmission, type Submission, Submissions } from './submissions.ts';
@@ -43,6 +44,7 @@ export interface Engine {
    * for this thread.
    */
   smallTree(id: JobId, limit: number): readonly JobView[] | undefined;
+  readonly pauses: PauseCalls;
   readonly reads: Reads;
   queueDepth(): number;
   /** The open event streams. */
@@ -76,6 +78,7 @@ export function openEngine(parts: EngineParts): GatewayEngine {
 
   return {
     ...parts,
+    pauses: openPauses(link, reader),
     queueDepth: () => gauges.get('queued'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),
     submit: submission => submissions.submit(submission),

@@ -9,7 +9,7 @@ import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
 import type { HostSlotName } from './host-slot.ts';
 import { IdempotencyTable } from './idempotency.ts';
-import { JobAcceptor } from './job-acceptor.ts';
+import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
 import type {
   HeldJobs,
@@ -17,11 +17,13 @@ import type {
   HeldReply,
   JobCalls,
   JobMessage,
+  PauseReply,
   PipelineCalls,
   SetAsideReply,
   WaitsReply,
 } from './protocol.ts';
 import { heldOf, wouldBeHeld } from './queued.ts';
+import type { Pause, PauseTarget } from './records/pause.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
 import { RunJobs } from './run-jobs.ts';
@@ -131,6 +133,16 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'ask_held':
         turn.reply(message.replyTo, { kind: 'held', held: held(message) } satisfies HeldReply);
         break;
+      case 'pause': {
+        const pause = { ...message.pause, sinceUs: turn.nowUs };
+        state.pauses.put(turn, pause);
+        pausesChanged(turn, 'paused', pause, pause.by);
+        turn.reply(message.replyTo, { kind: 'pause', pause } satisfies PauseReply);
+        break;
+      }
+      case 'resume':
+        turn.reply(message.replyTo, { kind: 'pause', pause: resume(turn, message.target, message.by) });
+        break;
       case 'ask_set_aside':
         turn.reply(message.replyTo, setAsideReply());
         break;
@@ -149,6 +161,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'alarm':
         alarmUs = null;
         wakeRetries(turn);
+        for (const pause of state.pauses.over(turn.nowUs)) resume(turn, pause, 'until');
         break;
       case 'load':
         isLoaded = recovery.step(turn);
@@ -210,6 +223,18 @@ export function startJobActor(options: JobActorOptions): JobActor {
     areHoldsDue = true;
   }
 
+  function resume(turn: Turn, target: PauseTarget, by: string): Pause | null {
+    const pause = state.pauses.remove(turn, target);
+    if (pause) pausesChanged(turn, 'resumed', pause, by);
+    return pause;
+  }
+
+  function pausesChanged(turn: Turn, change: 'paused' | 'resumed', pause: Pause, by: string): void {
+    holdsChanged();
+    if (change === 'resumed') options.pipeline.resumed();
+    state.observations.plain(`${pause.kind}.${change}`, turn.nowUs, pauseFields(pause, by));
+  }
+
   function held({ next }: HeldQuery): HeldJobs[] {
     const queued = dispatcher.queued();
     if (next) return wouldBeHeld(state, queued, next).map(jobs => ({ ...jobs, detail: '', sinceUs: 0 }));
@@ -224,7 +249,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   function setAlarm(turn: Turn): void {
-    const dueUs = state.retries.nextDueUs;
+    const dueUs = earlier(state.retries.nextDueUs, state.pauses.nextEndUs);
     if (dueUs === alarmUs) return;
     alarmUs = dueUs;
     turn.after(() => options.alarm(dueUs));
@@ -238,6 +263,11 @@ export function startJobActor(options: JobActorOptions): JobActor {
     createJobs: (jobs, turn) => acceptor.create(turn, jobs),
     createRun: (pipeline, group, payload, turn) => runs.create(turn, pipeline, group, payload),
     settleRun: (run, turn) => runs.settle(turn, run),
+    pauseOf: pipeline => state.pauses.ofPipeline(pipeline),
+    pauseRefusal(pipeline) {
+      const pause = state.pauses.rejectingRuns(pipeline);
+      return pause && refusedBy(pause);
+    },
     begin(turn) {
       if (!isFirstTurn) return;
       isFirstTurn = false;
@@ -269,6 +299,21 @@ export function startJobActor(options: JobActorOptions): JobActor {
       setAlarm(turn);
     },
   };
+}
+
+/** What the event of a pause, or of its end, says. */
+function pauseFields({ kind, name, command, reason, untilUs }: Pause, by: string) {
+  return {
+    ...(kind !== 'system' && { [kind]: name }),
+    ...(command !== null && { command }),
+    by,
+    ...(reason !== null && { reason }),
+    ...(untilUs !== null && { until: new Date(untilUs / 1000).toISOString() }),
+  };
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }
 
 function hostedPlugins(config: Config): HostedPlugin[] {

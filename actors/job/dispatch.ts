@@ -188,7 +188,7 @@ export class Dispatcher {
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
-    const command = lane.command(lane.nextCommand!);
+    const command = lane.runnable(lane.nextCommand!);
     if (!command) {
       turns.advance(lane);
       this.#heldMoves += moveToHeld(lane, heldMovesPerTurnMax - this.#heldMoves);

@@ -8,11 +8,11 @@ import type { Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
-/** Moves the jobs at the head of the lane whose command is missing out of the way. Returns how many moves that took. */
+/** Moves the jobs at the head of the lane whose command is missing or paused out of the way. Returns how many moves that took. */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (let name = lane.nextCommand; name !== undefined && moves < movesMax; name = lane.nextCommand) {
-    if (lane.command(name)) break;
+    if (lane.runnable(name)) break;
     lane.moveNextTo(lane.heldBacklog(name));
     moves++;
   }
@@ -23,7 +23,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {
-    if (!lane.command(name)) continue;
+    if (!lane.runnable(name)) continue;
     for (; backlog.waiting > 0 && moves < movesMax; moves++) backlog.moveNextTo(lane);
     if (backlog.waiting === 0) lane.heldByCommand.delete(name);
   }

@@ -5,10 +5,19 @@ import { packedEmpty } from '../../runtime/packing.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { cachedBytesMax, type JobState } from './job-state.ts';
 import { firstAttempt } from './open-attempt.ts';
-import type { IdempotencyStore, NewJobs, Refusal, RerunSource, SubmitJobs, SubmitJobsReply } from './protocol.ts';
+import type {
+  IdempotencyStore,
+  NewJobs,
+  Refusal,
+  RefusedWork,
+  RerunSource,
+  SubmitJobs,
+  SubmitJobsReply,
+} from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
 import { type JobGroup, makeEvent } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
+import type { Pause } from './records/pause.ts';
 import { writeRerun } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
@@ -39,6 +48,8 @@ export class JobAcceptor {
   #take(turn: Turn, message: SubmitJobs): SubmitJobsReply {
     const refusal = this.#unknown(message) ?? this.refusal(message.plugin);
     if (refusal) return { kind: 'refused', refusal };
+    const pause = this.#state.pauses.rejecting(this.#state.lane(message.plugin), message.command);
+    if (pause) return refusedBy(pause);
     const ids: JobId[] = [];
     for (const payload of message.payloads) {
       if (this.refusal(message.plugin)) break;
@@ -58,8 +69,8 @@ export class JobAcceptor {
 
   /** Jobs of the plugin are held, or wait for their next attempt: the next job may, too. */
   #mayWait(plugin: string): boolean {
-    const { hold, delayed } = this.#state.lane(plugin);
-    return hold !== null || delayed > 0;
+    const { hold, delayed, heldByCommand } = this.#state.lane(plugin);
+    return hold !== null || delayed > 0 || heldByCommand.size > 0;
   }
 
   #unknown({ plugin, command }: SubmitJobs): Refusal | null {
@@ -163,6 +174,10 @@ export class JobAcceptor {
       else lane.enqueueAttempt(state.move(turn, attempt, 'waiting', 0));
     }
   }
+}
+
+export function refusedBy({ untilUs }: Pause): RefusedWork {
+  return { kind: 'refused', refusal: 'paused', ...(untilUs !== null && { untilUs }) };
 }
 
 function directGroup(submittedBy: string, event: SubmitJobs['event'], source: RerunSource | undefined): JobGroup {

@@ -16,10 +16,10 @@ import { type HoldSources, Holds } from './holds.ts';
 import { type CommandLane, Lane } from './lane.ts';
 import { ObservationBuffer } from './observation-buffer.ts';
 import { hasRecord, type OpenAttempt } from './open-attempt.ts';
+import { Pauses } from './pauses.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
-import type { Hold } from './records/hold.ts';
 import type { JobGroup, TerminalStatus } from './records/job.ts';
 import { MinuteCounters } from './records/minute-counters.ts';
 import type { OpenBlock } from './records/open.ts';
@@ -57,6 +57,7 @@ export class JobState {
   readonly retries = new Retries();
   readonly lanes = new Map<string, Lane>();
   readonly holds: Holds;
+  readonly pauses: Pauses;
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
@@ -84,6 +85,7 @@ export class JobState {
     this.gauges.set({ journaled: this.completions.journalUs });
     this.minutes = new MinuteCounters(options.reader, this.setAside);
     this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
+    this.pauses = new Pauses(options.reader, this.setAside);
     this.configure(options.config);
   }
 
@@ -95,13 +97,15 @@ export class JobState {
     this.reviewHolds();
   }
 
-  /** Determines again which lanes are held. */
+  /** Determines again which lanes and commands are held. */
   reviewHolds(): void {
-    for (const lane of this.lanes.values()) lane.hold = this.#holdOf(lane);
+    for (const lane of this.lanes.values()) this.#reviewHold(lane);
   }
 
-  #holdOf(lane: Lane): Hold | null {
-    return this.holds.ofLane(lane, Object.hasOwn(this.config.disabledPlugins, lane.name));
+  #reviewHold(lane: Lane): void {
+    const isDisabled = Object.hasOwn(this.config.disabledPlugins, lane.name);
+    lane.hold = this.holds.ofLane(lane, isDisabled) ?? this.pauses.ofLane(lane);
+    lane.pauseCommands(this.pauses.commandsOf(lane));
   }
 
   lane(name: string): Lane {
@@ -109,7 +113,7 @@ export class JobState {
     if (!lane) {
       lane = new Lane(name, (plugin, command) => this.holds.ofCommand(plugin, command));
       lane.configure(this.config.plugins[name] ?? null);
-      lane.hold = this.#holdOf(lane);
+      this.#reviewHold(lane);
       this.lanes.set(name, lane);
     }
     return lane;
@@ -274,6 +278,13 @@ export class JobState {
     let held = 0;
     for (const lane of this.lanes.values()) held += lane.held;
     return held;
+  }
+
+  /** Those of them that a pause holds. */
+  get paused(): number {
+    let paused = 0;
+    for (const lane of this.lanes.values()) paused += lane.paused;
+    return paused;
   }
 
   /** Drops the decoded block. */

@@ -35,7 +35,7 @@ export class Lane extends Backlog {
   instance: PluginInstance | null = null;
   /** Not null: no job of the lane is dispatched. `JobState` sets it. */
   hold: Hold | null = null;
-  /** Jobs whose command the plugin does not have, by command. */
+  /** Jobs whose command the plugin does not have, or is paused, by command. */
   readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs whose attempt is `lost`: they wait until their command is back. */
   readonly lost: OpenAttempt[] = [];
@@ -46,6 +46,9 @@ export class Lane extends Backlog {
   /** At least one of its commands has runners. */
   #isConcurrent = false;
   #commands = new Map<string, CommandLane>();
+  /** The commands that are not paused. */
+  #runnable: ReadonlyMap<string, CommandLane> = this.#commands;
+  #paused: ReadonlyMap<string, Hold> = new Map();
   /** Includes commands of earlier configurations. */
   readonly #known = new Map<string, CommandLane>();
   readonly name: string;
@@ -82,16 +85,25 @@ export class Lane extends Backlog {
         ];
       }),
     );
+    this.#runnable = this.#commands;
     if (instance) this.retry = instance.retry;
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
   /** Why jobs of this command are not dispatched. Null: they are. */
   holdOf(command: string): Hold | null {
-    return this.hold ?? (this.#commands.has(command) ? null : this.#holdOfCommand(this.name, command));
+    if (this.hold) return this.hold;
+    return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);
   }
 
-  /** Where jobs of a missing command wait. */
+  /** From now on these commands are paused, and no others. */
+  pauseCommands(paused: ReadonlyMap<string, Hold>): void {
+    this.#paused = paused;
+    this.#runnable =
+      paused.size === 0 ? this.#commands : new Map([...this.#commands].filter(([name]) => !paused.has(name)));
+  }
+
+  /** Where jobs of a missing or paused command wait. */
   heldBacklog(command: string): Backlog {
     let backlog = this.heldByCommand.get(command);
     if (!backlog) {
@@ -116,6 +128,15 @@ export class Lane extends Backlog {
     return held + this.lost.length;
   }
 
+  /** Those of them that a pause holds. */
+  get paused(): number {
+    if (this.hold) return this.hold.reason === 'paused' ? this.held : 0;
+    let paused = 0;
+    for (const [command, { waiting }] of this.heldByCommand)
+      if (this.holdOf(command)?.reason === 'paused') paused += waiting;
+    return paused;
+  }
+
   /** What its jobs run in. */
   get kind(): LaneKind {
     const { instance } = this;
@@ -137,11 +158,16 @@ export class Lane extends Backlog {
 
   get #nextCommand(): CommandLane | undefined {
     const name = this.nextCommand;
-    return name === undefined ? undefined : this.#commands.get(name);
+    return name === undefined ? undefined : this.#runnable.get(name);
   }
 
   command(name: string): CommandLane | undefined {
     return this.#commands.get(name);
+  }
+
+  /** The command, unless it is missing or paused. */
+  runnable(name: string): CommandLane | undefined {
+    return this.#runnable.get(name);
   }
 
   /** The command as the newest configuration that had it describes it. */

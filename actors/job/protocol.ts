@@ -5,6 +5,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { JobGroup, Rerun, TerminalStatus } from './records/job.ts';
+import type { Pause, PauseTarget } from './records/pause.ts';
 
 /** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
@@ -45,11 +46,12 @@ export type SubmitJobs = {
   readonly source?: RerunSource;
 };
 
-/** Why new work is refused. The first six reasons are temporary. */
+/** Why new work is refused. The first seven reasons are temporary. */
 export const refusals = [
   'queue_full',
   'waiting_full',
   'disk_full',
+  'paused',
   'unavailable',
   'overloaded',
   'stopping',
@@ -60,15 +62,14 @@ export const refusals = [
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
+/** `untilUs`: when the reason ends by itself; absent: unknown. */
+export type RefusedWork = { readonly kind: 'refused'; readonly refusal: Refusal; readonly untilUs?: number };
+
 /** The answer to the submission of one job or run. */
-export type SubmitReply =
-  | { readonly kind: 'accepted'; readonly id: JobId }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
+export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 
 /** `ids` has 16 bytes a job, in the order of the payloads; if there are fewer, the queue was full for the rest. */
-export type SubmitJobsReply =
-  | { readonly kind: 'accepted'; readonly ids: Uint8Array }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
+export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
 /** Jobs of one plugin and command for a step of a run, side by side in one block. */
 export type NewJobs = {
@@ -104,6 +105,10 @@ export interface JobCalls {
   /** Creates the job that stands for a run; it is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
   settleRun(run: EndedRun, turn: Turn): void;
+  /** The pause that holds the runs of this pipeline at their next step. Null: they go on. */
+  pauseOf(pipeline: string): Pause | null;
+  /** Why a pause refuses new runs of this pipeline. Null: none does. */
+  pauseRefusal(pipeline: string): RefusedWork | null;
   /** A hold source has changed its answer for some plugins. */
   holdsChanged(): void;
 }
@@ -112,6 +117,8 @@ export interface JobCalls {
 export interface PipelineCalls {
   /** In the commit that settles the jobs, after the message that settled them. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
+  /** A pause has ended: the runs that it held go on in this turn. */
+  resumed(): void;
 }
 
 /** Jobs of one group that settled. */
@@ -142,8 +149,12 @@ export type QueueReply = {
   readonly running: number;
   /** Waiting for their next attempt. */
   readonly delayed: number;
-  /** Queued, and not dispatched while a hold lasts. */
+  /** Queued, and not dispatched while a hold lasts, other than a pause. */
   readonly held: number;
+  /** Queued, and not dispatched while a pause lasts. */
+  readonly paused: number;
+  /** Delayed, held and paused. */
+  readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
   /** 0 to 1, over the last minute. */
@@ -163,7 +174,7 @@ export type QueueReply = {
 };
 
 /** Why a job is not with a worker. */
-export const waitReasons = ['worker', 'retry', 'children', 'plugin', 'vault', 'disk'] as const;
+export const waitReasons = ['worker', 'retry', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
 export type WaitReason = (typeof waitReasons)[number];
 /** `sinceUs` 0: since it was accepted. */
 export type Waits = {
@@ -200,5 +211,29 @@ export type SetAsideReply = {
   readonly listed: readonly SetAsideRecord[];
 };
 
+/** From the edge: nothing new of the target starts. Answered with a PauseReply. */
+export type PauseTargetNow = {
+  readonly kind: 'pause';
+  readonly replyTo: ReplyTo;
+  readonly pause: Omit<Pause, 'sinceUs'>;
+};
+/** From the edge: the target's pause ends, if it has one. Answered with a PauseReply. */
+export type ResumeTarget = {
+  readonly kind: 'resume';
+  readonly replyTo: ReplyTo;
+  readonly target: PauseTarget;
+  readonly by: string;
+};
+/** The pause that has begun or ended. Null: there was none to end. */
+export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null };
+
 /** A message from another thread. */
-export type JobMessage = SubmitJobs | IdleQuery | QueueQuery | WaitsQuery | HeldQuery | SetAsideQuery;
+export type JobMessage =
+  | PauseTargetNow
+  | ResumeTarget
+  | SubmitJobs
+  | IdleQuery
+  | QueueQuery
+  | WaitsQuery
+  | HeldQuery
+  | SetAsideQuery;

@@ -22,11 +22,11 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
   return queued;
 }
 
-/** Those of the queued jobs that are held. */
+/** Those of the queued jobs that are held. Paused ones are not: somebody wants them to wait. */
 export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
   return queued.flatMap(jobs => {
     const hold = state.lane(jobs.plugin).holdOf(jobs.command);
-    return hold ? [{ ...jobs, hold }] : [];
+    return hold && hold.reason !== 'paused' ? [{ ...jobs, hold }] : [];
   });
 }
 
@@ -38,6 +38,7 @@ export function wouldBeHeld(
 ): QueuedJobs[] {
   return queued.filter(({ plugin, command }) => {
     const has = Object.hasOwn(next, plugin) && next[plugin]!.includes(command);
-    return !has && state.lane(plugin).holdOf(command) === null;
+    const hold = state.lane(plugin).holdOf(command);
+    return !has && (hold === null || hold.reason === 'paused');
   });
 }

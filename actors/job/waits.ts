@@ -8,6 +8,7 @@ import type { Waits } from './protocol.ts';
 import { latestAttempt } from './records/attempts.ts';
 import { pipelinePlugin } from './records/job.ts';
 import { attemptOf } from './records/open.ts';
+import { pauseText } from './records/pause.ts';
 import { isInFlight } from './records/retry.ts';
 import { openOf } from './views/job-view.ts';
 
@@ -18,14 +19,23 @@ export function waitsOf(state: JobState, { pause }: Dispatcher, id: JobId, nowUs
   const open = setAside.read('open', key, () => openOf(reader, key));
   const index = indexOf(id);
   if (!open || index >= open.count || open.isSettled(index)) return null;
-  if (open.plugin === pipelinePlugin)
-    return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
+  if (open.plugin === pipelinePlugin) {
+    const pause = state.pauses.ofPipeline(open.command);
+    if (!pause) return { reason: 'children', detail: 'its jobs have not all settled', sinceUs: 0 };
+    const { sinceUs, untilUs } = pause;
+    const detail = `${pauseText(pause)}; no new step of it begins`;
+    return { reason: 'paused', detail, sinceUs, ...(untilUs !== null && { untilUs }) };
+  }
   const next = setAside.read('retries', id, () => attemptOf(reader, open, index));
   if (!next || isInFlight(next)) return null;
   const lane = state.lane(open.plugin);
   const hold = lane.holdOf(open.command);
-  if (hold) return { reason: hold.reason, detail: hold.detail, sinceUs: hold.sinceUs };
-  if (next.dueUs > nowUs) {
+  const isDue = next.dueUs <= nowUs;
+  if (hold && (isDue || hold.reason !== 'paused')) {
+    const { reason, detail, sinceUs, untilUs } = hold;
+    return { reason, detail, sinceUs, ...(untilUs !== undefined && { untilUs }) };
+  }
+  if (!isDue) {
     const sinceUs = latestAttempt(reader, id)?.attempt.completedUs ?? 0;
     const detail = `attempt ${next.attempt} of ${lane.retry.attemptsMax}`;
     return { reason: 'retry', detail, sinceUs, untilUs: next.dueUs };

@@ -73,6 +73,11 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       turn.reply(replyTo, { kind: 'refused', refusal: refusal ?? 'unknown_pipeline' } satisfies SubmitReply);
       return;
     }
+    const paused = jobs.pauseRefusal(pipeline);
+    if (paused) {
+      turn.reply(replyTo, paused);
+      return;
+    }
     const id = beginRun(table, version, {
       submittedBy,
       parent: null,
@@ -143,6 +148,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       for (const group of settled) router.settled(group);
       router.drain();
     },
+    resumed: () => router.expansion.release(),
     reconfigure(config, { batch }) {
       table.config = config;
       table.versions.configure(config.pipelines);

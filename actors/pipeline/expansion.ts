@@ -42,6 +42,8 @@ export class Expansion {
   #madeInTurn = 0;
   /** The names of runs that go on in the next turn. */
   readonly #later: string[] = [];
+  /** The names of runs that go on when the pause of their pipeline ends. */
+  readonly #paused = new Set<string>();
 
   constructor(table: RunTable, children: Children, bodyOf: (job: JobId) => Body) {
     this.#table = table;
@@ -83,6 +85,12 @@ export class Expansion {
     this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
+  /** A pause has ended. Runs that another one holds wait again when it is their turn. */
+  release(): void {
+    for (const name of this.#paused) this.#table.expandable.add(name);
+    this.#paused.clear();
+  }
+
   /** Jobs of the run have settled. */
   resume(run: Run): void {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
@@ -97,7 +105,8 @@ export class Expansion {
     expandable.delete(name);
     const run = runs.find(name);
     if (!run || run.failure !== null) return true;
-    if (waitsForCommit(nextFan(run))) this.#later.push(name);
+    if (this.#table.isPaused(run)) this.#paused.add(name);
+    else if (waitsForCommit(nextFan(run))) this.#later.push(name);
     else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
       this.resume(run);

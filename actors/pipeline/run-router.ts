@@ -145,7 +145,8 @@ export class RunRouter {
         this.#fork(run, scope, node.branches, token);
         return;
       } else {
-        this.#work.enter(run, scope, here, node, token);
+        if (table.isPaused(run)) this.expansion.park(run, parkedAt(here, scope, token));
+        else this.#work.enter(run, scope, here, node, token);
         return;
       }
       node = nodes[here]!;

@@ -157,6 +157,11 @@ export class RunTable {
     this.descendants.renew();
   }
 
+  /** Its pipeline is paused: its tokens go no further than the next step. */
+  isPaused({ version }: Run): boolean {
+    return this.jobs.pauseOf(version.name) !== null;
+  }
+
   touch(run: Run, scope?: Scope): void {
     this.#dirty.add(run);
     if (scope) scope.dirty = true;

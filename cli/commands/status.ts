@@ -2,6 +2,7 @@
 import { Option } from 'commander';
 import type { AnswerShape, Client } from '../client/client.ts';
 import { clientCommand } from '../client/connect.ts';
+import { fetchPauses, type PauseList, pauseLines } from '../client/pauses.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
@@ -46,8 +47,10 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
       active_jobs: ['job_id'],
     });
     const summary = queue && (await ifAllowed<Summary>(client, '/analytics/summary', { stats: true }));
+    const paused = await unlessDenied(() => fetchPauses(client));
     const { url } = client;
-    await out.answer({ url, health, queue, summary }, () => [
+    await out.answer({ url, health, queue, summary, pauses: paused?.pauses ?? null }, () => [
+      ...pausedLines(paused),
       ...healthLines(url, health),
       ...(queue ? queueLines(queue) : []),
       ...(summary ? [summaryLine(summary)] : []),
@@ -57,13 +60,21 @@ export const statusCommand = clientCommand<{ readonly quiet?: true }>({
 });
 
 /** Null: the token gives no access to it. */
-async function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
+function ifAllowed<Answer>(client: Client, path: string, form: AnswerShape<Answer>): Promise<Answer | null> {
+  return unlessDenied(() => client.get<Answer>(path, form));
+}
+
+async function unlessDenied<Answer>(ask: () => Promise<Answer>): Promise<Answer | null> {
   try {
-    return await client.get<Answer>(path, form);
+    return await ask();
   } catch (error) {
     if (error instanceof CommandFailure && error.exitStatus === exitStatus.denied) return null;
     throw error;
   }
+}
+
+function pausedLines(paused: PauseList | null): TerminalLine[] {
+  return pauseLines(paused?.pauses ?? []);
 }
 
 function healthLines(url: string, health: Health): TerminalLine[] {

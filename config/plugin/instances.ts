@@ -18,7 +18,7 @@ import {
 } from '../source/tree.ts';
 import { concurrencyProblems, readConcurrency } from './concurrency.ts';
 import type { Discovery } from './discovery.ts';
-import { reservedMessage, reservedName } from './manifest.ts';
+import { isReserved, reservedMessage } from './manifest.ts';
 import { readSandbox, sandboxProblems } from './sandbox.ts';
 
 const deadlineDefaultMs = new Map([
@@ -78,7 +78,7 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   const disabled: [string, { config: JsonObject }][] = [];
   const { warnings } = work;
   for (const [name, entry] of entriesOf(configured)) {
-    if (name === reservedName) report({ place: entry.keyPlace, path: ['plugins', name], message: reservedMessage });
+    if (isReserved(name)) report({ place: entry.keyPlace, path: ['plugins', name], message: reservedMessage });
     if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.push([name, { config: configOf(entry.value) }]);
     else {
       const instance = configuredInstance(work, name, entry.value);
@@ -121,8 +121,9 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
 
 /** Null if there is no such instance; the reason is reported. */
 function configuredInstance(work: InstanceBuild, name: string, node: SourceNode): PluginInstance | null {
-  const manifest = resolveManifest(work, name);
-  if (manifest === null) return null;
+  const resolved = resolveManifest(work, name);
+  if (resolved === null) return null;
+  const { manifest, bases } = resolved;
   checkConfigKeys(work, name, manifest, node);
   checkTimeouts(work, name, manifest, node);
   for (const problem of sandboxProblems(name, manifest, node)) work.report(problem);
@@ -132,18 +133,24 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
     const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at a time`;
     work.warnings.push({ place: parallelism.place, path: ['plugins', name, 'parallelism'], message });
   }
-  return composeInstance(name, manifest, node);
+  return { ...composeInstance(name, manifest, node), ...(bases.length > 0 && { bases }) };
 }
 
-/** Follows the `uses` of an instance to a manifest. */
-function resolveManifest(work: InstanceBuild, instance: string): Manifest | null {
+/** Follows the `uses` of an instance to a manifest. `bases`: the names on the way. */
+function resolveManifest(
+  work: InstanceBuild,
+  instance: string,
+): { readonly manifest: Manifest; readonly bases: readonly string[] } | null {
   const { configured, discovery, report } = work;
   const chain = [instance];
   for (;;) {
     const name = chain.at(-1)!;
     const node = nodeAt(configured, name, 'uses');
     const next = textOf(node);
-    if (next === undefined) return namedManifest(work, instance, name, chain);
+    if (next === undefined) {
+      const manifest = namedManifest(work, instance, name, chain);
+      return manifest && { manifest, bases: chain.slice(1) };
+    }
     if (chain.includes(next)) {
       const message = `forms a cycle: ${[...chain, next].join(' -> ')}; one of them must be a plugin`;
       const place = nodeAt(configured, instance, 'uses')!.place;

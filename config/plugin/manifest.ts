@@ -38,9 +38,13 @@ export const workerMessage = 'is only for process plugins; a worker plugin runs 
 /** Reads the manifest in a file. */
 export type ManifestReader = (file: string) => ReadManifest;
 
-// Runs of pipelines are jobs of this plugin name.
-export const reservedName = 'pipeline';
-export const reservedMessage = 'is reserved for runs of pipelines; choose another name';
+/** `pipeline`: its jobs are the runs of pipelines. `headgate`: for jobs of the service itself. */
+const reservedNames: readonly string[] = ['pipeline', 'headgate'];
+export const reservedMessage = 'is reserved for jobs of the service itself; choose another name';
+
+export function isReserved(name: string): boolean {
+  return reservedNames.includes(name);
+}
 
 export function makeManifestReader(disk: Files, compiler: SchemaCompiler): ManifestReader {
   return file => {
@@ -57,7 +61,7 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     const root = checkShape(parsed, schema, report);
     const name = textOf(nodeAt(root, 'name')) ?? fallbackName;
     const namePlace = placesAt(root, ['name']).value;
-    if (name === reservedName) report({ place: namePlace, path: ['name'], message: reservedMessage });
+    if (isReserved(name)) report({ place: namePlace, path: ['name'], message: reservedMessage });
     const dialect = isDuctile ? 'ductile' : 'headgate';
     const commands = readCommands(root, dialect, compiler, report);
     const place = readEntrypoint(root, directory, dialect, disk, report);

@@ -11,6 +11,8 @@ export const scopes = [
   'jobs:tree:ro',
   'jobs:logs:ro',
   'jobs:result:ro',
+  'control:ro',
+  'control:rw',
   'events:ro',
   'events:rw',
   'system:ro',

@@ -21,6 +21,11 @@ const queueSchema = Type.Object({
     minimum: 0,
     description: 'Queued jobs that are not dispatched because their plugin cannot run now.',
   }),
+  paused_count: Type.Integer({ minimum: 0, description: 'Queued jobs that a pause holds.' }),
+  waiting_count: Type.Integer({
+    minimum: 0,
+    description: 'Delayed, held and paused jobs: what `service.max_waiting` limits.',
+  }),
   dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still stored.' }),
   max_workers: count,
   utilization: Type.Number({
@@ -67,6 +72,8 @@ const getQueue = route({
       running_count: queue.running,
       delayed_count: queue.delayed,
       held_count: queue.held,
+      paused_count: queue.paused,
+      waiting_count: queue.waiting,
       dead_count: queue.dead,
       max_workers: queue.workers,
       utilization: Math.round(queue.utilization * 10_000) / 10_000,

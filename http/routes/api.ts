@@ -7,6 +7,7 @@ import { eventRoutes } from './events.ts';
 import { executionRoutes } from './execution.ts';
 import { jobListRoutes } from './job-lists.ts';
 import { jobRoutes } from './jobs.ts';
+import { pauseRoutes } from './pauses.ts';
 import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
@@ -23,6 +24,7 @@ export const apiRoutes: readonly Route[] = [
   ...topologyRoutes,
   ...stopwatchRoutes,
   ...eventRoutes,
+  ...pauseRoutes,
   ...systemRoutes,
   ...analyticsRoutes,
   ...configViewRoutes,

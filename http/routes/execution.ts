@@ -1,6 +1,6 @@
 // Execution: plugin calls and pipeline calls (docs/contract.md#plugin-call, docs/contract.md#pipeline-call).
 
-import type { Refusal } from '../../actors/job/protocol.ts';
+import type { RefusedWork } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { callEvent } from '../../actors/pipeline/protocol.ts';
 import { entryDispatches } from '../../actors/pipeline/views/entry-steps.ts';
@@ -18,7 +18,7 @@ import { accepted } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
-import { refusalDetails } from '../refusal.ts';
+import { refusalDetails, refusalProblem } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
 import { runAndWait } from './synchronous-run.ts';
 
@@ -31,12 +31,13 @@ type CallBody = { readonly payload?: object } | undefined;
 export const idempotencyNotes =
   `With an \`Idempotency-Key\` header (1 to ${idempotencyKeyCharsMax} characters), a request of the same token that repeats an ` +
   'earlier one (method, path, query, parsed body) within 24 hours gets the first answer again and creates nothing. Another ' +
-  'request with the same key gets 422. Refused requests are not remembered.';
+  'request with the same key gets 422. RefusedWork requests are not remembered.';
 const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] as const;
 export const takingProblems = [
   ...idempotencyProblems,
   'queue_full',
   'waiting_full',
+  'paused',
   'disk_full',
   'unavailable',
   'overloaded',
@@ -99,7 +100,7 @@ const callPlugin = route({
     });
     return submitted.then(reply =>
       reply.kind === 'refused'
-        ? refuse(reply.refusal, plugin.name, command.name)
+        ? refuse(reply, plugin.name, command.name, call.nowMs())
         : queued(formatId(reply.id), plugin.name, command.name),
     );
   },
@@ -147,7 +148,7 @@ const callPipeline = route({
     const outcome = isWaiting
       ? await runAndWait(call, submission, pipeline.timeoutMs)
       : await engine.startRun(submission);
-    if (outcome.kind === 'refused') return refuse(outcome.refusal, pipelinePlugin, pipeline.name);
+    if (outcome.kind === 'refused') return refuse(outcome, pipelinePlugin, pipeline.name, call.nowMs());
     return outcome.kind === 'waited' ? outcome.answer : queued(formatId(outcome.id), pipelinePlugin, pipeline.name);
   },
 });
@@ -172,6 +173,6 @@ function queued(id: string, plugin: string, command: string): Answer {
   );
 }
 
-export function refuse(refusal: Refusal, plugin: string, command: string): HttpProblem {
-  return problem(refusal, `${refusalDetails[refusal]} (${plugin}/${command})`);
+export function refuse(refused: RefusedWork, plugin: string, command: string, nowMs: number): HttpProblem {
+  return refusalProblem(refused, `${refusalDetails[refused.refusal]} (${plugin}/${command})`, nowMs);
 }

@@ -113,7 +113,7 @@ const rerunJob = route({
             ...(envelope && isDelivered(envelope) && { event: envelope }),
           })
         : await engine.submit({ plugin, command, event: envelope, ...submission });
-    if (reply.kind === 'refused') return refuse(reply.refusal, plugin, command);
+    if (reply.kind === 'refused') return refuse(reply, plugin, command, call.nowMs());
     return json(
       202,
       JSON.stringify({ job_id: formatId(reply.id), status: 'queued', plugin, command, rerun_of: job.jobId }),

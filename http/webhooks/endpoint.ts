@@ -1,5 +1,5 @@
 // A webhook endpoint as a route: signature over the raw body, then the body, then one job (docs/contract.md#webhooks).
-import type { Refusal } from '../../actors/job/protocol.ts';
+import type { Refusal, RefusedWork } from '../../actors/job/protocol.ts';
 import type { Config, WebhookEndpoint } from '../../config/config.ts';
 import { formatId } from '../../runtime/ids.ts';
 import { isObject } from '../../runtime/json-value.ts';
@@ -10,7 +10,7 @@ import { deliveryKeyOf } from '../idempotency.ts';
 import { type BigIntegers, jsonProblem, readJson } from '../json.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
-import { refusalDetails } from '../refusal.ts';
+import { refusalDetails, refusalProblem } from '../refusal.ts';
 import { type Answer, type HttpCall, json, type Route, route } from '../route.ts';
 import type { DeliveryEvents } from './delivery-events.ts';
 import { eventOf } from './event.ts';
@@ -51,7 +51,7 @@ export function endpointRoute(endpoint: WebhookEndpoint, config: Config, deliver
       pipeline === undefined
         ? await call.engine.submit({ ...work, plugin: plugin!, command })
         : await call.engine.startRun({ ...work, pipeline });
-    if (reply.kind === 'refused') return refuse(reply.refusal);
+    if (reply.kind === 'refused') return refuse(reply, call.nowMs());
     const jobId = formatId(reply.id);
     deliveryEvents.accepted(name, jobId);
     return json(202, `{"job_id":"${jobId}","status":"queued"}`);
@@ -113,13 +113,14 @@ function deliveryIdOf(
 const passing = [
   'queue_full',
   'waiting_full',
+  'paused',
   'disk_full',
   'stopping',
   'overloaded',
 ] as const satisfies readonly Refusal[];
 
 /** Every refusal of the ledger is temporary for the sender: if the plugin has just been removed, so will be the endpoint. */
-function refuse(refusal: Refusal): HttpProblem {
-  const code = passing.find(known => known === refusal) ?? 'unavailable';
-  return problem(code, refusalDetails[code]);
+function refuse(refused: RefusedWork, nowMs: number): HttpProblem {
+  const refusal = passing.find(known => known === refused.refusal) ?? 'unavailable';
+  return refusalProblem({ ...refused, refusal }, refusalDetails[refusal], nowMs);
 }

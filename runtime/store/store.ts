@@ -7,6 +7,7 @@ export const tables = [
   'open', // block key (12) -> which jobs of the block are unsettled; gone when none is
   'retries', // job id (16) -> the next attempt of a job that waits for it, or runs it
   'holds', // reason + plugin + command, NUL between them -> since when its queued jobs are held; gone when none is held
+  'pauses', // kind + name + command, NUL between them -> a pause: by whom, since when, until when; gone when it is resumed
   'attempts', // job id (16) + attempt (2) -> how that attempt ended, or those of the jobs from it on: the job logs
   'bodies', // job id (16) + attempt (2) -> what that attempt left behind, where it is large; else it lies with how it ended
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order

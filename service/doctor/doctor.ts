@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { access, open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeldJobs, SetAsideReply } from '../../actors/job/protocol.ts';
+import type { Pause } from '../../actors/job/records/pause.ts';
 import { damageRemedy, type KeySource, remedyOf } from '../../actors/vault/unlock-key.ts';
 import type { VaultCondition } from '../../actors/vault/vault-check.ts';
 import { isLoopback } from '../../config/address.ts';
@@ -17,6 +18,7 @@ import type { IndexCondition } from '../indexer/thread.ts';
 import type { Inspection } from '../reads/inspection.ts';
 import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
+import { checkPauses } from './pauses.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
 import { setAsideText } from './set-aside.ts';
 
@@ -49,6 +51,7 @@ export type DoctorOptions = {
   readonly certificates: readonly ListenerCertificate[];
   /** Null: the ledger does not respond. */
   readonly held: () => Promise<readonly HeldJobs[] | null>;
+  readonly pauses: readonly Pause[];
   /** Null: the ledger does not respond. */
   readonly setAside: () => Promise<SetAsideReply | null>;
   /** The HTTP server in use, and the reason if it is not uWebSockets.js. */
@@ -80,6 +83,7 @@ export async function examine(options: DoctorOptions): Promise<Check[]> {
     ['search_index', () => checkIndex(options.index)],
     ['plugins', () => checkPlugins(problems, warnings, options)],
     ['held_jobs', async () => checkHeld(await options.held())],
+    ['pauses', () => checkPauses(options.pauses, options.nowMs)],
     ['records', async () => checkRecords(await options.setAside())],
     ['pipelines', () => checkSection(problems, ['pipelines'], `${config.pipelines.length} pipelines`)],
     ['webhooks', () => checkSection(problems, ['webhooks', 'tokens'], endpointsOf(config))],

@@ -42,7 +42,10 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
     setAside,
     gauges,
     self: message => tell('job', message),
-    pipeline: { jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn) },
+    pipeline: {
+      jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn),
+      resumed: () => pipeline.resumed(),
+    },
     vault,
   });
   const pipeline = startPipelineActor({

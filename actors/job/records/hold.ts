@@ -1,4 +1,5 @@
-// A hold: why the queued jobs of a plugin, or of one of its commands, are not dispatched, and since when.
+// A hold: why the queued jobs of a plugin, or of one of its commands, are not dispatched, and since when. That of a pause follows from
+// the pause's own record (pause.ts); the others have one each.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /** `plugin`: the configuration cannot run it. `vault`: its secrets cannot be delivered. */
@@ -6,13 +7,15 @@ export const holdReasons = ['plugin', 'vault'] as const;
 export type HoldReason = (typeof holdReasons)[number];
 
 export type Hold = {
-  readonly reason: HoldReason;
+  readonly reason: HoldReason | 'paused';
   readonly plugin: string;
   /** Null: every command of the plugin. */
   readonly command: string | null;
   detail: string;
   /** When it began to hold jobs; 0: it holds none. */
   sinceUs: number;
+  /** When it ends by itself; absent: unknown. */
+  readonly untilUs?: number;
 };
 
 /** Why no job of a plugin instance may be dispatched. Null: jobs may. */

@@ -27,6 +27,7 @@ import type { Invariant } from './invariant.ts';
 import { openOf } from './job-view.ts';
 import { countDescendants } from './jobs.ts';
 import { partInvariants } from './part-invariants.ts';
+import { readPause } from './pauses.ts';
 import { runInvariants } from './run-invariants.ts';
 
 /** A block key may run a little ahead of the clock. */
@@ -49,6 +50,11 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
     { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
     { name: 'holds_have_jobs', table: 'holds', wrong: holdHasJobs },
+    {
+      name: 'pauses_can_be_read',
+      table: 'pauses',
+      wrong: (key, value) => (readPause(key, value) ? null : `the pause ${hex(key)} cannot be used`),
+    },
     { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
     { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },
     { name: 'children_have_parents', table: 'blocks', wrong: childrenHaveParents },

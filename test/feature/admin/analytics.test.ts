@@ -48,6 +48,8 @@ test('an idle service has an empty queue', async () => {
     running_count: 0,
     delayed_count: 0,
     held_count: 0,
+    paused_count: 0,
+    waiting_count: 0,
     dead_count: 0,
     max_workers: 2,
     utilization: 0,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Gauges } from '../../../actors/job/gauges.ts';
+import type { Pause } from '../../../actors/job/records/pause.ts';
 import { isLoopback } from '../../../config/address.ts';
 import type { Certificate } from '../../../config/certificate.ts';
 import type { Config } from '../../../config/config.ts';
@@ -29,6 +30,7 @@ const names = [
   'search_index',
   'plugins',
   'held_jobs',
+  'pauses',
   'records',
   'pipelines',
   'webhooks',
@@ -125,6 +127,7 @@ test.each<[check: string, change: (options: DoctorOptions) => Partial<DoctorOpti
   ['node_version', () => ({ nodeVersion: '18.19.1' })],
   ['search_index', () => ({ index: { kind: 'closed', reason: 'EMFILE: too many open files' } })],
   ['search_index', () => ({ index: { kind: 'failing', reason: 'the disk is full' } })],
+  ['pauses', ({ nowMs }) => ({ pauses: [{ ...paused, sinceUs: (nowMs - 25 * 3_600_000) * 1000 }] })],
   ['vault', () => ({ vault: () => ({ ...noVault, condition: { kind: 'sealed', problems: ['no key'] } }) })],
   [
     'vault',
@@ -277,6 +280,19 @@ test('a sandbox is tried once a minute, however often the doctor is asked', asyn
   expect(await triesAfterAsking()).toBe(2);
 });
 
+const paused: Pause = {
+  ...{ kind: 'plugin', name: 'echo', command: null, reason: 'provider down', by: 'api:ops' },
+  ...{ sinceUs: 0, untilUs: null, rejects: false },
+};
+
+test('a pause is listed, and only one of more than a day fails', async () => {
+  const options = soundOptions();
+  const sinceUs = (options.nowMs - 3_600_000) * 1000;
+  const found = await examine({ ...options, pauses: [{ ...paused, sinceUs }] });
+  const detail = 'the plugin echo by api:ops since 2027-01-15T07:00:00.000000Z: provider down';
+  expect(found).toContainEqual({ name: 'pauses', passed: true, detail });
+});
+
 function listening(config: Config, host: string) {
   return { config: { ...config, api: { ...config.api, listen: { host, port: 1 } } } };
 }
@@ -298,6 +314,7 @@ function soundOptions(): DoctorOptions {
     nodeVersion: '20.11.0',
     certificates: [],
     held: async () => [],
+    pauses: [],
     setAside: async () => ({ kind: 'set_aside', all: 0, listed: [] }),
     server: 'uws',
     index: { kind: 'open', replaced: null },

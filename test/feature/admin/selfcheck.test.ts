@@ -138,6 +138,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       writer.add(batch, ok, 2, { ...attempt, status: 'failed', body: attempt.body });
       writer.close(batch);
     },
+    pauses_can_be_read: batch => batch.put('pauses', Buffer.from('whim\0echo\0'), pack([])),
     holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),

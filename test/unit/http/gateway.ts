@@ -170,6 +170,11 @@ export class MemoryEngine implements Engine {
   /** What every job waits for. */
   waitsFor: Waits | null = null;
   readonly waits = async () => this.waitsFor;
+  readonly pauses: Engine['pauses'] = {
+    pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    list: () => [],
+  };
   readonly version = '0.1.0';
   readonly hub = new Hub();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });

@@ -41,7 +41,7 @@ function start(): void {
     gauges: new Gauges(),
     nowMs: Math.floor(nowUs / 1000),
     self: () => {},
-    pipeline: { jobsSettled() {} },
+    pipeline: { resumed() {}, jobsSettled() {} },
     alarm: () => {},
     startHost: () => ({ configure() {}, submit() {}, stop: async () => {} }),
   });

@@ -115,7 +115,7 @@ export class Simulation {
       random: this.#random,
       gauges: new Gauges(),
       vault: { waitsFor: name => (this.sealed.has(name) ? 'the vault does not open' : null), deliver: () => null },
-      pipeline: { jobsSettled() {} },
+      pipeline: { resumed() {}, jobsSettled() {} },
       nowMs: Math.floor(this.nowUs / 1000),
       self: toSelf,
       alarm: atUs => {

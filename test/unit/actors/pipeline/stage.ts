@@ -2,6 +2,7 @@
 
 import type { EndedRun, JobCalls, JobsSettled, NewJobs, SettledJob } from '../../../../actors/job/protocol.ts';
 import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
+import type { Pause } from '../../../../actors/job/records/pause.ts';
 import { type PipelineActor, startPipelineActor } from '../../../../actors/pipeline/actor.ts';
 import type { PipelineMessage, RunSettled } from '../../../../actors/pipeline/protocol.ts';
 import type { Config } from '../../../../config/config.ts';
@@ -57,6 +58,10 @@ export type StageOptions = {
   readonly jobsPerRootMax?: number;
 };
 
+function pauseOf(name: string): Pause {
+  return { kind: 'pipeline', name, command: null, reason: null, by: 'test', sinceUs: 1, untilUs: null, rejects: false };
+}
+
 function configOf({ pipelines, plugins, configs, jobsPerRootMax = 10_000_000 }: StageOptions): Config {
   const known = Object.fromEntries(Object.keys(plugins).map(name => [name, ['handle', 'poll']]));
   const checked = checkPipelines(pipelines, known);
@@ -77,6 +82,8 @@ export class Stage {
   readonly replies: unknown[] = [];
   /** What the actor had created. */
   readonly created: NewJobs[] = [];
+  /** Pipelines that are paused. */
+  readonly paused = new Set<string>();
   /** Jobs that are queued. */
   waiting: Job[] = [];
   nowUs = 1_700_000_000_000_000;
@@ -127,6 +134,12 @@ export class Stage {
   reconfigure(change: Partial<StageOptions>): void {
     this.#options = { ...this.#options, ...change };
     this.turn(turn => this.#actor.reconfigure(configOf(this.#options), turn));
+  }
+
+  /** The pause of a pipeline ends. */
+  resume(pipeline: string): void {
+    this.paused.delete(pipeline);
+    this.turn(() => this.#actor.resumed());
   }
 
   /** Calls a pipeline; the run's id, or the refusal. */
@@ -263,6 +276,8 @@ export class Stage {
       refusal: () => null,
       idempotency: { answer: () => null, remember() {} },
       holdsChanged() {},
+      pauseOf: name => (this.paused.has(name) ? pauseOf(name) : null),
+      pauseRefusal: () => null,
       createJobs: jobs => this.#create(jobs),
       createRun: (pipeline, group, payload) => {
         const job = this.#add('pipeline', pipeline, group, 0, payload, this.#newKey());

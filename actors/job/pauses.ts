@@ -1,0 +1,114 @@
+// The pauses in force. Without any, asking costs one look at a number.
+
+import { SetAside } from '../../runtime/store/set-aside.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Lane } from './lane.ts';
+import type { Hold } from './records/hold.ts';
+import { decodePause, encodePause, type Pause, type PauseTarget, pauseKey, pauseText } from './records/pause.ts';
+
+const system: PauseTarget = { kind: 'system', name: '', command: null };
+const noCommands: ReadonlyMap<string, Hold> = new Map();
+
+export class Pauses {
+  readonly #known = new Map<string, Pause>();
+
+  constructor(reader: Reader, setAside = new SetAside()) {
+    for (const { key, value } of reader.scan('pauses', {})) {
+      const pause = setAside.read('pauses', key, () => decodePause(key, value));
+      if (pause) this.#known.set(pauseKey(pause), pause);
+    }
+  }
+
+  /** Replaces an earlier pause of the same target. */
+  put(turn: Turn, pause: Pause): void {
+    const key = pauseKey(pause);
+    this.#known.set(key, pause);
+    turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
+  }
+
+  /** The pause that ends; null: the target has none. */
+  remove(turn: Turn, target: PauseTarget): Pause | null {
+    const key = pauseKey(target);
+    const pause = this.#known.get(key) ?? null;
+    if (pause) turn.batch.remove('pauses', Buffer.from(key));
+    this.#known.delete(key);
+    return pause;
+  }
+
+  /** The pause that holds the runs of a pipeline. */
+  ofPipeline(name: string): Pause | null {
+    if (this.#known.size === 0) return null;
+    return this.#find({ kind: 'pipeline', name, command: null }) ?? this.#find(system);
+  }
+
+  /** The pause that holds all jobs of a plugin instance: its own, that of a plugin that it builds on, or that of the service. */
+  ofLane(lane: Lane): Hold | null {
+    if (this.#known.size === 0) return null;
+    const pause = this.#ofPlugin(lane, null) ?? this.#find(system);
+    return pause && holdBy(pause, lane);
+  }
+
+  /** Commands that are paused apart from their plugin. */
+  commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
+    if (this.#known.size === 0) return noCommands;
+    const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {
+      const pause = this.#ofPlugin(lane, name);
+      return pause ? [[name, holdBy(pause, lane)] as const] : [];
+    });
+    return new Map(held);
+  }
+
+  /** The pause that refuses new jobs of this command. */
+  rejecting(lane: Lane, command: string): Pause | null {
+    if (this.#known.size === 0) return null;
+    const found = [this.#ofPlugin(lane, command), this.#ofPlugin(lane, null), this.#find(system)];
+    return found.find(pause => pause?.rejects) ?? null;
+  }
+
+  /** The pause that refuses new runs of this pipeline. */
+  rejectingRuns(pipeline: string): Pause | null {
+    if (this.#known.size === 0) return null;
+    const found = [this.#find({ kind: 'pipeline', name: pipeline, command: null }), this.#find(system)];
+    return found.find(pause => pause?.rejects) ?? null;
+  }
+
+  /** When the next one ends by itself; null: none does. */
+  get nextEndUs(): number | null {
+    let nextUs: number | null = null;
+    for (const { untilUs } of this.#known.values())
+      if (untilUs !== null && (nextUs === null || untilUs < nextUs)) nextUs = untilUs;
+    return nextUs;
+  }
+
+  /** Those whose time is over. */
+  over(nowUs: number): readonly Pause[] {
+    return [...this.#known.values()].filter(({ untilUs }) => untilUs !== null && untilUs <= nowUs);
+  }
+
+  #ofPlugin({ name, instance }: Lane, command: string | null): Pause | null {
+    const own = this.#find({ kind: 'plugin', name, command });
+    if (own) return own;
+    for (const base of instance?.bases ?? []) {
+      const pause = this.#find({ kind: 'plugin', name: base, command });
+      if (pause) return pause;
+    }
+    return null;
+  }
+
+  #find(target: PauseTarget): Pause | null {
+    return this.#known.get(pauseKey(target)) ?? null;
+  }
+}
+
+function holdBy(pause: Pause, { name }: Lane): Hold {
+  const { command, sinceUs, untilUs } = pause;
+  return {
+    reason: 'paused',
+    plugin: name,
+    command,
+    detail: pauseText(pause),
+    sinceUs,
+    ...(untilUs !== null && { untilUs }),
+  };
+}

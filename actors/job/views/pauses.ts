@@ -1,0 +1,22 @@
+// The pauses as they are stored, for reads on any thread.
+import type { Reader } from '../../../runtime/store/store.ts';
+import { decodePause, type Pause } from '../records/pause.ts';
+
+/** By kind and name. Records that cannot be used are left out: the ledger sets them aside. */
+export function listPauses(reader: Reader): readonly Pause[] {
+  const pauses: Pause[] = [];
+  for (const { key, value } of reader.scan('pauses', {})) {
+    const pause = readPause(key, value);
+    if (pause) pauses.push(pause);
+  }
+  return pauses;
+}
+
+/** Null: the record is no pause. */
+export function readPause(key: Uint8Array, value: Uint8Array): Pause | null {
+  try {
+    return decodePause(key, value);
+  } catch {
+    return null;
+  }
+}

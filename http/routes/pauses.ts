@@ -1,0 +1,232 @@
+// Pausing and resuming plugins, commands, pipelines and the whole service (docs/engine.md#pauses).
+import type { Pause, PauseKind, PauseTarget } from '../../actors/job/records/pause.ts';
+import type { Config } from '../../config/config.ts';
+import { durationPattern, parseDuration } from '../../config/quantity.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
+import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
+import { refusalDetails } from '../refusal.ts';
+import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+
+const section = 'Control';
+/** Characters of the reason of a pause. */
+export const pauseReasonCharsMax = 500;
+/** The longest pause that ends by itself. */
+export const pauseDaysMax = 3650;
+const pauseUsMax = pauseDaysMax * 86_400_000_000;
+
+const instant = Type.String({ format: 'date-time' });
+const command = Type.Optional(Type.String({ maxLength: 256, description: 'Only this command of the plugin.' }));
+
+const pauseFields = {
+  reason: Type.Optional(Type.String({ minLength: 1, maxLength: pauseReasonCharsMax })),
+  until: Type.Optional(Type.String({ description: 'RFC 3339. It resumes by itself at this time.' })),
+  for: Type.Optional(
+    Type.String({ pattern: durationPattern, description: 'It resumes by itself after this time, such as `30m`.' }),
+  ),
+  reject: Type.Optional(
+    Type.Boolean({
+      description: 'New calls and webhook deliveries get 503 `paused`. Default: they are accepted and wait.',
+    }),
+  ),
+};
+type PauseBody = {
+  readonly command?: string;
+  readonly reason?: string;
+  readonly until?: string;
+  readonly for?: string;
+  readonly reject?: boolean;
+};
+
+const target = Type.Object({
+  kind: Type.Union([Type.Literal('system'), Type.Literal('pipeline'), Type.Literal('plugin')]),
+  name: Type.Optional(Type.String()),
+  command: Type.Optional(Type.String()),
+});
+const pauseSchema = Type.Object({
+  target,
+  reason: Type.Optional(Type.String()),
+  by: Type.String({ description: 'The `submitted_by` of whoever paused it.' }),
+  since: instant,
+  until: Type.Optional(instant),
+  reject: Type.Optional(Type.Literal(true)),
+});
+const resumedSchema = Type.Object({
+  target,
+  resumed: Type.Boolean({ description: 'False: it was not paused.' }),
+});
+
+const notes = {
+  plugin:
+    'Jobs of the plugin, and of instances that build on it, are accepted and wait; running ones end. With `command`, only jobs of ' +
+    'that command wait. Each target has at most one pause: another one replaces it.',
+  pipeline:
+    'Runs are accepted and go no further than the end of the jobs that they have; no new step begins. Pipelines that its steps ' +
+    'have called go on, unless they are paused themselves.',
+  system: 'No job and no step of a pipeline begins.',
+};
+
+function pauseRoute(kind: PauseKind): Route {
+  const isPlugin = kind === 'plugin';
+  return route({
+    method: 'POST',
+    path: pathOf(kind, 'pause'),
+    section,
+    summary: `Pauses ${nounOf(kind)}: nothing new starts until it is resumed, also over restarts.`,
+    notes: notes[kind],
+    access: anyOf('control:rw'),
+    body: Type.Object({ ...(isPlugin && { command }), ...pauseFields }, { additionalProperties: false }),
+    problems: [...unknownOf(kind), 'unavailable', 'disk_full', 'stopping'],
+    answers: { 200: { description: 'It is paused.', schema: pauseSchema } },
+    find: call => known(call.config, kind, nameIn(call)),
+    async handle(call) {
+      const { engine, found: name, caller } = call;
+      const body = (call.body ?? {}) as PauseBody;
+      const end = readEnd(body, call.nowMs() * 1000);
+      if (end.kind === 'problem') return end;
+      const wrong = body.command === undefined ? null : wrongCommand(call.config, name, body.command);
+      if (wrong) return wrong;
+      const reply = await engine.pauses.pause({
+        kind,
+        name,
+        command: body.command ?? null,
+        reason: body.reason ?? null,
+        by: caller!.origin,
+        untilUs: end.untilUs,
+        rejects: body.reject === true,
+      });
+      if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+      return json(200, JSON.stringify(pauseDocument(reply.pause!)));
+    },
+  });
+}
+
+function resumeRoute(kind: PauseKind): Route {
+  const isPlugin = kind === 'plugin';
+  return route({
+    method: 'POST',
+    path: pathOf(kind, 'resume'),
+    section,
+    summary: `Resumes ${nounOf(kind)}. To resume what is not paused is no error.`,
+    notes: 'Ends only the pause of this target: a job starts when no other pause holds it either.',
+    access: anyOf('control:rw'),
+    body: Type.Object(isPlugin ? { command } : {}, { additionalProperties: false }),
+    problems: [...unknownOf(kind), 'unavailable', 'disk_full', 'stopping'],
+    answers: { 200: { description: 'It is not paused.', schema: resumedSchema } },
+    async handle(call) {
+      const { engine, config, caller } = call;
+      const body = (call.body ?? {}) as Pick<PauseBody, 'command'>;
+      const name = nameIn(call);
+      const target: PauseTarget = { kind, name, command: body.command ?? null };
+      const reply = await engine.pauses.resume(target, caller!.origin);
+      if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+      if (reply.pause === null) {
+        // The configuration may no longer have what is paused, but must have what is not.
+        const found = known(config, kind, name);
+        if (typeof found === 'object') return found;
+        const wrong = body.command === undefined ? null : wrongCommand(config, name, body.command);
+        if (wrong) return wrong;
+      }
+      return json(200, JSON.stringify({ target: targetDocument(target), resumed: reply.pause !== null }));
+    },
+  });
+}
+
+const getPauses = route({
+  method: 'GET',
+  path: '/pauses',
+  section,
+  summary: 'Lists what is paused, by whom, since when and until when.',
+  access: anyOf('control:ro', 'control:rw'),
+  answers: { 200: { description: 'The pauses.', schema: Type.Object({ pauses: Type.Array(pauseSchema) }) } },
+  handle: ({ engine }) => json(200, JSON.stringify({ pauses: engine.pauses.list().map(pauseDocument) })),
+});
+
+const kinds: readonly PauseKind[] = ['plugin', 'pipeline', 'system'];
+export const pauseRoutes: readonly Route[] = [
+  ...kinds.flatMap(kind => [pauseRoute(kind), resumeRoute(kind)]),
+  getPauses,
+];
+
+function pathOf(kind: PauseKind, verb: 'pause' | 'resume'): string {
+  return kind === 'system' ? `/control/system/${verb}` : `/control/${kind}/{${kind}}/${verb}`;
+}
+
+function nounOf(kind: PauseKind): string {
+  if (kind === 'system') return 'the whole service';
+  return kind === 'plugin' ? 'a plugin, or one of its commands' : 'a pipeline';
+}
+
+function unknownOf(kind: PauseKind) {
+  if (kind === 'system') return [];
+  return kind === 'plugin' ? (['unknown_plugin'] as const) : (['unknown_pipeline'] as const);
+}
+
+/** The plugin or pipeline in the path; empty for the system. */
+function nameIn({ params }: Pick<HttpCall, 'params'>): string {
+  const { plugin, pipeline } = params as { readonly plugin?: string; readonly pipeline?: string };
+  return plugin ?? pipeline ?? '';
+}
+
+/** The name, or 404. A plugin may be disabled, or only be what others build on. */
+function known({ plugins, disabledPlugins, pipelines }: Config, kind: PauseKind, name: string): string | HttpProblem {
+  if (kind === 'system') return name;
+  const quoted = JSON.stringify(name);
+  if (kind === 'pipeline')
+    return pipelines.some(pipeline => pipeline.name === name)
+      ? name
+      : problem('unknown_pipeline', `there is no pipeline ${quoted}`);
+  const isKnown =
+    Object.hasOwn(plugins, name) ||
+    Object.hasOwn(disabledPlugins, name) ||
+    Object.values(plugins).some(({ bases }) => bases?.includes(name));
+  return isKnown ? name : problem('unknown_plugin', `there is no plugin ${quoted}`);
+}
+
+/** Null: the plugin, or one that builds on it, has the command. */
+function wrongCommand({ plugins }: Config, name: string, command: string): HttpProblem | null {
+  const commands = new Set(
+    Object.values(plugins)
+      .filter(plugin => plugin.name === name || plugin.bases?.includes(name))
+      .flatMap(({ manifest }) => manifest.commands.map(one => one.name)),
+  );
+  if (commands.has(command)) return null;
+  const names = commands.size === 0 ? 'and it has none now' : `one of ${[...commands].join(', ')}`;
+  const message = `must be a command of the plugin ${name}: ${names}`;
+  return mismatchProblem('invalid_request', [{ pointer: '/command', message }]);
+}
+
+/** `untilUs`: when the pause ends by itself; null: it does not. */
+function readEnd(
+  { until, for: lasting }: PauseBody,
+  nowUs: number,
+): { readonly kind: 'end'; readonly untilUs: number | null } | HttpProblem {
+  const end = (untilUs: number | null) => ({ kind: 'end', untilUs }) as const;
+  const refuse = (pointer: string, message: string) => mismatchProblem('invalid_request', [{ pointer, message }]);
+  if (until !== undefined && lasting !== undefined) return refuse('/for', 'must be left out where "until" is given');
+  if (lasting !== undefined) {
+    const us = parseDuration(lasting)! * 1000;
+    return us > 0 && us <= pauseUsMax ? end(nowUs + us) : refuse('/for', `must be from 1ms to ${pauseDaysMax}d`);
+  }
+  if (until === undefined) return end(null);
+  const us = parseTimestamp(until);
+  if (us === undefined) return refuse('/until', 'must be an RFC 3339 time, such as 2026-01-31T12:00:00Z');
+  const isInRange = us > nowUs && us <= nowUs + pauseUsMax;
+  return isInRange ? end(Math.ceil(us)) : refuse('/until', `must be in the future, at most ${pauseDaysMax} days away`);
+}
+
+export function pauseDocument(pause: Pause) {
+  const { reason, by, sinceUs, untilUs, rejects } = pause;
+  return {
+    target: targetDocument(pause),
+    ...(reason !== null && { reason }),
+    by,
+    since: timestamp(sinceUs),
+    ...(untilUs !== null && { until: timestamp(untilUs) }),
+    ...(rejects && { reject: true }),
+  };
+}
+
+function targetDocument({ kind, name, command }: PauseTarget) {
+  return { kind, ...(kind !== 'system' && { name }), ...(command !== null && { command }) };
+}

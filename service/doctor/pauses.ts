@@ -1,0 +1,18 @@
+// The doctor's check of pauses: one that lasts for long may have been forgotten.
+import { type Pause, targetText } from '../../actors/job/records/pause.ts';
+import { timestamp } from '../json/timestamp.ts';
+
+/** A pause that is older fails the check. */
+export const pauseHoursMax = 24;
+
+export function checkPauses(pauses: readonly Pause[], nowMs: number): { passed: boolean; detail: string } {
+  const isOld = ({ sinceUs }: Pause) => nowMs - sinceUs / 1000 > pauseHoursMax * 3_600_000;
+  const old = pauses.filter(isOld);
+  const shown = old.length > 0 ? old : pauses;
+  const detail = shown.map(pause => {
+    const { reason, by, sinceUs } = pause;
+    return `${targetText(pause)} by ${by} since ${timestamp(sinceUs)}${reason === null ? '' : `: ${reason}`}`;
+  });
+  if (old.length === 0) return { passed: true, detail: detail.length === 0 ? 'none' : detail.join('; ') };
+  return { passed: false, detail: `paused for more than ${pauseHoursMax} h: ${detail.join('; ')}` };
+}
