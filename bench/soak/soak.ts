@@ -2,7 +2,7 @@
 import { atMost, type Bench, type Metric } from '../bench.ts';
 import type { Caller } from '../caller.ts';
 import { momentUs } from '../moment.ts';
-import { pause, until } from '../pause.ts';
+import { pause } from '../pause.ts';
 import { median, percentile } from '../percentile.ts';
 import { drawPlot } from '../plot.ts';
 import type { Service } from '../service.ts';
@@ -27,6 +27,7 @@ const samplesCount = 100;
 const plotPoints = 20;
 const singlesPauseMs = 20;
 const atOnce = 64;
+const stillMsMax = 60_000;
 const wilds = [
   '/plugin/wild-worker/loop',
   '/plugin/wild-program/crash',
@@ -70,6 +71,7 @@ export const soak: Bench<Soak> = {
       }),
       sampled({ service, stage, minutes, endMs, samples, onSingles: count => (extra.singles += count) }),
     ]);
+    const unsettled = await caller.unsettled();
     await idle(caller);
     const settled = await settledCount(service);
     const lost = mix.jobs + extra.wild + extra.singles - settled;
@@ -78,6 +80,7 @@ export const soak: Bench<Soak> = {
       metrics: [
         { name: 'capacity_calls_per_s', value: capacity, unit: '1/s' },
         { name: 'jobs', value: settled, unit: '' },
+        { name: 'unsettled_at_the_end', value: unsettled, unit: '' },
         { name: 'lost', value: lost, unit: '', target: atMost(0) },
         ...compared(samples),
       ],
@@ -95,9 +98,18 @@ async function measured(mix: Mix, caller: Caller, seconds: number): Promise<numb
   return ((mix.calls - before) * 1000) / (performance.now() - startMs);
 }
 
+/** Resolves when no job is left. Throws if none ends for `stillMsMax`. */
 async function idle(caller: Caller): Promise<void> {
-  const look = async () => ((await caller.unsettled()) === 0 ? true : undefined);
-  await until(look, { everyMs: 5, withinMs: 120_000, what: 'an idle service' });
+  let [fewest, sinceMs] = [Number.POSITIVE_INFINITY, performance.now()];
+  for (;;) {
+    const left = await caller.unsettled();
+    if (left === 0) return;
+    if (left < fewest) [fewest, sinceMs] = [left, performance.now()];
+    else if (performance.now() - sinceMs > stillMsMax) {
+      throw new Error(`${left} jobs have not ended, and none did in ${stillMsMax / 1000} s`);
+    }
+    await pause(5);
+  }
 }
 
 async function every(seconds: number, isOver: () => boolean, act: () => Promise<void>): Promise<void> {
