@@ -1,4 +1,4 @@
-// The journal consumer of the stopwatch: adds the waiting and running time of each attempt to the histograms of its minute.
+// The stopwatch: adds the waiting and running time of each attempt to the histograms of its minute.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { unpack } from '../../runtime/packing.ts';
@@ -21,16 +21,12 @@ import {
 /** Old pages removed per commit. */
 const pagesPerPrune = 1_000;
 
-export function stopwatchConsumer(stores: IndexStores): JournalConsumer {
-  const book = new Stopwatch(stores);
-  return { name: stopwatchName, take: (entries, batch) => book.take(entries, batch) };
-}
-
 type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: MinutePage; isDirty: boolean };
 /** The names of a command's steps. */
 type StepNames = { readonly run: string; readonly queue: string; readonly total: string };
 
-class Stopwatch {
+export class Stopwatch implements JournalConsumer {
+  readonly name = stopwatchName;
   readonly #stores: IndexStores;
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;

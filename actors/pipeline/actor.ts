@@ -3,10 +3,9 @@ import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
-import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
-import type { JobCalls, PipelineCalls, SubmitReply } from '../job/protocol.ts';
+import type { PipelineCalls, SubmitReply } from '../job/protocol.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
@@ -15,26 +14,13 @@ import { idText } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { RunRouter } from './run-router.ts';
 import { beginRun } from './run-start.ts';
-import { RunTable } from './run-table.ts';
+import { RunTable, type RunTableOptions } from './run-table.ts';
 
-export type PipelineActorOptions = {
-  readonly store: Reader;
-  readonly config: Config;
-  readonly jobs: JobCalls;
+export type PipelineActorOptions = RunTableOptions & {
   /** Makes another turn come soon. */
   readonly wake: () => void;
   /** How many runs are unfinished, and how many settled jobs they have inside, at the end of each turn. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
-  /** Records that cannot be used; absent: a list of its own. */
-  readonly setAside?: SetAside;
-  /** While this many runs are open, events start no others; by default 16,384. */
-  readonly openRunsMax?: number;
-  /** Once the records of open runs take this many bytes, no run is accepted; by default 8 GiB. */
-  readonly openRunsBytesMax?: number;
-  /** What the runs in memory may take; by default 64 MiB. */
-  readonly loadedBytesMax?: number;
-  /** Gathered results that take more are not put together; by default 4 MiB. */
-  readonly partedBytesMin?: number;
   /** Finds a committed job, for the error of a stopped loop; by default in the store. */
   readonly ancestor?: FindAncestor;
   /** What a job that succeeded has left behind; by default as it is in the store. */

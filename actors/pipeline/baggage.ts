@@ -5,7 +5,7 @@ import { isObject } from '../../runtime/json-value.ts';
 import type { Json, JsonObject } from '../../runtime/packing.ts';
 import type { Data } from './lookup.ts';
 import { comparePaths } from './records/arrivals.ts';
-import type { MergedValue } from './records/run.ts';
+import type { MergedValues } from './records/run.ts';
 
 /** The most bytes of a run's packed baggage: every group of jobs has a copy. */
 const contextBytesMax = 2 ** 20;
@@ -37,9 +37,6 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
   }
   return next;
 }
-
-/** What the tokens brought, by the text of its keys: of each, the one of the first token. */
-export type MergedValues = Map<string, MergedValue>;
 
 /** Takes note of the context with which the token of this path comes to a join. */
 export function addContext(merged: MergedValues, context: JsonObject, path: readonly number[]): void {

@@ -7,6 +7,7 @@ import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
 import { dataOfValues } from './lookup.ts';
+import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 import type { TokenEvent } from './token.ts';
 
@@ -42,12 +43,7 @@ export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'de
   readonly hasEvents?: true;
 };
 
-export type FanOut = {
-  readonly id: number;
-  readonly count: number;
-  /** How many elements have been taken, and where the next begins; 0 where a token waits, and no elements. */
-  index: number;
-  at: number;
+export type FanOut = StoredFan & {
   /** In memory while there is room. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;

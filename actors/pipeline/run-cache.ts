@@ -1,13 +1,13 @@
 // The open runs. Those that were needed lately are in memory, up to so many bytes; any other is read when somebody asks for it.
 
 import { unpinned } from '../../runtime/bytes.ts';
-import type { JobId } from '../../runtime/ids.ts';
+import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { DefinitionVersions } from './definition-versions.ts';
 import type { Descendants } from './descendants.ts';
-import type { Run } from './run.ts';
-import { decodeRun, readScopes, type TreelessRun } from './stored-run.ts';
+import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
+import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
 /** What the runs in memory may take there, by estimate. */
 const loadedBytesMax = 64 * 2 ** 20;
@@ -109,20 +109,33 @@ export class Runs {
 
   #read(name: string): Run | undefined {
     if (this.#ended.has(name)) return undefined;
-    const { reader, versions, descendants, setAside } = this.#options;
+    const { reader, setAside } = this.#options;
     const id = unpinned(Buffer.from(name, 'latin1'));
     const value = reader.get('runs', id);
-    const read = value && setAside.read('runs', id, () => this.#decode(id, name, value, versions));
-    if (!read) return undefined;
-    const run: Run = { ...read, tree: descendants.held(read.root ?? id) };
+    const run = value && setAside.read('runs', id, () => this.#decode(id, value));
+    if (!run) return undefined;
     this.add(run);
     this.weigh(run);
     return run;
   }
 
-  #decode(id: JobId, name: string, value: Uint8Array, versions: DefinitionVersions): TreelessRun {
-    const run = decodeRun(id, name, value, versions);
-    if (run.scopesMade > 1) readScopes(this.#options.reader, run);
+  /** The run with its scopes. */
+  #decode(id: JobId, value: Uint8Array): Run {
+    const { reader, versions, descendants } = this.#options;
+    const { hash, run: stored, fans, top } = decodeRun(value);
+    const version = versions.ofHash(hash);
+    const inner: Scope[] = [];
+    const range = { from: scopeKey(id, 1), to: scopeKey(id, stored.scopesMade) };
+    for (const { key, value: bytes } of stored.scopesMade > 1 ? reader.scan('runs', range) : []) {
+      const number = Buffer.from(key).readUInt32BE(jobIdBytes);
+      inner.push(scopeOf(decodeScope(Buffer.from(bytes)), number, true, bytes.length));
+    }
+    const run = runOf(stored, id, version, descendants.held(stored.root ?? id), null, value.length);
+    for (const scope of [scopeOf(top, 0, true), ...inner]) {
+      run.scopes.set(scope.id, scope);
+      run.bytes += scope.recordBytes;
+    }
+    for (const fan of fans) run.fans.set(fan.id, { ...fan, plan: null, stored: true });
     return run;
   }
 }

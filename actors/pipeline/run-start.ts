@@ -7,7 +7,8 @@ import type { JobGroup, Rerun } from '../job/records/job.ts';
 import { makeEvent, noneUnsuccessful } from '../job/records/job.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
-import { type CallSite, idText, openScope, type Run } from './run.ts';
+import type { CallSite, StoredRun } from './records/run.ts';
+import { openScope, runOf } from './run.ts';
 import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 import { dataOf, Packed, type Token, type TokenEvent } from './token.ts';
@@ -33,31 +34,21 @@ export type RunStart = {
 export function beginRun(table: RunTable, version: Version, start: RunStart): JobId {
   const id = unpinned(createRun(table, version.name, start));
   const { called, context, depth, event } = start;
-  const run: Run = {
-    id,
-    name: idText(id),
-    version,
+  const stored: StoredRun = {
     createdUs: table.turn.nowUs,
     submittedBy: start.submittedBy,
     root: start.root,
-    tree: start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root),
     hooked: start.hooked,
-    parent: start.parent,
     outer: called && keptOuter(called.outer),
     failure: null,
     jobs: 0,
+    scopesMade: 0,
+    fansMade: 0,
     settled: 0,
     unsuccessful: noneUnsuccessful(),
-    scopes: new Map(),
-    scopesMade: 0,
-    fans: new Map(),
-    fansMade: 0,
-    ownBytes: 0,
-    bytes: 0,
-    usedIn: 0,
-    persisted: false,
-    ended: false,
   };
+  const tree = start.root === null ? table.descendants.begin(id) : table.descendants.open(start.root);
+  const run = runOf(stored, id, version, tree, start.parent, 0);
   table.add(run);
   const scope = openScope(run, 0, -1, [], { cause: null, context });
   scope.depth = depth;

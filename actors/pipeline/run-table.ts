@@ -16,11 +16,10 @@ import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
 import { partedBytesMin } from './join-payload.ts';
-import { listKey, scopeKey } from './records/run.ts';
+import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
-import { type CallSite, type FinishedRun, idText, type Run, type RunEnd, type Scope } from './run.ts';
+import { type FinishedRun, idText, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
-import { encodeRun, encodeScope } from './stored-run.ts';
 import type { Token, TokenEvent } from './token.ts';
 
 /** The most bytes of new jobs in a turn (payloads and copies of baggage); more follow in the next. */
@@ -66,9 +65,9 @@ export type RunTableOptions = {
   readonly jobs: JobCalls;
   /** Records that cannot be used; absent: a list of its own. */
   readonly setAside?: SetAside;
-  /** By default 16,384. */
+  /** While this many runs are open, events start no others; by default 16,384. */
   readonly openRunsMax?: number;
-  /** Of their records; by default 8 GiB. */
+  /** Once the records of open runs take this many bytes, no run is accepted; by default 8 GiB. */
   readonly openRunsBytesMax?: number;
   /** What the runs in memory may take; by default 64 MiB. */
   readonly loadedBytesMax?: number;
@@ -251,7 +250,7 @@ export class RunTable {
       scope.persisted = true;
       scope.recordBytes = record.length;
     }
-    const record = encodeRun(run);
+    const record = encodeRun(run, run.version.hash, run.fans.values(), run.scopes.get(0)!);
     batch.put('runs', run.id, record);
     this.#countRecord(run, run.persisted ? 0 : 1, record.length - run.ownBytes);
     run.persisted = true;

@@ -1,53 +1,17 @@
 // An unfinished run: its scopes, the fan-outs still being expanded, and how many of its jobs are unsettled.
-// What is not in record.ts of it does not survive a crash.
 
 import type { JobId } from '../../runtime/ids.ts';
-import type { Unsuccessful } from '../job/records/job.ts';
-import type { MergedValues } from './baggage.ts';
 import { endNode } from './compile.ts';
 import type { Version } from './definition-versions.ts';
 import type { FanOut } from './fanout.ts';
 import { ArrivalLog } from './records/arrivals.ts';
+import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 
-/** For a run that a `call` step started: where the token goes on when it is over, and with what baggage. */
-export type CallSite = {
-  readonly run: JobId;
-  readonly node: number;
-  readonly scope: number;
-  readonly path: readonly number[];
-  readonly context: Uint8Array;
-};
-
-/** Where the tokens of a segment come from: the job that caused them (null: the run itself) and its context. */
-export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
-
-/** One instance of a sequence with joins, between two of them. */
-export type Scope = {
+/** What is not in `StoredScope` of it does not survive a crash. */
+export type Scope = StoredScope & {
   readonly id: number;
-  readonly sequence: number;
-  /** The scope that its last join goes on in, and the path there; -1 for the top one. */
-  readonly parent: number;
-  readonly path: readonly number[];
-  /** How many joins of the sequence have run. */
-  position: number;
-  /** Tokens that have not come to the next join: unsettled jobs, fan-outs being expanded, and inner scopes. */
-  live: number;
-  arrived: number;
-  failed: number;
-  /** What the results of the next join take so far. */
-  bytes: number;
-  /** Too many for a run's result: they are left out. */
-  overflown: boolean;
-  /** The most jobs that a token of it has crossed. */
-  depth: number;
-  /** The start of the segment, or the fork in it, or the only token there is. */
-  origin: SegmentOrigin;
   /** The origin that has memory of its own. */
   kept: SegmentOrigin | null;
-  merged: MergedValues | null;
-  /** Arrivals: as many values in the store, and a rest that is kept in the record. */
-  stored: number;
-  inlineArrivals: ArrivalLog;
   /** Values written in this turn: no read shows them before its commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
   /** What its own record takes; 0 of the top one, which lies in that of the run. */
@@ -74,31 +38,17 @@ export type Tree = {
   loaded: number;
 };
 
-export type Run = {
+/** What is not in `StoredRun` of it, nor in its scopes and fan-outs, does not survive a crash. */
+export type Run = StoredRun & {
   readonly id: JobId;
   /** The id as text. */
   readonly name: string;
   readonly version: Version;
-  readonly createdUs: number;
-  readonly submittedBy: string;
-  /** The root of its tree when that is another job. */
-  readonly root: JobId | null;
   readonly tree: Tree;
-  readonly hooked: boolean;
   /** The job that caused it, for as long as the store cannot say so: until the commit of the turn it begins in. */
   readonly parent: JobId | null;
-  readonly outer: CallSite | null;
-  /** Set: nothing new starts, and it ends when its jobs have settled. */
-  failure: string | null;
-  /** Created and unsettled. */
-  jobs: number;
-  /** Jobs inside it that have settled, those of called runs that are over too. */
-  settled: number;
-  readonly unsuccessful: Unsuccessful;
   readonly scopes: Map<number, Scope>;
-  scopesMade: number;
   readonly fans: Map<number, FanOut>;
-  fansMade: number;
   /** What its own record takes, and that with the records of its scopes. */
   ownBytes: number;
   bytes: number;
@@ -107,6 +57,46 @@ export type Run = {
   persisted: boolean;
   ended: boolean;
 };
+
+/** The run in memory. `bytes`: what its record takes; 0: it has none yet. */
+export function runOf(
+  stored: StoredRun,
+  id: JobId,
+  version: Version,
+  tree: Tree,
+  parent: JobId | null,
+  bytes: number,
+): Run {
+  return {
+    ...stored,
+    id,
+    name: idText(id),
+    version,
+    tree,
+    parent,
+    scopes: new Map(),
+    fans: new Map(),
+    ownBytes: bytes,
+    bytes,
+    usedIn: 0,
+    persisted: bytes > 0,
+    ended: false,
+  };
+}
+
+/** The scope in memory. `bytes`: what its own record takes. */
+export function scopeOf(stored: StoredScope, id: number, isPersisted: boolean, bytes = 0): Scope {
+  return {
+    ...stored,
+    id,
+    kept: null,
+    fresh: nothingFresh,
+    recordBytes: bytes,
+    persisted: isPersisted,
+    dirty: !isPersisted,
+    lastEqualContext: null,
+  };
+}
 
 /** What is needed to end a run, even one that never began. */
 export type FinishedRun = Pick<
@@ -137,8 +127,7 @@ export function openScope(
   path: readonly number[],
   origin: SegmentOrigin,
 ): Scope {
-  const scope: Scope = {
-    id: run.scopesMade++,
+  const stored: StoredScope = {
     sequence,
     parent,
     path,
@@ -150,16 +139,11 @@ export function openScope(
     overflown: false,
     depth: 0,
     origin,
-    kept: null,
     merged: null,
     stored: 0,
     inlineArrivals: new ArrivalLog(),
-    fresh: nothingFresh,
-    recordBytes: 0,
-    persisted: false,
-    dirty: true,
-    lastEqualContext: null,
   };
+  const scope = scopeOf(stored, run.scopesMade++, false);
   run.scopes.set(scope.id, scope);
   return scope;
 }

@@ -5,7 +5,7 @@ import { parentPort } from 'node:worker_threads';
 import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.ts';
 import { JournalFollower } from '../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
-import { stopwatchConsumer } from '../../actors/index/stopwatch.ts';
+import { Stopwatch } from '../../actors/index/stopwatch.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import { givenData } from '../../runtime/preloaded-thread.ts';
 import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
@@ -43,7 +43,7 @@ const niceness = 10;
 const failedMs = 2_000;
 
 function consumersOf(stores: IndexStores): JournalConsumer[] {
-  return [new SearchIndex(stores), stopwatchConsumer(stores)];
+  return [new SearchIndex(stores), new Stopwatch(stores)];
 }
 
 function run({ path, gauges: shared }: IndexerData): void {

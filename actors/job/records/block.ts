@@ -1,12 +1,12 @@
 // A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
 // A block that was read decodes only the parts that are used.
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
-import type { EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
+import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, packedNull, unpack } from '../../../runtime/packing.ts';
 import { bytesHead } from '../../../runtime/splice.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { JobGroup, RerunFrom, RunPosition } from './job.ts';
+import type { JobGroup, RunPosition } from './job.ts';
 
 /** A block is full when it has this many jobs, or this many bytes of payloads and groups. */
 export const blockJobsMax = 1024;
@@ -145,7 +145,7 @@ function groupBytes({ context, event, run }: JobGroup): number {
   return context.length + texts + headersBytes(event) + 5 * (run?.path.length ?? 0);
 }
 
-function headersBytes(event: JobGroup['event']): number {
+function headersBytes(event: EventEnvelope | null): number {
   if (event?.headers === undefined) return 0;
   return Object.entries(event.headers).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
 }
@@ -196,7 +196,7 @@ class DecodedBlock implements Block {
   group(place: number): JobGroup {
     let group = this.#groups[place];
     if (!group) {
-      group = unpackGroup(unpack<PackedGroup>(this.#packed[place]!));
+      group = unpackGroup(unpack(this.#packed[place]!));
       this.#groups[place] = group;
     }
     return group;
@@ -207,51 +207,33 @@ export function decodeBlock(bytes: Uint8Array): Block {
   return new DecodedBlock(bytes);
 }
 
-type PackedPosition = [run: Uint8Array, node: number, scope: number, path: number[], first: number | null];
-type BlockEvent = [
-  type: string,
-  source: string,
-  eventId: string | null,
-  dedupeKey: string | null,
-  /** Absent where there are none. */
-  headers?: EventHeaders,
-];
-type PackedGroup = [
-  submittedBy: string,
-  parent: Uint8Array | null,
-  root: Uint8Array | null,
-  depth: number,
-  event: BlockEvent | null,
-  context: Uint8Array,
-  pipeline: string | null,
-  stepId: string | null,
-  run: PackedPosition | null,
-  hooked: boolean,
-  /** Absent where nothing is run again. */
-  rerun?: PackedRerun,
-];
-type PackedRerun = [of: Uint8Array, from: RerunFrom, reason: string | null];
-
-function packGroup(group: JobGroup): PackedGroup {
-  const { run, rerun } = group;
-  const packed: PackedGroup = [
+function packGroup(group: JobGroup) {
+  const { event, run, rerun } = group;
+  const packed = [
     group.submittedBy,
     group.parent,
     group.root,
     group.depth,
-    packEvent(group.event),
+    event && packEvent(event),
     group.context,
     group.pipeline,
     group.stepId,
-    run && [run.run, run.node, run.scope, run.path as number[], run.first],
+    run && ([run.run, run.node, run.scope, run.path, run.first] as const),
     group.hooked,
-  ];
-  if (rerun !== null) packed.push([rerun.of, rerun.from, rerun.reason]);
-  return packed;
+  ] as const;
+  // Absent where nothing is run again.
+  return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
 }
 
-function unpackGroup(packed: PackedGroup): JobGroup {
-  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun] = packed;
+/** `headers` is absent where there are none. */
+function packEvent({ type, source, eventId, dedupeKey, headers }: EventEnvelope) {
+  const event = [type, source, eventId, dedupeKey] as const;
+  return headers === undefined ? event : ([...event, headers] as const);
+}
+
+function unpackGroup(packed: ReturnType<typeof packGroup>): JobGroup {
+  const [submittedBy, parent, root, depth, event, context, pipeline, stepId, position, hooked, rerun] = packed;
+  const run = position && unpackPosition(position);
   return {
     submittedBy,
     parent,
@@ -261,24 +243,18 @@ function unpackGroup(packed: PackedGroup): JobGroup {
     context,
     pipeline,
     stepId,
-    run: run && unpackPosition(run),
+    run,
     hooked,
     rerun: rerun ? { of: rerun[0], from: rerun[1], reason: rerun[2] } : null,
   };
 }
 
-function packEvent(event: JobGroup['event']): BlockEvent | null {
-  if (event === null) return null;
-  const { type, source, eventId, dedupeKey, headers } = event;
-  return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
-}
-
-function unpackEvent([type, source, eventId, dedupeKey, headers]: BlockEvent): NonNullable<JobGroup['event']> {
+function unpackEvent([type, source, eventId, dedupeKey, headers]: ReturnType<typeof packEvent>): EventEnvelope {
   if (headers === undefined) return { type, source, eventId, dedupeKey };
   return { type, source, eventId, dedupeKey, headers };
 }
 
-function unpackPosition([run, node, scope, path, first]: PackedPosition): RunPosition {
+function unpackPosition([run, node, scope, path, first]: NonNullable<ReturnType<typeof packGroup>[8]>): RunPosition {
   return { run, node, scope, path, first };
 }
 

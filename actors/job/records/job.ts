@@ -1,6 +1,6 @@
 // Types of stored jobs: status, position in a run, group, and counts of how the jobs of a run ended.
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
-import type { EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
+import type { EventEnvelope, EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 
@@ -35,15 +35,8 @@ export type JobGroup = {
   readonly root: JobId | null;
   /** How many jobs the event chain has passed, including this one. */
   readonly depth: number;
-  /** For `handle`: the envelope. eventId null: the job's own id. */
-  readonly event: {
-    readonly type: string;
-    readonly source: string;
-    readonly eventId: string | null;
-    readonly dedupeKey: string | null;
-    /** Of a webhook whose endpoint names some. */
-    readonly headers?: EventHeaders;
-  } | null;
+  /** For the command `handle`. */
+  readonly event: EventEnvelope | null;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
   readonly pipeline: string | null;
@@ -64,7 +57,7 @@ export type RerunFrom = 'start';
 export function makeEvent(
   { type, source, headers }: { readonly type: string; readonly source: string; readonly headers?: EventHeaders },
   dedupeKey: string | null,
-): NonNullable<JobGroup['event']> {
+): EventEnvelope {
   if (headers === undefined) return { type, source, eventId: null, dedupeKey };
   return { type, source, eventId: null, dedupeKey, headers };
 }

@@ -1,6 +1,12 @@
 // The indexes of the list of jobs: the blocks of each plugin and command, and the jobs that did not succeed.
-import type { Attempt } from './attempt.ts';
-import { statuses } from './job.ts';
+import { type Status, statuses } from './job.ts';
+
+/** The beginning of the keys of a plugin and command. */
+export function numberKey(number: number): Buffer {
+  const key = Buffer.allocUnsafe(4);
+  key.writeUInt32BE(number);
+  return key;
+}
 
 /** The key of a block in the list of a plugin and command. */
 export function byCommandKey(number: number, block: Uint8Array): Buffer {
@@ -11,7 +17,7 @@ export function byCommandKey(number: number, block: Uint8Array): Buffer {
 }
 
 /** The key of a job in the list of those that did not succeed. */
-export function unsuccessfulKey(number: number, status: Attempt['status'], id: Uint8Array): Buffer {
+export function unsuccessfulKey(number: number, status: Status, id: Uint8Array): Buffer {
   const key = Buffer.allocUnsafe(5 + id.length);
   key.writeUInt32BE(number, 0);
   key[4] = statuses.indexOf(status);

@@ -7,7 +7,7 @@ import { latestAttempt } from '../records/attempts.ts';
 import { groupOf } from '../records/block.ts';
 import { BlockCache } from './block-cache.ts';
 import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
-import { findJob } from './jobs.ts';
+import { BlockJobs } from './job-view.ts';
 import { membersOf } from './tree-listing.ts';
 
 /** Jobs that are checked in one slice. */
@@ -37,10 +37,10 @@ export function* filterJobs(
     if (!block || (plugin !== null && block.plugin !== plugin) || (command !== null && block.command !== command))
       continue;
     if (!isInside(id, groupOf(block, indexOf(id)).group) || !has(ending.attempt)) continue;
-    const current = ending.attempt.final ? ending.attempt.status : findJob(reader, id, blocks)?.status;
-    if (current === undefined || (status !== null && current !== status)) continue;
+    const view = new BlockJobs(reader, blockOf(id), block).view(indexOf(id), ending);
+    if (status !== null && view.status !== status) continue;
     total++;
-    if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(reader, block, id, ending, current));
+    if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(id, view));
     if (total >= countedMax && rows.length > limit)
       return { rows: rows.slice(0, limit), total: countedMax, more: true, atLeast: true };
   }

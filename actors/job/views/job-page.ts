@@ -1,15 +1,8 @@
 // The filter, rows and pages of the list of jobs.
 
-import { blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
-import type { Reader } from '../../../runtime/store/store.ts';
-import type { NumberedAttempt } from '../records/attempts.ts';
-import type { Block } from '../records/block.ts';
-import type { Status, Tally } from '../records/job.ts';
-import { pipelinePlugin } from '../records/job.ts';
-import type { OpenBlock } from '../records/open.ts';
-import { decodeRetry, isInFlight, type RetryRecord } from '../records/retry.ts';
-import { BlockJobs } from './job-view.ts';
-import { findJob } from './jobs.ts';
+import type { JobId } from '../../../runtime/ids.ts';
+import type { Status } from '../records/job.ts';
+import type { JobView } from './job-view.ts';
 
 export type JobFilter = {
   readonly plugin: string | null;
@@ -25,18 +18,10 @@ export type JobFilter = {
  */
 export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
 
-export type JobRow = {
-  readonly id: JobId;
-  readonly plugin: string;
-  readonly command: string;
-  readonly status: Status;
-  readonly createdUs: number;
-  readonly startedUs: number | null;
-  readonly completedUs: number | null;
-  readonly attempt: number;
-  /** Only of a run; see `JobView`. */
-  readonly counts: Tally | null;
-};
+export type JobRow = { readonly id: JobId } & Pick<
+  JobView,
+  'plugin' | 'command' | 'status' | 'createdUs' | 'startedUs' | 'completedUs' | 'attempt' | 'counts'
+>;
 
 /** `more`: there are jobs after the last row. `atLeast`: the total is a lower bound. */
 export type JobPage = {
@@ -51,40 +36,8 @@ export type JobPage = {
 /** Jobs that are counted one by one where no counter or index has the total. Where more match, the total is a lower bound. */
 export const countedMax = 10_000;
 
-export function rowOf(
-  reader: Reader,
-  block: Block,
-  id: JobId,
-  ending: NumberedAttempt | undefined,
-  status: Status,
-): JobRow {
-  const last = ending?.attempt;
-  // Few jobs run at a time, so their start is read one by one.
-  const running = status === 'running' ? findJob(reader, id) : undefined;
-  return {
-    id,
-    plugin: block.plugin,
-    command: block.command,
-    status,
-    createdUs: block.createdUs,
-    startedUs: running?.startedUs ?? last?.startedUs ?? null,
-    completedUs: last?.final ? last.completedUs : null,
-    attempt: (ending?.number ?? 0) + (status === 'running' ? 1 : 0),
-    counts: block.plugin === pipelinePlugin ? countsOf(reader, block, id, ending) : null,
-  };
-}
-
-function countsOf(reader: Reader, block: Block, id: JobId, ending: NumberedAttempt | undefined): Tally | null {
-  return new BlockJobs(reader, Buffer.from(blockOf(id)), block).view(indexOf(id), ending).counts;
-}
-
-/** Whether an unsettled job of the block is queued or running. */
-export function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
-  const retries = new Map<number, RetryRecord>();
-  if (open.retrying > 0) {
-    for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
-      retries.set(indexOf(entry.key), decodeRetry(entry.value));
-    }
-  }
-  return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
+/** A job as it is now: a view would read it later. */
+export function rowOf(id: JobId, view: JobView): JobRow {
+  const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts } = view;
+  return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts };
 }

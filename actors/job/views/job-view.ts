@@ -47,7 +47,7 @@ export type JobInput = {
   readonly payloadBytes: number;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
-  /** For `handle`: the envelope around the payload. eventId null: the job's own id. */
+  /** For the command `handle`. */
   readonly event: JobGroup['event'];
   /** Null: the job is no step of a pipeline. */
   readonly pipeline: string | null;

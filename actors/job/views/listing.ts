@@ -2,16 +2,19 @@
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { AttemptPage, attemptKey, type NumberedAttempt } from '../records/attempts.ts';
+import { AttemptPage, attemptKey, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { openOf as openCount, readCounts } from '../records/counts.ts';
-import { type Status, statuses } from '../records/job.ts';
+import { numberKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import { isUntouched, keyText, OpenBlock } from '../records/open.ts';
-import { type JobFilter, type JobPage, type JobRow, rowOf, stateOf } from './job-page.ts';
-import { openOf } from './job-view.ts';
+import { decodeRetry, isInFlight, type RetryRecord } from '../records/retry.ts';
+import { BlockCache } from './block-cache.ts';
+import { type JobFilter, type JobPage, type JobRow, rowOf } from './job-page.ts';
+import { BlockJobs } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 import { listWithin } from './tree-listing.ts';
+import { newestKeys, unsuccessfulIds } from './unsuccessful.ts';
 
 /** One page of the jobs that match, and the total. `before`: the last job of the previous page. */
 export function* listJobs(
@@ -22,11 +25,11 @@ export function* listJobs(
   before: JobId | null,
 ): Sliced<JobPage> {
   if (filter.within.length > 0) return yield* listWithin(reader, filter, limit, before ?? endOfIds);
-  const list = new PageBuilder(reader, filter, limit + 1, before ?? endOfIds);
+  const list = new PageBuilder(reader, names, filter, limit + 1, before ?? endOfIds);
   const { status } = filter;
   const numbers = filter.plugin === null && filter.command === null ? null : numbersOf(names, filter);
   if (status === 'queued' || status === 'running') yield* list.open(status);
-  else if (status !== null && status !== 'succeeded') list.unsuccessful(numbers ?? names.commands.map(numberOf));
+  else if (status !== null && status !== 'succeeded') yield* list.unsuccessful();
   else if (numbers !== null) yield* list.byCommand(numbers);
   else if (status === null) yield* list.all();
   else yield* list.succeeded();
@@ -39,14 +42,14 @@ const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
 /** Records that are read in one scan. */
 const pageSize = 64;
 const openPageSize = 256;
-
-const numberOf = ({ number }: { readonly number: number }) => number;
+/** Jobs whose attempts are read in one scan. */
+const attemptsAtOnce = 256;
 
 function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
   const wanted = names.commands.filter(
     name => (plugin === null || name.plugin === plugin) && (command === null || name.command === command),
   );
-  return wanted.map(numberOf);
+  return wanted.map(({ number }) => number);
 }
 
 function totalOf(reader: Reader, { plugin, command, status }: JobFilter): number {
@@ -63,16 +66,20 @@ function totalOf(reader: Reader, { plugin, command, status }: JobFilter): number
 class PageBuilder {
   readonly rows: JobRow[] = [];
   readonly #reader: Reader;
+  readonly #names: NameTable;
   readonly #filter: JobFilter;
   readonly #rowsMax: number;
   /** All rows are below it. */
   readonly #before: Buffer;
+  readonly #blocks: BlockCache;
 
-  constructor(reader: Reader, filter: JobFilter, rowsMax: number, before: Uint8Array) {
+  constructor(reader: Reader, names: NameTable, filter: JobFilter, rowsMax: number, before: Uint8Array) {
     this.#reader = reader;
+    this.#names = names;
     this.#filter = filter;
     this.#rowsMax = rowsMax;
     this.#before = Buffer.from(before);
+    this.#blocks = new BlockCache(reader);
   }
 
   get #full(): boolean {
@@ -84,10 +91,11 @@ class PageBuilder {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
       let seen = 0;
       for (const { key, value } of this.#reader.scan('blocks', { to, reverse: true, limit: pageSize })) {
-        this.#takeBlock(key, decodeBlock(value));
-        if (this.#full) return;
         to = Buffer.from(key);
         seen++;
+        const block = decodeBlock(value);
+        this.#take(to, block, 0, block.count);
+        if (this.#full) return;
       }
       if (seen < pageSize) return;
       yield;
@@ -97,10 +105,16 @@ class PageBuilder {
   /** The jobs of some commands: their blocks by index. */
   *byCommand(numbers: readonly number[]): Sliced<void> {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
-      const keys = this.#newest('by_command', numbers, Buffer.alloc(0), to, Math.min(pageSize, this.#rowsMax));
+      const keys = newestKeys(
+        this.#reader,
+        'by_command',
+        numbers.map(numberKey),
+        to,
+        Math.min(pageSize, this.#rowsMax),
+      );
       for (const key of keys) {
-        const value = this.#reader.get('blocks', key);
-        if (value) this.#takeBlock(key, decodeBlock(value));
+        const block = this.#blocks.read(key);
+        if (block) this.#take(key, block, 0, block.count);
         if (this.#full) return;
         to = key;
         // A block may have a thousand jobs that do not match.
@@ -117,9 +131,10 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('attempts', { to, reverse: true, limit: pageSize })) {
         to = Buffer.from(key);
         seen++;
-        const stretch = new AttemptPage(this.#reader, to, value);
-        const block = this.#blockOf(stretch.block);
-        if (block) this.#takeStretch(stretch, block);
+        const page = new AttemptPage(this.#reader, to, value);
+        // An attempt is pruned with its block.
+        const block = page.attempt(page.first)!.final ? this.#blocks.find(page.block) : undefined;
+        if (block) this.#take(page.block, block, page.first, page.first + page.count);
         if (this.#full) return;
       }
       if (seen < pageSize) return;
@@ -128,11 +143,12 @@ class PageBuilder {
   }
 
   /** Jobs that ended in another way: they have an index of their own. */
-  unsuccessful(numbers: readonly number[]): void {
-    const code = Buffer.of(statuses.indexOf(this.#filter.status!));
-    for (const id of this.#newest('unsuccessful', numbers, code, this.#before, this.#rowsMax)) {
-      const ending = attemptsOfJobs(this.#reader, blockOf(id), indexOf(id), indexOf(id) + 1).get(indexOf(id));
-      if (ending) this.#takeOne(id, ending);
+  *unsuccessful(): Sliced<void> {
+    for (const id of unsuccessfulIds(this.#reader, this.#names, this.#filter, this.#before)) {
+      const block = id && this.#blocks.find(blockOf(id));
+      if (block) this.#take(Buffer.from(blockOf(id)), block, indexOf(id), indexOf(id) + 1);
+      if (this.#full) return;
+      if (id === null) yield;
     }
   }
 
@@ -160,74 +176,29 @@ class PageBuilder {
   /** Those of the block's jobs that have this status become rows. */
   #takeOpen(key: Buffer, open: OpenBlock, status: 'queued' | 'running'): void {
     const state = stateOf(this.#reader, key, open);
-    const wanted: number[] = [];
-    const room = this.#rowsMax - this.rows.length;
-    for (let index = this.#endIn(key, open.count) - 1; index >= 0 && wanted.length < room; index--) {
-      if (!open.isSettled(index) && state(index) === status) wanted.push(index);
-    }
-    const value = wanted.length > 0 ? this.#reader.get('blocks', key) : undefined;
-    if (!value) return;
-    const block = decodeBlock(value);
-    const endings = attemptsOfJobs(this.#reader, key, wanted.at(-1)!, wanted[0]! + 1);
-    for (const index of wanted) this.rows.push(this.#rowOf(block, jobId(key, index), endings.get(index), status));
-  }
-
-  /** Adds the jobs of a block that match, until the page is full. */
-  #takeBlock(key: Uint8Array, block: Block): void {
-    const end = this.#endIn(key, block.count);
-    if (this.#filter.status === 'succeeded') this.#takeSucceeded(key, block, end);
-    else this.#takeAny(key, block, end);
-  }
-
-  #takeAny(key: Uint8Array, block: Block, end: number): void {
-    const start = Math.max(0, end - (this.#rowsMax - this.rows.length));
-    const endings = attemptsOfJobs(this.#reader, key, start, end);
-    const open = openOf(this.#reader, key);
-    const state = open && stateOf(this.#reader, key, open);
-    for (let index = end - 1; index >= start; index--) {
-      const ending = endings.get(index);
-      const status = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
-      this.rows.push(this.#rowOf(block, jobId(key, index), ending, status));
+    let jobs: BlockJobs | undefined;
+    for (let index = this.#endIn(key, open.count) - 1; index >= 0 && !this.#full; index--) {
+      if (open.isSettled(index) || state(index) !== status) continue;
+      const block = jobs ? undefined : this.#blocks.read(key);
+      if (block) jobs = new BlockJobs(this.#reader, key, block);
+      const id = jobId(key, index);
+      if (jobs) this.rows.push(rowOf(id, jobs.view(index, latestAttempt(this.#reader, id))));
     }
   }
 
-  #takeSucceeded(key: Uint8Array, block: Block, end: number): void {
-    const range = { from: attemptKey(jobId(key, 0), 0), to: attemptKey(jobId(key, end), 0), reverse: true };
-    for (const entry of this.#reader.scan('attempts', range)) {
-      this.#takeStretch(new AttemptPage(this.#reader, entry.key, entry.value), block);
-      if (this.#full) return;
+  /** Adds the jobs `from` to below `to` of a block that have the wanted status, newest first, until the page is full. */
+  #take(key: BlockKey, block: Block, from: number, to: number): void {
+    const { status } = this.#filter;
+    const jobs = new BlockJobs(this.#reader, key, block);
+    for (let top = Math.min(to, this.#endIn(key, block.count)); top > from && !this.#full; ) {
+      const bottom = Math.max(from, top - (status === null ? this.#rowsMax - this.rows.length : attemptsAtOnce));
+      const endings = attemptsOfJobs(this.#reader, key, bottom, top);
+      for (let index = top - 1; index >= bottom && !this.#full; index--) {
+        const view = jobs.view(index, endings.get(index));
+        if (status === null || view.status === status) this.rows.push(rowOf(jobId(key, index), view));
+      }
+      top = bottom;
     }
-  }
-
-  /** Adds the jobs of a block that succeeded. */
-  #takeStretch(stretch: AttemptPage, block: Block): void {
-    const { number, first, count } = stretch;
-    for (let index = this.#endIn(stretch.block, first + count) - 1; index >= first && !this.#full; index--) {
-      const attempt = stretch.attempt(index)!;
-      if (!attempt.final || attempt.status !== 'succeeded') continue;
-      this.rows.push(this.#rowOf(block, jobId(stretch.block, index), { number, attempt }, 'succeeded'));
-    }
-  }
-
-  #takeOne(id: JobId, ending: NumberedAttempt): void {
-    const value = this.#blockOf(blockOf(id));
-    if (value) this.rows.push(this.#rowOf(value, id, ending, ending.attempt.status));
-  }
-
-  #lastBlock: { readonly name: string; readonly block: Block } | null = null;
-
-  /** Neighbours share it. */
-  #blockOf(key: BlockKey): Block | undefined {
-    const name = keyText(key);
-    if (this.#lastBlock?.name === name) return this.#lastBlock.block;
-    const value = this.#reader.get('blocks', key);
-    if (!value) return undefined;
-    this.#lastBlock = { name, block: decodeBlock(value) };
-    return this.#lastBlock.block;
-  }
-
-  #rowOf(block: Block, id: JobId, ending: NumberedAttempt | undefined, status: Status): JobRow {
-    return rowOf(this.#reader, block, id, ending, status);
   }
 
   /** How many of the block's jobs, from its first, are below the page's upper end. */
@@ -236,25 +207,17 @@ class PageBuilder {
     if (order !== 0) return order < 0 ? count : 0;
     return Math.min(count, indexOf(this.#before));
   }
+}
 
-  /** The newest keys below `to` in the ranges of some numbers, without their prefix. */
-  #newest(
-    table: 'by_command' | 'unsuccessful',
-    numbers: readonly number[],
-    more: Buffer,
-    to: Buffer,
-    limit: number,
-  ): Buffer[] {
-    const found: Buffer[] = [];
-    for (const number of numbers) {
-      const prefix = Buffer.alloc(4 + more.length);
-      prefix.writeUInt32BE(number, 0);
-      prefix.set(more, 4);
-      const range = { from: prefix, to: Buffer.concat([prefix, to]), reverse: true, limit };
-      for (const { key } of this.#reader.scan(table, range)) found.push(Buffer.from(key.subarray(prefix.length)));
+/** Whether an unsettled job of the block is queued or running. */
+function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: number) => 'queued' | 'running' {
+  const retries = new Map<number, RetryRecord>();
+  if (open.retrying > 0) {
+    for (const entry of reader.scan('retries', { from: jobId(key, 0), to: jobId(key, open.count) })) {
+      retries.set(indexOf(entry.key), decodeRetry(entry.value));
     }
-    return found.sort((a, b) => Buffer.compare(b, a)).slice(0, limit);
   }
+  return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
 }
 
 /** The smallest key above all that begin with this one. */

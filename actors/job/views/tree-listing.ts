@@ -8,16 +8,8 @@ import type { JobGroup } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
 import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
-import {
-  countedMax,
-  type JobFilter,
-  type JobPage,
-  type JobRow,
-  type JobScopeFilter,
-  rowOf,
-  stateOf,
-} from './job-page.ts';
-import { openOf } from './job-view.ts';
+import { countedMax, type JobFilter, type JobPage, type JobRow, type JobScopeFilter, rowOf } from './job-page.ts';
+import { BlockJobs } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
 /** Entries of the tree that are read in one slice. */
@@ -49,20 +41,19 @@ export function* listWithin(
     if (command !== null && block.command !== command) continue;
     if (!isSifted) total += to - from;
     const end = isSifted ? to : endBelow(key, from, to, before);
-    const open = openOf(reader, key);
-    const state = open && stateOf(reader, key, open);
+    const jobs = new BlockJobs(reader, key, block);
     for (let top = end; top > from; top -= attemptsPerStep) {
       if (!isSifted && rows.length > limit) break;
       const bottom = Math.max(from, top - attemptsPerStep);
       const endings = attemptsOfJobs(reader, key, bottom, top);
       for (let index = top - 1; index >= bottom; index--) {
         const ending = endings.get(index);
-        const found = ending?.attempt.final ? ending.attempt.status : (state?.(index) ?? 'queued');
-        if (status !== null && found !== status) continue;
         if (has && !(ending && has(ending.attempt))) continue;
+        const view = jobs.view(index, ending);
+        if (status !== null && view.status !== status) continue;
         if (isSifted) total++;
         const id = jobId(key, index);
-        if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(reader, block, id, ending, found));
+        if (rows.length <= limit && Buffer.compare(id, before) < 0) rows.push(rowOf(id, view));
       }
       if (total >= countedMax && isSifted && rows.length > limit)
         return { rows: rows.slice(0, limit), total: countedMax, more: true, atLeast: true };

@@ -1,25 +1,45 @@
 // Jobs that did not succeed, or whose last attempt did not, newest first, found by the tables that have only these.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import { type Status, statuses } from '../records/job.ts';
+import type { Status } from '../records/job.ts';
+import { unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import type { JobFilter } from './job-page.ts';
 
 /** Keys of each range that are read in one scan. */
 const keysPerStep = 256;
 
-type IndexRange = { readonly table: 'unsuccessful' | 'retries'; readonly prefix: Buffer };
+/** The newest of the keys below `to` that begin with one of the prefixes, without the prefix. */
+export function newestKeys(
+  reader: Reader,
+  table: 'by_command' | 'unsuccessful' | 'retries',
+  prefixes: readonly Buffer[],
+  to: Buffer,
+  limit: number,
+): Buffer[] {
+  const found: Buffer[] = [];
+  for (const prefix of prefixes) {
+    const range = { from: prefix, to: Buffer.concat([prefix, to]), reverse: true, limit };
+    for (const { key } of reader.scan(table, range)) found.push(Buffer.from(key.subarray(prefix.length)));
+  }
+  return found.sort((a, b) => Buffer.compare(b, a)).slice(0, limit);
+}
 
-/** Jobs of the plugin, command and status that the filter names. At a null the walk may pause. */
-export function* unsuccessfulIds(reader: Reader, names: NameTable, filter: JobFilter): Iterable<JobId | null> {
-  const ranges = rangesOf(names, filter);
-  for (let to: Buffer = Buffer.alloc(jobIdBytes, 0xff); ; ) {
-    const found: Buffer[] = [];
-    for (const { table, prefix } of ranges) {
-      const range = { from: prefix, to: Buffer.concat([prefix, to]), reverse: true, limit: keysPerStep };
-      for (const { key } of reader.scan(table, range)) found.push(Buffer.from(key.subarray(prefix.length)));
-    }
-    const page = found.sort((a, b) => Buffer.compare(b, a)).slice(0, keysPerStep);
+/** Jobs of the plugin, command and status that the filter names, below `before`. At a null the walk may pause. */
+export function* unsuccessfulIds(
+  reader: Reader,
+  names: NameTable,
+  filter: JobFilter,
+  before: Buffer = Buffer.alloc(jobIdBytes, 0xff),
+): Iterable<JobId | null> {
+  const { status } = filter;
+  const prefixes = prefixesOf(names, filter);
+  // Another attempt of these follows.
+  const areRetried = status === null || status === 'queued' || status === 'running';
+  for (let to = before; ; ) {
+    const ended = newestKeys(reader, 'unsuccessful', prefixes, to, keysPerStep);
+    const retried = areRetried ? newestKeys(reader, 'retries', [Buffer.alloc(0)], to, keysPerStep) : [];
+    const page = [...ended, ...retried].sort((a, b) => Buffer.compare(b, a)).slice(0, keysPerStep);
     yield* page;
     if (page.length < keysPerStep) return;
     to = page.at(-1)!;
@@ -27,21 +47,10 @@ export function* unsuccessfulIds(reader: Reader, names: NameTable, filter: JobFi
   }
 }
 
-function rangesOf(names: NameTable, { plugin, command, status }: JobFilter): IndexRange[] {
-  const ranges: IndexRange[] = [];
+function prefixesOf(names: NameTable, { plugin, command, status }: JobFilter): Buffer[] {
   const wanted: readonly Status[] = status === null ? ['failed', 'timed_out', 'dead'] : [status];
-  for (const name of names.commands) {
-    if ((plugin !== null && name.plugin !== plugin) || (command !== null && name.command !== command)) continue;
-    for (const each of wanted) {
-      if (each === 'queued' || each === 'running') continue;
-      const prefix = Buffer.alloc(5);
-      prefix.writeUInt32BE(name.number, 0);
-      prefix[4] = statuses.indexOf(each);
-      ranges.push({ table: 'unsuccessful', prefix });
-    }
-  }
-  // Another attempt of these follows.
-  if (status === null || status === 'queued' || status === 'running')
-    ranges.push({ table: 'retries', prefix: Buffer.alloc(0) });
-  return ranges;
+  return names.commands.flatMap(name => {
+    if ((plugin !== null && name.plugin !== plugin) || (command !== null && name.command !== command)) return [];
+    return wanted.map(each => unsuccessfulKey(name.number, each, Buffer.alloc(0)));
+  });
 }

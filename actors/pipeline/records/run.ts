@@ -1,49 +1,158 @@
 // The table of unfinished runs: a record for each run, and one for each inner scope.
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Json } from '../../../runtime/json-value.ts';
-import { unpack } from '../../../runtime/packing.ts';
-import { type Tally, tallyOf } from '../../job/records/job.ts';
+import { pack, unpack } from '../../../runtime/packing.ts';
+import { noneUnsuccessful, type Tally, tallyOf, type Unsuccessful } from '../../job/records/job.ts';
+import { ArrivalLog } from './arrivals.ts';
 
 /** One value that a token brought to a join, at its place in the context. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
+/** What the tokens brought, by the text of its keys: of each, the one of the first token. */
+export type MergedValues = Map<string, MergedValue>;
 
-export type PackedScope = [
-  sequence: number,
-  parent: number,
-  path: readonly number[],
-  position: number,
-  live: number,
-  arrived: number,
-  failed: number,
-  bytes: number,
-  overflown: boolean,
-  depth: number,
-  cause: Uint8Array | null,
-  context: Uint8Array,
-  merged: readonly MergedValue[] | null,
-  stored: number,
-  rest: Uint8Array,
-];
-export type PackedOuter = [run: Uint8Array, node: number, scope: number, path: readonly number[], context: Uint8Array];
-export type PackedFan = [id: number, count: number, index: number, at: number];
-export type PackedRun = [
-  hash: Uint8Array,
-  createdUs: number,
-  submittedBy: string,
-  root: Uint8Array | null,
-  hooked: boolean,
-  outer: PackedOuter | null,
-  failure: string | null,
-  jobs: number,
-  scopesMade: number,
-  fansMade: number,
-  fans: PackedFan[],
-  top: PackedScope,
-  /** Absent in records of format 9. */
-  settled?: number,
-  /** Of these: failed, timed out, dead. Absent while all succeeded. */
-  unsuccessful?: [failed: number, timedOut: number, dead: number],
-];
+/** For a run that a `call` step started: where the token goes on when it is over, and with what baggage. */
+export type CallSite = {
+  readonly run: JobId;
+  readonly node: number;
+  readonly scope: number;
+  readonly path: readonly number[];
+  readonly context: Uint8Array;
+};
+
+/** Where the tokens of a segment come from: the job that caused them (null: the run itself) and its context. */
+export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
+
+/** One instance of a sequence with joins, between two of them. */
+export type StoredScope = {
+  readonly sequence: number;
+  /** The scope that its last join goes on in, and the path there; -1 for the top one. */
+  readonly parent: number;
+  readonly path: readonly number[];
+  /** How many joins of the sequence have run. */
+  position: number;
+  /** Tokens that have not come to the next join: unsettled jobs, fan-outs being expanded, and inner scopes. */
+  live: number;
+  arrived: number;
+  failed: number;
+  /** What the results of the next join take so far. */
+  bytes: number;
+  /** Too many for a run's result: they are left out. */
+  overflown: boolean;
+  /** The most jobs that a token of it has crossed. */
+  depth: number;
+  /** The start of the segment, or the fork in it, or the only token there is. */
+  origin: SegmentOrigin;
+  merged: MergedValues | null;
+  /** Arrivals: as many values in the store, and a rest that is kept in the record. */
+  stored: number;
+  inlineArrivals: ArrivalLog;
+};
+
+/** A fan-out that is being expanded. */
+export type StoredFan = {
+  readonly id: number;
+  readonly count: number;
+  /** How many elements have been taken, and where the next begins; 0 where a token waits, and no elements. */
+  index: number;
+  at: number;
+};
+
+export type StoredRun = {
+  readonly createdUs: number;
+  readonly submittedBy: string;
+  /** The root of its tree when that is another job. */
+  readonly root: JobId | null;
+  readonly hooked: boolean;
+  readonly outer: CallSite | null;
+  /** Set: nothing new starts, and it ends when its jobs have settled. */
+  failure: string | null;
+  /** Created and unsettled. */
+  jobs: number;
+  scopesMade: number;
+  fansMade: number;
+  /** Jobs inside it that have settled, those of called runs that are over too. */
+  settled: number;
+  readonly unsuccessful: Unsuccessful;
+};
+
+function packScope(scope: StoredScope) {
+  return [
+    scope.sequence,
+    scope.parent,
+    scope.path,
+    scope.position,
+    scope.live,
+    scope.arrived,
+    scope.failed,
+    scope.bytes,
+    scope.overflown,
+    scope.depth,
+    scope.origin.cause,
+    scope.origin.context,
+    scope.merged && [...scope.merged.values()],
+    scope.stored,
+    scope.inlineArrivals.bytes(),
+  ] as const;
+}
+
+function unpackScope(packed: ReturnType<typeof packScope>): StoredScope {
+  const [sequence, parent, path, position, live, arrived, failed, bytes, overflown, depth, ...more] = packed;
+  const [cause, context, values, stored, rest] = more;
+  const origin = { cause, context };
+  const merged = values && new Map(values.map(value => [JSON.stringify(value.keys), value]));
+  const inlineArrivals = new ArrivalLog(rest);
+  const counts = { position, live, arrived, failed, bytes, overflown, depth };
+  return { sequence, parent, path, ...counts, origin, merged, stored, inlineArrivals };
+}
+
+export function encodeScope(scope: StoredScope): Uint8Array {
+  return pack(packScope(scope));
+}
+
+export function decodeScope(bytes: Uint8Array): StoredScope {
+  return unpackScope(unpack(bytes));
+}
+
+function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope) {
+  const { outer, unsuccessful } = run;
+  const { failed, timed_out, dead } = unsuccessful;
+  return [
+    hash,
+    run.createdUs,
+    run.submittedBy,
+    run.root,
+    run.hooked,
+    outer && ([outer.run, outer.node, outer.scope, outer.path, outer.context] as const),
+    run.failure,
+    run.jobs,
+    run.scopesMade,
+    run.fansMade,
+    Array.from(fans, ({ id, count, index, at }) => [id, count, index, at] as const),
+    packScope(top),
+    // Absent in records of format 9.
+    run.settled,
+    // Absent while all succeeded.
+    failed + timed_out + dead > 0 ? ([failed, timed_out, dead] as const) : undefined,
+  ] as const;
+}
+
+/** `hash`: of its definition. `top`: its outermost scope. */
+export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope): Uint8Array {
+  const packed = packRun(run, hash, fans, top);
+  return pack(packed.at(-1) === undefined ? packed.slice(0, -1) : packed);
+}
+
+export function decodeRun(bytes: Uint8Array) {
+  const [hash, createdUs, submittedBy, root, hooked, caller, failure, jobs, scopesMade, fansMade, ...more] =
+    unpack<ReturnType<typeof packRun>>(bytes);
+  const [packedFans, top, settled = 0, ended] = more;
+  const outer = caller && { run: caller[0], node: caller[1], scope: caller[2], path: caller[3], context: caller[4] };
+  const unsuccessful = ended ? { failed: ended[0], timed_out: ended[1], dead: ended[2] } : noneUnsuccessful();
+  const fans: StoredFan[] = packedFans.map(([id, count, index, at]) => ({ id, count, index, at }));
+  const made = { jobs, scopesMade, fansMade, settled, unsuccessful };
+  const run: StoredRun = { createdUs, submittedBy, root, hooked, outer, failure, ...made };
+  return { hash, run, fans, top: unpackScope(top) };
+}
 
 /** run id (16), and the number of an inner scope (4). */
 export function scopeKey(run: JobId, scope: number): Uint8Array {
@@ -74,20 +183,18 @@ export function arrivalKey(run: JobId, scope: number, position: number, sequence
 
 /** What a stored run says of its jobs: whether it is the root of its tree, and how many jobs inside it there must be. */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
-  const packed = unpack<PackedRun>(value);
-  const [, , , root, , , , jobs] = packed;
-  return { isRoot: root === null, jobs: jobs + (packed[12] ?? 0) };
+  const { root, jobs, settled } = decodeRun(value).run;
+  return { isRoot: root === null, jobs: jobs + settled };
 }
 
 /** What is counted of a stored run: its definition, the root of its tree, and its settled jobs. */
 export function readCountsOf(id: JobId, value: Uint8Array) {
-  const packed = unpack<PackedRun>(value);
-  return { hash: packed[0], root: packed[3] ?? id, settled: packed[12] ?? 0 };
+  const { hash, run } = decodeRun(value);
+  return { hash, root: run.root ?? id, settled: run.settled };
 }
 
 /** How the jobs of a stored run have ended so far. */
 export function readOpenTally(value: Uint8Array): Tally {
-  const packed = unpack<PackedRun>(value);
-  const [failed, timed_out, dead] = packed[13] ?? [0, 0, 0];
-  return { ...tallyOf(packed[12] ?? 0, { failed, timed_out, dead }), unsettled: packed[7] };
+  const { settled, unsuccessful, jobs } = decodeRun(value).run;
+  return { ...tallyOf(settled, unsuccessful), unsettled: jobs };
 }

@@ -47,6 +47,17 @@ export type HostedPlugin = {
 /** Headers of a delivery, by the names that its endpoint gives them. */
 export type EventHeaders = { readonly [name: string]: string };
 
+/** What surrounds the payload of the command `handle`. */
+export type EventEnvelope = {
+  readonly type: string;
+  readonly source: string;
+  /** Null: the job's own id. */
+  readonly eventId: string | null;
+  readonly dedupeKey: string | null;
+  /** From a webhook whose endpoint names headers. */
+  readonly headers?: EventHeaders;
+};
+
 /** What neighbouring jobs of a frame have in common. */
 export type TaskGroup = {
   readonly count: number;
@@ -55,15 +66,8 @@ export type TaskGroup = {
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly depth: number;
-  /** The envelope around the payload, for the command `handle`. eventId null: the job's id. */
-  readonly event: {
-    readonly type: string;
-    readonly source: string;
-    readonly eventId: string | null;
-    readonly dedupeKey: string | null;
-    /** From a webhook whose endpoint names headers. */
-    readonly headers?: EventHeaders;
-  } | null;
+  /** For the command `handle`. */
+  readonly event: EventEnvelope | null;
   /** When the jobs were created, in µs since the epoch: the envelope's timestamp. */
   readonly createdUs: number;
 };

@@ -8,7 +8,7 @@ import {
   otherSpans,
   spanNamesMax,
 } from '../../../actors/index/records/stopwatch.ts';
-import { stopwatchConsumer } from '../../../actors/index/stopwatch.ts';
+import { Stopwatch } from '../../../actors/index/stopwatch.ts';
 import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatch.ts';
 import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
 import { NameTableWriter } from '../../../actors/job/records/name-table.ts';
@@ -27,7 +27,7 @@ function stage() {
   const names = ledger.batch();
   book.close(names);
   ledger.commit(names);
-  let consumer = stopwatchConsumer(stores);
+  let consumer = new Stopwatch(stores);
   const end = (atUs: number, queuedUs: number, ranUs: number, attempt = 1, final = true) => {
     const page = new JournalPage();
     const startedUs = atUs - ranUs;
@@ -38,7 +38,7 @@ function stage() {
     index.commit(batch);
   };
   const again = () => {
-    consumer = stopwatchConsumer(stores);
+    consumer = new Stopwatch(stores);
   };
   return { index, end, again };
 }
