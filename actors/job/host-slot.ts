@@ -41,30 +41,37 @@ export type HostSlot = {
   busyRunners: number;
 };
 
-type SlotTemplate = Pick<HostSlot, 'name' | 'runtimes' | 'threads' | 'shortUs'> & { readonly isConcurrent?: true };
+function emptySlot(
+  name: HostSlotName,
+  runtimes: readonly Runtime[],
+  threads: number,
+  shortUs: number,
+  isConcurrent = false,
+): HostSlot {
+  const fresh = { host: null, frames: new Map(), slow: 0, congested: false, busyRunners: 0 };
+  return { name, runtimes, threads, shortUs, isConcurrent, ...fresh };
+}
 
 export function mainSlot(threads: number): HostSlot {
-  return emptySlot({ name: 'main', runtimes: ['worker'], threads, shortUs: frameUsTarget });
+  return emptySlot('main', ['worker'], threads, frameUsTarget);
 }
 
 /** Persistent processes. One host runs them faster than two would, since it knows all idle and all crashed ones. */
 export function persistentSlot(places: number): HostSlot {
-  return emptySlot({ name: 'persistent', runtimes: ['process'], threads: places, shortUs: programsUsTarget });
+  return emptySlot('persistent', ['process'], places, programsUsTarget);
 }
 
 /** For commands that run several jobs at once, in at most `threads` threads or processes for each command. */
 export function concurrentSlot(threads: number): HostSlot {
-  const runtimes = ['worker', 'process'] as const;
-  return emptySlot({ name: 'concurrent', runtimes, threads, shortUs: 0, isConcurrent: true });
+  return emptySlot('concurrent', ['worker', 'process'], threads, 0, true);
 }
 
 /** Programs, one for each attempt. The places are divided among several hosts, the larger ones first. */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
-  return Array.from({ length: count }, (_, i) => {
-    const threads = Math.ceil((places - i) / count);
-    return emptySlot({ name: `programs-${i + 1}`, runtimes: ['process'], threads, shortUs: programsUsTarget });
-  });
+  return Array.from({ length: count }, (_, i) =>
+    emptySlot(`programs-${i + 1}`, ['process'], Math.ceil((places - i) / count), programsUsTarget),
+  );
 }
 
 /** For suspects: as many slots as jobs ran side by side, so that no suspect waits behind one that takes long. */
@@ -72,19 +79,9 @@ export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }
 
-/** For isolated plugins. */
-export function isolationSlot(): HostSlot {
-  return singleJobSlot('isolation');
-}
-
-/** Threads and programs, one job at a time. */
-function singleJobSlot(name: HostSlotName): HostSlot {
-  return emptySlot({ name, runtimes: ['worker', 'process'], threads: 1, shortUs: 0 });
-}
-
-function emptySlot(kind: SlotTemplate): HostSlot {
-  const fresh = { host: null, frames: new Map(), slow: 0, congested: false, busyRunners: 0 };
-  return { isConcurrent: false, ...kind, ...fresh };
+/** For suspects and isolated plugins: threads and programs, one job at a time. */
+export function singleJobSlot(name: HostSlotName): HostSlot {
+  return emptySlot(name, ['worker', 'process'], 1, 0);
 }
 
 /**

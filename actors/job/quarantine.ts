@@ -2,7 +2,7 @@
 // several hosts recently run here too: the plugin is isolated, so that it ends no host that others use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
-import { type HostSlot, isolationSlot, quarantineSlots } from './host-slot.ts';
+import { type HostSlot, quarantineSlots, singleJobSlot } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
@@ -21,7 +21,7 @@ export class Quarantine {
   /** For suspects, one each. */
   readonly slots: readonly HostSlot[];
   /** For isolated plugins, one job at a time. */
-  readonly isolation = isolationSlot();
+  readonly isolation = singleJobSlot('isolation');
   readonly #state: JobState;
   readonly #onIsolated: (plugin: string) => void;
   readonly #outstanding: OutstandingFrames;

@@ -31,8 +31,6 @@ export type RunsOptions = {
 export class Runs {
   readonly #options: RunsOptions;
   readonly #loaded = new Map<string, Run>();
-  /** What each of them takes. */
-  readonly #weights = new Map<string, number>();
   #bytes = 0;
   /** Ended in this turn: the store still has them. */
   readonly #ended = new Set<string>();
@@ -75,8 +73,8 @@ export class Runs {
   /** Its records have been written anew. */
   weigh(run: Run): void {
     const weight = runBytes + run.scopes.size * scopeBytes + 2 * run.bytes;
-    this.#bytes += weight - (this.#weights.get(run.name) ?? 0);
-    this.#weights.set(run.name, weight);
+    this.#bytes += weight - run.weight;
+    run.weight = weight;
   }
 
   /** A new turn: what the last one changed is in the store. Of too many runs those go that were not needed lately. */
@@ -102,8 +100,7 @@ export class Runs {
 
   #release(run: Run): void {
     this.#loaded.delete(run.name);
-    this.#bytes -= this.#weights.get(run.name) ?? 0;
-    this.#weights.delete(run.name);
+    this.#bytes -= run.weight;
     this.#options.descendants.release(run.tree);
   }
 

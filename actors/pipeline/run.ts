@@ -52,6 +52,8 @@ export type Run = StoredRun & {
   /** What its own record takes, and that with the records of its scopes. */
   ownBytes: number;
   bytes: number;
+  /** What it takes in memory, by estimate; 0 until it is written. */
+  weight: number;
   /** The turn in which it was last asked for. */
   usedIn: number;
   persisted: boolean;
@@ -78,6 +80,7 @@ export function runOf(
     fans: new Map(),
     ownBytes: bytes,
     bytes,
+    weight: 0,
     usedIn: 0,
     persisted: bytes > 0,
     ended: false,
