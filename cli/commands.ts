@@ -11,9 +11,11 @@ import { initCommand } from './commands/init.ts';
 import { jobList } from './commands/job-list.ts';
 import { jobLogs } from './commands/job-logs.ts';
 import { jobRerun } from './commands/job-rerun.ts';
+import { jobRunNow } from './commands/job-run-now.ts';
 import { jobShow } from './commands/job-show.ts';
 import { jobTree } from './commands/job-tree.ts';
 import { jobWatch } from './commands/job-watch.ts';
+import { jobWhy } from './commands/job-why.ts';
 import { pauseCommands } from './commands/pause.ts';
 import { pausesCommand } from './commands/pauses.ts';
 import { pipelineGraph } from './commands/pipeline-graph.ts';
@@ -63,6 +65,8 @@ export const commands: readonly CommandDeclaration[] = [
   jobLogs,
   jobWatch,
   jobRerun,
+  jobRunNow,
+  jobWhy,
   ...pauseCommands,
   pausesCommand,
   eventsCommand,

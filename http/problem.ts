@@ -32,8 +32,10 @@ export const problems = {
   unknown_job: { status: 404, title: 'Unknown job' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   request_timeout: { status: 408, title: 'Request timeout' },
+  already_settled: { status: 409, title: 'The job has ended already' },
   broken_trail: { status: 409, title: 'The audit trail is broken' },
   not_settled: { status: 409, title: 'The job has not ended' },
+  not_waiting: { status: 409, title: 'The job waits for no time' },
   not_kept: { status: 409, title: 'No longer stored' },
   reload_refused: { status: 409, title: 'Reload refused' },
   reload_would_hold: { status: 409, title: 'The reload would hold jobs' },
@@ -66,13 +68,15 @@ export type HttpProblem = {
   readonly code: ProblemCode;
   readonly detail: string;
   readonly errors?: readonly ProblemItem[];
+  /** Of a job that cannot do what it is asked for. */
+  readonly jobStatus?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
 };
 
 export function problem(
   code: ProblemCode,
   detail: string,
-  more?: Pick<HttpProblem, 'errors' | 'headers'>,
+  more?: Pick<HttpProblem, 'errors' | 'headers' | 'jobStatus'>,
 ): HttpProblem {
   return { kind: 'problem', code, detail, ...more };
 }
@@ -113,5 +117,6 @@ export function writeProblem(of: HttpProblem, requestId: string): string {
     error: of.detail,
     request_id: requestId,
     ...(of.errors ? { errors: of.errors } : undefined),
+    ...(of.jobStatus ? { job_status: of.jobStatus } : undefined),
   });
 }

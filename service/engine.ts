@@ -2,7 +2,7 @@
 // are read on this thread.
 import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
-import type { SubmitReply, Waits, WaitsReply } from '../actors/job/protocol.ts';
+import type { RefusedWork, RunNowReply, SubmitReply, Waits, WaitsReply } from '../actors/job/protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
@@ -44,6 +44,8 @@ export interface Engine {
    * for this thread.
    */
   smallTree(id: JobId, limit: number): readonly JobView[] | undefined;
+  /** Lets a job that waits for its next attempt run at once. */
+  runNow(id: JobId): Promise<RunNowReply | RefusedWork>;
   readonly pauses: PauseCalls;
   readonly reads: Reads;
   queueDepth(): number;
@@ -78,6 +80,7 @@ export function openEngine(parts: EngineParts): GatewayEngine {
 
   return {
     ...parts,
+    runNow: id => link.ask('job', { kind: 'run_now', id }),
     pauses: openPauses(link, reader),
     queueDepth: () => gauges.get('queued'),
     events: new EventStreams({ hub, nowMs: Date.now, generation: config }),

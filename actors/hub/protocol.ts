@@ -11,6 +11,7 @@ export const observationTypes = [
   'job.timed_out',
   'job.dead',
   'job.retry_scheduled',
+  'job.rescheduled',
   'pipeline.started',
   'pipeline.completed',
   'pipeline.failed',

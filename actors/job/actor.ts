@@ -19,6 +19,7 @@ import type {
   JobMessage,
   PauseReply,
   PipelineCalls,
+  RunNowReply,
   SetAsideReply,
   WaitsReply,
 } from './protocol.ts';
@@ -27,6 +28,7 @@ import type { Pause, PauseTarget } from './records/pause.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
 import { RunJobs } from './run-jobs.ts';
+import { runNow } from './run-now.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
 import { waitsOf } from './waits.ts';
 
@@ -132,6 +134,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'ask_held':
         turn.reply(message.replyTo, { kind: 'held', held: held(message) } satisfies HeldReply);
+        break;
+      case 'run_now':
+        turn.reply(message.replyTo, {
+          kind: 'run_now',
+          wasWaiting: runNow(state, dispatcher, turn, message.id),
+        } satisfies RunNowReply);
         break;
       case 'pause': {
         const pause = { ...message.pause, sinceUs: turn.nowUs };

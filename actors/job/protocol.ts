@@ -227,8 +227,13 @@ export type ResumeTarget = {
 /** The pause that has begun or ended. Null: there was none to end. */
 export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null };
 
+/** From the edge: a job that waits for the time of its next attempt is due at once. Answered with a RunNowReply. */
+export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
+export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
+
 /** A message from another thread. */
 export type JobMessage =
+  | RunNow
   | PauseTargetNow
   | ResumeTarget
   | SubmitJobs

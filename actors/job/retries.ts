@@ -35,6 +35,17 @@ export class Retries {
     return first;
   }
 
+  /** Takes out those that are `wanted`. */
+  take(wanted: (item: OpenAttempt) => boolean): OpenAttempt[] {
+    const taken: OpenAttempt[] = [];
+    const kept: OpenAttempt[] = [];
+    for (const item of this.#heap) (wanted(item) ? taken : kept).push(item);
+    if (taken.length === 0) return taken;
+    this.#heap.length = 0;
+    for (const item of kept) this.push(item);
+    return taken;
+  }
+
   #sink(item: OpenAttempt): void {
     const heap = this.#heap;
     let at = 0;

@@ -10,6 +10,7 @@ import { jobRoutes } from './jobs.ts';
 import { pauseRoutes } from './pauses.ts';
 import { pluginRoutes } from './plugins.ts';
 import { rerunRoutes } from './rerun.ts';
+import { runNowRoutes } from './run-now.ts';
 import { stopwatchRoutes } from './stopwatch.ts';
 import { systemRoutes } from './system.ts';
 import { topologyRoutes } from './topology.ts';
@@ -19,6 +20,7 @@ export const apiRoutes: readonly Route[] = [
   ...executionRoutes,
   ...jobRoutes,
   ...rerunRoutes,
+  ...runNowRoutes,
   ...jobListRoutes,
   ...pluginRoutes,
   ...topologyRoutes,

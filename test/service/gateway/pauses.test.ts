@@ -25,7 +25,13 @@ const pipelines = [
 const retry = { max_attempts: 3, backoff_base: '1ms', backoff_max: '1ms' };
 const settings: Settings = {
   plugins: { echo, failing, worker },
-  instances: { failing: { retry }, mail: { uses: 'echo' }, letters: { uses: 'mail' }, other: { uses: 'worker' } },
+  instances: {
+    failing: { retry },
+    patient: { uses: 'failing', retry: { max_attempts: 3, backoff_base: '24h', backoff_max: '24h' } },
+    mail: { uses: 'echo' },
+    letters: { uses: 'mail' },
+    other: { uses: 'worker' },
+  },
   pipelines,
   api: { auth: { tokens: scoped } },
 };
@@ -148,6 +154,42 @@ test('a paused service runs no job; every pause has to end before a job starts',
   await waitsFor(run, 'paused');
   await resume('system');
   for (const each of [id, run]) expect((await gateway.settled(each)).status).toBe('succeeded');
+});
+
+test('a retry that waits is due at once when it is told to, and a paused job says why in a sentence', async () => {
+  const why = async (id: string) =>
+    (await headgate(['job', 'why', id, '--url', gateway.url], { env: { HEADGATE_TOKEN: everythingToken } })).stdout;
+  const now = (id: string) => gateway.call('POST', `/job/${id}/run-now`);
+  const id = await gateway.submit('patient/handle', { times: 1 });
+  await waitsFor(id, 'retry');
+  expect(await why(id)).toMatch(
+    /^patient\.handle waits for its next attempt since 20.*, until 20.*: attempt 2 of 3\n$/,
+  );
+  await pause('plugin/patient', { reason: 'provider down' });
+  expect((await now(id)).body).toEqual({ job_id: id, status: 'queued', rescheduled: true });
+  await waitsFor(id, 'paused');
+  expect(await why(id)).toMatch(
+    /^patient\.handle is paused since 20.*: the plugin patient is paused by api:ops: provider down\n$/,
+  );
+  expect((await now(id)).body).toMatchObject({ status: 'queued', rescheduled: false });
+  // Its time is on disk.
+  await gateway.restart();
+  await waitsFor(id, 'paused');
+  await resume('plugin/patient');
+  expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
+  expect((await now(id)).body).toMatchObject({ status: 409, code: 'already_settled', job_status: 'succeeded' });
+  expect(await why(id)).toMatch(/^patient\.handle has ended at 20.*: succeeded\n$/);
+
+  const again = await gateway.submit('patient/handle', { times: 1 });
+  await waitsFor(again, 'retry');
+  const words = ['job', 'run-now', again, '--url', gateway.url];
+  expect((await headgate(words, { env: { HEADGATE_TOKEN: everythingToken } })).stdout).toBe(`${again} is due now\n`);
+  expect((await gateway.settled(again)).attempt).toBe(2);
+  await pause('pipeline/two');
+  const run = await gateway.run('two');
+  expect((await now(run)).body).toMatchObject({ status: 409, code: 'not_waiting' });
+  expect((await now('0198c0de-0000-7000-8000-000000000000')).body).toMatchObject({ status: 404, code: 'unknown_job' });
+  expect((await gateway.call('POST', `/job/${run}/run-now`, undefined, ops)).status).toBe(403);
 });
 
 test('it lasts over a kill and a reload, and a retry that is due waits', async () => {

@@ -170,6 +170,7 @@ export class MemoryEngine implements Engine {
   /** What every job waits for. */
   waitsFor: Waits | null = null;
   readonly waits = async () => this.waitsFor;
+  readonly runNow: Engine['runNow'] = async () => ({ kind: 'run_now', wasWaiting: true });
   readonly pauses: Engine['pauses'] = {
     pause: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),

@@ -1,0 +1,22 @@
+// A job that waits for the time of its next attempt is due at once.
+import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { Dispatcher } from './dispatch.ts';
+import type { JobState } from './job-state.ts';
+import { keyText } from './records/open.ts';
+
+/** False: the job does not wait for a time. */
+export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: JobId): boolean {
+  const key = keyText(blockOf(id));
+  const index = indexOf(id);
+  const [job] = state.retries.take(one => one.index === index && one.open.key === key);
+  if (!job) return false;
+  const { open, custody } = job;
+  const lane = state.lane(open.plugin);
+  lane.delayed--;
+  const due = state.move(turn, job, custody, turn.nowUs);
+  if (custody === 'suspect') dispatcher.quarantine.take(due, true);
+  else lane.enqueueAttempt(due);
+  state.observations.job('job.rescheduled', turn.nowUs, open.plugin, open.command, id);
+  return true;
+}

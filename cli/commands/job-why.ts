@@ -1,0 +1,36 @@
+// `headgate job why`: what a job waits for, as a sentence.
+import { clientCommand } from '../client/connect.ts';
+import { fetchJob, isSettled, type JobDocument } from '../client/jobs.ts';
+import { formatAt } from '../terminal/time.ts';
+
+export const jobWhy = clientCommand({
+  usage: 'job why <job_id>',
+  description: 'say in a sentence why a job is not running',
+  examples: ['headgate job why 0198c0de-0000-7000-8000-000000000000'],
+  async run({ args, client, out }) {
+    const job = await fetchJob(client, args[0]!);
+    const { job_id, status, waits_for = null } = job;
+    await out.answer({ job_id, status, waits_for }, () => [sentenceOf(job)]);
+  },
+});
+
+/** What each reason is, before its detail. */
+const beginnings: { readonly [reason: string]: string } = {
+  worker: 'waits for a free worker',
+  retry: 'waits for its next attempt',
+  children: 'waits for its jobs',
+  paused: 'is paused',
+  plugin: 'is held, because its plugin cannot run',
+  vault: 'waits for the vault',
+  disk: 'waits for free space on the disk',
+};
+
+function sentenceOf({ plugin, command, status, waits_for: waits, completed_at }: JobDocument): string {
+  const name = `${plugin}.${command}`;
+  if (isSettled(status)) return `${name} has ended at ${formatAt(completed_at)}: ${status}`;
+  if (waits === undefined) return status === 'running' ? `${name} is running` : `${name} is about to run`;
+  const { reason, detail, since, until } = waits;
+  const beginning = beginnings[reason] ?? `waits for ${reason}`;
+  const end = until === undefined ? '' : `, until ${formatAt(until)}`;
+  return `${name} ${beginning} since ${formatAt(since)}${end}: ${detail}`;
+}

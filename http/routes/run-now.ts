@@ -1,0 +1,45 @@
+// Letting a job that waits for its next attempt run at once (docs/engine.md#run-now).
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
+import type { JobView } from '../../actors/job/views/job-view.ts';
+import { parseId } from '../../runtime/ids.ts';
+import { Type } from '../../runtime/schema-type.ts';
+import { type HttpProblem, problem } from '../problem.ts';
+import { refusalDetails } from '../refusal.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+import { unknownJob } from './jobs.ts';
+
+const answerSchema = Type.Object({
+  job_id: Type.String({ format: 'uuid' }),
+  status: Type.Union([Type.Literal('queued'), Type.Literal('running')]),
+  rescheduled: Type.Boolean({ description: 'False: it was due already.' }),
+});
+
+const runJobNow = route({
+  method: 'POST',
+  path: '/job/{job_id}/run-now',
+  section: 'Jobs',
+  summary: 'Lets a job that waits for its next attempt run at once.',
+  notes:
+    'The attempt counts as it would have. A job that is due already, or runs, stays as it is, so the call can be repeated.',
+  access: anyOf('jobs:rw'),
+  body: Type.Object({}, { additionalProperties: false }),
+  problems: ['unknown_job', 'already_settled', 'not_waiting', 'unavailable', 'disk_full', 'stopping'],
+  answers: { 200: { description: 'The job waits for no time.', schema: answerSchema } },
+  find({ engine, params }): JobView | HttpProblem {
+    const id = parseId(params.job_id);
+    return (id && engine.job(id)) ?? unknownJob(params.job_id);
+  },
+  async handle({ engine, found: { jobId, plugin, status } }) {
+    if (status !== 'queued' && status !== 'running')
+      return problem('already_settled', `the job has ended already: ${status}`, { jobStatus: status });
+    if (plugin === pipelinePlugin)
+      return problem('not_waiting', 'a run waits for its jobs and for no time: name one of its jobs', {
+        jobStatus: status,
+      });
+    const reply = await engine.runNow(parseId(jobId)!);
+    if (reply.kind === 'refused') return problem(reply.refusal, refusalDetails[reply.refusal]);
+    return json(200, JSON.stringify({ job_id: jobId, status, rescheduled: reply.wasWaiting }));
+  },
+});
+
+export const runNowRoutes: readonly Route[] = [runJobNow];
