@@ -57,12 +57,14 @@ export class Output {
     });
   }
 
-  /** Prints a line on stderr. */
-  note(line: TerminalLine): void {
+  /** Prints lines on stderr. */
+  note(...lines: readonly TerminalLine[]): void {
     const { stderr } = this.#io;
     this.#wipe();
-    const lines = typeof line === 'string' ? line.split('\n') : [line];
-    for (const one of lines) stderr.write(`${writeLine(one, this.#hasColours(stderr))}\n`);
+    const single = lines.flatMap((line): readonly TerminalLine[] =>
+      typeof line === 'string' ? line.split('\n') : [line],
+    );
+    for (const line of single) stderr.write(`${writeLine(line, this.#hasColours(stderr))}\n`);
   }
 
   /** Prints text on stderr that must not be lost: resolves when it has been written, else rejects. */

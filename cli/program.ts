@@ -53,7 +53,7 @@ export function makeProgram(
 }
 
 function register(program: Command, declaration: CommandDeclaration, io: Io, done: (exitStatus: number) => void): void {
-  const { usage, description, examples, options, statuses, run } = declaration;
+  const { usage, description, examples, options: declared, statuses, run } = declaration;
   const words = usage.split(' ').filter(word => /^\w/.test(word));
   const parent = words.slice(0, -1).reduce((outer, _, depth) => group(outer, words.slice(0, depth + 1)), program);
   const own = parent
@@ -64,17 +64,17 @@ function register(program: Command, declaration: CommandDeclaration, io: Io, don
         .join(' '),
     )
     .description(description);
-  for (const option of options) own.addOption(option);
+  for (const option of declared) own.addOption(option);
   own.option('--json', 'print one JSON document on stdout, and everything else on stderr');
   if (statuses) own.addHelpText('after', `\nExit status: ${statuses}`);
   addExamples(own, examples);
   own.action(async () => {
-    const given = own.opts<{ json?: true }>();
+    const { json, ...options } = own.opts<{ json?: true }>();
     const call: CommandCall = {
-      options: given,
+      options,
       args: own.args,
       io,
-      out: new Output(io, given.json === true),
+      out: new Output(io, json === true),
       program,
     };
     done((await run(call as CommandCall<never>)) ?? exitStatus.ok);

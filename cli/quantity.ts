@@ -21,8 +21,12 @@ export function parseInstant(text: string): string {
   throw new InvalidArgumentError('a time looks like 2026-01-31T12:00:00Z, or 2h for two hours ago.');
 }
 
-/** A whole number from 1 on. */
-export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('expected a whole number, at least 1.');
-  return Number(text);
+/** Parses a whole number from 1 to `most`. */
+export function countUpTo(most: number): (text: string) => number {
+  return text => {
+    if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= most) return Number(text);
+    throw new InvalidArgumentError(`expected a whole number from 1 to ${most}.`);
+  };
 }
+
+export const parseCount = countUpTo(999_999_999);

@@ -2,7 +2,7 @@
 //
 // The service requires a valid configuration; its clients do not. An unset variable, a broken plugin or a wrong key elsewhere does not
 // matter here. For a setting that cannot be read, the default is returned together with the problems.
-import { type ConfigProblem, formatProblems } from './check/problem.ts';
+import { type ConfigProblem, formatProblems, reportIn } from './check/problem.ts';
 import type { ApiToken, ListenAddress } from './config.ts';
 import { parseListen } from './quantity.ts';
 import { readApi } from './section/api.ts';
@@ -11,8 +11,7 @@ import { diskFiles, type Files } from './source/files.ts';
 import { readClosure } from './source/includes.ts';
 import type { Environment } from './source/interpolation.ts';
 import { findMainFile } from './source/main-file.ts';
-import { mergeTrees } from './source/merge.ts';
-import { emptyMap, type NodePath, nodeAt, type SourceNode, textOf } from './source/tree.ts';
+import { type NodePath, nodeAt, type SourceNode, textOf } from './source/tree.ts';
 
 export type AccessOptions = {
   readonly path?: string | undefined;
@@ -38,12 +37,10 @@ export type ClientAccess = {
 /** Returns a message if there is no main file. */
 export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions): ClientAccess | string {
   const main = findMainFile(path, env, cwd, disk);
-  if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
+  if (!main.ok) return main.problem;
   const problems: ConfigProblem[] = [];
   const report = (problem: ConfigProblem): void => void problems.push(problem);
-  const { files, documents } = readClosure(main.file, disk, env, report);
-  const start = { file: main.file, line: 1, column: 1 };
-  const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
+  const { files, merged } = readClosure(main.file, disk, env, report);
   const unresolved = new Set(problems.filter(({ isCause }) => isCause).map(({ place }) => place));
   const root = withoutUnresolved(merged, node => unresolved.has(node.place));
 
@@ -61,7 +58,7 @@ export function readAccess({ path, env, cwd, disk = diskFiles }: AccessOptions):
   const isListenRead = parseListen(textOf(listenNode)) !== undefined;
   if (listenNode !== undefined && !isListenRead) {
     const message = 'is not valid; it must be a host and a port such as 127.0.0.1:8080';
-    report({ place: listenNode.place, path: ['api', 'listen'], message });
+    reportIn(root, report)(['api', 'listen'], message);
   }
   const usable = tokens.filter(({ token }) => /^[!-~]+$/.test(token));
   const isPathRead = nodeAt(root, 'state', 'path') !== undefined;

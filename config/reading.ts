@@ -1,7 +1,7 @@
 // Reads and checks the configuration files: one `Config`, and everything that is wrong with the files.
 import { availableParallelism } from 'node:os';
 import { makeSchemaCompiler } from '../runtime/json-schema.ts';
-import { type ConfigProblem, formatPlace, formatProblems } from './check/problem.ts';
+import { type ConfigProblem, formatPlace, formatProblems, reportIn } from './check/problem.ts';
 import { checkShape } from './check/shape.ts';
 import type { Config, Manifest } from './config.ts';
 import { discoverPlugins, type PluginPlace } from './plugin/discovery.ts';
@@ -20,8 +20,6 @@ import { diskFiles, type Files, keepingBytes } from './source/files.ts';
 import { readClosure } from './source/includes.ts';
 import type { Environment } from './source/interpolation.ts';
 import { findMainFile } from './source/main-file.ts';
-import { mergeTrees } from './source/merge.ts';
-import { emptyMap, nodeAt, type SourceNode } from './source/tree.ts';
 
 export type ReadOptions = {
   /** `--config`: a file, or a directory with a config.yaml. */
@@ -56,26 +54,25 @@ export function readConfiguration(options: ReadOptions): ConfigReading | string 
   const bytes = new Map<string, Uint8Array>();
   const disk = keepingBytes(options.disk ?? diskFiles, bytes);
   const main = findMainFile(options.path, options.env, options.cwd, disk);
-  if (!main.ok) return main.place === null ? main.message : `${main.place}:1:1: ${main.message}`;
+  if (!main.ok) return main.problem;
   const problems: ConfigProblem[] = [];
   const report = (problem: ConfigProblem): void => {
     problems.push(problem);
   };
 
-  const { files, documents } = readClosure(main.file, disk, options.env, report);
-  const start = { file: main.file, line: 1, column: 1 };
-  const merged = documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(start));
+  const { files, merged } = readClosure(main.file, disk, options.env, report);
   const compiler = makeSchemaCompiler();
   const root = checkShape(merged, settingsSchema, report);
+  const reportAt = reportIn(root, report);
 
   const roots = readPluginRoots(root, main.file);
   const discovery = discoverPlugins(roots, disk, makeManifestReader(disk, compiler), report);
-  const instances = makeInstances(nodeAt(root, 'plugins'), discovery, report);
-  const tokens = readTokens(root, report);
+  const instances = makeInstances(root, discovery, report);
+  const tokens = readTokens(root, reportAt);
   const state = readState(root, main.file);
-  const api = readApi(root, report);
+  const api = readApi(root, reportAt);
   const webhooks = readWebhooks(root, tokens, instances, report);
-  checkListeners(root, api, webhooks, report);
+  checkListeners(root, api, webhooks, reportAt);
   const service = readService(root, options.processors ?? availableParallelism());
   const warned: ConfigProblem[] = [...instances.warnings];
   const strict = service.strictMode || isStrictEnvironment(options.env);

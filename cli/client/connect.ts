@@ -14,16 +14,14 @@ export function addressOptions(): Option[] {
 
 export async function connect({ options, io, out }: CommandCall<AddressOptions>): Promise<Client> {
   const address = await findAddress(options, io);
-  for (const line of address.notes) out.note(line);
+  out.note(...address.notes);
   return new Client(address);
 }
 
 /** The call of a command that gets a client of the service that `--url` or `--config` names. */
-export type ClientCall<Options extends object = object> = CommandCall<Options & AddressOptions> & {
-  readonly client: Client;
-};
+export type ClientCall<Options extends object = object> = CommandCall<Options> & { readonly client: Client };
 
-/** Declares a command that calls the service: it has the options of an address, and `run` gets a client. */
+/** Declares a command that calls the service: it has the options of an address, in place of which `run` gets a client. */
 export function clientCommand<Options extends object = object>(
   { options = [], run, ...declaration }: Declaration<ClientCall<Options>>,
   connectTo = connect,
@@ -31,6 +29,10 @@ export function clientCommand<Options extends object = object>(
   return {
     ...declaration,
     options: [...options, ...addressOptions()],
-    run: async (call: CommandCall<Options & AddressOptions>) => run({ ...call, client: await connectTo(call) }),
+    run: async (call: CommandCall<AddressOptions>) => {
+      const client = await connectTo(call);
+      const { url: _url, config: _config, ...options } = call.options;
+      return run({ ...call, options: options as Options, client });
+    },
   };
 }

@@ -1,5 +1,6 @@
 // The common part of the lists of jobs and logs: filters, pages and totals.
 import { InvalidArgumentError, Option } from 'commander';
+import { countUpTo } from '../quantity.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
 /** The API takes them too. */
@@ -12,6 +13,9 @@ export type Filters = {
   readonly limit?: number;
   readonly cursor?: string;
 };
+
+/** The part of a page that tells how much there is. */
+export type Page = { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string };
 
 export function filterOptions(): Option[] {
   return [
@@ -33,23 +37,13 @@ function parseStatus(text: string): string {
 
 export function pageOptions(): Option[] {
   return [
-    new Option('--limit <count>', 'show at most this many').argParser(parseLimit).default(50),
+    new Option('--limit <count>', 'show at most this many').argParser(countUpTo(200)).default(50),
     new Option('--cursor <cursor>', 'continue where an earlier list ended'),
   ];
 }
 
-function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1 || limit > 200)
-    throw new InvalidArgumentError('expected a number from 1 to 200.');
-  return limit;
-}
-
 /** A note about a list that is not complete. */
-export function moreLines(
-  shown: number,
-  page: { readonly total: number; readonly total_at_least?: true; readonly next_cursor?: string },
-): string[] {
+export function moreLines(shown: number, page: Page): string[] {
   if (page.next_cursor === undefined) return shown === 0 ? ['nothing matches'] : [];
   const total = page.total_at_least ? `${page.total} or more` : page.total;
   return [`${shown} of ${total}; continue with --cursor ${page.next_cursor}`];

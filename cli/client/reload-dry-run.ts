@@ -13,8 +13,8 @@ type Trial = {
 export async function dryRunReload(client: Client, out: Output): Promise<number> {
   const trial = await client.post<Trial>('/system/reload?dry_run=true', { errors: true, warnings: true, held: true });
   const { errors, warnings, held } = trial;
-  for (const line of errors) out.note(line);
-  for (const line of warnings) out.note(`warning: ${line}`);
+  out.note(...errors);
+  out.note(...warnings.map(line => `warning: ${line}`));
   await out.answer(trial, () => [
     ...held.map(
       ({ plugin, command, jobs }) => `would hold ${jobs} ${jobs === 1 ? 'job' : 'jobs'} of ${plugin}.${command}`,

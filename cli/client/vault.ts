@@ -14,7 +14,7 @@ export async function connectVault({ options, io, out }: CommandCall<AddressOpti
     throw failure(exitStatus.denied, 'no_admin_token', 'No admin token', detail);
   }
   const address = await findAddress(options, io);
-  for (const line of address.notes) out.note(line);
+  out.note(...address.notes);
   return new Client({ ...address, tokens: [token], tokenHint: null });
 }
 

@@ -30,8 +30,8 @@ export const configCheck = command<CheckOptions>({
     const loaded = loadConfig({ path: options.config, env: io.env, cwd: io.cwd });
     const problems = loaded.ok ? await notLoaded(loaded.config, options) : loaded.problems;
     const warnings = [...(loaded.ok ? loaded.config.warnings : loaded.warnings), ...sealWarnings(loaded.seal)];
-    for (const line of problems) out.note(line);
-    for (const line of warnings) out.note(`warning: ${line}`);
+    out.note(...problems);
+    out.note(...warnings.map(line => `warning: ${line}`));
     if (!loaded.ok || problems.length > 0) {
       await out.answer({ ok: false, problems, warnings }, () => []);
       return exitStatus.config;

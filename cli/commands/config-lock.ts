@@ -13,13 +13,13 @@ export const configLock = command<{ config?: string }>({
     const { lockConfiguration } = await import('../../config/seal/sealing.ts');
     const locked = lock(() => lockConfiguration({ path: options.config, env: io.env, cwd: io.cwd }));
     if (!locked.ok) {
-      for (const line of locked.problems) out.note(line);
+      out.note(...locked.problems);
       await out.answer({ ok: false, problems: locked.problems }, () => []);
       return exitStatus.config;
     }
     const { file, keyFile, isNewKey, warnings } = locked;
     const { number, strict, files } = locked.lock;
-    for (const line of warnings) out.note(`warning: ${line}`);
+    out.note(...warnings.map(line => `warning: ${line}`));
     if (isNewKey) out.note(`created the seal key ${keyFile}; only the service needs it`);
     const document = { ok: true, lock: file, number, strict, files: files.length, key_file: keyFile, warnings };
     await out.answer(document, () => [`${file}: lock ${number}, ${strict ? 'strict, ' : ''}${files.length} files`]);

@@ -25,14 +25,13 @@ export const initCommand = command<{ readonly listen: string }>({
     out.note(`created ${directory}; the API token is stored in ${file}, and is shown only this once:`);
     await out.answer({ directory, files: files.map(({ path }) => path), token, token_file: file }, () => [token]);
     const { examplePayload: payload, examplePipeline: pipeline } = gateway;
-    for (const line of [
+    out.note(
       'start it:',
       `  headgate start --config ${there}`,
       'then, in another terminal:',
       `  headgate pipeline run ${pipeline} --payload '${payload}' --config ${there}`,
       `  headgate job list --config ${there}`,
-    ])
-      out.note(line);
+    );
   },
 });
 

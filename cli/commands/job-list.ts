@@ -2,17 +2,12 @@
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
 import { type JobDocument, unsuccessfulText } from '../client/jobs.ts';
-import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
+import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import { table } from '../terminal/table.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-type JobListPage = {
-  readonly jobs: readonly JobDocument[];
-  readonly total: number;
-  readonly total_at_least?: true;
-  readonly next_cursor?: string;
-};
+type JobListPage = Page & { readonly jobs: readonly JobDocument[] };
 
 type Own = { readonly run?: string; readonly root?: string; readonly parent?: string; readonly error?: string };
 
@@ -36,14 +31,10 @@ export const jobList = clientCommand<Filters & Own>({
     ...pageOptions(),
   ],
   async run({ options, client, out }) {
-    const { plugin, command: name, status, run, root, parent, error, limit, cursor } = options;
-    const page = await client.get<JobListPage>(
-      '/jobs',
-      { jobs: ['job_id', 'status', 'created_at'], total: true },
-      { plugin, command: name, status, run, root, parent, error, limit, cursor },
-    );
+    const form = { jobs: ['job_id', 'status', 'created_at'], total: true } as const;
+    const page = await client.get<JobListPage>('/jobs', form, options);
     await out.answer(page, () => table(['JOB', 'STATUS', 'WHAT', 'CREATED (UTC)', 'RAN'], page.jobs.map(row)));
-    for (const line of moreLines(page.jobs.length, page)) out.note(line);
+    out.note(...moreLines(page.jobs.length, page));
   },
 });
 

@@ -1,7 +1,7 @@
 // `headgate job logs`.
 import { Option } from 'commander';
 import { clientCommand } from '../client/connect.ts';
-import { type Filters, filterOptions, moreLines, pageOptions } from '../client/lists.ts';
+import { type Filters, filterOptions, moreLines, type Page, pageOptions } from '../client/lists.ts';
 import { parseInstant } from '../quantity.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
@@ -17,7 +17,7 @@ type Log = {
   readonly stderr?: string;
   readonly result?: { readonly logs?: readonly { readonly level: string; readonly message: string }[] };
 };
-type LogListPage = { readonly logs: readonly Log[]; readonly total: number; readonly next_cursor?: string };
+type LogListPage = Page & { readonly logs: readonly Log[] };
 type Options = Filters & {
   readonly submittedBy?: string;
   readonly from?: string;
@@ -47,23 +47,12 @@ export const jobLogs = clientCommand<Options>({
     ...pageOptions(),
   ],
   async run({ options, args, client, out }) {
-    const { plugin, command: name, status, submittedBy, from, to, query, limit, cursor } = options;
+    const { submittedBy: submitted_by, ...filters } = options;
     const form = { logs: ['job_id', 'plugin', 'command', 'status', 'completed_at'], total: true } as const;
-    const page = await client.get<LogListPage>('/job-logs', form, {
-      job_id: args[0],
-      plugin,
-      command: name,
-      status,
-      submitted_by: submittedBy,
-      from,
-      to,
-      query,
-      limit,
-      cursor,
-      include_result: true,
-    });
+    const query = { ...filters, submitted_by, job_id: args[0], include_result: true };
+    const page = await client.get<LogListPage>('/job-logs', form, query);
     await out.answer(page, () => page.logs.flatMap(lines));
-    for (const line of moreLines(page.logs.length, page)) out.note(line);
+    out.note(...moreLines(page.logs.length, page));
   },
 });
 

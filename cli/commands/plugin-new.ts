@@ -34,11 +34,10 @@ export const pluginNew = command<{ readonly runtime: ScaffoldRuntime; readonly i
     const { files, test } = newPlugin(name, runtime);
     writeFiles(directory, files);
     await out.answer({ directory, files: files.map(({ path }) => path), test }, () => [directory]);
-    for (const line of [
+    out.note(
       `to test it, run there: ${test}`,
       `if ${into} is one of plugin_roots, run "headgate reload", then:`,
       `  headgate plugin run ${name} handle --payload '{"name":"Ada"}'`,
-    ])
-      out.note(line);
+    );
   },
 });

@@ -9,6 +9,7 @@ import { usageFailure } from '../failure.ts';
 import type { Io } from '../io.ts';
 import { readJsonOption } from '../payload.ts';
 import type { CheckFinding } from '../plugin-test/checks.ts';
+import { countUpTo } from '../quantity.ts';
 import type { TerminalLine } from '../terminal/text.ts';
 
 type Options = {
@@ -33,7 +34,9 @@ export const pluginTest = command<Options>({
       'the payload of valid requests; @FILE reads it from a file, - from stdin (default: payloads/COMMAND.json beside the manifest, else one generated from the input_schema)',
     ),
     new Option('--plugin-config <json>', 'the config that the plugin gets; @FILE reads it from a file').default('{}'),
-    new Option('--deadline-ms <count>', 'how long an answer may take').argParser(readCount).default(10_000),
+    new Option('--deadline-ms <count>', 'how many milliseconds an answer may take')
+      .argParser(countUpTo(3_600_000))
+      .default(10_000),
   ],
   statuses: '0 all checks passed, 1 a check failed',
   async run({ options, args, io, out }) {
@@ -47,7 +50,7 @@ export const pluginTest = command<Options>({
     const config = await readObject('--plugin-config', options.pluginConfig, io);
     const read = readPlugin(join(directory, 'manifest.yaml'), config);
     if (!read.ok) {
-      for (const line of read.problems) out.note(line);
+      out.note(...read.problems);
       await out.answer({ ok: false, problems: read.problems, checks: [] }, () => []);
       return exitStatus.failed;
     }
@@ -95,12 +98,5 @@ async function keptPayload(directory: string, name: string, io: Io): Promise<Jso
 async function readObject(option: string, text: string, io: Io): Promise<JsonObject> {
   const value = await readJsonOption(option, text, io);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw usageFailure(`${option} is ${JSON.stringify(value)?.slice(0, 80)}, which is no JSON object`);
-}
-
-function readCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1 || count > 3_600_000)
-    throw usageFailure(`${text} is not a number of milliseconds from 1 to 3600000`);
-  return count;
+  throw usageFailure(`${option} is ${JSON.stringify(value)?.slice(0, 80)}, which is not a JSON object`);
 }

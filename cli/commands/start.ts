@@ -35,7 +35,7 @@ export const startCommand = command<{ config?: string; grace: number }>({
     );
     const { url, local } = started;
     if (out.json) await out.answer({ url, token_file: local?.file ?? null }, () => []);
-    else if (startLog.sink.format === 'text') for (const line of hints(started)) out.note(line);
+    else if (startLog.sink.format === 'text') out.note(...hints(started));
     return process.exit(await started.ended);
   },
 });

@@ -7,7 +7,6 @@ const reference = (name: string, description?: string) => ({
   $ref: `#/definitions/${name}`,
   ...(description && { description }),
 });
-const eitherOf = (keys: readonly string[]) => keys.map(key => ({ required: [key] }));
 const path = (description: string) => field.text('a path such as payload.items', description);
 
 const steps = (description: string) =>
@@ -91,7 +90,11 @@ const step = field.closedMap(
     ),
   },
   'A step: exactly one of `uses`, `call`, `split` and `steps`.',
-  { expected: 'a step', oneOf: eitherOf(['uses', 'call', 'split', 'steps']), dependencies: { collect: ['join'] } },
+  {
+    expected: 'a step',
+    oneOf: field.eitherOf(['uses', 'call', 'split', 'steps']),
+    dependencies: { collect: ['join'] },
+  },
 );
 
 const conditions = (description: string) =>
@@ -111,7 +114,7 @@ const condition = field.closedMap(
   'A condition of a pipeline or step: `{path, op, value}`, or one of `all: […]`, `any: […]` and `not: …`, which contain conditions.',
   {
     expected: 'a condition',
-    oneOf: eitherOf(['path', 'all', 'any', 'not']),
+    oneOf: field.eitherOf(['path', 'all', 'any', 'not']),
     dependencies: { path: ['op'], op: ['path'], value: ['path'] },
   },
 );

@@ -2,7 +2,8 @@
 
 import { type SchemaCompiler, schemaProblem } from '../../runtime/json-schema.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
-import { formatPlace, type Report } from '../check/problem.ts';
+import { reportDuplicates } from '../check/duplicate.ts';
+import type { ReportAt } from '../check/problem.ts';
 import type { Command, Manifest } from '../config.ts';
 import {
   flagOf,
@@ -10,9 +11,7 @@ import {
   type NodePath,
   nodeAt,
   numberOf,
-  placesAt,
   plainValue,
-  type SourceLocation,
   type SourceNode,
   textOf,
   textsOf,
@@ -24,20 +23,13 @@ export function readCommands(
   root: SourceNode,
   dialect: Manifest['dialect'],
   compiler: SchemaCompiler,
-  report: Report,
+  reportAt: ReportAt,
 ): Command[] {
-  const seen = new Map<string, SourceLocation>();
+  reportDuplicates(root, ['commands'], 'name', 'the name of a command', reportAt);
   const replacing = replacingCommands(root, dialect);
   return itemsOf(nodeAt(root, 'commands')).map((node, index) => {
     const name = textOf(nodeAt(node, 'name')) ?? '';
-    const place = placesAt(node, ['name']).value;
-    const before = seen.get(name);
-    if (before !== undefined && name !== '') {
-      const message = `${JSON.stringify(name)} is already the name of a command at ${formatPlace(before)}; it must be unique`;
-      report({ place, path: ['commands', index, 'name'], message });
-    }
-    seen.set(name, before ?? place);
-    const schemaOf = (key: string) => readSchema(root, ['commands', index, key], dialect, compiler, report);
+    const schemaOf = (key: string) => readSchema(root, ['commands', index, key], dialect, compiler, reportAt);
     return {
       name,
       type: textOf(nodeAt(node, 'type')) === 'read' ? 'read' : 'write',
@@ -69,22 +61,31 @@ export function readSchema(
   path: NodePath,
   dialect: Manifest['dialect'],
   compiler: SchemaCompiler,
-  report: Report,
+  reportAt: ReportAt,
 ): JsonObject | null {
   const node = nodeAt(root, ...path);
   if (node?.kind !== 'map') return null;
   const expanded = expandSchema(plainValue(node) as JsonObject, dialect);
   if (!expanded.ok) {
-    const keyPath = [...path, expanded.key];
-    report({ place: placesAt(root, keyPath).value, path: keyPath, message: expanded.message });
+    reportAt([...path, expanded.key], expanded.message);
     return null;
   }
-  const wrong = schemaProblem(expanded.schema) ?? compileProblem(compiler, expanded.schema);
+  const isInput = path.at(-1) === 'input_schema';
+  const wrong =
+    (isInput ? payloadProblem(expanded.schema) : null) ??
+    schemaProblem(expanded.schema) ??
+    compileProblem(compiler, expanded.schema);
   if (wrong === null) return expanded.schema;
   // In the ductile dialect schemas are descriptions: one that cannot be used is ignored, so that the plugin runs unmodified.
   if (dialect === 'ductile') return null;
-  report({ place: node.place, path, message: `is not a usable JSON Schema: ${wrong}` });
+  reportAt(path, `is not a usable JSON Schema: ${wrong}`);
   return null;
+}
+
+/** Why no payload, which is always an object, can fit the schema; null if some can. */
+function payloadProblem({ type = 'object' }: JsonObject): string | null {
+  if (type === 'object' || (Array.isArray(type) && type.includes('object'))) return null;
+  return `its type is ${JSON.stringify(type)}; it must be "object", because a payload is an object`;
 }
 
 /** Why the schema does not compile, for example an unresolved reference; null if it does. */

@@ -1,17 +1,9 @@
 // `concurrency`: how many jobs of a command one thread or persistent process may run at once. The manifest sets it; an instance can override it.
-import type { ConfigProblem, Report } from '../check/problem.ts';
+import type { ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Command, Manifest } from '../config.ts';
 import * as field from '../section/field.ts';
-import {
-  entriesOf,
-  type NodePath,
-  nodeAt,
-  numberOf,
-  placesAt,
-  type SourceLocation,
-  type SourceNode,
-} from '../source/tree.ts';
+import { entriesOf, type NodePath, nodeAt, numberOf, type SourceNode } from '../source/tree.ts';
 
 export const concurrencyMax = 1024;
 
@@ -36,46 +28,38 @@ function refusal(manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persi
   return `the command "${command.name}" is retry_safe: false, and jobs that run together may have to run again`;
 }
 
-/** Reports commands of a manifest that cannot have their `concurrency`. `root`: the tree of the manifest. */
+/** Reports commands of a manifest that cannot have their `concurrency`. */
 export function checkCommands(
-  root: SourceNode,
   manifest: Pick<Manifest, 'concurrencySafe' | 'runtime' | 'persistent' | 'commands'>,
-  report: Report,
+  reportAt: ReportAt,
 ): void {
   for (const [index, command] of manifest.commands.entries()) {
     const { concurrency = 1 } = command;
     const why = concurrency > 1 ? refusal(manifest, command) : null;
-    if (why === null) continue;
-    const path: NodePath = ['commands', index, 'concurrency'];
-    report({ place: placesAt(root, path).value, path, message: refusedMessage(concurrency, why) });
+    if (why !== null) reportAt(['commands', index, 'concurrency'], refusedMessage(concurrency, why));
   }
 }
 
-/** The problems of `plugins.<name>.concurrency`. */
-export function concurrencyProblems(name: string, manifest: Manifest, node: SourceNode): ConfigProblem[] {
-  const found: ConfigProblem[] = [];
+/** Checks `plugins.<name>.concurrency`. `node`: the value of `plugins.<name>`. */
+export function checkConcurrency(name: string, manifest: Manifest, node: SourceNode, reportAt: ReportAt): void {
   const setting = nodeAt(node, 'concurrency');
   const path = ['plugins', name, 'concurrency'];
-  const refuse = (place: SourceLocation, at: readonly string[], message: string) =>
-    found.push({ place, path: at, message });
-  const forAll = numberOf(setting);
-  if (setting !== undefined && forAll !== undefined && forAll > 1) {
-    const why = refusal(manifest, null);
-    if (why !== null) refuse(setting.place, path, refusedMessage(forAll, why));
-  }
-  const commands = manifest.commands.map(command => command.name);
-  for (const [command, { keyPlace, value }] of entriesOf(setting)) {
+  const check = (at: NodePath, wanted: number, command: Command | null) => {
+    const why = wanted > 1 ? refusal(manifest, command) : null;
+    if (why !== null) reportAt(at, refusedMessage(wanted, why));
+  };
+  check(path, numberOf(setting) ?? 1, null);
+  for (const [command, { value }] of entriesOf(setting)) {
     const known = manifest.commands.find(each => each.name === command);
-    const wanted = numberOf(value) ?? 1;
-    if (known === undefined) {
-      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}${hint(command, commands, 'commands')}`;
-      refuse(keyPlace, [...path, command], message);
-      continue;
-    }
-    const why = wanted > 1 ? refusal(manifest, known) : null;
-    if (why !== null) refuse(value.place, [...path, command], refusedMessage(wanted, why));
+    if (known === undefined) reportAt([...path, command], unknownCommand(command, manifest), 'key');
+    else check([...path, command], numberOf(value) ?? 1, known);
   }
-  return found;
+}
+
+/** The message about a setting for a command that the plugin does not have. */
+export function unknownCommand(command: string, { name, commands }: Manifest): string {
+  const names = commands.map(each => each.name);
+  return `is not a command of the plugin ${JSON.stringify(name)}${hint(command, names, 'commands')}`;
 }
 
 function refusedMessage(wanted: number, why: string): string {

@@ -1,6 +1,6 @@
 // Reads the entrypoint of a plugin: a file inside the plugin's directory, also with links resolved, that can be run.
 import { extname, resolve } from 'node:path';
-import type { Report } from '../check/problem.ts';
+import type { ReportAt } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { type Files, isWithin } from '../source/files.ts';
 import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
@@ -19,13 +19,12 @@ export function readEntrypoint(
   directory: string,
   dialect: Manifest['dialect'],
   disk: Files,
-  report: Report,
+  reportAt: ReportAt,
 ): Entrypoint | null {
-  const node = nodeAt(root, 'entrypoint');
-  const text = textOf(node);
-  if (node === undefined || text === undefined || text === '') return null;
+  const text = textOf(nodeAt(root, 'entrypoint'));
+  if (text === undefined || text === '') return null;
   const refuse = (message: string): null => {
-    report({ place: node.place, path: ['entrypoint'], message });
+    reportAt(['entrypoint'], message);
     return null;
   };
   const path = resolve(directory, text);

@@ -42,12 +42,12 @@ export function expandSchema(written: JsonObject, dialect: 'headgate' | 'ductile
   return { ok: true, schema: { type: 'object', properties } };
 }
 
-/** A payload is always an object, so `{ type: string }` can only be a field named `type`. */
+/** A payload is always an object, so `{ type: string }` can only be a field named `type`; `{ type: array }` rather is a mistake. */
 function isShort(written: JsonObject): boolean {
   const entries = Object.entries(written);
   if (entries.length === 0 || entries.some(([, value]) => typeof value !== 'string')) return false;
   if (entries.some(([key]) => !textKeywords.includes(key))) return true;
   if ('$ref' in written || '$schema' in written) return false;
   const type = written['type'];
-  return type === undefined ? entries.every(([, value]) => isTypeName(value)) : type !== 'object';
+  return type === undefined ? entries.every(([, value]) => isTypeName(value)) : type !== 'object' && type !== 'array';
 }

@@ -1,7 +1,7 @@
 // Combines the plugins found with the `plugins` section into the instances that jobs can use.
 import { timerMsMax } from '../../runtime/clock.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
-import { type ConfigProblem, formatPlace, type Report } from '../check/problem.ts';
+import { type ConfigProblem, formatPlace, type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import { type Config, type Manifest, type PluginInstance, retryDefault } from '../config.ts';
 import { parseDuration } from '../quantity.ts';
@@ -12,14 +12,13 @@ import {
   nodeAt,
   numberOf,
   plainValue,
-  type SourceLocation,
   type SourceNode,
   textOf,
 } from '../source/tree.ts';
-import { concurrencyProblems, readConcurrency } from './concurrency.ts';
+import { checkConcurrency, readConcurrency, unknownCommand } from './concurrency.ts';
 import type { Discovery } from './discovery.ts';
 import { isReserved, reservedMessage } from './manifest.ts';
-import { readSandbox, sandboxProblems } from './sandbox.ts';
+import { checkSandbox, readSandbox } from './sandbox.ts';
 
 const deadlineDefaultMs = new Map([
   ['handle', 120_000],
@@ -58,18 +57,21 @@ type InstanceBuild = {
   /** The value of `plugins`, or undefined. */
   readonly configured: SourceNode | undefined;
   readonly report: Report;
+  readonly reportAt: ReportAt;
   readonly unusable: Map<string, readonly ConfigProblem[]>;
   readonly named: Set<string>;
   readonly warnings: ConfigProblem[];
 };
 
-export function makeInstances(configured: SourceNode | undefined, discovery: Discovery, report: Report): Instances {
+export function makeInstances(root: SourceNode, discovery: Discovery, report: Report): Instances {
+  const configured = nodeAt(root, 'plugins');
   const { manifests, broken } = discovery;
   const brokenOnly = broken.filter(plugin => !manifests.has(plugin.name));
   const work: InstanceBuild = {
     discovery,
     configured,
     report,
+    reportAt: reportIn(root, report),
     unusable: new Map(brokenOnly.map(plugin => [plugin.name, plugin.problems])),
     named: new Set(),
     warnings: [],
@@ -78,7 +80,7 @@ export function makeInstances(configured: SourceNode | undefined, discovery: Dis
   const disabled: [string, { config: JsonObject }][] = [];
   const { warnings } = work;
   for (const [name, entry] of entriesOf(configured)) {
-    if (isReserved(name)) report({ place: entry.keyPlace, path: ['plugins', name], message: reservedMessage });
+    if (isReserved(name)) work.reportAt(['plugins', name], reservedMessage, 'key');
     if (flagOf(nodeAt(entry.value, 'enabled')) === false) disabled.push([name, { config: configOf(entry.value) }]);
     else {
       const instance = configuredInstance(work, name, entry.value);
@@ -126,8 +128,8 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
   const { manifest, bases } = resolved;
   checkConfigKeys(work, name, manifest, node);
   checkTimeouts(work, name, manifest, node);
-  for (const problem of sandboxProblems(name, manifest, node)) work.report(problem);
-  for (const problem of concurrencyProblems(name, manifest, node)) work.report(problem);
+  checkSandbox(name, manifest, node, work.reportAt);
+  checkConcurrency(name, manifest, node, work.reportAt);
   const parallelism = nodeAt(node, 'parallelism');
   if (parallelism !== undefined && (numberOf(parallelism) ?? 1) > 1 && !manifest.concurrencySafe) {
     const message = `has no effect: the plugin ${JSON.stringify(manifest.name)} is not concurrency_safe and runs one job at a time`;
@@ -141,25 +143,23 @@ function resolveManifest(
   work: InstanceBuild,
   instance: string,
 ): { readonly manifest: Manifest; readonly bases: readonly string[] } | null {
-  const { configured, discovery, report } = work;
+  const { configured, discovery, reportAt } = work;
   const chain = [instance];
   for (;;) {
     const name = chain.at(-1)!;
-    const node = nodeAt(configured, name, 'uses');
-    const next = textOf(node);
+    const next = textOf(nodeAt(configured, name, 'uses'));
     if (next === undefined) {
       const manifest = namedManifest(work, instance, name, chain);
       return manifest && { manifest, bases: chain.slice(1) };
     }
     if (chain.includes(next)) {
-      const message = `forms a cycle: ${[...chain, next].join(' -> ')}; one of them must be a plugin`;
-      const place = nodeAt(configured, instance, 'uses')!.place;
-      report({ place, path: ['plugins', instance, 'uses'], message });
+      const cycle = [...chain, next].join(' -> ');
+      reportAt(['plugins', instance, 'uses'], `forms a cycle: ${cycle}; one of them must be a plugin`);
       return null;
     }
     const isKnown = nodeAt(configured, next) !== undefined || discovery.manifests.has(next) || work.unusable.has(next);
     if (!isKnown) {
-      report(unknownPlugin(work, next, node!.place, ['plugins', name, 'uses']));
+      reportAt(['plugins', name, 'uses'], unknownPlugin(work, next));
       return null;
     }
     chain.push(next);
@@ -171,16 +171,15 @@ function namedManifest(work: InstanceBuild, instance: string, name: string, chai
   if (manifest !== undefined) return manifest;
   const via = chain.at(-2);
   const path = via === undefined ? ['plugins', instance] : ['plugins', via, 'uses'];
-  const node = nodeAt(work.configured, ...path.slice(1))!;
-  const place = via === undefined ? entryPlace(work.configured, instance) : node.place;
+  const at = via === undefined ? 'key' : 'value';
   const problems = work.unusable.get(name);
   if (problems !== undefined) {
     work.named.add(name);
     for (const problem of problems) work.report(problem);
-    work.report({ place, path, message: unusableMessage(name, problems) });
+    work.reportAt(path, unusableMessage(name, problems), at);
   } else if (via === undefined || isDisabled(work, name)) {
     // An enabled instance that leads to nothing reports that itself.
-    work.report(unknownPlugin(work, name, place, path));
+    work.reportAt(path, unknownPlugin(work, name), at);
   }
   return null;
 }
@@ -189,45 +188,28 @@ function isDisabled(work: InstanceBuild, name: string): boolean {
   return flagOf(nodeAt(work.configured, name, 'enabled')) === false;
 }
 
-function entryPlace(configured: SourceNode | undefined, name: string): SourceLocation {
-  return entriesOf(configured).find(([key]) => key === name)![1].keyPlace;
+function unknownPlugin({ discovery }: InstanceBuild, name: string): string {
+  const known = [...discovery.manifests.keys()].sort();
+  return `there is no plugin ${JSON.stringify(name)} in the plugin roots${hint(name, known, 'plugins')}`;
 }
 
-function unknownPlugin(
-  work: InstanceBuild,
-  name: string,
-  place: SourceLocation,
-  path: readonly string[],
-): ConfigProblem {
-  const known = [...work.discovery.manifests.keys()].sort();
-  const message = `there is no plugin ${JSON.stringify(name)} in the plugin roots${hint(name, known, 'plugins')}`;
-  return { place, path, message };
-}
-
-function checkConfigKeys(work: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
-  const config = nodeAt(node, 'config');
+function checkConfigKeys({ reportAt }: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
   for (const key of manifest.configKeys.required) {
-    const value = nodeAt(config, key);
+    const value = nodeAt(node, 'config', key);
     if (value !== undefined && !isEmptyNode(value)) continue;
-    const place = value?.place ?? config?.place ?? entryPlace(work.configured, name);
     const message = `is missing; the plugin ${JSON.stringify(manifest.name)} requires it`;
-    work.report({ place, path: ['plugins', name, 'config', key], message });
+    reportAt(['plugins', name, 'config', key], message);
   }
 }
 
-function checkTimeouts(work: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
-  const commands = manifest.commands.map(command => command.name);
-  for (const [command, entry] of entriesOf(nodeAt(node, 'timeouts'))) {
+function checkTimeouts({ reportAt }: InstanceBuild, name: string, manifest: Manifest, node: SourceNode): void {
+  for (const [command, { value }] of entriesOf(nodeAt(node, 'timeouts'))) {
     const path = ['plugins', name, 'timeouts', command];
-    if (!commands.includes(command)) {
-      const message = `is not a command of the plugin ${JSON.stringify(manifest.name)}${hint(command, commands, 'commands')}`;
-      work.report({ place: entry.keyPlace, path, message });
-      continue;
-    }
-    const ms = parseDuration(textOf(entry.value));
-    if (ms === undefined || (ms > 0 && ms <= timerMsMax)) continue;
-    const message = `is ${JSON.stringify(textOf(entry.value))}; it must be from 1ms to 24d`;
-    work.report({ place: entry.value.place, path, message });
+    const ms = parseDuration(textOf(value));
+    if (!manifest.commands.some(each => each.name === command))
+      reportAt(path, unknownCommand(command, manifest), 'key');
+    else if (ms !== undefined && (ms === 0 || ms > timerMsMax))
+      reportAt(path, `is ${JSON.stringify(textOf(value))}; it must be from 1ms to 24d`);
   }
 }
 

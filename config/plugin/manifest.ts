@@ -2,7 +2,7 @@
 import { dirname, sep } from 'node:path';
 import type { SchemaCompiler } from '../../runtime/json-schema.ts';
 import type { SandboxKind } from '../../runtime/processes/sandbox.ts';
-import type { ConfigProblem, Report } from '../check/problem.ts';
+import { type ConfigProblem, type Report, reportIn } from '../check/problem.ts';
 import { checkShape } from '../check/shape.ts';
 import type { Command, Manifest } from '../config.ts';
 import { parseDuration } from '../quantity.ts';
@@ -59,21 +59,20 @@ export function makeManifestReader(disk: Files, compiler: SchemaCompiler): Manif
     const isDuctile = textOf(nodeAt(parsed, 'manifest_spec')) === 'ductile.plugin';
     const schema = isDuctile ? openManifestSchema : manifestSchema;
     const root = checkShape(parsed, schema, report);
+    const reportAt = reportIn(root, report);
     const name = textOf(nodeAt(root, 'name')) ?? fallbackName;
     const namePlace = placesAt(root, ['name']).value;
-    if (isReserved(name)) report({ place: namePlace, path: ['name'], message: reservedMessage });
+    if (isReserved(name)) reportAt(['name'], reservedMessage);
     const dialect = isDuctile ? 'ductile' : 'headgate';
-    const commands = readCommands(root, dialect, compiler, report);
-    const place = readEntrypoint(root, directory, dialect, disk, report);
+    const commands = readCommands(root, dialect, compiler, reportAt);
+    const place = readEntrypoint(root, directory, dialect, disk, reportAt);
     if (place?.runtime === 'worker') {
-      const refuse = (key: string) =>
-        report({ place: placesAt(root, [key]).value, path: [key], message: workerMessage });
-      if (sandboxOf(root) !== 'none') refuse('sandbox');
-      if (nodeAt(root, 'mode') !== undefined) refuse('mode');
+      if (sandboxOf(root) !== 'none') reportAt(['sandbox'], workerMessage);
+      if (nodeAt(root, 'mode') !== undefined) reportAt(['mode'], workerMessage);
     }
     if (problems.length > 0 || place === null) return { name, namePlace, manifest: null, problems };
     const manifest = compose(root, name, dialect, commands, place);
-    checkCommands(root, manifest, report);
+    checkCommands(manifest, reportAt);
     return { name, namePlace, manifest: problems.length > 0 ? null : manifest, problems };
   };
 }

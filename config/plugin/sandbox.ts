@@ -1,9 +1,9 @@
 // The sandbox of an instance of a process plugin: the one that its manifest asks for, or a stricter one.
 import { limitsDefault, type Sandbox, type SandboxKind, sandboxKinds } from '../../runtime/processes/sandbox.ts';
-import type { ConfigProblem } from '../check/problem.ts';
+import type { ReportAt } from '../check/problem.ts';
 import type { Manifest } from '../config.ts';
 import { parseDuration, parseSize } from '../quantity.ts';
-import { nodeAt, numberOf, placesAt, type SourceNode, textOf } from '../source/tree.ts';
+import { nodeAt, numberOf, type SourceNode, textOf } from '../source/tree.ts';
 import { sandboxOf, workerMessage } from './manifest.ts';
 
 /** The sandbox, or undefined for none. `node`: the value of `plugins.<name>`. */
@@ -24,12 +24,9 @@ export function readSandbox(manifest: Manifest, node: SourceNode | undefined): S
   };
 }
 
-/** Settings that have no effect, or that are less strict than the manifest asks for, are errors. */
-export function sandboxProblems(name: string, manifest: Manifest, node: SourceNode): ConfigProblem[] {
-  const found: ConfigProblem[] = [];
-  const refuse = (key: 'sandbox' | 'limits', message: string) =>
-    found.push({ place: placesAt(node, [key]).value, path: ['plugins', name, key], message });
-  const isSet = (key: string) => nodeAt(node, key) !== undefined;
+/** Refuses settings that have no effect, or that are less strict than the manifest asks for. `node`: the value of `plugins.<name>`. */
+export function checkSandbox(name: string, manifest: Manifest, node: SourceNode, reportAt: ReportAt): void {
+  const refuse = (key: 'sandbox' | 'limits', message: string) => reportAt(['plugins', name, key], message);
   const kind = kindOf(manifest, node);
   const asked = manifest.sandbox ?? 'none';
   if (manifest.runtime === 'worker') {
@@ -37,8 +34,8 @@ export function sandboxProblems(name: string, manifest: Manifest, node: SourceNo
   } else if (sandboxKinds.indexOf(kind) < sandboxKinds.indexOf(asked)) {
     refuse('sandbox', `is ${kind}, which is less strict than the ${asked} that the manifest asks for`);
   }
-  if (isSet('limits') && kind === 'none') refuse('limits', 'has no effect without a sandbox; set sandbox: limits');
-  return found;
+  if (nodeAt(node, 'limits') !== undefined && kind === 'none')
+    refuse('limits', 'has no effect without a sandbox; set sandbox: limits');
 }
 
 function kindOf(manifest: Manifest, node: SourceNode | undefined): SandboxKind {

@@ -1,39 +1,36 @@
 // Reads the `api` section: the address, the server and the tokens of the API.
 import { reportDuplicates } from '../check/duplicate.ts';
-import type { Report } from '../check/problem.ts';
+import type { ReportAt } from '../check/problem.ts';
 import { type ApiToken, type Config, servers } from '../config.ts';
 import { parseListen, parseSize } from '../quantity.ts';
-import { flagOf, itemsOf, nodeAt, numberOf, type SourceNode, textOf, textsOf } from '../source/tree.ts';
+import { flagOf, itemsOf, type NodePath, nodeAt, numberOf, type SourceNode, textOf, textsOf } from '../source/tree.ts';
 import { readListen } from './listen.ts';
 import { readProtection } from './tls.ts';
 
 const bodyBytesDefault = 2 ** 20;
 
-export function readApi(root: SourceNode, report: Report): Config['api'] {
+export function readApi(root: SourceNode, reportAt: ReportAt): Config['api'] {
   const api = nodeAt(root, 'api');
-  const tokens = nodeAt(api, 'auth', 'tokens');
   const path = ['api', 'auth', 'tokens'];
-  reportDuplicates(tokens, path, 'name', 'the name of a token', report);
-  reportDuplicates(tokens, path, 'token', 'the text of a token', report, true);
-  const listen = readListen(root, ['api', 'listen'], report) ?? parseListen('127.0.0.1:8080')!;
+  reportDuplicates(root, path, 'name', 'the name of a token', reportAt);
+  reportDuplicates(root, path, 'token', 'the text of a token', reportAt, true);
   return {
     enabled: flagOf(nodeAt(api, 'enabled')) ?? true,
     server: servers.find(name => name === textOf(nodeAt(api, 'server'))) ?? 'auto',
-    listen,
+    listen: readListen(root, ['api', 'listen'], reportAt) ?? parseListen('127.0.0.1:8080')!,
     ...readProtection(root, 'api'),
     bodyBytesMax: readSize(nodeAt(api, 'max_body_size')),
-    tokens: itemsOf(tokens).map((item, index) => readToken(item, [...path, index], report)),
+    tokens: itemsOf(nodeAt(root, ...path)).map((item, index) => readToken(item, [...path, index], reportAt)),
   };
 }
 
-function readToken(node: SourceNode, path: readonly (string | number)[], report: Report): ApiToken {
-  const expires = nodeAt(node, 'expires_at');
-  const text = textOf(expires);
+function readToken(node: SourceNode, path: NodePath, reportAt: ReportAt): ApiToken {
+  const text = textOf(nodeAt(node, 'expires_at'));
   const expiresAtMs = text === undefined ? null : Date.parse(text);
-  if (expires !== undefined && expiresAtMs !== null && !isRealTime(text!, expiresAtMs)) {
-    const looksRight = /^\d{4}-\d\d-\d\d[Tt]/.test(text!);
+  // The schema reports what does not look like a time.
+  if (expiresAtMs !== null && /^\d{4}-\d\d-\d\d[Tt]/.test(text!) && !isRealTime(text!, expiresAtMs)) {
     const message = `is ${JSON.stringify(text)}, a time that does not exist; it must be a time such as 2027-01-01T00:00:00Z`;
-    if (looksRight) report({ place: expires.place, path: [...path, 'expires_at'], message });
+    reportAt([...path, 'expires_at'], message);
   }
   return {
     name: textOf(nodeAt(node, 'name')) ?? null,

@@ -81,6 +81,11 @@ export function closedMap<P extends Properties>(
   return { ...map, ...(required.length > 0 && { required }), properties };
 }
 
+/** The value of `oneOf` for a map with exactly one of these keys. */
+export function eitherOf(keys: readonly string[]) {
+  return keys.map(key => ({ required: [key] }));
+}
+
 /** A map from names to values of one kind. */
 export function mapOf(value: Schema, description: string, keys?: typeof nameRule): Schema {
   const propertyNames = keys === undefined ? {} : { propertyNames: keys };

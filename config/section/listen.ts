@@ -1,18 +1,14 @@
 // Reads a listen address, and checks what the pattern in the schema cannot: the port's range, and that two listeners differ.
-import type { Report } from '../check/problem.ts';
+import type { ReportAt } from '../check/problem.ts';
 import type { Config, ListenAddress } from '../config.ts';
 import { listenPattern, parseListen } from '../quantity.ts';
-import { nodeAt, placesAt, type SourceNode, textOf } from '../source/tree.ts';
+import { nodeAt, type SourceNode, textOf } from '../source/tree.ts';
 
-export function readListen(root: SourceNode, path: readonly string[], report: Report): ListenAddress | undefined {
-  const node = nodeAt(root, ...path);
-  const text = textOf(node);
-  if (node === undefined || text === undefined) return undefined;
+export function readListen(root: SourceNode, path: readonly string[], reportAt: ReportAt): ListenAddress | undefined {
+  const text = textOf(nodeAt(root, ...path));
   const listen = parseListen(text);
-  if (listen === undefined && new RegExp(listenPattern).test(text)) {
-    const message = `is ${JSON.stringify(text)}; the port must be from 0 to 65535`;
-    report({ place: node.place, path, message });
-  }
+  if (text !== undefined && listen === undefined && new RegExp(listenPattern).test(text))
+    reportAt(path, `is ${JSON.stringify(text)}; the port must be from 0 to 65535`);
   return listen;
 }
 
@@ -21,11 +17,10 @@ export function checkListeners(
   root: SourceNode,
   api: Config['api'],
   webhooks: Config['webhooks'],
-  report: Report,
+  reportAt: ReportAt,
 ): void {
   const { host, port } = webhooks.listen;
   if (!api.enabled || port === 0 || host !== api.listen.host || port !== api.listen.port) return;
   const own = nodeAt(root, 'webhooks', 'listen') === undefined ? ['api', 'listen'] : ['webhooks', 'listen'];
-  const message = `${host}:${port} is the address of both api.listen and webhooks.listen; give one of them another port`;
-  report({ place: placesAt(root, own).value, path: own, message });
+  reportAt(own, `${host}:${port} is the address of both api.listen and webhooks.listen; give one of them another port`);
 }

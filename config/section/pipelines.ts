@@ -22,8 +22,8 @@ export function readPipelines(
 ): readonly PipelineDefinition[] {
   const list = nodeAt(root, 'pipelines');
   if (list?.kind !== 'list') return [];
-  reportDuplicates(list, ['pipelines'], 'name', 'the name of a pipeline', report);
   const reportAt = reportIn(root, report);
+  reportDuplicates(root, ['pipelines'], 'name', 'the name of a pipeline', reportAt);
   const items = plainValue(list) as readonly unknown[];
   const commandsOf = ({ manifest }: Instances['plugins'][string]) => manifest.commands.map(command => command.name);
   const around = {
@@ -33,7 +33,7 @@ export function readPipelines(
     reportAt,
   };
   const read = items.map((item, index) => {
-    const inputSchema = readSchema(root, ['pipelines', index, 'input_schema'], 'headgate', compiler, report);
+    const inputSchema = readSchema(root, ['pipelines', index, 'input_schema'], 'headgate', compiler, reportAt);
     const pipeline = isObject(item) ? readPipeline(item, { ...around, ids: new Map() }, ['pipelines', index]) : null;
     return pipeline && { ...pipeline, ...(inputSchema && { inputSchema }) };
   });

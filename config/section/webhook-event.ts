@@ -1,5 +1,5 @@
 // What the event of a webhook delivery has besides the body: named headers, and a type that can be a template over headers and body.
-import type { Report } from '../check/problem.ts';
+import type { ReportAt } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { EventTemplate, WebhookEndpoint } from '../config.ts';
 import { parseText } from '../pipeline/template.ts';
@@ -17,12 +17,11 @@ const secretHeaders = ['authorization', 'proxy-authorization', 'cookie'];
 const roots = ['headers', 'payload'] as const;
 
 /** Checks `headers` and `event` of one endpoint; `signatureHeader` is that of its scheme. */
-export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: string, report: Report): void {
-  checkHeaderNames(item, path, signatureHeader, report);
-  const node = nodeAt(item, 'event');
-  const text = textOf(node);
-  if (node === undefined || text === undefined || text === '') return;
-  const refuse = (message: string) => report({ place: node.place, path: [...path, 'event'], message });
+export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: string, reportAt: ReportAt): void {
+  checkHeaderNames(item, path, signatureHeader, reportAt);
+  const text = textOf(nodeAt(item, 'event'));
+  if (text === undefined || text === '') return;
+  const refuse = (message: string) => reportAt([...path, 'event'], message);
   const parts = parseText(text, roots);
   if ('wrong' in parts) {
     refuse(parts.wrong);
@@ -44,12 +43,12 @@ export function checkEvent(item: SourceNode, path: NodePath, signatureHeader: st
     refuse(`is ${JSON.stringify(text)}; the type of an event must be ${eventTypeExpected}`);
 }
 
-function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: string, report: Report): void {
+function checkHeaderNames(item: SourceNode, path: NodePath, signatureHeader: string, reportAt: ReportAt): void {
   const seen = new Set<string>();
   for (const [index, node] of itemsOf(nodeAt(item, 'headers')).entries()) {
     const name = textOf(node)?.toLowerCase();
     if (name === undefined) continue;
-    const refuse = (message: string) => report({ place: node.place, path: [...path, 'headers', index], message });
+    const refuse = (message: string) => reportAt([...path, 'headers', index], message);
     if (secretHeaders.includes(name)) refuse('carries credentials, which are never part of an event; remove it');
     else if (name === signatureHeader.toLowerCase())
       refuse('carries the signature, which is never part of an event; remove it');

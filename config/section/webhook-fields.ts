@@ -60,5 +60,5 @@ export const endpointField = field.closedMap(
     ),
   },
   'An endpoint that accepts signed deliveries.',
-  { required: ['name', 'path', 'secret_ref'] },
+  { required: ['name', 'path', 'secret_ref'], oneOf: field.eitherOf(['plugin', 'pipeline']) },
 );

@@ -1,6 +1,6 @@
 // Reads the `webhooks` section, and the keys in `tokens` that its endpoints use.
 import { reportDuplicates } from '../check/duplicate.ts';
-import { type Report, reportIn } from '../check/problem.ts';
+import { type Report, type ReportAt, reportIn } from '../check/problem.ts';
 import { hint } from '../check/suggestion.ts';
 import type { Config, WebhookEndpoint } from '../config.ts';
 import { type Instances, reportUnusable } from '../plugin/instances.ts';
@@ -16,20 +16,17 @@ const keyBytesMin = 16;
 const toleranceDefaultMs = 300_000;
 const standard = { signature: 'webhook-signature', timestamp: 'webhook-timestamp', id: 'webhook-id' };
 
-export function readTokens(root: SourceNode, report: Report): Config['tokens'] {
-  const list = nodeAt(root, 'tokens');
-  reportDuplicates(list, ['tokens'], 'name', 'the name of a token', report);
+export function readTokens(root: SourceNode, reportAt: ReportAt): Config['tokens'] {
+  reportDuplicates(root, ['tokens'], 'name', 'the name of a token', reportAt);
   const keys: [string, string][] = [];
-  for (const [index, item] of itemsOf(list).entries()) {
+  for (const [index, item] of itemsOf(nodeAt(root, 'tokens')).entries()) {
     const name = textOf(nodeAt(item, 'name'));
-    const node = nodeAt(item, 'key');
-    const key = textOf(node);
-    if (node === undefined || name === undefined || key === undefined || key === '') continue;
+    const key = textOf(nodeAt(item, 'key'));
+    if (name === undefined || key === undefined || key === '') continue;
     keys.push([name, key]);
     const bytes = (isStandardKey(key) ? standardKeyBytes(key) : Buffer.from(key)).length;
-    if (bytes >= keyBytesMin) continue;
-    const message = `has ${bytes} bytes; an HMAC key must have at least ${keyBytesMin}`;
-    report({ place: node.place, path: ['tokens', index, 'key'], message });
+    if (bytes < keyBytesMin)
+      reportAt(['tokens', index, 'key'], `has ${bytes} bytes; an HMAC key must have at least ${keyBytesMin}`);
   }
   return Object.fromEntries(keys);
 }
@@ -45,20 +42,19 @@ export function readWebhooks(
   const reportAt = reportIn(root, report);
   // All names, also of invalid pipelines: these are reported where they are defined.
   const pipelines = itemsOf(nodeAt(root, 'pipelines')).flatMap(item => textOf(nodeAt(item, 'name')) ?? []);
-  reportDuplicates(list, path, 'name', 'the name of an endpoint', report);
-  reportDuplicates(list, path, 'path', 'the path of an endpoint', report);
+  reportDuplicates(root, path, 'name', 'the name of an endpoint', reportAt);
+  reportDuplicates(root, path, 'path', 'the path of an endpoint', reportAt);
   for (const [index, item] of itemsOf(list).entries()) {
     const at = [...path, index];
     const refuse: Refuse = (key, message, of) => reportAt([...at, key], message, of);
-    checkTarget(item, refuse);
     checkPlugin(item, instances, report, refuse);
     checkPipeline(item, pipelines, refuse);
-    checkEvent(item, at, signatureHeaderOf(item), report);
+    checkEvent(item, at, signatureHeaderOf(item), reportAt);
     checkSecret(item, tokens, refuse);
     checkHeaders(item, refuse);
   }
   return {
-    listen: readListen(root, ['webhooks', 'listen'], report) ?? parseListen('127.0.0.1:8081')!,
+    listen: readListen(root, ['webhooks', 'listen'], reportAt) ?? parseListen('127.0.0.1:8081')!,
     ...readProtection(root, 'webhooks'),
     endpoints: itemsOf(list).map(readEndpoint),
   };
@@ -66,17 +62,6 @@ export function readWebhooks(
 
 /** Reports what is wrong with a key of an endpoint. */
 type Refuse = (key: string, message: string, at?: 'key') => void;
-
-function checkTarget(item: SourceNode, refuse: Refuse): void {
-  if (item.kind !== 'map') return;
-  const { entries } = item;
-  if (!entries.has('plugin') && !entries.has('pipeline'))
-    refuse('plugin', 'is missing; an endpoint must have a "plugin" or a "pipeline" that receives its deliveries');
-  else if (entries.has('plugin') && entries.has('pipeline')) {
-    const message = 'cannot be combined with "plugin": only one of them receives the deliveries; remove the other';
-    refuse('pipeline', message, 'key');
-  }
-}
 
 function checkPipeline(item: SourceNode, names: readonly string[], refuse: Refuse): void {
   const name = textOf(nodeAt(item, 'pipeline')) ?? '';

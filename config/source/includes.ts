@@ -5,6 +5,7 @@ import { formatPlace } from '../check/problem.ts';
 import { parseTree } from './document.ts';
 import { diskReason, type Files } from './files.ts';
 import { type Environment, interpolateTree } from './interpolation.ts';
+import { mergeTrees } from './merge.ts';
 import {
   describeKind,
   emptyMap,
@@ -13,14 +14,15 @@ import {
   type NodePath,
   nodeAt,
   type SourceLocation,
+  type SourceNode,
   textOf,
 } from './tree.ts';
 
 export type Closure = {
   /** Absolute paths, in the order of reading. */
   readonly files: readonly string[];
-  /** The content of each file, with variables replaced and without `include`. */
-  readonly documents: readonly MapNode[];
+  /** The content of all files, merged, with variables replaced and without `include`. */
+  readonly merged: SourceNode;
 };
 
 type ClosureReading = {
@@ -39,7 +41,8 @@ export function readClosure(mainFile: string, disk: Files, env: Environment, rep
   const reading: ClosureReading = { disk, env, report, files: [], documents: [], named: new Map() };
   const place: SourceLocation = { file: mainFile, line: 1, column: 1 };
   readOne(reading, mainFile, { place, path: [], chain: [] });
-  return { files: reading.files, documents: reading.documents };
+  const merged = reading.documents.reduce<SourceNode>((all, next) => mergeTrees(all, next, report), emptyMap(place));
+  return { files: reading.files, merged };
 }
 
 function readOne(reading: ClosureReading, file: string, site: IncludeSite): void {

@@ -5,7 +5,8 @@ import type { Environment } from './interpolation.ts';
 
 export type MainFile =
   | { readonly ok: true; readonly file: string }
-  | { readonly ok: false; readonly message: string; readonly place: string | null };
+  /** `problem`: a line, with the place if a file was named. */
+  | { readonly ok: false; readonly problem: string };
 
 const mainName = 'config.yaml';
 
@@ -20,8 +21,8 @@ export function findMainFile(path: string | undefined, env: Environment, cwd: st
   const candidates = usualPlaces(env, cwd);
   const found = candidates.find(file => files.kind(file) === 'file');
   if (found !== undefined) return { ok: true, file: found };
-  const message = `no configuration found: looked for ${candidates.join(', ')}; name one with --config, or create one with "headgate init DIR"`;
-  return { ok: false, place: null, message };
+  const problem = `no configuration found: looked for ${candidates.join(', ')}; name one with --config, or create one with "headgate init DIR"`;
+  return { ok: false, problem };
 }
 
 function openGiven(path: string, source: string, files: Files): MainFile {
@@ -31,7 +32,7 @@ function openGiven(path: string, source: string, files: Files): MainFile {
   const wanted =
     kind === 'directory' ? `a directory with a ${mainName} in it` : `a file, or a directory with a ${mainName}`;
   const wrong = kind === 'other' ? 'is not a file' : 'does not exist';
-  return { ok: false, place: file, message: `${wrong}; ${source} must name ${wanted}` };
+  return { ok: false, problem: `${file}:1:1: ${wrong}; ${source} must name ${wanted}` };
 }
 
 function usualPlaces(env: Environment, cwd: string): string[] {

@@ -144,6 +144,7 @@ describe('the short form of a schema', () => {
     [{ width: 'integer' }, short({ width: { type: 'integer' } })],
     [{ type: 'string', path: 'string' }, short({ type: { type: 'string' }, path: { type: 'string' } })],
     [{ type: 'string' }, short({ type: { type: 'string' } })],
+    [{ type: 'array' }, full({ type: 'array' })],
     [{ title: 'string', format: 'any' }, short({ title: { type: 'string' }, format: {} })],
     [{}, full({})],
     [{ type: 'object' }, full({ type: 'object' })],
