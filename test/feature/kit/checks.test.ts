@@ -157,7 +157,7 @@ describe('the command', () => {
 
   test.each<[words: string[], said: string]>([
     [['--command', 'hande'], 'sound has no command "hande"; it has handle'],
-    [['--payload', '[1]'], '--payload is [1], which is no JSON object'],
+    [['--payload', '[1]'], '--payload is [1], which is not a JSON object'],
     [['--payload', '@absent.json'], `--payload: ${home}/absent.json cannot be read`],
     [['--plugin-config', 'x'], '--plugin-config is not JSON'],
     [['--deadline-ms', '0'], '0 is not a number of milliseconds'],
