@@ -160,7 +160,7 @@ describe('the command', () => {
     [['--payload', '[1]'], '--payload is [1], which is not a JSON object'],
     [['--payload', '@absent.json'], `--payload: ${home}/absent.json cannot be read`],
     [['--plugin-config', 'x'], '--plugin-config is not JSON'],
-    [['--deadline-ms', '0'], '0 is not a number of milliseconds'],
+    [['--deadline-ms', '0'], 'expected a whole number from 1 to 3600000'],
   ])('refuses %j', async (words, said) => {
     const { status, stderr } = await headgate(['plugin', 'test', 'sound', ...words], { cwd: home });
     expect([status, stderr]).toEqual([2, expect.stringContaining(said)]);
