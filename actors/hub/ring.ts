@@ -19,8 +19,7 @@ export type RingEntry = {
 };
 
 export class Ring {
-  #held: RingEntry[] = [];
-  #head = 0;
+  readonly #held: RingEntry[] = [];
   #bytes = 0;
   /** The numbers of the first observation of this start, and of the next one. */
   readonly first: number;
@@ -33,7 +32,7 @@ export class Ring {
 
   /** The oldest number in the ring. */
   get oldest(): number {
-    return Math.max(this.#held[this.#head]?.first ?? this.next, this.next - ringSize);
+    return Math.max(this.#held[0]?.first ?? this.next, this.next - ringSize);
   }
 
   /** The approximate size of the ring's contents. */
@@ -48,14 +47,7 @@ export class Ring {
     this.#held.push({ first: this.next, count, bytes, group, origins: null });
     this.next += count;
     this.#bytes += bytes;
-    while (this.#head < this.#held.length && this.#isOver(this.#held[this.#head]!)) {
-      this.#bytes -= this.#held[this.#head]!.bytes;
-      this.#held[this.#head++] = undefined as never;
-    }
-    if (this.#head > 1024) {
-      this.#held = this.#held.slice(this.#head);
-      this.#head = 0;
-    }
+    while (this.#held.length > 0 && this.#isOver(this.#held[0]!)) this.#bytes -= this.#held.shift()!.bytes;
   }
 
   /** Whether the oldest group must be dropped: the ring has enough observations without it, or is too large. */
@@ -65,7 +57,7 @@ export class Ring {
 
   /** The groups with numbers from `from` on, oldest first, each with the number of its first observation. */
   *since(from: number): Iterable<RingEntry> {
-    let low = this.#head;
+    let low = 0;
     let high = this.#held.length;
     while (low < high) {
       const middle = (low + high) >> 1;

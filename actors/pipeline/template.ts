@@ -28,18 +28,22 @@ export function render(template: Template, data: Data): Json | Missing {
     }
     case 'text':
       return renderText(template.parts, data);
-    case 'list': {
-      const items: Json[] = [];
-      for (const item of template.items) {
-        const value = render(item, data);
-        if (isMissing(value)) return value;
-        items.push(value);
-      }
-      return items;
-    }
+    case 'list':
+      return collect(template.items, item => render(item, data));
     case 'map':
       return renderEntries(template.entries, data);
   }
+}
+
+/** What is made of each, or the first path that is missing. */
+function collect<A, B>(from: readonly A[], make: (each: A) => B | Missing): B[] | Missing {
+  const all: B[] = [];
+  for (const each of from) {
+    const made = make(each);
+    if (isMissing(made)) return made;
+    all.push(made);
+  }
+  return all;
 }
 
 export function renderEntries(entries: Entries, data: Data): { [key: string]: Json } | Missing {
@@ -118,22 +122,14 @@ export function bindTemplate(template: Template, data: Data, isLate: IsLate): Te
     case 'reference':
       return template;
     case 'text': {
-      const parts: (string | Path)[] = [];
-      for (const part of template.parts) {
-        const bound = typeof part === 'string' || isLate(part) ? part : renderText([part], data);
-        if (isMissing(bound)) return bound;
-        parts.push(bound);
-      }
-      return { kind: 'text', parts };
+      const bind = (part: string | Path) =>
+        typeof part === 'string' || isLate(part) ? part : renderText([part], data);
+      const parts = collect(template.parts, bind);
+      return isMissing(parts) ? parts : { kind: 'text', parts };
     }
     case 'list': {
-      const items: Template[] = [];
-      for (const item of template.items) {
-        const bound = bindTemplate(item, data, isLate);
-        if (isMissing(bound)) return bound;
-        items.push(bound);
-      }
-      return { kind: 'list', items };
+      const items = collect(template.items, item => bindTemplate(item, data, isLate));
+      return isMissing(items) ? items : { kind: 'list', items };
     }
     case 'map': {
       const entries = bindEntries(template.entries, data, isLate);
@@ -143,11 +139,8 @@ export function bindTemplate(template: Template, data: Data, isLate: IsLate): Te
 }
 
 export function bindEntries(entries: Entries, data: Data, isLate: IsLate): Entries | Missing {
-  const bound: (readonly [string, Template])[] = [];
-  for (const [key, template] of entries) {
+  return collect(entries, ([key, template]) => {
     const value = bindTemplate(template, data, isLate);
-    if (isMissing(value)) return value;
-    bound.push([key, value]);
-  }
-  return bound;
+    return isMissing(value) ? value : ([key, value] as const);
+  });
 }

@@ -44,7 +44,7 @@ export type SelfcheckOptions = {
   readonly lookedMax?: number;
 };
 
-type Suspect = InvariantFailure & { readonly again: () => InvariantFailure | null };
+type Suspect = { readonly invariant: Invariant; readonly key: Uint8Array };
 
 const readableName = 'records_can_be_read';
 /** Tables whose records are only decoded. */
@@ -61,7 +61,7 @@ export async function selfcheck(options: SelfcheckOptions): Promise<Findings> {
   const suspects = await run(walk(reader, invariants, max, notes));
   const failures: InvariantFailure[] = [];
   if (suspects.length > 0) await pause(againMs);
-  await run(askAgain(suspects, failures));
+  await run(checkAgain(reader, suspects, failures));
   failures.push(...(await countersOf(options, max, notes)));
   failures.push(...(await runningOf(options, notes)));
   const names = new Set(invariants.map(({ name }) => name));
@@ -76,22 +76,14 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
     const all = reader.count(table);
     let looked = 0;
     let weight = 0;
-    for (
-      let page = pageOf(reader, table);
-      page.length > 0 && weight < max;
-      page = pageOf(reader, table, page.at(-1)!.key)
-    ) {
-      for (const { key, value } of page) {
-        if (weight >= max) break;
-        looked++;
-        weight += table === 'blocks' ? jobsIn(value) : 1;
-        for (const { name, wrong } of asked) {
-          const fault = faultOf(name, table, key, value, wrong);
-          if (fault !== null && count(found, fault.invariant) <= suspectsMax) {
-            suspects.push({ ...fault, again: () => askOne(reader, name, table, key, wrong) });
-          }
-          yield;
-        }
+    for (const { key, value } of recordsOf(reader, table)) {
+      if (weight >= max) break;
+      looked++;
+      weight += table === 'blocks' ? jobsIn(value) : 1;
+      for (const invariant of asked) {
+        const fault = faultOf(invariant, key, value);
+        if (fault !== null && count(found, fault.invariant) <= suspectsMax) suspects.push({ invariant, key });
+        yield;
       }
     }
     notes.push(`${table}: ${looked >= all ? `all ${looked}` : `the newest ${looked} of ${all}`}`);
@@ -114,23 +106,28 @@ function readable<T>(read: () => T): T | undefined {
   }
 }
 
-/** The next records in the order of age, newest first. No scan stays open. */
-function pageOf(reader: Reader, table: Table, before?: Uint8Array) {
-  const range = { reverse: true, limit: pageSize, ...(before && { to: before }) };
-  return Array.from(reader.scan(table, range), ({ key, value }) => ({
-    key: Buffer.from(key),
-    value: Buffer.from(value),
-  }));
+/** The records of a table below `before`, newest first. No scan stays open while the caller pauses. */
+function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable<{ key: Buffer; value: Buffer }> {
+  for (let to = before; ; ) {
+    const range = { reverse: true, limit: pageSize, ...(to && { to }) };
+    const page = Array.from(reader.scan(table, range), ({ key, value }) => ({
+      key: Buffer.from(key),
+      value: Buffer.from(value),
+    }));
+    yield* page;
+    if (page.length < pageSize) return;
+    to = page.at(-1)!.key;
+  }
+}
+
+/** The end of a table as it is now. Null: it is empty. */
+function endOf(reader: Reader, table: Table): Uint8Array | null {
+  for (const { key } of recordsOf(reader, table)) return Buffer.concat([key, Buffer.of(0)]);
+  return null;
 }
 
 /** A record that cannot be read is a failure of its own. */
-function faultOf(
-  name: string,
-  table: Table,
-  key: Uint8Array,
-  value: Uint8Array,
-  wrong: Invariant['wrong'],
-): InvariantFailure | null {
+function faultOf({ name, table, wrong }: Invariant, key: Uint8Array, value: Uint8Array): InvariantFailure | null {
   try {
     const detail = wrong(key, value);
     return detail === null ? null : { invariant: name, detail };
@@ -144,21 +141,12 @@ function jobsIn(block: Uint8Array): number {
   return readable(() => decodeBlock(block))?.count ?? 1;
 }
 
-function askOne(
-  reader: Reader,
-  name: string,
-  table: Table,
-  key: Uint8Array,
-  wrong: Invariant['wrong'],
-): InvariantFailure | null {
-  const value = reader.get(table, key);
-  return value ? faultOf(name, table, Buffer.from(key), value, wrong) : null;
-}
-
-function* askAgain(suspects: readonly Suspect[], failures: InvariantFailure[]): Sliced<void> {
+function* checkAgain(reader: Reader, suspects: readonly Suspect[], failures: InvariantFailure[]): Sliced<void> {
   const told = new Set<string>();
-  for (const { again } of suspects) {
-    const failure = again();
+  for (const { invariant, key } of suspects) {
+    const value = reader.get(invariant.table, key);
+    // A new key object: results are cached by its identity.
+    const failure = value ? faultOf(invariant, Buffer.from(key), value) : null;
     // A record that cannot be read is found by each of its checks.
     const text = failure && `${failure.invariant}: ${failure.detail}`;
     if (text !== null && !told.has(text)) failures.push(failure!);
@@ -191,8 +179,8 @@ async function countersOf(
 function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<InvariantFailure[] | null> {
   const kept = readCounts(reader);
   const pruned = readPruneMark(reader).number;
-  const [newestBlock] = pageOf(reader, 'blocks');
-  const [newestCommit] = pageOf(reader, 'journal');
+  const blocksEnd = endOf(reader, 'blocks');
+  const journalEnd = endOf(reader, 'journal');
   if (kept.reduce((jobs, { counts }) => jobs + counts.accepted, 0) > max) {
     notes.push(`counters: not compared, because there are more than ${max} jobs`);
     return [];
@@ -204,20 +192,22 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
     counted.set(key, counts);
     return counts;
   };
-  yield* upTo(reader, 'blocks', newestBlock?.key, (_, value) => {
+  for (const { value } of blocksEnd ? recordsOf(reader, 'blocks', blocksEnd) : []) {
     const block = readable(() => decodeBlock(value));
     if (block) countsOf(block.plugin, block.command).accepted += block.count;
     else notes.push('a block cannot be read, and is not counted');
-  });
+    yield;
+  }
   const { commands } = new NameTable(reader);
-  yield* upTo(reader, 'journal', newestCommit?.key, (key, value) => {
+  for (const { key, value } of journalEnd ? recordsOf(reader, 'journal', journalEnd) : []) {
     for (const { status, final, commandNumber } of entriesOf(readUs(key), value)) {
       const name = commands[commandNumber];
       if (!name) continue;
       const counts = countsOf(name.plugin, name.command);
       counts[final ? status : retriedCount(status)]++;
     }
-  });
+    yield;
+  }
   if (readPruneMark(reader).number !== pruned) return null;
   notes.push('counters: all');
   const failures: InvariantFailure[] = [];
@@ -233,22 +223,6 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   }
   for (const name of counted.keys()) fail(`${name.replace('\0', '/')} has jobs and no counters`);
   return failures;
-}
-
-function* upTo(
-  reader: Reader,
-  table: Table,
-  newest: Uint8Array | undefined,
-  take: (key: Uint8Array, value: Uint8Array) => void,
-): Sliced<void> {
-  if (!newest) return;
-  const beyond = Buffer.concat([newest, Buffer.of(0)]);
-  for (let page = pageOf(reader, table, beyond); page.length > 0; page = pageOf(reader, table, page.at(-1)!.key)) {
-    for (const { key, value } of page) {
-      take(key, value);
-      yield;
-    }
-  }
 }
 
 /** A host has every running job. */
@@ -276,15 +250,13 @@ async function runningOf(
 
 function* runningJobs(reader: Reader): Sliced<JobId[]> {
   const ids: JobId[] = [];
-  for (let page = pageOf(reader, 'open'); page.length > 0; page = pageOf(reader, 'open', page.at(-1)!.key)) {
-    for (const { key, value } of page) {
-      const open = readable(() => OpenBlock.decode(keyText(key), value));
-      for (let index = 0; open && index < open.next; index++) {
-        const id = jobId(key, index);
-        if (readable(() => isRunning(reader, id, open))) ids.push(id);
-      }
-      yield;
+  for (const { key, value } of recordsOf(reader, 'open')) {
+    const open = readable(() => OpenBlock.decode(keyText(key), value));
+    for (let index = 0; open && index < open.next; index++) {
+      const id = jobId(key, index);
+      if (readable(() => isRunning(reader, id, open))) ids.push(id);
     }
+    yield;
   }
   return ids;
 }
