@@ -1,17 +1,28 @@
 // Passes the journal to its consumers. The position of each is committed together with the data that it derived.
-import { entriesOf, type JournalEntry, readPruneMark, readUs, usKey } from '../job/records/journal.ts';
+import {
+  entriesOf,
+  type JournalEntry,
+  type JournalPosition,
+  readPruneMark,
+  readUs,
+  usKey,
+} from '../job/records/journal.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
-import { type Position, positionOf, positionRecord } from './records/position.ts';
+import { positionOf, positionRecord } from './records/position.ts';
 
 /** Entries of one step, unless a single commit has more. */
 const entriesPerStep = 8192;
 
 /** The entries between two positions. */
-type JournalSlice = { readonly from: Position; readonly entries: readonly JournalEntry[]; readonly end: Position };
+type JournalSlice = {
+  readonly from: JournalPosition;
+  readonly entries: readonly JournalEntry[];
+  readonly end: JournalPosition;
+};
 
 export class JournalFollower {
   readonly #stores: IndexStores;
-  readonly #positions: Map<JournalConsumer, Position>;
+  readonly #positions: Map<JournalConsumer, JournalPosition>;
   #pruned = -1;
 
   constructor(stores: IndexStores, consumers: readonly JournalConsumer[]) {
@@ -31,7 +42,7 @@ export class JournalFollower {
     ledger.refresh();
     index.refresh();
     const batch = index.batch();
-    const moved = new Map<JournalConsumer, Position>();
+    const moved = new Map<JournalConsumer, JournalPosition>();
     let stretch: JournalSlice | null = null;
     for (const [consumer, from] of this.#positions) {
       if (from.atUs > upToUs) continue;
@@ -64,7 +75,7 @@ export class JournalFollower {
     return more;
   }
 
-  #read(from: Position, upToUs: number): JournalSlice {
+  #read(from: JournalPosition, upToUs: number): JournalSlice {
     const entries: JournalEntry[] = [];
     let end = { atUs: upToUs + 1, place: 0 };
     const range = { from: usKey(from.atUs), to: usKey(upToUs + 1) };
@@ -81,6 +92,6 @@ export class JournalFollower {
   }
 }
 
-function isSame(a: Position, b: Position): boolean {
+function isSame(a: JournalPosition, b: JournalPosition): boolean {
   return a.atUs === b.atUs && a.place === b.place;
 }

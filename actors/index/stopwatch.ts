@@ -1,12 +1,14 @@
 // The stopwatch: adds the waiting and running time of each attempt to the histograms of its minute.
 
 import { bodyPart } from '../../runtime/host/wire/outcome.ts';
+import { blockOf } from '../../runtime/ids.ts';
 import { unpack } from '../../runtime/packing.ts';
 import type { Batch, IndexTable } from '../../runtime/store/store.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
 import { AttemptReader, type JournalEntry } from '../job/records/journal.ts';
 import { type CommandName, NameTable } from '../job/records/name-table.ts';
-import { type StepName, StepNameReader } from '../job/views/jobs.ts';
+import { BlockCache } from '../job/views/block-cache.ts';
+import { GroupReader } from '../job/views/group-reader.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
 import {
   commandStep,
@@ -30,21 +32,23 @@ export class Stopwatch implements JournalConsumer {
   readonly #stores: IndexStores;
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
-  readonly #steps: StepNameReader;
+  /** The names of pipeline steps. Null: the job belongs to none. */
+  readonly #steps: GroupReader<string | null>;
   /** The newest page of each plugin. */
   readonly #pages = new Map<string, OpenPage>();
   #newest = 0;
   /** By command number. */
   readonly #stepNames: StepNames[] = [];
-  /** The last pipeline step that was looked up, and its name. */
-  #step: StepName | null = null;
-  #stepName = '';
 
   constructor(stores: IndexStores) {
     this.#stores = stores;
     this.#attempts = new AttemptReader(stores.ledger);
     this.#names = new NameTable(stores.ledger);
-    this.#steps = new StepNameReader(stores.ledger);
+    const blocks = new BlockCache(stores.ledger);
+    this.#steps = new GroupReader(
+      id => blocks.find(blockOf(id)),
+      ({ pipeline, stepId }) => (pipeline === null || stepId === null ? null : pipelineStep(pipeline, stepId)),
+    );
   }
 
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {
@@ -66,7 +70,7 @@ export class Stopwatch implements JournalConsumer {
     page.add(run, ranUs);
     if (entry.attempt === 1) page.add(queue, queuedUs);
     if (entry.final) page.add(total, queuedUs + ranUs);
-    const step = entry.stepped ? this.#stepOf(entry) : null;
+    const step = entry.stepped ? this.#steps.find(entry.id) : null;
     if (step !== null) page.add(step, ranUs);
     if (!entry.spanned) return;
     for (const { name, dur_ns } of this.#spansOf(entry)) {
@@ -86,16 +90,6 @@ export class Stopwatch implements JournalConsumer {
       this.#stepNames[number] = names;
     }
     return names;
-  }
-
-  #stepOf({ id }: JournalEntry): string | null {
-    const step = this.#steps.find(id);
-    if (step === null) return null;
-    if (step !== this.#step) {
-      this.#step = step;
-      this.#stepName = pipelineStep(step.pipeline, step.stepId);
-    }
-    return this.#stepName;
   }
 
   #spansOf(entry: JournalEntry): readonly { readonly name: string; readonly dur_ns: number }[] {

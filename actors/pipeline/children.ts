@@ -6,7 +6,8 @@ import type { WorkStep } from './compile.ts';
 import { causeText, type FindAncestor, hopError, hopsMax } from './hops.ts';
 import { idText, type Run, type Tree } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
-import type { RunTable, StepPosition } from './run-table.ts';
+import type { RunTable } from './run-table.ts';
+import type { StepPosition } from './token.ts';
 
 type CallStep = Extract<WorkStep, { readonly kind: 'call' }>;
 

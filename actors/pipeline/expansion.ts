@@ -23,8 +23,8 @@ import {
 import { endTokens } from './join.ts';
 import { listKey } from './records/run.ts';
 import type { Run } from './run.ts';
-import { bytesPerTurnMax, type RunTable, type StepPosition } from './run-table.ts';
-import { asPayload, Packed, type Token } from './token.ts';
+import { bytesPerTurnMax, type RunTable } from './run-table.ts';
+import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
 export const childrenPerMessageMax = 1024;

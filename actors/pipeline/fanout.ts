@@ -2,24 +2,16 @@
 // at a time.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
-import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
 import { contentsOf, mapHead, skipValue, writeUint } from '../../runtime/splice.ts';
 import { addBaggage } from './baggage.ts';
 import { dataOfValues } from './lookup.ts';
 import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
-import type { TokenEvent } from './token.ts';
+import type { StepPosition } from './token.ts';
 
 /** What stays the same while the elements are taken; it lies in the table `lists`. */
-export type FanPlan = {
-  readonly node: number;
-  readonly scope: number;
-  readonly path: readonly number[];
-  readonly cause: JobId | null;
-  readonly depth: number;
-  readonly event: TokenEvent;
-  readonly context: Uint8Array;
+export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list. */
   readonly list: Uint8Array;
   /** What `with` adds to every payload: entries of a packed map, and how many they are. */
@@ -34,7 +26,8 @@ export type FanPlan = {
 };
 
 /** A token that waits before a node for a later turn; the list is its payload. */
-export type ParkedPlan = Pick<FanPlan, 'node' | 'scope' | 'path' | 'cause' | 'depth' | 'event' | 'context' | 'list'> & {
+export type ParkedPlan = Omit<StepPosition, 'first'> & {
+  readonly list: Uint8Array;
   /** Null: as its payload. */
   readonly result: Uint8Array | null;
   /** List and result are what its cause has left behind: written once, and read again there. */

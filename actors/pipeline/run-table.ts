@@ -2,7 +2,7 @@
 
 import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
-import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
+import { jobIdBytes } from '../../runtime/ids.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -20,7 +20,7 @@ import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './reco
 import { recount } from './recount.ts';
 import { type FinishedRun, idText, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
-import type { Token, TokenEvent } from './token.ts';
+import type { StepPosition, Token } from './token.ts';
 
 /** The most bytes of new jobs in a turn (payloads and copies of baggage); more follow in the next. */
 export const bytesPerTurnMax = 16 * 2 ** 20;
@@ -46,18 +46,6 @@ export type Task =
   | { readonly kind: 'settled'; readonly run: FinishedRun; readonly end: RunEnd }
   /** A run that a step had called is over. */
   | { readonly kind: 'returned'; readonly outer: CallSite; readonly run: FinishedRun; readonly end: RunEnd };
-
-/** Where new jobs belong in their run. */
-export type StepPosition = {
-  readonly scope: number;
-  readonly node: number;
-  readonly path: readonly number[];
-  readonly first: number | null;
-  readonly cause: JobId | null;
-  readonly depth: number;
-  readonly event: TokenEvent;
-  readonly context: Uint8Array;
-};
 
 export type RunTableOptions = {
   readonly store: Reader;

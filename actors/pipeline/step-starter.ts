@@ -14,9 +14,9 @@ import { endTokens, markFork } from './join.ts';
 import { withEntries } from './join-payload.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
-import type { RunTable, StepPosition } from './run-table.ts';
+import type { RunTable } from './run-table.ts';
 import { bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
-import { carrying, dataOf, largeOf, Packed, type Token } from './token.ts';
+import { carrying, dataOf, largeOf, Packed, type StepPosition, type Token } from './token.ts';
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 

@@ -21,6 +21,18 @@ export type Token = {
   readonly result: Uint8Array;
 };
 
+/** Where new jobs belong in their run. */
+export type StepPosition = {
+  readonly scope: number;
+  readonly node: number;
+  readonly path: readonly number[];
+  readonly first: number | null;
+  readonly cause: JobId | null;
+  readonly depth: number;
+  readonly event: TokenEvent;
+  readonly context: Uint8Array;
+};
+
 // Both are written out: an object that is copied by spread has a shape of its own, and whatever reads it gets slow.
 
 /** The token at another place. */

@@ -2,16 +2,14 @@
 import type { IndexTable, Reader } from '../../../runtime/store/store.ts';
 import { asBuffer, type JournalPosition, readUs, usKey } from '../../job/records/journal.ts';
 
-/** The next entry: the first at or after this index of this commit, or the first of a later commit. */
-export type Position = JournalPosition;
-
-export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): Position {
+/** The next entry of the consumer: the first at or after this index of this commit, or the first of a later commit. */
+export function positionOf(index: Pick<Reader<IndexTable>, 'get'>, consumer: string): JournalPosition {
   const value = index.get('positions', Buffer.from(consumer));
   if (!value) return { atUs: 0, place: 0 };
   return { atUs: readUs(value), place: asBuffer(value).readUInt32BE(8) };
 }
 
-export function positionRecord({ atUs, place }: Position): Buffer {
+export function positionRecord({ atUs, place }: JournalPosition): Buffer {
   const record = Buffer.alloc(12);
   record.set(usKey(atUs), 0);
   record.writeUInt32BE(place, 8);

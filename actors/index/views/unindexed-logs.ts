@@ -9,7 +9,6 @@ import {
   readUs,
   usKey,
 } from '../../job/records/journal.ts';
-import type { Position } from '../records/position.ts';
 import { textsOf } from '../records/texts.ts';
 import { matchesTexts, type Phrase } from '../records/words.ts';
 
@@ -25,7 +24,7 @@ export type UnindexedMatches = { readonly places: readonly JournalPosition[]; re
 
 export function* searchUnindexed(
   ledger: Reader,
-  from: Position,
+  from: JournalPosition,
   phrases: readonly Phrase[],
   wanted: EntryFilter,
   logsMax = unindexedLogsMax,

@@ -1,10 +1,11 @@
 // To which tree and runs a job belongs, for callers that look up many in the order of events: neighbours often share a group.
-import { type BlockKey, blockOf, formatId, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
+import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins } from '../../hub/protocol.ts';
-import { decodeBlock, groupOf } from '../records/block.ts';
+import { type Block, decodeBlock } from '../records/block.ts';
 import type { Tally } from '../records/job.ts';
 import { keyText } from '../records/open.ts';
+import { GroupReader } from './group-reader.ts';
 import { findJob } from './jobs.ts';
 
 /** Runs whose callers are remembered. */
@@ -12,14 +13,16 @@ const runsMax = 1_000;
 /** Reading this many bytes of a record counts as reading one more record. */
 const bytesPerWork = 16_384;
 
-type OriginRange = { readonly block: BlockKey; readonly from: number; readonly to: number; readonly place: OriginPath };
 /** `root` null: each job is its own root. */
 type OriginPath = { readonly root: string | null; readonly runs: readonly string[] };
 
 export class JobOrigins implements Origins {
   #reader: Reader | null = null;
   readonly #runs = new Map<string, readonly string[]>();
-  #last: OriginRange | null = null;
+  readonly #paths = new GroupReader<OriginPath>(
+    id => this.#blockOf(id),
+    ({ root, run }) => ({ root: root && formatId(root), runs: run ? this.#runsFrom(run.run) : [] }),
+  );
   #work = 0;
 
   /** Must be called before `find`. */
@@ -36,7 +39,7 @@ export class JobOrigins implements Origins {
   }
 
   find(id: JobId): JobOrigin | null {
-    const place = this.#placeOf(id);
+    const place = this.#paths.find(id);
     return place && { root: place.root ?? formatId(id), runs: place.runs };
   }
 
@@ -45,18 +48,10 @@ export class JobOrigins implements Origins {
     return (this.#reader && findJob(this.#reader, id)?.counts) ?? null;
   }
 
-  #placeOf(id: JobId): OriginPath | null {
-    const index = indexOf(id);
-    const known = this.#last;
-    if (known && index >= known.from && index < known.to && isOfBlock(id, known.block)) return known.place;
+  #blockOf(id: JobId): Block | undefined {
     const bytes = this.#reader?.get('blocks', blockOf(id));
     this.#work += 1 + (bytes?.length ?? 0) / bytesPerWork;
-    const block = bytes && decodeBlock(bytes);
-    if (!block || index >= block.count) return null;
-    const { group, offset, left } = groupOf(block, index);
-    const place = { root: group.root && formatId(group.root), runs: group.run ? this.#runsFrom(group.run.run) : [] };
-    this.#last = { block: Buffer.from(blockOf(id)), from: index - offset, to: index + left, place };
-    return place;
+    return bytes && decodeBlock(bytes);
   }
 
   /** The run, then those that called it. */
@@ -64,7 +59,7 @@ export class JobOrigins implements Origins {
     const name = keyText(run);
     const known = this.#runs.get(name);
     if (known) return known;
-    const runs = [formatId(run), ...(this.#placeOf(run)?.runs ?? [])];
+    const runs = [formatId(run), ...(this.#paths.find(run)?.runs ?? [])];
     if (this.#runs.size >= runsMax) this.#runs.clear();
     this.#runs.set(name, runs);
     return runs;

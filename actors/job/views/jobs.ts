@@ -1,15 +1,6 @@
 // Reading jobs from the store, on any thread.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
-import {
-  type BlockKey,
-  blockKeyBytes,
-  blockOf,
-  indexOf,
-  isOfBlock,
-  type JobId,
-  jobId,
-  jobIdBytes,
-} from '../../../runtime/ids.ts';
+import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { attemptsOf, latestAttempt, type NumberedAttempt } from '../records/attempts.ts';
 import { type Block, findBlock, groupOf } from '../records/block.ts';
@@ -208,34 +199,4 @@ export function attemptsOfJobs(reader: Reader, key: BlockKey, from: number, to: 
   }
   for (const ending of attemptsOf(reader, key, from, to)) endings.set(ending.index, ending);
   return endings;
-}
-
-/** A step of a pipeline. */
-export type StepName = { readonly pipeline: string; readonly stepId: string };
-
-/** To which steps of pipelines jobs belong, for callers that look up many in the order of their ends: neighbours often share a step. */
-export class StepNameReader {
-  readonly #blocks: BlockCache;
-  /** The step of the jobs `from` to below `to` of this block. */
-  #last:
-    | { readonly block: BlockKey; readonly from: number; readonly to: number; readonly step: StepName | null }
-    | undefined;
-
-  constructor(reader: Reader) {
-    this.#blocks = new BlockCache(reader);
-  }
-
-  /** Neighbours get the same object. Null: the job belongs to no step, or was pruned. */
-  find(id: JobId): StepName | null {
-    const index = indexOf(id);
-    const known = this.#last;
-    if (known && index >= known.from && index < known.to && isOfBlock(id, known.block)) return known.step;
-    const block = this.#blocks.find(blockOf(id));
-    if (!block) return null;
-    const { group, offset, left } = groupOf(block, index);
-    const { pipeline, stepId } = group;
-    const step = pipeline === null || stepId === null ? null : { pipeline, stepId };
-    this.#last = { block: Buffer.from(blockOf(id)), from: index - offset, to: index + left, step };
-    return step;
-  }
 }
