@@ -22,7 +22,7 @@ export type ObservationSlice = {
 
 export type ObservationRead = {
   readonly gap: Gap | null;
-  readonly stretches: readonly ObservationSlice[];
+  readonly slices: readonly ObservationSlice[];
   /** The last id that was examined; the next read continues after it. */
   readonly upTo: number;
 };
@@ -74,16 +74,16 @@ export class Hub {
   /** At most `max` selected observations after this id; fewer if their origins take long to look up. */
   read(filter: Filter, after: number, max: number): ObservationRead {
     const gap = gapAfter(this.#ring, after);
-    const stretches: ObservationSlice[] = [];
+    const slices: ObservationSlice[] = [];
     const { work } = this;
-    const taken = { stretches, upTo: gap?.id ?? after, left: max, isSpent: () => this.isSpent(work) };
+    const taken = { slices, upTo: gap?.id ?? after, left: max, isSpent: () => this.isSpent(work) };
     this.#origins.refresh();
     for (const held of this.#ring.since(taken.upTo + 1)) {
       if (taken.left === 0 || taken.isSpent()) break;
       if (wantsType(filter, held.group)) take(filter, originated(held, this.#origins), taken);
       else taken.upTo = lastOf(held);
     }
-    return { gap, stretches, upTo: taken.upTo };
+    return { gap, slices, upTo: taken.upTo };
   }
 }
 
@@ -113,7 +113,7 @@ function originated(held: RingEntry, origins: Origins): RingEntry {
 }
 
 type PendingRead = {
-  readonly stretches: ObservationSlice[];
+  readonly slices: ObservationSlice[];
   upTo: number;
   left: number;
   readonly isSpent: () => boolean;
@@ -125,14 +125,14 @@ function take(filter: Filter, held: RingEntry, taken: PendingRead): void {
   let place = Math.max(0, taken.upTo + 1 - first);
   if (wantsAll(filter)) {
     const to = Math.min(count, place + taken.left);
-    if (to > place) taken.stretches.push({ id: first + place, group, from: place, to, origins });
+    if (to > place) taken.slices.push({ id: first + place, group, from: place, to, origins });
     taken.left -= to - place;
     taken.upTo = first + to - 1;
     return;
   }
   let from = -1;
   const close = (to: number): void => {
-    if (from >= 0) taken.stretches.push({ id: first + from, group, from, to, origins });
+    if (from >= 0) taken.slices.push({ id: first + from, group, from, to, origins });
     from = -1;
   };
   while (place < count && taken.left > 0 && !taken.isSpent()) {

@@ -43,17 +43,17 @@ export class JournalFollower {
     index.refresh();
     const batch = index.batch();
     const moved = new Map<JournalConsumer, JournalPosition>();
-    let stretch: JournalSlice | null = null;
+    let slice: JournalSlice | null = null;
     for (const [consumer, from] of this.#positions) {
       if (from.atUs > upToUs) continue;
-      if (stretch === null || !isSame(stretch.from, from)) stretch = this.#read(from, upToUs);
-      const { entries }: JournalSlice = stretch;
+      if (slice === null || !isSame(slice.from, from)) slice = this.#read(from, upToUs);
+      const { entries }: JournalSlice = slice;
       const taken = entries.length === 0 ? 0 : consumer.take(entries, batch);
       const next = entries[taken];
       // The other consumers stop here too: positions stay equal, and entries are read once for all.
-      if (next) stretch = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
-      moved.set(consumer, stretch.end);
-      batch.put('positions', Buffer.from(consumer.name), positionRecord(stretch.end));
+      if (next) slice = { from, entries: entries.slice(0, taken), end: { atUs: next.atUs, place: next.place } };
+      moved.set(consumer, slice.end);
+      batch.put('positions', Buffer.from(consumer.name), positionRecord(slice.end));
     }
     index.commit(batch);
     for (const [consumer, position] of moved) this.#positions.set(consumer, position);

@@ -23,7 +23,7 @@ import { NameTableWriter } from './records/name-table.ts';
 /** The most that a plugin's state may take, packed. */
 export const stateBytesMax = 2 ** 20;
 
-/** The page of the completions that is about one plugin and command. */
+/** The counters of one plugin and command, and their numbers in keys. */
 type CommandCounters = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
 
 /** Where an attempt comes from. */

@@ -212,10 +212,10 @@ export class Retention {
   #prune(turn: Turn, key: Uint8Array, block: Block, commits: Commits): void {
     const { reader, completions } = this.#state;
     const timesUs = new Set<number>();
-    for (const stretch of pagesOf(reader, key, 0, block.count)) {
-      stretch.remove(turn.batch);
-      for (let index = stretch.first; index < stretch.first + stretch.count; index++) {
-        const attempt = stretch.attempt(index)!;
+    for (const page of pagesOf(reader, key, 0, block.count)) {
+      page.remove(turn.batch);
+      for (let index = page.first; index < page.first + page.count; index++) {
+        const attempt = page.attempt(index)!;
         completions.pruned(turn.batch, block.plugin, block.command, jobId(key, index), attempt);
         timesUs.add(attempt.completedUs);
       }

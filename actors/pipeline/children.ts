@@ -4,7 +4,7 @@ import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
 import type { WorkStep } from './compile.ts';
 import { causeText, type FindAncestor, hopError, hopsMax } from './hops.ts';
-import { idText, type Run, type Tree } from './run.ts';
+import { idText, type Run, type TreeCounts } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
 import type { StepPosition } from './token.ts';
@@ -76,7 +76,7 @@ export class Children {
   }
 
   /** The error of the descendant that is one too many. */
-  breadthError(name: string, cause: JobId, { root }: Tree): string {
+  breadthError(name: string, cause: JobId, { root }: TreeCounts): string {
     const most = this.#table.config.service.jobsPerRootMax;
     const limit = `${formatId(root)} has ${most} descendants, the most that service.max_jobs_per_root allows`;
     return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;

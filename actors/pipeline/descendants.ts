@@ -10,7 +10,7 @@ import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
 import { countDescendants } from '../job/views/jobs.ts';
-import { idText, type Tree } from './run.ts';
+import { idText, type TreeCounts } from './run.ts';
 
 /** Counts from this size on are on disk; if an eighth of the limit is less, from there on. */
 const keptFromMax = 1024;
@@ -19,10 +19,10 @@ export class Descendants {
   readonly #reader: Reader;
   readonly #limit: () => number;
   readonly #setAside: SetAside;
-  readonly #trees = new Map<string, Tree>();
-  #dirty: Tree[] = [];
+  readonly #trees = new Map<string, TreeCounts>();
+  #dirty: TreeCounts[] = [];
   /** Trees of which no run was in memory when they were asked for. */
-  #idle: Tree[] = [];
+  #idle: TreeCounts[] = [];
 
   constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {
     this.#reader = reader;
@@ -38,12 +38,12 @@ export class Descendants {
   }
 
   /** The tree of a run that is open, or of an emission that waits. */
-  held(root: JobId): Tree {
+  held(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, -1, 1);
   }
 
   /** A run of the tree begins, or events of it have to wait. Whoever brings that about holds the tree, or it is a new one. */
-  open(root: JobId): Tree {
+  open(root: JobId): TreeCounts {
     const tree = this.of(root);
     tree.open++;
     if (tree.open > 1) this.#change(tree);
@@ -51,30 +51,30 @@ export class Descendants {
   }
 
   /** The tree of a run that is a root, and begins. */
-  begin(root: JobId): Tree {
+  begin(root: JobId): TreeCounts {
     return this.#add(root, 0, 1);
   }
 
   /** The tree; one that is not known has no descendants yet. */
-  of(root: JobId): Tree {
+  of(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, 0, 0);
   }
 
   /** The opposite of `open`. */
-  close(tree: Tree): void {
+  close(tree: TreeCounts): void {
     tree.open--;
     if (tree.isShared || tree.isKept) this.#change(tree);
     if (tree.loaded === 0) this.#idle.push(tree);
   }
 
-  #change(tree: Tree): void {
+  #change(tree: TreeCounts): void {
     if (tree.isDirty) return;
     tree.isDirty = true;
     this.#dirty.push(tree);
   }
 
   /** In memory, or on disk. */
-  #find(root: JobId): Tree | undefined {
+  #find(root: JobId): TreeCounts | undefined {
     const known = this.#trees.get(idText(root));
     if (known) return known;
     const made = this.#reader.get('descendants', root);
@@ -95,7 +95,7 @@ export class Descendants {
     return value && this.#setAside.read(table, root, () => unpack<number>(value));
   }
 
-  #add(root: JobId, made: number, open: number): Tree {
+  #add(root: JobId, made: number, open: number): TreeCounts {
     const tree = { root, made, open, isKept: false, isShared: false, isDirty: false, loaded: 0 };
     this.#trees.set(idText(root), tree);
     this.#idle.push(tree);
@@ -103,18 +103,18 @@ export class Descendants {
   }
 
   /** How many more the root may have; negative: it has had one too many already, which is the last. */
-  room(tree: Tree): number {
+  room(tree: TreeCounts): number {
     if (tree.made < 0) tree.made = countDescendants(this.#reader, tree.root, keptFromMax);
     return this.#limit() - tree.made;
   }
 
   /** After `room`. */
-  made(tree: Tree, count: number): void {
+  made(tree: TreeCounts, count: number): void {
     tree.made += count;
     if (this.#isLarge(tree)) this.#change(tree);
   }
 
-  #isLarge({ made }: Tree): boolean {
+  #isLarge({ made }: TreeCounts): boolean {
     return made >= Math.min(keptFromMax, this.#limit() >> 3);
   }
 
@@ -147,7 +147,7 @@ export class Descendants {
   }
 
   /** A run of the tree leaves the memory. */
-  release(tree: Tree): void {
+  release(tree: TreeCounts): void {
     tree.loaded--;
     if (tree.loaded === 0) this.#idle.push(tree);
   }

@@ -21,7 +21,7 @@ export function enterEvent(
   }
   const event = { type, source, dedupeKey };
   const token: Token = { path, payload: new Packed(payload), context, event, depth, cause, result };
-  table.tasks.push({ kind: 'enter', run, scope, node, token });
+  table.moves.push({ kind: 'enter', run, scope, node, token });
   return true;
 }
 

@@ -131,7 +131,7 @@ export class Expansion {
     table.dropFan(run, fan);
     const scope = run.scopes.get(plan.scope)!;
     table.touch(run, scope);
-    table.tasks.push({ kind: 'enter', run, scope, node: plan.node, token: this.#tokenOf(plan), hasWaited: true });
+    table.moves.push({ kind: 'enter', run, scope, node: plan.node, token: this.#tokenOf(plan), hasWaited: true });
   }
 
   #tokenOf({ path, cause, depth, event, context, list, result }: ParkedPlan): Token {

@@ -120,10 +120,10 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   if (isLast) {
     table.dropScope(run, scope);
     // The token goes on in the scope around, where this one was counted as live.
-    table.tasks.push({ kind: 'enter', run, scope: run.scopes.get(scope.parent)!, node: node.next, token });
+    table.moves.push({ kind: 'enter', run, scope: run.scopes.get(scope.parent)!, node: node.next, token });
   } else {
     advanceScope(scope, { cause, context });
-    table.tasks.push({ kind: 'enter', run, scope, node: node.next, token: movedTo(token, []) });
+    table.moves.push({ kind: 'enter', run, scope, node: node.next, token: movedTo(token, []) });
   }
   table.touch(run);
 }

@@ -30,6 +30,6 @@ export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd): void 
   const body = encodeBody({ result, ...detail, counts });
   table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs }, table.turn);
   if (table.awaited.delete(idText(id))) table.turn.tell('edge', { kind: 'run_settled', id });
-  if (table.hasRunHooks && !outer && !hooked) table.tasks.push({ kind: 'settled', run, end });
-  if (outer) table.tasks.push({ kind: 'returned', outer, run, end });
+  if (table.hasRunHooks && !outer && !hooked) table.moves.push({ kind: 'settled', run, end });
+  if (outer) table.moves.push({ kind: 'returned', outer, run, end });
 }

@@ -20,8 +20,8 @@ import { arriveAtJoin, endTokens, markFork } from './join.ts';
 import { isParkable, parkedAt, parkedBeforeEvents, parkedBehindJob } from './parked-token.ts';
 import { type FinishedRun, idText, openScope, type Run, type Scope } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
-import { bytesPerTurnMax, type RunTable, type Task } from './run-table.ts';
-import { Work, type WorkNode } from './step-starter.ts';
+import { bytesPerTurnMax, type Move, type RunTable } from './run-table.ts';
+import { StepStarter, type WorkNode } from './step-starter.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
 
@@ -30,7 +30,7 @@ const eventsAtOnceMax = 256;
 
 export class RunRouter {
   readonly #table: RunTable;
-  readonly #work: Work;
+  readonly #starter: StepStarter;
   readonly triggers: Triggers;
   readonly expansion: Expansion;
   readonly deferred: DeferredEvents;
@@ -40,7 +40,7 @@ export class RunRouter {
     const children = new Children(table, ancestor);
     this.triggers = new Triggers(table, children);
     this.expansion = new Expansion(table, children, bodyOf);
-    this.#work = new Work(table, children, this.expansion);
+    this.#starter = new StepStarter(table, children, this.expansion);
     this.deferred = new DeferredEvents(table, (event, origin) => this.triggers.fire(event, origin), bodyOf);
   }
 
@@ -83,10 +83,10 @@ export class RunRouter {
 
   /** Does all that is left to do in this turn. */
   drain(): void {
-    const { tasks, ending } = this.#table;
-    while (tasks.length > 0 || ending.length > 0) {
-      for (let i = 0; i < tasks.length; i++) this.#perform(tasks[i]!);
-      tasks.length = 0;
+    const { moves, ending } = this.#table;
+    while (moves.length > 0 || ending.length > 0) {
+      for (let i = 0; i < moves.length; i++) this.#perform(moves[i]!);
+      moves.length = 0;
       for (const run of ending.splice(0)) {
         if (run.ended) continue;
         blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, failedWith(run.failure!)));
@@ -94,17 +94,17 @@ export class RunRouter {
     }
   }
 
-  #perform(task: Task): void {
-    if (task.kind === 'settled') {
-      this.triggers.fireRunHooks(task.run, task.end);
+  #perform(move: Move): void {
+    if (move.kind === 'settled') {
+      this.triggers.fireRunHooks(move.run, move.end);
       return;
     }
-    const run = task.kind === 'enter' ? task.run : this.#table.runs.find(idText(task.outer.run));
+    const run = move.kind === 'enter' ? move.run : this.#table.runs.find(idText(move.outer.run));
     // One that a step had called outlived the run of that step.
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {
-      if (task.kind === 'returned') this.#returned(run, task);
-      else if (run.failure === null) this.#enter(run, task.scope, task.node, task.token, task.hasWaited === true);
+      if (move.kind === 'returned') this.#returned(run, move);
+      else if (run.failure === null) this.#enter(run, move.scope, move.node, move.token, move.hasWaited === true);
     });
   }
 
@@ -146,7 +146,7 @@ export class RunRouter {
         return;
       } else {
         if (table.isPaused(run)) this.expansion.park(run, parkedAt(here, scope, token));
-        else this.#work.enter(run, scope, here, node, token);
+        else this.#starter.enter(run, scope, here, node, token);
         return;
       }
       node = nodes[here]!;
@@ -163,7 +163,7 @@ export class RunRouter {
     markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
     scope.live += branches.length - 1;
     branches.forEach((node, i) => {
-      this.#table.tasks.push({ kind: 'enter', run, scope, node, token: movedTo(token, [...token.path, i]) });
+      this.#table.moves.push({ kind: 'enter', run, scope, node, token: movedTo(token, [...token.path, i]) });
     });
   }
 
@@ -205,7 +205,7 @@ export class RunRouter {
       this.expansion.addEvents(run, parkedBeforeEvents(node.next, scope, token, packed));
     } else if (events.length > 0) this.#emit(run, scope, node.next, token, events);
     else if (isLarge) this.expansion.park(run, parkedBehindJob(node.next, scope, token));
-    else this.#table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
+    else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 
   #emit(run: Run, scope: Scope, node: number, token: Token, events: readonly Emitted[]): void {
@@ -237,7 +237,7 @@ export class RunRouter {
   }
 
   /** A called run is over: the token goes on behind the step that called it. */
-  #returned(run: Run, { outer, run: called, end }: Extract<Task, { readonly kind: 'returned' }>): void {
+  #returned(run: Run, { outer, run: called, end }: Extract<Move, { readonly kind: 'returned' }>): void {
     const table = this.#table;
     const { id, name, depth } = called;
     const unsuccessful = unsuccessfulOf([end]);
@@ -262,7 +262,7 @@ export class RunRouter {
       cause: id,
       result,
     };
-    table.tasks.push({ kind: 'enter', run, scope, node: node.next, token });
+    table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 }
 

@@ -64,7 +64,7 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
     result: packedNull,
   };
   if (definition.if === null || holds(definition.if, dataOf(token, null))) {
-    table.tasks.push({ kind: 'enter', run, scope, node: first, token });
+    table.moves.push({ kind: 'enter', run, scope, node: first, token });
   } else finishRun(table, run, succeededWith(packedNull));
   return id;
 }

@@ -31,7 +31,7 @@ const openRunsMaxDefault = 16_384;
 export const openRunsBytesMax = 8 * 2 ** 30;
 
 /** Something left to do in this turn. */
-export type Task =
+export type Move =
   /** A token is at a node. */
   | {
       readonly kind: 'enter';
@@ -75,7 +75,7 @@ export class RunTable {
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
   readonly arrivals: Arrivals;
-  readonly tasks: Task[] = [];
+  readonly moves: Move[] = [];
   /** Runs that failed, and whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
   /** The names of runs with fan-outs that may be expanded further. */

@@ -23,7 +23,7 @@ export type Scope = StoredScope & {
 };
 
 /** The tree below a root. */
-export type Tree = {
+export type TreeCounts = {
   readonly root: JobId;
   /** Descendants that were made; -1: not counted since the start. */
   made: number;
@@ -44,7 +44,7 @@ export type Run = StoredRun & {
   /** The id as text. */
   readonly name: string;
   readonly version: Version;
-  readonly tree: Tree;
+  readonly tree: TreeCounts;
   /** The job that caused it, for as long as the store cannot say so: until the commit of the turn it begins in. */
   readonly parent: JobId | null;
   readonly scopes: Map<number, Scope>;
@@ -65,7 +65,7 @@ export function runOf(
   stored: StoredRun,
   id: JobId,
   version: Version,
-  tree: Tree,
+  tree: TreeCounts,
   parent: JobId | null,
   bytes: number,
 ): Run {

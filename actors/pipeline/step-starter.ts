@@ -20,7 +20,7 @@ import { carrying, dataOf, largeOf, Packed, type StepPosition, type Token } from
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
-export class Work {
+export class StepStarter {
   readonly #table: RunTable;
   readonly #children: Children;
   readonly #expansion: Expansion;

@@ -3,7 +3,7 @@
 import type { RefusedWork } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { callEvent } from '../../actors/pipeline/protocol.ts';
-import { entryDispatches } from '../../actors/pipeline/views/entry-steps.ts';
+import { firstStepCount } from '../../actors/pipeline/views/first-steps.ts';
 import type { Command, Config, PluginInstance } from '../../config/config.ts';
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
@@ -129,7 +129,7 @@ const callPipeline = route({
   async handle(call) {
     const { engine, found: pipeline, body, query, caller } = call;
     const isWaiting = pipeline.executionMode === 'synchronous' && query.async !== true;
-    if (isWaiting && entryDispatches(pipeline) > 1) {
+    if (isWaiting && firstStepCount(pipeline) > 1) {
       const detail = `the pipeline ${pipeline.name} has several entry dispatches: call it with ?async=true`;
       return problem('several_entry_dispatches', detail);
     }

@@ -68,17 +68,17 @@ export class FrameWriter {
     // Streams that are behind the ring have all lost the same observations.
     if (known && id >= this.#hub.oldest - 1) return known;
     const { work } = this.#hub;
-    const { gap, stretches, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
-    const chunk = this.#write(gap, stretches, upTo, work);
+    const { gap, slices, upTo } = this.#hub.read(this.#filter, id, chunkObservationsMax);
+    const chunk = this.#write(gap, slices, upTo, work);
     // Not cached: the number of lost observations grows.
     if (gap === null && chunk.upTo > id) this.#kept.put(key, chunk);
     return chunk;
   }
 
-  #write(gap: Gap | null, stretches: readonly ObservationSlice[], upTo: number, work: number): FrameChunk {
+  #write(gap: Gap | null, slices: readonly ObservationSlice[], upTo: number, work: number): FrameChunk {
     let text = gap === null ? '' : gapFrame(gap);
-    for (const stretch of stretches) {
-      const { id, group, from, to, origins } = stretch;
+    for (const slice of slices) {
+      const { id, group, from, to, origins } = slice;
       if (group.kind === 'plain') {
         text += frame(id, group.type, `{"at":"${timestamp(group.atUs)}"${fieldsText(group.fields)}}`);
       } else {

@@ -249,10 +249,10 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     const atUs = readUs(key);
     // Neighbouring entries often belong to the same block.
     let block: { readonly key: Uint8Array; readonly count: number } | null = null;
-    const shelf = new AttemptReader(reader);
+    const attempts = new AttemptReader(reader);
     for (const entry of entriesOf(atUs, value)) {
       const { id, attempt: number, status, final } = entry;
-      const attempt = shelf.find(entry);
+      const attempt = attempts.find(entry);
       if (!block || Buffer.compare(block.key, blockOf(id)) !== 0) block = { key: blockOf(id), count: countOf(id) };
       if (!attempt || indexOf(id) >= block.count)
         return `the journal names the attempt ${formatId(id)}-${number}, which does not exist`;
@@ -263,12 +263,12 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   }
 
   function attemptsAreInJournal(key: Uint8Array, value: Uint8Array): string | null {
-    const told = new Map<number, ReadonlySet<string>>();
+    const named = new Map<number, ReadonlySet<string>>();
     for (const [id, number, { completedUs }] of attemptsOf(key, blockIn(value).count)) {
-      let names = told.get(completedUs);
+      let names = named.get(completedUs);
       if (!names) {
-        names = toldAt(completedUs);
-        told.set(completedUs, names);
+        names = namedAt(completedUs);
+        named.set(completedUs, names);
       }
       if (!names.has(shortName(id, number))) return `the attempt ${formatId(id)}-${number} is not in the journal`;
     }
@@ -290,7 +290,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return bytes ? blockIn(bytes).count : 0;
   }
 
-  function toldAt(atUs: number): ReadonlySet<string> {
+  function namedAt(atUs: number): ReadonlySet<string> {
     const value = reader.get('journal', usKey(atUs));
     return new Set(value ? entriesOf(atUs, value).map(({ id, attempt }) => shortName(id, attempt)) : []);
   }

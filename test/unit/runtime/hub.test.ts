@@ -44,8 +44,8 @@ function* observationsOf({ id, group, from, to }: ObservationSlice) {
 }
 
 function readAll(hub: Hub, filter: Filter, after: number, max = 10) {
-  const { gap, stretches, upTo } = hub.read(filter, after, max);
-  const observations = stretches.flatMap(stretch => [...observationsOf(stretch)]);
+  const { gap, slices, upTo } = hub.read(filter, after, max);
+  const observations = slices.flatMap(slice => [...observationsOf(slice)]);
   return {
     gap,
     upTo,

@@ -2,19 +2,19 @@
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 
 /** More than one only for a pipeline that begins with a `split`. A `foreach` is one. */
-export function entryDispatches({ steps }: PipelineDefinition): number {
-  return entriesOf(steps[0]);
+export function firstStepCount({ steps }: PipelineDefinition): number {
+  return firstStepsOf(steps[0]);
 }
 
-function entriesOf(step: Step | undefined): number {
+function firstStepsOf(step: Step | undefined): number {
   if (step === undefined) return 0;
   switch (step.kind) {
     case 'uses':
     case 'call':
       return 1;
     case 'steps':
-      return entriesOf(step.steps[0]);
+      return firstStepsOf(step.steps[0]);
     case 'split':
-      return step.branches.reduce((sum, branch) => sum + entriesOf(branch.steps[0]), 0);
+      return step.branches.reduce((sum, branch) => sum + firstStepsOf(branch.steps[0]), 0);
   }
 }
