@@ -32,6 +32,7 @@ export const faultOdds = {
   recordPoisoned: [0, 0, 0.3],
   // Of those who run the service.
   reloaded: [0, 0.01, 0.05],
+  paused: [0, 0.02, 0.1],
   sealed: [0, 0, 0.2],
   stopped: [0, 0, 0.01],
   auditPruned: [0, 0.1],
@@ -79,3 +80,11 @@ export class Faults {
     return this.#dice.get(name)!.chance(this.#odds.get(name)!) && !this.isCalm;
   }
 }
+
+export type Scenario = {
+  readonly seed: number;
+  /** Turns in which faults strike. */
+  readonly turns: number;
+  /** Faults that are left out. */
+  readonly without: ReadonlySet<string>;
+};

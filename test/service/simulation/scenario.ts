@@ -1,8 +1,9 @@
 // One life of a world, from a seed: it runs clean, or it is told what broke, and which smaller scenario breaks too.
 import { Broken } from './broken.ts';
+import type { Scenario } from './faults.ts';
 import { faultNames } from './faults.ts';
 import type { Compared } from './model.ts';
-import { type Scenario, World } from './world.ts';
+import { World } from './world.ts';
 
 /** Turns in which faults strike, when nobody says otherwise. */
 export const turnsDefault = 200;

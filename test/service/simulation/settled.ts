@@ -17,9 +17,9 @@ type Past = {
 };
 
 export function isSettled({ store, commits, callers, poison, vault }: Past): void {
-  for (const table of ['open', 'retries', 'runs', 'lists', 'emissions', 'descendants', 'holds'] as const) {
+  for (const table of ['open', 'retries', 'runs', 'lists', 'emissions', 'descendants', 'holds', 'pauses'] as const) {
     for (const key of store.keys(table, {})) {
-      const roots = table === 'holds' ? [] : [...commits.rootsOf(table, Buffer.from(key))];
+      const roots = table === 'holds' || table === 'pauses' ? [] : [...commits.rootsOf(table, Buffer.from(key))];
       const isDamaged = roots.length > 0 && roots.every(root => poison.roots.has(root));
       holds(isDamaged, () => `everything should have settled, and ${table} has ${Buffer.from(key).toString('hex')}`);
     }

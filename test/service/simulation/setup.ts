@@ -166,3 +166,7 @@ function conditionOf(dice: Dice): object {
   if (dice.chance(0.4)) return { path: 'payload.s', op: 'regex', value: dice.pick(['0$', '^[pqr]1', '[^a]']) };
   return { path: dice.pick(['payload.k', 'payload.k', 'context.b.x']), op: 'gt', value: dice.below(6) - 1 };
 }
+
+export function auditRetentionUsOf({ config }: Generation): number {
+  return config.vault.auditRetentionMs * 1000;
+}

@@ -11,35 +11,24 @@ import { Broken, holds } from './broken.ts';
 import { Callers } from './callers.ts';
 import { Commits } from './commits.ts';
 import { Dice } from './dice.ts';
-import { Faults } from './faults.ts';
+import { Faults, type Scenario } from './faults.ts';
 import { frameHolds, hostsHold } from './handing-out.ts';
 import { Hosts, nameOf } from './hosts.ts';
 import { InForce } from './in-force.ts';
 import { Ledger, type RunLimits } from './ledger.ts';
 import { type Compared, compare } from './model.ts';
+import { Operators } from './operators.ts';
 import { PluginCode } from './plugin-code.ts';
 import { Poison } from './poison.ts';
 import { isSettled } from './settled.ts';
-import { type Generation, setupOf, without } from './setup.ts';
+import { auditRetentionUsOf, type Generation, setupOf, without } from './setup.ts';
 import { VaultModel } from './vault-model.ts';
-
-export type Scenario = {
-  readonly seed: number;
-  /** Turns in which faults strike. */
-  readonly turns: number;
-  /** Faults that are left out. */
-  readonly without: ReadonlySet<string>;
-};
 
 const hourUs = 3_600_000_000;
 /** Steps after which a calm world must have settled. */
 const calmStepsMax = 40_000;
 /** While so much is unsettled, callers ask for nothing more. */
 const unsettledMax = 20;
-
-function auditRetentionUsOf({ config }: Generation): number {
-  return config.vault.auditRetentionMs * 1000;
-}
 
 class Killed extends Error {}
 
@@ -54,6 +43,7 @@ export class World {
   readonly #poison: Poison;
   readonly #hosts: Hosts;
   readonly #callers: Callers;
+  readonly #operators: Operators;
   readonly #vault: VaultModel;
   readonly #code: PluginCode;
   readonly #runs: RunLimits;
@@ -96,11 +86,13 @@ export class World {
     this.#hosts = new Hosts(new Dice(seed, 'hosts'), this.faults, this.#code, held => {
       holds(this.#stop !== 'hosts ended', () => 'a frame leaves for a host that was told to stop');
       frameHolds(held, this.#surroundings);
+      this.#operators.frameHolds(held);
     });
     this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, {
       has: id => this.#commits.find(id) !== undefined,
       isDamaged: id => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!)),
     });
+    this.#operators = new Operators(memory, new Dice(seed, 'operators'));
     this.#setup = this.#setupOf(0);
     this.#inForce.begin(this.#setup, 0);
     this.#start();
@@ -145,6 +137,7 @@ export class World {
 
   #answered(to: ReplyTo, value: unknown): void {
     if ((value as { readonly kind: string }).kind === 'stopped') this.#stop = 'answered';
+    if (this.#operators.answered(to, value)) return;
     this.#callers.answered(to, value, this.#ledger.condition === 'over');
   }
 
@@ -168,6 +161,7 @@ export class World {
     this.#ledger.isGone = true;
     this.#endHosts();
     this.#callers.drop();
+    this.#operators.drop();
     this.#vault.reread();
     if (this.#poison.isWanted && this.faults.tries('recordPoisoned')) this.#poison.strike(this.#dice);
     this.#start();
@@ -210,6 +204,7 @@ export class World {
 
   #write(memory: Store, batch: Batch): void {
     this.#commits.before(batch);
+    this.#operators.committing(batch);
     if (this.#vault.prunes(batch, this.#nowUs - auditRetentionUsOf(this.#setup))) this.faults.note('auditPruned');
     const { tables, keys } = batch as WriteBatch;
     for (const [place, table] of tables.entries()) this.#poison.written(table, keys[place]!);
@@ -243,6 +238,7 @@ export class World {
     else if (this.faults.strikes('reloaded')) this.#reload();
     else if (this.faults.strikes('diskLow')) this.#admit(!this.#isDiskLow);
     else if (this.faults.strikes('clockAhead') && !ledger.isDue) this.#nowUs += dice.pick([1, 2, 48]) * hourUs;
+    if (this.faults.strikes('paused')) ledger.deliver('job', this.#operators.next(this.#nowUs));
     if (ledger.alarmUs !== null && (ledger.alarmUs <= this.#nowUs || this.faults.strikes('clockSlow'))) ledger.ring();
   }
 
@@ -368,7 +364,11 @@ export class World {
         this.#admit(false);
       } else if (this.#hosts.held.length > 0) this.#report();
       else if (this.#ledger.alarmUs !== null) this.#wait();
-      else return;
+      else {
+        const paused = this.#operators.first;
+        if (paused === null) return;
+        this.#ledger.deliver('job', this.#operators.resume(paused));
+      }
     }
   }
 

@@ -1,0 +1,152 @@
+// Those who pause, resume and run now: what they ask, what they are answered, and what therefore must be so, whatever fails.
+import type { PauseReply } from '../../../actors/job/protocol.ts';
+import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
+import { formatId, type JobId } from '../../../runtime/ids.ts';
+import type { WriteBatch } from '../../../runtime/store/batch.ts';
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import type { ReplyTo } from '../../../runtime/turn.ts';
+import { holds } from './broken.ts';
+import type { Dice } from './dice.ts';
+import type { HeldFrame } from './hosts.ts';
+import { called } from './setup.ts';
+
+const system: PauseTarget = { kind: 'system', name: '', command: null };
+const secondUs = 1_000_000;
+/** Beside those of the callers. */
+const firstAsk = 1_000_000_000;
+
+export class Operators {
+  readonly #reader: Reader;
+  readonly #dice: Dice;
+  readonly #asks = new Map<
+    number,
+    { readonly key: string | null; readonly isPause: boolean; readonly hasEnd: boolean }
+  >();
+  /** Keys of pauses that somebody was told of, and that only a resume ends. */
+  readonly #told = new Set<string>();
+  #asked = firstAsk;
+
+  constructor(reader: Reader, dice: Dice) {
+    this.#reader = reader;
+    this.#dice = dice;
+  }
+
+  /** The process has ended: nobody is answered any more. */
+  drop(): void {
+    this.#asks.clear();
+  }
+
+  next(nowUs: number): object {
+    const kind = this.#dice.below(10);
+    const target = this.#target();
+    if (kind < 3) return this.#pause(target, nowUs);
+    return kind < 8 ? this.resume(target) : this.#runNow();
+  }
+
+  #target(): PauseTarget {
+    const dice = this.#dice;
+    const paused = Array.from(this.#reader.scan('pauses', {}), ({ key, value }) => decodePause(key, value)!);
+    if (paused.length > 0 && dice.chance(0.6)) return dice.pick(paused);
+    const plugin = { kind: 'plugin', name: dice.pick([...called, 'echo']), command: null } as const;
+    return dice.pick<PauseTarget>([
+      plugin,
+      { ...plugin, command: 'handle' },
+      { kind: 'pipeline', name: dice.pick(['p', 'q', 'r', 's']), command: null },
+      ...(dice.chance(0.3) ? [system] : []),
+    ]);
+  }
+
+  #pause({ kind, name, command }: PauseTarget, nowUs: number): object {
+    const dice = this.#dice;
+    const untilUs = dice.chance(0.5) ? nowUs + dice.pick([1, 10, 600]) * secondUs : null;
+    const pause = { kind, name, command, reason: null, by: 'somebody', untilUs, rejects: dice.chance(0.1) };
+    this.#told.delete(pauseKey(pause));
+    return { kind: 'pause', pause, replyTo: this.#ask(pauseKey(pause), true, untilUs !== null) };
+  }
+
+  resume({ kind, name, command }: PauseTarget): object {
+    const target = { kind, name, command };
+    this.#told.delete(pauseKey(target));
+    return { kind: 'resume', target, by: 'somebody', replyTo: this.#ask(pauseKey(target), false, false) };
+  }
+
+  #runNow(): object {
+    const ids = Array.from(this.#reader.keys('retries', {}), key => Buffer.from(key));
+    const id: JobId = ids.length > 0 ? this.#dice.pick(ids) : Buffer.alloc(16, 1);
+    return { kind: 'run_now', id, replyTo: this.#ask(null, false, false) };
+  }
+
+  #ask(key: string | null, isPause: boolean, hasEnd: boolean): ReplyTo {
+    const replyTo = { thread: 'edge', ask: ++this.#asked };
+    // Of several asks about one target nobody knows which comes last.
+    const isAlone = key !== null && ![...this.#asks.values()].some(ask => ask.key === key);
+    this.#asks.set(replyTo.ask, { key, isPause: isPause && isAlone, hasEnd });
+    return replyTo;
+  }
+
+  /** Whether it was asked here. */
+  answered({ ask }: ReplyTo, value: unknown): boolean {
+    if (ask <= firstAsk) return false;
+    const asked = this.#asks.get(ask);
+    holds(asked !== undefined, () => `the order ${ask} is answered twice, or was never given`);
+    this.#asks.delete(ask);
+    const { key, isPause, hasEnd } = asked!;
+    const isOnly = ![...this.#asks.values()].some(other => other.key === key);
+    if (isPause && !hasEnd && isOnly && (value as PauseReply).kind === 'pause') this.#told.add(key!);
+    this.verify();
+    return true;
+  }
+
+  /** What somebody was told to be paused is, also after a crash. */
+  verify(): void {
+    for (const key of this.#told)
+      holds(this.#reader.get('pauses', Buffer.from(key)) !== undefined, () => `the pause ${name(key)} is forgotten`);
+  }
+
+  /** A frame leaves: none of its pauses is in force. */
+  frameHolds({ frame: { instance, command } }: HeldFrame): void {
+    const plugin = { kind: 'plugin', name: instance, command: null } as const;
+    for (const target of [system, plugin, { ...plugin, command }])
+      holds(
+        !this.#isPaused(target),
+        () => `a frame of ${instance}/${command} leaves, and ${name(pauseKey(target))} is paused`,
+      );
+  }
+
+  /** Before a commit: no step of a paused pipeline begins. */
+  committing(batch: Batch): void {
+    const { tables, keys, values } = batch as WriteBatch;
+    const changed = new Set(
+      tables.flatMap((table, at) => (table === 'pauses' ? [Buffer.from(keys[at]!).toString()] : [])),
+    );
+    for (const [at, table] of tables.entries()) {
+      const value = values[at];
+      if (table !== 'blocks' || value === undefined) continue;
+      const block = decodeBlock(value);
+      for (let index = 0; index < block.count; index++) {
+        const { run, pipeline } = groupOf(block, index).group;
+        if (run === null || pipeline === null) continue;
+        for (const target of [system, { kind: 'pipeline', name: pipeline, command: null } as const]) {
+          const key = pauseKey(target);
+          const isWrong = !changed.has(key) && this.#isPaused(target);
+          holds(!isWrong, () => `a step of the run ${formatId(run.run)} begins, and ${name(key)} is paused`);
+        }
+      }
+    }
+  }
+
+  /** What is paused; null: nothing. */
+  get first(): PauseTarget | null {
+    for (const { key, value } of this.#reader.scan('pauses', { limit: 1 })) return decodePause(key, value);
+    return null;
+  }
+
+  #isPaused(target: PauseTarget): boolean {
+    return this.#reader.get('pauses', Buffer.from(pauseKey(target))) !== undefined;
+  }
+}
+
+function name(key: string): string {
+  return key.replaceAll('\0', ' ').trim();
+}
