@@ -15,7 +15,7 @@ import type {
   SubmitJobsReply,
 } from './protocol.ts';
 import { BlockBuilder } from './records/block.ts';
-import { type JobGroup, makeEvent } from './records/job.ts';
+import type { JobGroup } from './records/job.ts';
 import { keyText, OpenBlock } from './records/open.ts';
 import type { Pause } from './records/pause.ts';
 import { writeRerun } from './records/reruns.ts';
@@ -186,7 +186,7 @@ function directGroup(submittedBy: string, event: SubmitJobs['event'], source: Re
     parent: null,
     root: null,
     depth: 1,
-    event: event && makeEvent(event, source?.dedupeKey ?? null),
+    event: event && { ...event, dedupeKey: source?.dedupeKey ?? null },
     context: source?.context ?? packedEmpty,
     pipeline: null,
     stepId: null,

@@ -1,17 +1,18 @@
 // The start of a run: by a call, by an event, by a hook, or by a step of another run.
 
 import { unpinned } from '../../runtime/bytes.ts';
+import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import type { JobGroup, Rerun } from '../job/records/job.ts';
-import { makeEvent, noneUnsuccessful } from '../job/records/job.ts';
+import { noneUnsuccessful } from '../job/records/job.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { CallSite, StoredRun } from './records/run.ts';
 import { openScope, runOf } from './run.ts';
 import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
-import { dataOf, Packed, type Token, type TokenEvent } from './token.ts';
+import { dataOf, Packed, type Token } from './token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;
@@ -20,7 +21,7 @@ export type RunStart = {
   readonly root: JobId | null;
   /** How many jobs the token has crossed that started it. */
   readonly depth: number;
-  readonly event: TokenEvent;
+  readonly event: EventEnvelope;
   /** Of a delivery: the first steps get the event as it is; otherwise its type is that of the pipeline's `on`. */
   readonly isDelivery?: true;
   readonly context: Uint8Array;
@@ -107,7 +108,7 @@ function createRun(table: RunTable, name: string, start: RunStart): JobId {
     parent,
     root,
     depth,
-    event: makeEvent(event, event.dedupeKey),
+    event,
     context,
     pipeline: called?.pipeline ?? null,
     stepId: called?.stepId ?? null,

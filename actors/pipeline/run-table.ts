@@ -8,7 +8,7 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
-import { addUnsuccessful, type JobGroup, makeEvent, type Unsuccessful } from '../job/records/job.ts';
+import { addUnsuccessful, type JobGroup, type Unsuccessful } from '../job/records/job.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
@@ -185,7 +185,7 @@ export class RunTable {
       parent: cause ?? run.id,
       root: run.root ?? run.id,
       depth,
-      event: isHandle ? makeEvent(event, event.dedupeKey) : null,
+      event: isHandle ? event : null,
       context,
       pipeline: run.version.name,
       stepId: step.id,

@@ -1,20 +1,18 @@
 // A token on its way through a run: the event or result it carries, its baggage, and where it has come from.
+import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
 import { asSections, encodeParted, isParted } from '../../runtime/parted.ts';
 import { contentsOf, isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
-import type { EntryEvent } from '../job/protocol.ts';
 import { besideAt } from './join-payload.ts';
 import { type Data, follow, type Large } from './lookup.ts';
-
-export type TokenEvent = EntryEvent & { readonly dedupeKey: string | null };
 
 /** `cause` null: the run itself. `result`: what the last job gave, packed, perhaps in parts; null before any. */
 export type Token = {
   readonly path: readonly number[];
   readonly payload: Packed;
   readonly context: Packed;
-  readonly event: TokenEvent;
+  readonly event: EventEnvelope;
   /** How many jobs it has crossed. */
   readonly depth: number;
   readonly cause: JobId | null;
@@ -29,7 +27,7 @@ export type StepPosition = {
   readonly first: number | null;
   readonly cause: JobId | null;
   readonly depth: number;
-  readonly event: TokenEvent;
+  readonly event: EventEnvelope;
   readonly context: Uint8Array;
 };
 

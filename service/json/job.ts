@@ -70,11 +70,11 @@ function inputParts(job: JobView, detail: JobDetail): JsonPart[] {
 
 /** The event as the plugin gets it, without the payload. */
 function envelope({ jobId, createdUs }: JobView, event: NonNullable<JobInput['event']>): string {
-  const { type, source, eventId, dedupeKey, headers } = event;
+  const { type, source, dedupeKey, headers } = event;
   const key = dedupeKey === null ? '' : `,"dedupe_key":${JSON.stringify(dedupeKey)}`;
   const sent = headers === undefined ? '' : `,"headers":${JSON.stringify(headers)}`;
   return (
-    `{"type":${JSON.stringify(type)},"event_id":${JSON.stringify(eventId ?? jobId)},` +
+    `{"type":${JSON.stringify(type)},"event_id":${JSON.stringify(jobId)},` +
     `"timestamp":${time(createdUs)},"source":${JSON.stringify(source)}${key}${sent}}`
   );
 }

@@ -225,9 +225,9 @@ function packGroup(group: JobGroup) {
   return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
 }
 
-/** `headers` is absent where there are none. */
-function packEvent({ type, source, eventId, dedupeKey, headers }: EventEnvelope) {
-  const event = [type, source, eventId, dedupeKey] as const;
+/** The third is of no use any more. `headers` is absent where there are none. */
+function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
+  const event = [type, source, null, dedupeKey] as const;
   return headers === undefined ? event : ([...event, headers] as const);
 }
 
@@ -249,9 +249,9 @@ function unpackGroup(packed: ReturnType<typeof packGroup>): JobGroup {
   };
 }
 
-function unpackEvent([type, source, eventId, dedupeKey, headers]: ReturnType<typeof packEvent>): EventEnvelope {
-  if (headers === undefined) return { type, source, eventId, dedupeKey };
-  return { type, source, eventId, dedupeKey, headers };
+function unpackEvent([type, source, _, dedupeKey, headers]: ReturnType<typeof packEvent>): EventEnvelope {
+  if (headers === undefined) return { type, source, dedupeKey };
+  return { type, source, dedupeKey, headers };
 }
 
 function unpackPosition([run, node, scope, path, first]: NonNullable<ReturnType<typeof packGroup>[8]>): RunPosition {

@@ -1,6 +1,6 @@
 // Types of stored jobs: status, position in a run, group, and counts of how the jobs of a run ended.
 import { type Body, bodyPart } from '../../../runtime/host/wire/outcome.ts';
-import type { EventEnvelope, EventHeaders } from '../../../runtime/host/wire/plugin-host.ts';
+import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 
@@ -52,15 +52,6 @@ export type JobGroup = {
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
 /** `start`: with everything it did. */
 export type RerunFrom = 'start';
-
-/** Events without headers have one object shape, since every job has an event. */
-export function makeEvent(
-  { type, source, headers }: { readonly type: string; readonly source: string; readonly headers?: EventHeaders },
-  dedupeKey: string | null,
-): EventEnvelope {
-  if (headers === undefined) return { type, source, eventId: null, dedupeKey };
-  return { type, source, eventId: null, dedupeKey, headers };
-}
 
 /**
  * How the jobs inside a run ended, those of called runs included; `unsettled`: how many are left of those that were made, where the

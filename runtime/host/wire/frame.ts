@@ -6,7 +6,7 @@ import { formatId, jobIdBytes } from '../../ids.ts';
 import { pack, unpack } from '../../packing.ts';
 import { checkParts, chunksOf, isParted, lengthOf, type PartReader, wholeOf } from '../../parted.ts';
 import { allocateMessage, type Message } from './message.ts';
-import type { EventHeaders, TaskFrame, TaskGroup } from './plugin-host.ts';
+import type { EventEnvelope, EventHeaders, TaskFrame, TaskGroup } from './plugin-host.ts';
 
 type Header = {
   readonly command: string;
@@ -87,8 +87,8 @@ const noParts: PartReader = { get: () => undefined, has: () => false };
 
 function eventFields({ event }: TaskGroup): unknown {
   if (event === null) return null;
-  const { type, source, eventId, dedupeKey, headers } = event;
-  return headers === undefined ? [type, source, eventId, dedupeKey] : [type, source, eventId, dedupeKey, headers];
+  const { type, source, dedupeKey, headers } = event;
+  return headers === undefined ? [type, source, dedupeKey] : [type, source, dedupeKey, headers];
 }
 
 export function frameHead(bytes: Buffer): FrameHead {
@@ -187,7 +187,7 @@ export class FrameReader {
   }
 }
 
-type PackedEvent = [string, string, string | null, string | null, EventHeaders?] | null;
+type PackedEvent = [string, string, string | null, EventHeaders?] | null;
 
 function readHeader(packed: Buffer): Header {
   type Fields = [number, number, string | null, string | null, number, number, PackedEvent];
@@ -207,9 +207,7 @@ function readHeader(packed: Buffer): Header {
   };
 }
 
-function eventOf([type, source, eventId, dedupeKey, headers]: NonNullable<PackedEvent>): NonNullable<
-  TaskGroup['event']
-> {
-  if (headers === undefined) return { type, source, eventId, dedupeKey };
-  return { type, source, eventId, dedupeKey, headers };
+function eventOf([type, source, dedupeKey, headers]: NonNullable<PackedEvent>): EventEnvelope {
+  if (headers === undefined) return { type, source, dedupeKey };
+  return { type, source, dedupeKey, headers };
 }

@@ -47,12 +47,10 @@ export type HostedPlugin = {
 /** Headers of a delivery, by the names that its endpoint gives them. */
 export type EventHeaders = { readonly [name: string]: string };
 
-/** What surrounds the payload of the command `handle`. */
+/** What surrounds the payload of the command `handle`; its id is that of the job. */
 export type EventEnvelope = {
   readonly type: string;
   readonly source: string;
-  /** Null: the job's own id. */
-  readonly eventId: string | null;
   readonly dedupeKey: string | null;
   /** From a webhook whose endpoint names headers. */
   readonly headers?: EventHeaders;

@@ -111,11 +111,10 @@ function timestampOf({ createdUs }: FrameGroup): string {
 function makeEnvelope(
   group: FrameGroup,
   event: NonNullable<FrameGroup['event']>,
-  jobId: string,
+  event_id: string,
   payload: Json,
 ): Envelope<Json> {
-  const { type, source, eventId, dedupeKey, headers } = event;
-  const event_id = eventId ?? jobId;
+  const { type, source, dedupeKey, headers } = event;
   const timestamp = timestampOf(group);
   // A copy for each task: handlers may change it.
   if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };

@@ -19,7 +19,7 @@ const small: JobGroup = {
   rerun: null,
 };
 
-const event = { type: 'a', source: 'echo', eventId: null, dedupeKey: null };
+const event = { type: 'a', source: 'echo', dedupeKey: null };
 const quarter = 'x'.repeat(blockBytesMax / 4);
 
 it.each([

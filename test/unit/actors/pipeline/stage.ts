@@ -157,7 +157,7 @@ export class Stage {
       parent: null,
       root: null,
       depth: 1,
-      event: { type: 'api.trigger', source: 'api', eventId: null, dedupeKey: null },
+      event: { type: 'api.trigger', source: 'api', dedupeKey: null },
       context: pack({}),
       pipeline: null,
       stepId: null,

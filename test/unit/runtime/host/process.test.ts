@@ -18,7 +18,7 @@ const answering = (body: string) =>
   js(`const request = JSON.parse(require('fs').readFileSync(0, 'utf8'));
     process.stdout.write(JSON.stringify((() => { ${body} })()))`);
 const ok = `echo '{"status":"ok"}'`;
-const event = { type: 'ticket.made', source: 'api', eventId: 'e1', dedupeKey: null };
+const event = { type: 'ticket.made', source: 'api', dedupeKey: null };
 
 type Row = readonly [title: string, code: string, expected: object, job?: Job];
 
@@ -156,7 +156,7 @@ describe('A process plugin', () => {
     const envelope = {
       type: 'ticket.made',
       payload: { x: 1 },
-      event_id: 'e1',
+      event_id: stage.lastJobId,
       timestamp: '2023-11-14T22:13:20.000Z',
       source: 'api',
     };

@@ -5,7 +5,7 @@ import { clearStages, type FrameEnd, Stage } from './stage.ts';
 
 afterEach(clearStages);
 
-const event = { type: 'ticket.made', source: 'api', eventId: null, dedupeKey: 'd1' };
+const event = { type: 'ticket.made', source: 'api', dedupeKey: 'd1' };
 
 /** A directory of its own for every row. */
 const nameOf = (code: string) => code.replaceAll(/\W/g, '').slice(0, 60);
