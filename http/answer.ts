@@ -1,6 +1,8 @@
 // The answer of a handler: complete, or streamed at the speed of its reader.
-import type { AnswerSink } from '../service/reads/reads.ts';
-import type { HttpProblem } from './problem.ts';
+import type { Engine } from '../service/engine.ts';
+import { type JsonPart, jsonChunks } from '../service/json/chunks.ts';
+import type { AnswerSink, Disconnectable, Read } from '../service/reads/reads.ts';
+import { type HttpProblem, problem } from './problem.ts';
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 export type Answer =
@@ -10,8 +12,8 @@ export type Answer =
   | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {
       readonly kind: 'stream';
-      readonly status: number;
-      readonly contentType: string;
+      /** Default: JSON. */
+      readonly contentType?: string;
       readonly headers?: Headers;
       /** Not called for HEAD. */
       open(sink: AnswerSink): void;
@@ -20,4 +22,25 @@ export type Answer =
 
 export function json(status: number, body: string): Answer {
   return { kind: 'json', status, body };
+}
+
+/** For parts that are small together: they are encoded on this thread, at once. */
+export function smallAnswer(parts: Iterable<JsonPart>): Answer {
+  return json(200, [...jsonChunks(parts)].join(''));
+}
+
+/** An answer that the reads thread writes. It includes everything that was committed before the call. */
+export async function answerRead(
+  call: Disconnectable & { readonly engine: Pick<Engine, 'reads'> },
+  read: Read,
+): Promise<Answer> {
+  const answer = await call.engine.reads.answer(read, call);
+  switch (answer.kind) {
+    case 'whole':
+      return json(200, answer.text);
+    case 'pieces':
+      return { kind: 'stream', open: sink => answer.open(sink) };
+    case 'refused':
+      return problem(answer.refusal, answer.detail);
+  }
 }

@@ -1,19 +1,15 @@
 // Documents that depend on the configuration alone: encoded once per configuration, with ETag and 304.
 import { createHash } from 'node:crypto';
-import type { Config } from '../config/config.ts';
+import { perConfig } from './per-config.ts';
 import type { Answer, Headers, HttpCall } from './route.ts';
 
 type CachedDocument = { readonly bytes: Uint8Array; readonly etag: string; readonly headers: Headers };
 
-const documentsOf = new WeakMap<Config, Map<string, CachedDocument>>();
+const documentsOf = perConfig(() => new Map<string, CachedDocument>());
 
 /** Answers with the document of this name. `make` is called once per configuration. */
 export function answerDocument(call: Pick<HttpCall, 'config' | 'header'>, name: string, make: () => unknown): Answer {
-  let documents = documentsOf.get(call.config);
-  if (!documents) {
-    documents = new Map();
-    documentsOf.set(call.config, documents);
-  }
+  const documents = documentsOf(call.config);
   let document = documents.get(name);
   if (!document) {
     document = cachedDocument(make());

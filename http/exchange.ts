@@ -26,7 +26,7 @@ export type Shared = {
   readonly room: BodyRoom;
   /** Whether the server accepts chunked bodies. */
   readonly takesChunks: boolean;
-  /** The routes under a configuration. */
+  /** The routes under the configuration in force; called for every request. */
   table(config: Config): RouteTable;
   nowMs(): number;
   nextRequestId(): string;
@@ -286,10 +286,10 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   #stream(answer: Answer & { readonly kind: 'stream' }): void {
-    const head = this.#responseHead(answer.status, answer.contentType, answer.headers ?? noHeaders);
+    const head = this.#responseHead(200, answer.contentType ?? jsonType, answer.headers ?? noHeaders);
     if (this.#head.method === 'head') {
       this.#res.respondBare(head, null);
-      this.#finish(answer.status);
+      this.#finish(200);
       return;
     }
     this.#state = 'streaming';

@@ -6,6 +6,7 @@ import { makeSchemaCompiler, type SchemaCheck, type SchemaCompiler } from '../ru
 import { isObject } from '../runtime/json-value.ts';
 import type { JsonObject } from '../runtime/packing.ts';
 import type { BodyCheck } from './admission.ts';
+import { perConfig } from './per-config.ts';
 import type { ProblemItem } from './problem.ts';
 
 const compile = makeSchemaCompiler();
@@ -22,8 +23,7 @@ export function makeBodyCheck(schema: object): BodyCheck {
   };
 }
 
-type ConfigPayloadChecks = { readonly compile: SchemaCompiler; readonly bySchema: Map<JsonObject, SchemaCheck> };
-const checksOf = new WeakMap<Config, ConfigPayloadChecks>();
+const checksOf = perConfig(() => ({ compile: makeSchemaCompiler(), bySchema: new Map<JsonObject, SchemaCheck>() }));
 
 const fits: readonly ProblemItem[] = [];
 
@@ -38,11 +38,7 @@ export function checkPayload(
   base: '/payload' | '',
 ): readonly ProblemItem[] {
   if (schema === null) return fits;
-  let checks = checksOf.get(config);
-  if (!checks) {
-    checks = { compile: makeSchemaCompiler(), bySchema: new Map() };
-    checksOf.set(config, checks);
-  }
+  const checks = checksOf(config);
   let check = checks.bySchema.get(schema);
   if (!check) {
     check = compiled(checks.compile, schema);

@@ -1,6 +1,6 @@
 // Encodes status lines and headers.
 import { STATUS_CODES } from 'node:http';
-import type { Headers } from './route.ts';
+import type { Headers } from './answer.ts';
 
 export const jsonType = 'application/json';
 export const problemType = 'application/problem+json';

@@ -26,12 +26,7 @@ const noParams: { readonly [name: string]: string } = Object.freeze({});
 export function makeRouter(routes: readonly Route[]): PathRouter {
   const root = emptyNode();
   for (const route of routes) add(root, route);
-  const literal = new Map<string, RouteMatch>();
-  for (const { path } of routes) {
-    const found = path.includes('{') ? 'unknown' : search(root, path);
-    if (typeof found === 'object') literal.set(path, found);
-  }
-  return { match: path => literal.get(path) ?? search(root, path) };
+  return { match: path => search(root, path) };
 }
 
 function emptyNode(): PathNode {

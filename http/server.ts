@@ -3,23 +3,13 @@
 import type { Certificate } from '../config/certificate.ts';
 import type { Config, ListenAddress } from '../config/config.ts';
 import type { ListenerName } from '../config/section/tls.ts';
-import type { Engine } from '../service/engine.ts';
-import type { Authenticate } from './auth.ts';
 import { BodyRoom } from './body.ts';
 import { Exchange, type Shared } from './exchange.ts';
-import type { ServerLog } from './log.ts';
-import type { RouteTable } from './route-table.ts';
 import { nodeTransport } from './transport/node.ts';
 import { CertificateFault, type Listener, type Transport } from './transport/transport.ts';
 import { loadUws } from './transport/uws.ts';
 
-export type ServeOptions = {
-  /** The routes under the configuration in force; called for every request. */
-  readonly table: (config: Config) => RouteTable;
-  readonly authenticate: Authenticate;
-  readonly engine: Engine;
-  readonly log: ServerLog;
-  readonly nowMs: () => number;
+export type ServeOptions = Omit<Shared, 'room' | 'takesChunks' | 'nextRequestId'> & {
   /** The prefix of generated request ids, different for each start and listener. */
   readonly idPrefix: string;
 };

@@ -1,4 +1,4 @@
-// Counts crashes: where there are too many within a while, whoever crashes is kept from it for a while.
+// Counts crashes, and opens for a while after too many within a window.
 
 export const crashesMax = 5;
 export const crashWindowMs = 60_000;
@@ -6,7 +6,7 @@ export const openMs = 30_000;
 
 export type CircuitBreakerLimits = { readonly crashesMax: number; readonly windowMs: number; readonly openMs: number };
 
-/** Of one plugin's processes: while it is open none is started. */
+/** For the processes of one plugin: while it is open, none is started. */
 export const processLimits: CircuitBreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
 
 /** Times are of a steady clock, in ms. */
@@ -23,7 +23,7 @@ export class CircuitBreaker {
     return nowMs < this.#openUntilMs;
   }
 
-  /** Returns whether this one has opened it. One more while it is open keeps it open for longer, one soon after opens it again. */
+  /** Returns whether this crash opened it. A crash while it is open keeps it open longer; one soon afterwards opens it again. */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, openMs } = this.#limits;
     this.#crashesAtMs = [...this.#crashesAtMs.filter(atMs => nowMs - atMs < windowMs), nowMs].slice(-crashesMax);

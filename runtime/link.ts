@@ -32,14 +32,13 @@ export type PendingAsk = {
 export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer: Answer };
 
 export type LinkOptions = {
-  readonly thread: string;
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onTold: (actor: string, message: unknown) => void;
   /** Schedules a flush: `setImmediate` gathers the messages of one poll of the sockets. Absent: only `flush()` sends. */
   readonly schedule?: (flush: () => void) => void;
 };
 
-export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link {
+export function openLink({ port, onTold, schedule }: LinkOptions): Link {
   let gathered: LinkMessage[] = [];
   /** Gathered messages that may be withdrawn. */
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
@@ -89,7 +88,7 @@ export function openLink({ thread, port, onTold, schedule }: LinkOptions): Link 
     ask(actor, message, recall) {
       if (broken) return Promise.reject(broken);
       const ask = ++asks;
-      const sent: LinkMessage = [actor, { ...message, replyTo: { thread, ask } satisfies ReplyTo }];
+      const sent: LinkMessage = [actor, { ...message, replyTo: { ask } satisfies ReplyTo }];
       put(sent);
       if (recall) recalls.push({ sent, ask, recall });
       return new Promise((resolve, reject) => waiting.set(ask, { resolve, reject }));

@@ -1,14 +1,17 @@
 // Threads whose code is loaded before there is anything for them to do.
+import { setPriority } from 'node:os';
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 
 /** Starts threads of one kind. Their code takes its data from `givenData`. */
 export class ThreadKind {
+  readonly name: string;
   readonly #code: URL;
   readonly #limits: ResourceLimits;
   #spare: Worker | null = null;
 
   /** `limits`: what a thread may use; one that needs more ends. */
-  constructor(code: URL, limits: ResourceLimits = {}) {
+  constructor(name: string, code: URL, limits: ResourceLimits = {}) {
+    this.name = name;
     this.#code = code;
     this.#limits = limits;
   }
@@ -37,6 +40,13 @@ export class ThreadKind {
 export function givenData<T>(): Promise<T> {
   printWarnings();
   return new Promise(resolve => parentPort!.once('message', resolve));
+}
+
+/** Lowers the priority of the calling thread alone, on systems that have priorities of threads. */
+export function yieldToOthers(niceness: number): void {
+  try {
+    if (process.platform === 'linux') setPriority(niceness);
+  } catch {}
 }
 
 /** Node itself would write its warnings past every stream, between the lines of the log. The log takes what is printed. */

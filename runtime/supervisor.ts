@@ -1,6 +1,6 @@
 // Starts the parts of the service in the order of one table, stops them in reverse, and starts again what dies.
 
-/** Before a part that the others can do without is started again. */
+/** The pause before a part is started again. */
 export const patienceMs = 250;
 
 /** A running part. `died` resolves with the reason when it ends by itself; it never resolves after `stop`. */
@@ -12,20 +12,12 @@ export type Running = {
 /** One line of the table. */
 export type Child = {
   readonly name: string;
-  /** Where it lives: for the reader. */
-  readonly thread: string;
   start(): Promise<Running>;
-  /**
-   * always: it alone is started again. patiently: the same, after a pause and however often it dies, for a part that the others can do
-   * without. never: its death ends the service.
-   */
-  readonly restart: 'always' | 'patiently' | 'never';
+  /** Whether it alone is started again, however often it dies: the others can do without it. If not, its death ends the service. */
+  readonly restarts: boolean;
   /** A part that has not stopped by then is left behind. */
   readonly stopMsMax: number;
 };
-
-/** More deaths than this within the time: the supervisor gives up. */
-export type Intensity = { readonly deathsMax: number; readonly withinMs: number };
 
 export type Supervisor = {
   /** Resolves when all are up; rejects, with the others stopped again, when one cannot start. */
@@ -36,16 +28,13 @@ export type Supervisor = {
 
 export type SupervisorOptions = {
   readonly tree: readonly Child[];
-  readonly intensity: Intensity;
-  readonly nowMs: () => number;
   readonly onDeath: (child: string, reason: Error) => void;
   /** Nothing more can be done: everything has been stopped. */
   readonly onGiveUp: (child: string, reason: Error) => void;
 };
 
-export function supervise({ tree, intensity, nowMs, onDeath, onGiveUp }: SupervisorOptions): Supervisor {
+export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Supervisor {
   const running: { child: Child; part: Running }[] = [];
-  const died = deathCounter(intensity);
   let stopping: Promise<void> | null = null;
 
   async function startChild(child: Child, place: number): Promise<void> {
@@ -57,16 +46,11 @@ export function supervise({ tree, intensity, nowMs, onDeath, onGiveUp }: Supervi
   async function mourn(child: Child, place: number, reason: Error): Promise<void> {
     if (stopping) return;
     onDeath(child.name, reason);
-    if (child.restart === 'patiently') return startPatiently(child, place);
-    if (child.restart === 'never' || died(nowMs())) return giveUp(child, reason);
-    try {
-      await startChild(child, place);
-    } catch (error) {
-      await giveUp(child, error as Error);
+    if (!child.restarts) {
+      await stop();
+      onGiveUp(child.name, reason);
+      return;
     }
-  }
-
-  async function startPatiently(child: Child, place: number): Promise<void> {
     await new Promise(resolve => void setTimeout(resolve, patienceMs).unref());
     if (stopping) return;
     try {
@@ -74,11 +58,6 @@ export function supervise({ tree, intensity, nowMs, onDeath, onGiveUp }: Supervi
     } catch (error) {
       await mourn(child, place, error as Error);
     }
-  }
-
-  async function giveUp(child: Child, reason: Error): Promise<void> {
-    await stop();
-    onGiveUp(child.name, reason);
   }
 
   function stop(): Promise<void> {
@@ -102,16 +81,6 @@ export function supervise({ tree, intensity, nowMs, onDeath, onGiveUp }: Supervi
       }
     },
     stop,
-  };
-}
-
-/** Tells, at each death, whether it was one too many. */
-export function deathCounter({ deathsMax, withinMs }: Intensity): (nowMs: number) => boolean {
-  const deaths: number[] = [];
-  return nowMs => {
-    deaths.push(nowMs);
-    while (deaths[0]! < nowMs - withinMs) deaths.shift();
-    return deaths.length > deathsMax;
   };
 }
 

@@ -1,8 +1,8 @@
 // The unit of execution of a thread: handle the messages that wait, commit once, then run the effects.
 import type { Batch } from './store/store.ts';
 
-/** Who asked, so that an answer finds its way back; opaque to actors. */
-export type ReplyTo = { readonly thread: string; readonly ask: number };
+/** The number of an ask, by which its answer finds the asker; opaque to actors. */
+export type ReplyTo = { readonly ask: number };
 
 /** What a handler may do. Nothing of it leaves the turn before its commit is on disk (law 1). */
 export interface Turn {

@@ -1,6 +1,5 @@
 // What the administrative routes use: reload, queue and totals, doctor, selfcheck.
 import type { Gauges } from '../actors/job/gauges.ts';
-import type { QueueReply, Refusal } from '../actors/job/protocol.ts';
 import type { Status } from '../actors/job/records/job.ts';
 import { newestCommitUs } from '../actors/job/records/journal.ts';
 import { settledRecently } from '../actors/job/records/minute-counters.ts';
@@ -11,10 +10,10 @@ import { checkTrail, examineVault } from '../actors/vault/vault-check.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { Link } from '../runtime/link.ts';
-import { inSlices } from '../runtime/slices.ts';
+import { Slices } from '../runtime/slices.ts';
 import type { Reader } from '../runtime/store/store.ts';
+import { askLedger } from './ask-ledger.ts';
 import { type Check, examine } from './doctor/doctor.ts';
-import { setAsideNow } from './doctor/set-aside.ts';
 import { heldNow } from './held-jobs.ts';
 import type { IndexCondition } from './indexer/thread.ts';
 import type { ReadsClient as ReadsThread } from './reads/reads-client.ts';
@@ -42,11 +41,12 @@ export type Administration = ReturnType<typeof openAdministration>;
 export function openAdministration(parts: AdministrationParts) {
   const { link, reader, gauges, reads, config, source, reload, listeners, startedAtMs } = parts;
   const openedAtMs = performance.now();
+  const slices = new Slices(() => reader.refresh());
 
   async function selfcheck(): Promise<Findings> {
     const { invariantsChecked, failures, detail } = await reads.selfcheck();
     const trail = checkTrail(reader, readUnlock(vaultKeys()), lookedMax);
-    const broken = await inSlices(trail, () => reader.refresh());
+    const broken = await slices.share().run(trail);
     const own = broken === null ? [] : [{ invariant: 'vault_audit_is_whole', detail: broken }];
     return { invariantsChecked: invariantsChecked + 1, failures: [...failures, ...own], detail };
   }
@@ -69,7 +69,7 @@ export function openAdministration(parts: AdministrationParts) {
       certificates: listeners.served(),
       held: () => heldNow(link),
       pauses: listPauses(reader),
-      setAside: () => setAsideNow(link),
+      setAside: () => askLedger(link, { kind: 'ask_set_aside' }),
       server: listeners.detail,
       index: parts.index(),
       vault() {
@@ -83,9 +83,8 @@ export function openAdministration(parts: AdministrationParts) {
   return {
     reload: (options: Parameters<Reload['reload']>[0]) => reload.reload(options),
     dryRunReload: () => reload.dryRun(),
-    /** Queued and running jobs; or why the ledger did not answer. */
-    queue: () =>
-      link.ask<QueueReply | { readonly kind: 'refused'; readonly refusal: Refusal }>('job', { kind: 'ask_queue' }),
+    /** Queued and running jobs; null: the ledger did not answer. */
+    queue: () => askLedger(link, { kind: 'ask_queue' }),
     /** Jobs by status: those that settled in the last 24 hours, and all open ones. */
     summary(): { readonly [S in Status]: number } {
       reader.refresh();

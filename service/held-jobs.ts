@@ -1,20 +1,19 @@
 // Held jobs, as the ledger reports them: those held now, and those that another configuration would hold.
-import type { HeldJobs, HeldQuery, HeldReply, QueuedJobs } from '../actors/job/protocol.ts';
+import type { HeldJobs, HeldQuery, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { Link } from '../runtime/link.ts';
 import { sandboxFault } from '../runtime/processes/sandbox.ts';
+import { askLedger } from './ask-ledger.ts';
 
 /** The commands of each plugin. */
-export type Commands = NonNullable<HeldQuery['next']>;
-
-export function commandsOf({ plugins }: Config): Commands {
+function commandsOf({ plugins }: Config): NonNullable<HeldQuery['next']> {
   const commands = Object.values(plugins).map(({ name, manifest }) => [name, manifest.commands.map(one => one.name)]);
   return Object.fromEntries(commands);
 }
 
 /** Null: the ledger does not respond. */
 export async function heldNow(link: Link): Promise<readonly HeldJobs[] | null> {
-  return ask(link, {});
+  return (await askLedger(link, { kind: 'ask_held' }))?.held ?? null;
 }
 
 /** Queued jobs that are not held now and would be under this configuration. */
@@ -24,17 +23,8 @@ export async function heldUnder(link: Link, config: Config): Promise<readonly Qu
     Object.values(plugins).map(async ({ name, sandbox }) => (sandbox && (await sandboxFault(sandbox)) ? name : null)),
   );
   const next = Object.entries(commandsOf(config)).filter(([name]) => !faults.includes(name));
-  const held = await ask(link, { next: Object.fromEntries(next) });
-  return held === null ? null : held.map(({ plugin, command, jobs }) => ({ plugin, command, jobs }));
-}
-
-async function ask(link: Link, question: Pick<HeldQuery, 'next'>): Promise<readonly HeldJobs[] | null> {
-  try {
-    const reply = await link.ask<HeldReply | { readonly kind: 'refused' }>('job', { kind: 'ask_held', ...question });
-    return reply.kind === 'held' ? reply.held : null;
-  } catch {
-    return null;
-  }
+  const reply = await askLedger(link, { kind: 'ask_held', next: Object.fromEntries(next) });
+  return reply?.held.map(({ plugin, command, jobs }) => ({ plugin, command, jobs })) ?? null;
 }
 
 /** `3 jobs of resize.handle, 1 of mail.send`. */

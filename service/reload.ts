@@ -1,5 +1,4 @@
 // Reloads: replaces the configuration in force with the one on disk, or reports what that would change.
-import { isDeepStrictEqual } from 'node:util';
 import type { Observations } from '../actors/hub/protocol.ts';
 import type { HeldJobs, QueuedJobs } from '../actors/job/protocol.ts';
 import type { Config } from '../config/config.ts';
@@ -10,7 +9,7 @@ import type { Certificates } from '../config/section/tls.ts';
 import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ListenerCertificate } from './doctor/certificates.ts';
-import { type Commands, commandsOf, heldNow, heldText, heldUnder } from './held-jobs.ts';
+import { heldNow, heldText, heldUnder } from './held-jobs.ts';
 import { withLocalToken } from './local-token.ts';
 
 /** What the service asks of the HTTP servers on it. */
@@ -56,6 +55,7 @@ export class Reload {
   readonly #options: ReloadOptions;
   readonly #log: Logger;
   #config: Config;
+  #latest: Promise<unknown> = Promise.resolve();
 
   constructor(options: ReloadOptions) {
     this.#options = options;
@@ -77,9 +77,23 @@ export class Reload {
     return { errors: [], warnings, held: await heldUnder(this.#options.link(), config) };
   }
 
-  /** Reads the configuration on disk and, if it is valid, puts it in force. With `refuseHeld`: only if it holds no further jobs. */
-  async reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
-    const swapped = await (refuseHeld ? this.#swapWithoutHolding() : this.#swap());
+  /**
+   * Reads the configuration on disk and, if it is valid, puts it in force. With `refuseHeld`: only if it holds no further jobs. Begins
+   * when the reload before it has ended.
+   */
+  reload(options: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
+    const reply = this.#latest.then(() => this.#reload(options));
+    this.#latest = reply.catch(() => {});
+    return reply;
+  }
+
+  async #reload({ refuseHeld }: { readonly refuseHeld: boolean }): Promise<ReloadReply> {
+    const loaded = this.#options.read();
+    if (refuseHeld && loaded.ok) {
+      const held = await heldUnder(this.#options.link(), loaded.config);
+      if (held === null || held.length > 0) return { kind: 'would_hold', held };
+    }
+    const swapped = this.#swap(loaded);
     if (swapped.kind !== 'reloaded') return swapped;
     const { kept } = swapped;
     const held = await this.logHeld();
@@ -95,25 +109,8 @@ export class Reload {
     return held;
   }
 
-  /** The ledger is asked about one reading of the files, and a second reading is swapped in. If they differ, it starts over. */
-  async #swapWithoutHolding(): Promise<ReloadReply> {
-    for (;;) {
-      const loaded = this.#options.read();
-      if (!loaded.ok) return this.#swap();
-      const held = await heldUnder(this.#options.link(), loaded.config);
-      if (held === null || held.length > 0) return { kind: 'would_hold', held };
-      const swapped = this.#swap(commandsOf(loaded.config));
-      if (swapped !== null) return swapped;
-    }
-  }
-
-  #swap(): ReloadReply;
-  /** Returns null if the plugins that are read now have other commands than these. */
-  #swap(expected: Commands): ReloadReply | null;
-  /** Reads, checks and swaps synchronously: two reloads never interleave, and no caller sees half of one. */
-  #swap(expected?: Commands): ReloadReply | null {
-    const loaded = this.#options.read();
-    if (expected && loaded.ok && !isDeepStrictEqual(commandsOf(loaded.config), expected)) return null;
+  /** Synchronous: no caller sees half of it. */
+  #swap(loaded: LoadResult): ReloadReply {
     if (!loaded.ok) {
       for (const problem of loaded.problems) this.#log.error(problem);
       this.#log.error('the configuration was not reloaded; the old one stays in force');

@@ -2,34 +2,25 @@
 import { firstIdAt, Hub } from '../actors/hub/hub.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
-import type { HeldJobs, IdleReply } from '../actors/job/protocol.ts';
+import type { HeldJobs } from '../actors/job/protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
 import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { VaultStatus } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions, LoadResult } from '../config/load.ts';
-import { type Link, openLink } from '../runtime/link.ts';
+import type { Link } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { openReader } from '../runtime/store/lmdb.ts';
 import type { Running } from '../runtime/supervisor.ts';
 import { openAdministration } from './administration.ts';
+import { askLedger } from './ask-ledger.ts';
 import { type GatewayEngine, openEngine } from './engine.ts';
-import { startIndexer } from './indexer/indexer.ts';
-import type { IndexCondition } from './indexer/thread.ts';
-import type { LedgerData, LedgerNotice } from './ledger/thread.ts';
+import type { IndexCondition, IndexerData } from './indexer/thread.ts';
+import type { LedgerData } from './ledger/thread.ts';
 import { ReadsClient } from './reads/reads-client.ts';
 import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
-import { ledgerThread } from './threads.ts';
+import { indexerThread, ledgerThread, startThread } from './threads.ts';
 import { VaultClient } from './vault-client.ts';
-
-/** The service cannot start or continue; `exitStatus` is that of the process. */
-export class ServiceFault extends Error {
-  readonly exitStatus: number;
-  constructor(message: string, exitStatus: number) {
-    super(message);
-    this.exitStatus = exitStatus;
-  }
-}
 
 export type ServiceOptions = {
   readonly config: Config;
@@ -56,7 +47,9 @@ export type ServiceOptions = {
 export class Service {
   readonly #options: ServiceOptions;
   readonly #log: Logger;
-  readonly #reads = new ReadsClient(ids => this.#askIdle(ids));
+  readonly #reads = new ReadsClient(async ids => {
+    return (await askLedger(this.#link!, { kind: 'ask_idle', ids }))?.ids ?? null;
+  });
   readonly #gauges = new Gauges();
   readonly #vault = new VaultClient(() => this.#link!);
   readonly #origins = new JobOrigins();
@@ -117,29 +110,10 @@ export class Service {
   readonly startLedger = async (): Promise<Running> => {
     const { umask, vaultKey } = this.#options;
     const data: LedgerData = { config: this.config, gauges: this.#gauges.shared, umask, vaultKey };
-    const worker = ledgerThread.start(data);
-    let onReady = (): void => {};
-    let onDeath = (_: Error): void => {};
-    const ready = new Promise<void>(resolve => {
-      onReady = resolve;
+    const { link, died } = await startThread(ledgerThread, data, this.#log, (actor, message) => {
+      if (actor === 'hub') this.publish((message as Observed).groups);
+      else if (actor === 'edge') this.#told(message as EdgeMessage | VaultStatus);
     });
-    const died = new Promise<Error>(resolve => {
-      onDeath = resolve;
-    });
-    const link = openLink({
-      thread: 'edge',
-      port: worker as never,
-      schedule: flush => setImmediate(flush),
-      onTold: (actor, message) => {
-        if (actor === 'hub') this.publish((message as Observed).groups);
-        else if (actor === 'edge') this.#told(message as EdgeMessage | VaultStatus);
-        else if (actor === 'supervisor') this.#noticed(message as LedgerNotice, onReady, onDeath);
-      },
-    });
-    worker.on('error', onDeath);
-    worker.on('exit', code => onDeath(new Error(`the ledger thread ended with exit code ${code}`)));
-    void died.then(error => link.fail(error));
-    await Promise.race([ready, died.then(error => Promise.reject(error))]);
     this.#link = link;
     this.#engine = this.#openEngine(link);
     this.publish(pluginsLoaded(this.config));
@@ -170,14 +144,17 @@ export class Service {
     return openEngine({ ...shared, hub: this.#hub!, administration, vault: this.#vault, stopping, version });
   }
 
-  readonly startReads = (): Promise<Running> => this.#reads.start({ path: this.config.state.path });
+  readonly startReads = (): Promise<Running> => this.#reads.start({ path: this.config.state.path }, this.#log);
 
-  readonly startIndexer = (): Promise<Running> => {
-    this.#index = { kind: 'open', replaced: null };
-    const data = { path: this.config.state.path, gauges: this.#gauges.shared };
-    return startIndexer(data, this.#log, condition => {
-      this.#index = condition;
+  readonly startIndexer = async (): Promise<Running> => {
+    const data: IndexerData = { path: this.config.state.path, gauges: this.#gauges.shared };
+    const { link, died } = await startThread(indexerThread, data, this.#log, (_, condition) => {
+      this.#index = condition as IndexCondition;
     });
+    void died.then(({ message }) => {
+      this.#index = { kind: 'closed', reason: message };
+    });
+    return { died, stop: () => link.ask<void>('indexer', { kind: 'stop' }) };
   };
 
   /** Lets running jobs finish, then closes the ledger. Resolves when that is done; repeated calls return the same promise. */
@@ -192,19 +169,8 @@ export class Service {
     await this.#link?.ask('job', { kind: 'stop', graceMs });
   }
 
-  async #askIdle(ids: Uint8Array): Promise<Uint8Array | null> {
-    const reply = await this.#link!.ask<IdleReply | { readonly kind: 'refused' }>('job', { kind: 'ask_idle', ids });
-    return reply.kind === 'idle' ? reply.ids : null;
-  }
-
   #told(message: EdgeMessage | VaultStatus): void {
     if (message.kind === 'vault_status') this.#vault.update(message);
     else this.#engine?.told(message);
-  }
-
-  #noticed(notice: LedgerNotice, onReady: () => void, onDeath: (error: Error) => void): void {
-    if (notice.kind === 'ready') onReady();
-    else if (notice.kind === 'log') this.#log[notice.level](notice.fields, notice.message);
-    else onDeath(new ServiceFault(notice.message, notice.exitStatus));
   }
 }

@@ -34,16 +34,16 @@ export type RunSubmission = {
   readonly asker?: PendingAsk;
 };
 
-type SubmissionBatch = {
-  readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'> & { payloads: Uint8Array[] };
-  /** The caller of each payload. */
-  readonly askers: (PendingAsk | undefined)[];
-  readonly reply: Promise<SubmitJobsReply>;
-  readonly settle: (reply: SubmitJobsReply | Promise<SubmitJobsReply>) => void;
-  bytes: number;
-  /** The index of each payload in the message; -1: withdrawn. Null: no payload was withdrawn. */
-  places: number[] | null;
+/** A submission whose reply has not come. */
+type Waiting = {
+  readonly payload: Uint8Array;
+  readonly asker: PendingAsk | undefined;
+  readonly resolve: (reply: SubmitReply) => void;
+  readonly reject: (error: unknown) => void;
 };
+
+/** Submissions that go as one message. */
+type SubmissionBatch = { readonly message: Omit<SubmitJobs, 'replyTo' | 'payloads'>; readonly waiting: Waiting[] };
 
 /** Messages that are considered for joining, so that many interleaved callers do not cost a long search each. */
 export const lookBackMax = 16;
@@ -67,11 +67,8 @@ export class Submissions {
   submit(submission: Submission): Promise<SubmitReply> {
     const { payload, asker } = submission;
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
-    const gathering = this.#alike(submission) ?? this.#gather(submission);
-    gathering.bytes += payload.length;
-    gathering.askers.push(asker);
-    const place = gathering.message.payloads.push(payload) - 1;
-    return gathering.reply.then(all => replyAt(all, gathering.places === null ? place : gathering.places[place]!));
+    const { waiting } = this.#alike(submission) ?? this.#gather(submission);
+    return new Promise((resolve, reject) => waiting.push({ payload, asker, resolve, reject }));
   }
 
   /** As submit, for a run. */
@@ -80,22 +77,15 @@ export class Submissions {
     if (!this.#takes(payload)) return Promise.resolve(overloaded);
     const message = { kind: 'start_run', ...submission, watch };
     const recall = asker && { asker, answer: takenBack };
-    const reply = this.#link.ask<SubmitReply>('pipeline', message, recall);
-    this.#freeAfter(reply, payload.length);
-    return reply;
+    return this.#link.ask<SubmitReply>('pipeline', message, recall).finally(() => {
+      this.#waitingBytes -= payload.length;
+    });
   }
 
   #takes({ length }: Uint8Array): boolean {
     if (this.#waitingBytes > 0 && this.#waitingBytes + length > waitingBytesMax) return false;
     this.#waitingBytes += length;
     return true;
-  }
-
-  #freeAfter(reply: Promise<unknown>, bytes: number): void {
-    const free = () => {
-      this.#waitingBytes -= bytes;
-    };
-    reply.then(free, free);
   }
 
   #alike(submission: Submission): SubmissionBatch | undefined {
@@ -109,40 +99,38 @@ export class Submissions {
 
   #gather({ payload: _, asker: __, ...common }: Submission): SubmissionBatch {
     if (this.#gathered.length === 0) setImmediate(() => this.#send());
-    let settle!: SubmissionBatch['settle'];
-    const reply = new Promise<SubmitJobsReply>(resolve => {
-      settle = resolve;
-    });
-    const message: SubmissionBatch['message'] = { kind: 'submit', ...common, payloads: [] };
-    const gathering: SubmissionBatch = { message, askers: [], reply, settle, bytes: 0, places: null };
-    this.#gathered.push(gathering);
-    return gathering;
+    const batch: SubmissionBatch = { message: { kind: 'submit', ...common }, waiting: [] };
+    this.#gathered.push(batch);
+    return batch;
   }
 
   #send(): void {
     const gathered = this.#gathered;
     this.#gathered = [];
-    for (const gathering of gathered) {
-      if (gathering.askers.some(isGone)) takeBack(gathering);
-      const { message, settle, reply, bytes } = gathering;
-      this.#freeAfter(reply, bytes);
-      settle(message.payloads.length === 0 ? noJobs : this.#link.ask('job', message));
+    for (const { message, waiting } of gathered) {
+      const staying = waiting.filter(one => !this.#isTakenBack(one));
+      if (staying.length > 0) void this.#ask(message, staying);
     }
     this.#link.flush();
   }
-}
 
-const noJobs: SubmitJobsReply = { kind: 'accepted', ids: new Uint8Array(0) };
+  #isTakenBack({ asker, payload, resolve }: Waiting): boolean {
+    if (asker?.isGone !== true) return false;
+    this.#waitingBytes -= payload.length;
+    resolve(takenBack);
+    return true;
+  }
 
-function isGone(asker: PendingAsk | undefined): boolean {
-  return asker?.isGone === true;
-}
-
-function takeBack(gathering: SubmissionBatch): void {
-  const { message, askers } = gathering;
-  let kept = 0;
-  gathering.places = askers.map(asker => (isGone(asker) ? -1 : kept++));
-  message.payloads = message.payloads.filter((_, place) => !isGone(askers[place]));
+  async #ask(message: SubmissionBatch['message'], waiting: readonly Waiting[]): Promise<void> {
+    const payloads = waiting.map(({ payload }) => payload);
+    try {
+      const reply = await this.#link.ask<SubmitJobsReply>('job', { ...message, payloads });
+      for (let i = 0; i < waiting.length; i++) waiting[i]!.resolve(replyAt(reply, i));
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+    }
+    for (const { length } of payloads) this.#waitingBytes -= length;
+  }
 }
 
 /** Whether they can share a message. A submission with a key gets a reply of its own, and so does a rerun. */
@@ -162,7 +150,6 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
 
 function replyAt(all: SubmitJobsReply, place: number): SubmitReply {
   if (all.kind === 'refused') return all;
-  if (place < 0) return takenBack;
   const id = all.ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
   return id.length > 0 ? { kind: 'accepted', id } : { kind: 'refused', refusal: 'queue_full' };
 }

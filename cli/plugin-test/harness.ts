@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
 import { pluginEnvironment } from '../../runtime/host/client/environment.ts';
-import { startHost } from '../../runtime/host/client/host.ts';
+import { Host } from '../../runtime/host/client/host.ts';
 import { Program, type ProgramEnd } from '../../runtime/host/process/program.ts';
 import { decodeBody, type Parts } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
@@ -35,7 +35,7 @@ export class PluginHarness {
   #over: (outcome: Outcome | string) => void = () => {};
 
   constructor(plugins: readonly HostedPlugin[], envPassthrough: readonly string[] = []) {
-    this.#host = startHost({
+    this.#host = new Host({
       name: 'plugin-test',
       threads: 1,
       runtimes: ['worker', 'process'],

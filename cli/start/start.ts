@@ -11,14 +11,15 @@ import { takeVaultKey } from '../../runtime/host/client/environment.ts';
 import { forbidInspection } from '../../runtime/inspection.ts';
 import { supervise } from '../../runtime/supervisor.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
-import { Service, ServiceFault } from '../../service/service.ts';
+import { Service } from '../../service/service.ts';
+import { ServiceFault } from '../../service/threads.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure } from '../failure.ts';
 import { version } from '../version.ts';
 import { HttpListeners } from './listeners.ts';
 import { leaveAddress, type ServiceAddress } from './running.ts';
 import { openStartLog, type StartLog } from './start-log.ts';
-import { intensity, tree } from './tree.ts';
+import { tree } from './tree.ts';
 import { WorkLog } from './work-log.ts';
 
 export type StartOptions = {
@@ -103,8 +104,6 @@ export async function start({
   });
   const supervisor = supervise({
     tree: tree(service, listeners, graceMs),
-    intensity,
-    nowMs: Date.now,
     onDeath: (child, reason) => log.error({ part: child }, reason.message),
     onGiveUp: (_, reason) => end(reason instanceof ServiceFault ? reason.exitStatus : exitStatus.defect),
   });

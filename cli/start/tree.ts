@@ -1,5 +1,5 @@
-// The parts of the service as one table: the thread of each, what follows when it dies, and how long it may take to stop.
-import type { Child, Intensity } from '../../runtime/supervisor.ts';
+// The parts of the service as one table: whether each is restarted when it dies, and how long it may take to stop.
+import type { Child } from '../../runtime/supervisor.ts';
 import type { Service } from '../../service/service.ts';
 import type { HttpListeners } from './listeners.ts';
 
@@ -11,17 +11,14 @@ export function tree(service: Service, listeners: HttpListeners, graceMs: number
   const drainMsMax = graceMs + closeMsMax;
   return [
     // The main thread takes the hub with it: there is nothing to restart.
-    { name: 'hub', thread: 'main', start: service.startHub, restart: 'never', stopMsMax: 1_000 },
+    { name: 'hub', start: service.startHub, restarts: false, stopMsMax: 1_000 },
     // Never terminated: a thread that ends inside a write transaction would hang the process. Job, pipeline and vault actor and the store live on it.
-    { name: 'ledger', thread: 'ledger', start: service.startLedger, restart: 'never', stopMsMax: drainMsMax },
+    { name: 'ledger', start: service.startLedger, restarts: false, stopMsMax: drainMsMax },
     // It only reads. If it dies, reads get 503 until it is up again, and everything else continues.
-    { name: 'reads', thread: 'reads', start: service.startReads, restart: 'patiently', stopMsMax: 1_000 },
+    { name: 'reads', start: service.startReads, restarts: true, stopMsMax: 1_000 },
     // Never terminated either: it stops after its transaction.
-    { name: 'indexer', thread: 'indexer', start: service.startIndexer, restart: 'always', stopMsMax: 5_000 },
+    { name: 'indexer', start: service.startIndexer, restarts: true, stopMsMax: 5_000 },
     // Stops first: it answers reads until running jobs have finished and the ledger is closed, and only then stops listening.
-    { name: 'http', thread: 'main', start: listeners.start, restart: 'never', stopMsMax: drainMsMax },
+    { name: 'http', start: listeners.start, restarts: false, stopMsMax: drainMsMax },
   ];
 }
-
-/** The supervisor gives up after more deaths than this. */
-export const intensity: Intensity = { deathsMax: 5, withinMs: 60_000 };

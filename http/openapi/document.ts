@@ -6,14 +6,12 @@ import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, who
 import { embedSchema } from './references.ts';
 import { accepted } from './schemas.ts';
 
-export type DocumentOf = {
-  readonly title: string;
-  readonly version: string;
-  readonly plugins: readonly PluginInstance[];
-  readonly operationIds: OperationIds;
-};
-
-export function openapiDocument({ title, version, plugins, operationIds }: DocumentOf): JsonObject {
+export function openapiDocument(
+  title: string,
+  version: string,
+  plugins: readonly PluginInstance[],
+  operationIds: OperationIds,
+): JsonObject {
   const schemas: OpenapiSchemas = {};
   const paths: { [path: string]: JsonObject } = {};
   for (const plugin of plugins) {

@@ -3,8 +3,7 @@ import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 import { requestBody } from './document.ts';
 import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
-import { runFinished, runUnfinished } from './run-schemas.ts';
-import { accepted } from './schemas.ts';
+import { accepted, runFinished, runUnfinished } from './schemas.ts';
 
 export function pipelinesDocument(
   title: string,

@@ -1,8 +1,16 @@
-// Schemas that many answers share: an accepted job, and a refusal.
-import { Type } from '../../runtime/schema-type.ts';
+// Schemas that many answers share.
+import { statuses } from '../../actors/job/records/job.ts';
+import { type Schema, Type } from '../../runtime/schema-type.ts';
+import { treeJobsMax } from '../../service/json/job.ts';
+
+export const uuid = Type.String({ format: 'uuid' });
+export const instant = Type.String({ format: 'date-time' });
+export const nullable = (schema: Schema): Schema => Type.Union([schema, Type.Null()]);
+export const oneOfTexts = (texts: readonly string[]): Schema => Type.Union(texts.map(text => Type.Literal(text)));
+export const jobStatus = oneOfTexts(statuses);
 
 export const accepted = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
+  job_id: uuid,
   status: Type.Literal('queued'),
   plugin: Type.String(),
   command: Type.String(),
@@ -35,4 +43,49 @@ export const problemDetails = Type.Object({
       description: 'Present if more than one thing is wrong.',
     }),
   ),
+});
+
+/** The counts of a run. */
+export const countsSchema = Type.Optional(
+  Type.Object(
+    {
+      succeeded: Type.Integer(),
+      failed: Type.Integer(),
+      timed_out: Type.Integer(),
+      dead: Type.Integer(),
+      unsettled: Type.Optional(Type.Integer({ description: 'While the run is open: jobs that have not ended.' })),
+    },
+    { description: 'How the jobs inside a run ended, including those of called pipelines.' },
+  ),
+);
+
+/** The answers of a pipeline call that waits for its run. */
+export const runFinished = Type.Object({
+  job_id: uuid,
+  status: jobStatus,
+  duration_ms: Type.Integer(),
+  counts: countsSchema,
+  result: nullable(outputSchema),
+  tree: Type.Array(
+    Type.Object({
+      job_id: uuid,
+      plugin: Type.String(),
+      command: Type.String(),
+      status: jobStatus,
+      counts: countsSchema,
+      result: nullable(outputSchema),
+    }),
+    { description: `At most ${treeJobsMax} jobs.` },
+  ),
+  tree_truncated: Type.Optional(Type.Literal(true)),
+});
+
+export const runUnfinished = Type.Object({
+  job_id: uuid,
+  // Other than running: the run has settled, but could not be read at that moment.
+  status: jobStatus,
+  timeout_exceeded: Type.Boolean({
+    description: 'false: the service is stopping, or the run has settled but cannot be read now',
+  }),
+  message: Type.String(),
 });

@@ -65,7 +65,7 @@ const getQueue = route({
   answers: { 200: { description: 'The queue.', schema: queueSchema } },
   async handle({ engine }) {
     const queue = await engine.administration.queue();
-    if (queue.kind === 'refused') return problem('unavailable', 'the ledger cannot be asked right now');
+    if (queue === null) return problem('unavailable', 'the ledger cannot be asked right now');
     const lanes = queue.lanes.toSorted((a, b) => (a.plugin < b.plugin ? -1 : 1));
     const body = {
       queue_depth: queue.queued,

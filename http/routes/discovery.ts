@@ -1,14 +1,14 @@
 // Discovery (docs/contract.md#discovery): the open routes.
 
-import type { Config } from '../../config/config.ts';
+import type { JsonObject } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import type { Engine } from '../../service/engine.ts';
 import { answerDocument } from '../cached-document.ts';
 import { controlDocument } from '../openapi/control.ts';
 import { openapiDocument, operationIdsOf } from '../openapi/document.ts';
 import { pipelinesDocument } from '../openapi/pipelines.ts';
 import { skillsOf } from '../openapi/skills.ts';
-import { anyToken, type HttpCall, json, open, type Route, route } from '../route.ts';
+import type { HttpProblem, ProblemCode } from '../problem.ts';
+import { anyToken, type HttpCall, json, open, type Params, type Route, type RouteAccess, route } from '../route.ts';
 import { findPipeline } from './execution.ts';
 import { findPlugin } from './plugins.ts';
 
@@ -64,9 +64,6 @@ const healthSchema = Type.Object({
   version: Type.String(),
 });
 
-/** The parts of the answer that depend on the configuration alone, as JSON. */
-const healthParts = new WeakMap<Config, { readonly plugins: string; readonly rest: string }>();
-
 const getHealth = route({
   method: 'GET',
   path: '/healthz',
@@ -76,25 +73,18 @@ const getHealth = route({
   answers: { 200: { description: 'The service runs.', schema: healthSchema } },
   handle(call) {
     const { engine, config } = call;
-    let parts = healthParts.get(config);
-    if (!parts) {
-      parts = writeHealthParts(config, engine);
-      healthParts.set(config, parts);
-    }
-    const status = engine.stopping() ? 'stopping' : 'ok';
-    const head = `{"status":"${status}","uptime_seconds":${uptimeSeconds(call)},"queue_depth":${engine.queueDepth()}`;
-    return json(200, `${head},"plugins_loaded":${parts.plugins},${parts.rest}`);
+    const health = {
+      status: engine.stopping() ? 'stopping' : 'ok',
+      uptime_seconds: uptimeSeconds(call),
+      queue_depth: engine.queueDepth(),
+      plugins_loaded: Object.keys(config.plugins).length,
+      config_path: config.mainFile,
+      binary_path: process.argv[1] ?? process.execPath,
+      version: engine.version,
+    };
+    return json(200, JSON.stringify(health));
   },
 });
-
-function writeHealthParts(config: Config, engine: Engine): { readonly plugins: string; readonly rest: string } {
-  const rest = {
-    config_path: config.mainFile,
-    binary_path: process.argv[1] ?? process.execPath,
-    version: engine.version,
-  };
-  return { plugins: String(Object.keys(config.plugins).length), rest: JSON.stringify(rest).slice(1) };
-}
 
 const skillSchema = Type.Union([
   Type.Object({
@@ -137,86 +127,64 @@ const getSkills = route({
 });
 
 const documentSchema = Type.Object({}, { description: 'An OpenAPI document, version 3.1.0.' });
-/** What the routes of OpenAPI documents have in common. */
-const document = {
-  method: 'GET',
-  section,
-  access: open,
-  answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
-} as const;
 
-const getDocument = route({
-  ...document,
+type DocumentOf<P extends string, F> = {
+  readonly path: P;
+  readonly summary: string;
+  readonly access?: RouteAccess;
+  readonly problems?: readonly ProblemCode[];
+  find?(call: HttpCall<Params<P>>): F | HttpProblem;
+  /** Called once per configuration and path. */
+  make(call: HttpCall<Params<P>, unknown, F>): JsonObject;
+};
+
+function documentRoute<const P extends string, F>({ make, ...declared }: DocumentOf<P, F>): Route {
+  return route<P, F>({
+    method: 'GET',
+    section,
+    access: open,
+    answers: { 200: { description: 'The document.', schema: documentSchema }, 304: unchanged },
+    ...declared,
+    handle: call => answerDocument(call, `${declared.path} ${JSON.stringify(call.params)}`, () => make(call)),
+  });
+}
+
+const getDocument = documentRoute({
   path: openapiPath,
   summary: 'Returns the OpenAPI document of all plugin commands.',
-  handle(call) {
-    const { config, engine } = call;
-    return answerDocument(call, 'openapi', () =>
-      openapiDocument({
-        title: config.service.name,
-        version: engine.version,
-        plugins: Object.values(config.plugins),
-        operationIds: operationIdsOf(config),
-      }),
-    );
-  },
+  make: ({ config, engine: { version } }) =>
+    openapiDocument(config.service.name, version, Object.values(config.plugins), operationIdsOf(config)),
 });
 
-const getPluginDocument = route({
-  ...document,
+const getPluginDocument = documentRoute({
   path: '/plugin/{name}/openapi.json',
   summary: 'Returns the OpenAPI document of one plugin.',
   problems: ['unknown_plugin'],
   find: ({ config, params }) => findPlugin(config, params.name),
-  handle(call) {
-    const { found: plugin, config } = call;
-    return answerDocument(call, `openapi of ${plugin.name}`, () =>
-      openapiDocument({
-        title: plugin.name,
-        version: plugin.manifest.version,
-        plugins: [plugin],
-        operationIds: operationIdsOf(config),
-      }),
-    );
-  },
+  make: ({ config, found }) => openapiDocument(found.name, found.manifest.version, [found], operationIdsOf(config)),
 });
 
-const getPipelinesDocument = route({
-  ...document,
+const getPipelinesDocument = documentRoute({
   path: discovery.openapi_pipelines,
   summary: 'Returns the OpenAPI document of all pipelines.',
-  handle(call) {
-    const { config, engine } = call;
-    const make = () => pipelinesDocument(config.service.name, engine.version, config.pipelines);
-    return answerDocument(call, 'openapi of pipelines', make);
-  },
+  make: ({ config, engine }) => pipelinesDocument(config.service.name, engine.version, config.pipelines),
 });
 
-const getPipelineDocument = route({
-  ...document,
+const getPipelineDocument = documentRoute({
   path: '/pipeline/{name}/openapi.json',
   summary: 'Returns the OpenAPI document of one pipeline.',
   problems: ['unknown_pipeline'],
   find: ({ config, params }) => findPipeline(config, params.name),
-  handle(call) {
-    const { found: pipeline, engine } = call;
-    const make = () => pipelinesDocument(pipeline.name, engine.version, [pipeline]);
-    return answerDocument(call, `openapi of the pipeline ${pipeline.name}`, make);
-  },
+  make: ({ engine, found }) => pipelinesDocument(found.name, engine.version, [found]),
 });
 
 /** `routes`: all of the API, including this one. */
 export function controlDocumentRoute(routes: () => readonly Route[]): Route {
-  return route({
-    ...document,
+  return documentRoute({
     path: discovery.openapi_control,
     summary: 'Returns the OpenAPI document of all routes except calls of plugins and pipelines.',
     access: anyToken,
-    handle(call) {
-      const { config, engine } = call;
-      const make = () => controlDocument(config.service.name, engine.version, routes());
-      return answerDocument(call, 'openapi of control', make);
-    },
+    make: ({ config, engine }) => controlDocument(config.service.name, engine.version, routes()),
   });
 }
 

@@ -80,7 +80,6 @@ const getEvents = route({
     const after = headerId(call) ?? queryId ?? null;
     return {
       kind: 'stream',
-      status: 200,
       contentType: 'text/event-stream',
       headers,
       open(sink) {

@@ -13,13 +13,14 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyKeyCharsMax, idempotencyOf } from '../idempotency.ts';
-import { runFinished, runUnfinished } from '../openapi/run-schemas.ts';
-import { accepted } from '../openapi/schemas.ts';
+import { accepted, runFinished, runUnfinished } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
+import { perConfig } from '../per-config.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { refusalDetails, refusalProblem } from '../refusal.ts';
 import { type Answer, anyOf, json, type Route, route } from '../route.ts';
+import { findPlugin } from './plugins.ts';
 import { runAndWait } from './synchronous-run.ts';
 
 const callBody = Type.Object(
@@ -61,8 +62,8 @@ export function findCommand(
   name: string,
   caller: Caller,
 ): FoundCommand | HttpProblem {
-  const plugin = Object.hasOwn(config.plugins, pluginName) ? config.plugins[pluginName] : undefined;
-  if (!plugin) return problem('unknown_plugin', `there is no plugin ${JSON.stringify(pluginName)}`);
+  const plugin = findPlugin(config, pluginName);
+  if (isProblem(plugin)) return plugin;
   const command = plugin.manifest.commands.find(each => each.name === name);
   if (!command) return problem('unknown_command', `the plugin ${plugin.name} has no command ${JSON.stringify(name)}`);
   return may(caller, neededFor[command.type]) ? { plugin, command } : forbidden(neededFor[command.type]);
@@ -155,15 +156,10 @@ const callPipeline = route({
 
 export const executionRoutes: readonly Route[] = [callPlugin, callPipeline];
 
-const pipelinesOf = new WeakMap<Config, ReadonlyMap<string, PipelineDefinition>>();
+const pipelinesOf = perConfig(({ pipelines }) => new Map(pipelines.map(pipeline => [pipeline.name, pipeline])));
 
 export function findPipeline(config: Config, name: string): PipelineDefinition | HttpProblem {
-  let byName = pipelinesOf.get(config);
-  if (!byName) {
-    byName = new Map(config.pipelines.map(pipeline => [pipeline.name, pipeline]));
-    pipelinesOf.set(config, byName);
-  }
-  return byName.get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
+  return pipelinesOf(config).get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
 }
 
 function queued(id: string, plugin: string, command: string): Answer {

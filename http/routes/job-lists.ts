@@ -7,11 +7,19 @@ import { jobIdBytes } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { jobsList, logPlaceBytes, logsList, readPlace } from '../../service/json/list.ts';
 import { forbidden } from '../admission.ts';
-import { outputSchema } from '../openapi/schemas.ts';
+import { answerRead } from '../answer.ts';
+import {
+  countsSchema,
+  instant as instantSchema,
+  jobStatus,
+  nullable,
+  oneOfTexts,
+  outputSchema,
+  uuid,
+} from '../openapi/schemas.ts';
 import { cursor, flag, instant, integer, jobIdText, oneOf, type Parameters, type QueryValues, text } from '../query.ts';
-import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
-import { countsSchema, maySeeResults, resultScopes } from './jobs.ts';
+import { maySeeResults, resultScopes } from './jobs.ts';
 
 /** The most rows that one answer holds. */
 const limitMax = 200;
@@ -24,9 +32,6 @@ const status = oneOf<Status>(statuses, { pending: 'queued', ok: 'succeeded', err
 const limit = integer(1, limitMax, limitDefault);
 const name = text(nameCharactersMax);
 
-const moment = Type.String({ format: 'date-time' });
-const momentOrNull = Type.Union([moment, Type.Null()]);
-const statusOf = (names: readonly string[]) => Type.Union(names.map(value => Type.Literal(value)));
 const totalAtLeast = Type.Optional(
   Type.Literal(true, {
     description: `More jobs may match: for a tree with a status, and for any search by \`error\`, counting stops at ${countedMax}.`,
@@ -42,27 +47,27 @@ const searchedTo = Type.Optional(
 const nextCursor = Type.Optional(Type.String());
 
 const jobRowSchema = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
+  job_id: uuid,
   plugin: Type.String(),
   command: Type.String(),
-  status: statusOf(statuses),
-  created_at: moment,
-  started_at: momentOrNull,
-  completed_at: momentOrNull,
+  status: jobStatus,
+  created_at: instantSchema,
+  started_at: nullable(instantSchema),
+  completed_at: nullable(instantSchema),
   attempt: Type.Integer(),
   counts: countsSchema,
 });
 
 const logSchema = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
+  job_id: uuid,
   log_id: Type.String(),
   plugin: Type.String(),
   command: Type.String(),
-  status: statusOf(terminalStatuses),
+  status: oneOfTexts(terminalStatuses),
   attempt: Type.Integer(),
   submitted_by: Type.String(),
-  created_at: moment,
-  completed_at: moment,
+  created_at: instantSchema,
+  completed_at: instantSchema,
   last_error: Type.Optional(Type.String()),
   stderr: Type.Optional(Type.String()),
   result: Type.Optional(outputSchema),

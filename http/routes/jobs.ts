@@ -1,19 +1,18 @@
 // One job, and the tree below it (docs/contract.md#jobs).
 
 import { type Waits, waitReasons } from '../../actors/job/protocol.ts';
-import { pipelinePlugin, statuses } from '../../actors/job/records/job.ts';
+import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { rerunsCountedMax, rerunsListedMax } from '../../actors/job/records/reruns.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
 import { type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
+import { answerRead, smallAnswer } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
-import { jsonAnswer } from '../json-answer.ts';
-import { outputSchema } from '../openapi/schemas.ts';
+import { countsSchema, instant, jobStatus, nullable, oneOfTexts, outputSchema, uuid } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
-import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 
 export const resultScopes: readonly ApiScope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
@@ -23,15 +22,11 @@ export function maySeeResults(caller: Caller): boolean {
   return may(caller, resultScopes);
 }
 
-const nullable = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
-const instant = Type.String({ format: 'date-time' });
-const uuid = Type.String({ format: 'uuid' });
-const status = Type.Union(statuses.map(name => Type.Literal(name)));
-const output = Type.Optional(Type.Union([outputSchema, Type.Null()]));
+const output = Type.Optional(nullable(outputSchema));
 
 const waitsSchema = Type.Object(
   {
-    reason: Type.Union(waitReasons.map(name => Type.Literal(name))),
+    reason: oneOfTexts(waitReasons),
     detail: Type.String(),
     since: instant,
     until: Type.Optional(instant),
@@ -55,23 +50,9 @@ const envelopeSchema = Type.Object(
   { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
 
-/** The counts of a run. */
-export const countsSchema = Type.Optional(
-  Type.Object(
-    {
-      succeeded: Type.Integer(),
-      failed: Type.Integer(),
-      timed_out: Type.Integer(),
-      dead: Type.Integer(),
-      unsettled: Type.Optional(Type.Integer({ description: 'While the run is open: jobs that have not ended.' })),
-    },
-    { description: 'How the jobs inside a run ended, including those of called pipelines.' },
-  ),
-);
-
 const jobSchema = Type.Object({
   job_id: uuid,
-  status,
+  status: jobStatus,
   plugin: Type.String(),
   command: Type.String(),
   parent_job_id: nullable(uuid),
@@ -92,12 +73,12 @@ const jobSchema = Type.Object({
   pipeline: Type.Optional(nullable(Type.String())),
   run_id: Type.Optional(nullable(uuid)),
   step_id: Type.Optional(nullable(Type.String())),
-  index: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
-  event: Type.Optional(Type.Union([envelopeSchema, Type.Null()])),
+  index: Type.Optional(nullable(Type.Integer())),
+  event: Type.Optional(nullable(envelopeSchema)),
   payload: Type.Optional(Type.Unknown()),
   context: Type.Optional(Type.Object({})),
   omitted: Type.Optional(
-    Type.Array(Type.Union([Type.Literal('payload'), Type.Literal('context')]), {
+    Type.Array(oneOfTexts(['payload', 'context']), {
       description: `Values of more than ${shownInputBytesMax / 1024} KiB; ?include=payload includes them.`,
     }),
   ),
@@ -110,7 +91,7 @@ const treeJobSchema = Type.Object({
   parent_job_id: nullable(uuid),
   plugin: Type.String(),
   command: Type.String(),
-  status,
+  status: jobStatus,
   started_at: nullable(instant),
   completed_at: nullable(instant),
   counts: countsSchema,
@@ -137,7 +118,7 @@ const getJob = route({
     const answer = (waits: Waits | null) =>
       isLongToShow(found, detail)
         ? answerRead(call, { kind: 'job', id, detail, waits })
-        : jsonAnswer(jobParts(found, detail, waits));
+        : smallAnswer(jobParts(found, detail, waits));
     // Only the ledger knows what a job waits for.
     const isAsked = found.status === 'queued' || (found.status === 'running' && found.plugin === pipelinePlugin);
     return isAsked ? engine.waits(id).then(answer) : answer(null);

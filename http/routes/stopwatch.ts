@@ -1,14 +1,14 @@
 // The stopwatch (docs/contract.md#stopwatch): how long the steps of a plugin waited and ran, as percentiles.
 import { commandStep, minuteUs, pipelineStep } from '../../actors/index/records/stopwatch.ts';
 import { trendBuckets, windowOf } from '../../actors/index/views/stopwatch.ts';
-import { type Config, instanceNamed, type PluginInstance } from '../../config/config.ts';
+import type { Config, PluginInstance } from '../../config/config.ts';
 import type { Step } from '../../config/pipeline/definition.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { type HttpProblem, problem } from '../problem.ts';
+import { answerRead } from '../answer.ts';
 import { flag, instant } from '../query.ts';
-import { answerRead } from '../read-answer.ts';
 import { anyOf, type Route, route } from '../route.ts';
 import { maySeeResults } from './jobs.ts';
+import { findPlugin } from './plugins.ts';
 
 const windowUsDefault = 24 * 60 * minuteUs;
 
@@ -47,10 +47,7 @@ const getStopwatch = route({
   query: { since: instant, include_subs: flag },
   problems: ['unknown_plugin'],
   answers: { 200: { description: 'Percentiles by step.', schema: stopwatchSchema } },
-  find({ config, params }): PluginInstance | HttpProblem {
-    const known = instanceNamed(config, params.plugin);
-    return known ?? problem('unknown_plugin', `there is no plugin ${JSON.stringify(params.plugin)}`);
-  },
+  find: ({ config, params }) => findPlugin(config, params.plugin),
   handle(call) {
     const { config, found, query } = call;
     const nowUs = call.nowMs() * 1000;

@@ -5,9 +5,7 @@ import type { Status } from '../../actors/job/records/job.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
-import { type Answer, json } from '../answer.ts';
-import { jsonAnswer } from '../json-answer.ts';
-import { answerRead } from '../read-answer.ts';
+import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
 import type { HttpCall } from '../route.ts';
 
 export type RunOutcome = SubmitReply | { readonly kind: 'waited'; readonly answer: Answer };
@@ -44,7 +42,7 @@ export async function runAndWait(
 async function settled(call: Pick<HttpCall, 'engine' | 'onGone'>, id: JobId): Promise<Answer> {
   const { engine } = call;
   const tree = engine.smallTree(id, treeJobsMax + 1);
-  if (tree) return jsonAnswer(settledParts(tree));
+  if (tree) return smallAnswer(settledParts(tree));
   const answer = await answerRead(call, { kind: 'run', id });
   // The run has ended: a refusal would make the caller repeat it.
   if (answer.kind !== 'problem' || answer.code === 'unknown_job') return answer;

@@ -1,9 +1,9 @@
 // Topology (docs/contract.md#topology): which plugin emits which signals, and which plugins they start.
 
-import { type Topology, topologyOf } from '../../actors/pipeline/views/topology.ts';
-import type { Config } from '../../config/config.ts';
+import { topologyOf } from '../../actors/pipeline/views/topology.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { timestamp } from '../../service/json/timestamp.ts';
+import { perConfig } from '../per-config.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 
 const wires = Type.Array(Type.Object({ signal: Type.String(), command: Type.String() }));
@@ -14,17 +14,7 @@ const topologySchema = Type.Object({
   signals: Type.Array(Type.Object({ name: Type.String(), producers: ends, consumers: ends })),
 });
 
-/** It depends on the configuration alone, and is computed once for each. */
-const known = new WeakMap<Config, Topology>();
-
-function topologyIn(config: Config): Topology {
-  let topology = known.get(config);
-  if (!topology) {
-    topology = topologyOf(config);
-    known.set(config, topology);
-  }
-  return topology;
-}
+const topologyIn = perConfig(topologyOf);
 
 const getTopology = route({
   method: 'GET',

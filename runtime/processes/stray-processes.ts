@@ -1,5 +1,6 @@
 // Finds processes that left their process group (setsid, a double fork) by the environment that they were started with.
 import { readFileSync } from 'node:fs';
+import { Alarm } from '../alarm.ts';
 import { processNumbers } from './identity.ts';
 
 /** Names the host that started the process, then a dot and the number of the start. Children inherit it. */
@@ -47,8 +48,7 @@ export class StrayProcesses {
   readonly #host: string;
   readonly #living = new Set<string>();
   #starts = 0;
-  #look: NodeJS.Timeout | null = null;
-  #lookAtMs = 0;
+  readonly #look = new Alarm(() => this.#kill());
   #restUntilMs = 0;
   #waiting: (() => void)[] = [];
 
@@ -67,14 +67,14 @@ export class StrayProcesses {
   /** Kills the processes that are left of a program's start with this origin, within half a second. */
   end(origin: string): void {
     this.#living.delete(origin);
-    this.#plan(performance.now() + idleLookMs);
+    this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
   }
 
   /** Resolves when no process is left of starts that have ended. Called before a job is attempted again. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);
-      this.#plan(performance.now());
+      this.#look.set(Math.max(performance.now(), this.#restUntilMs));
     });
   }
 
@@ -83,18 +83,7 @@ export class StrayProcesses {
     for (let look = 0; look < looksMax; look++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }
 
-  #plan(wantedMs: number): void {
-    const atMs = Math.max(wantedMs, this.#restUntilMs);
-    if (this.#look !== null) {
-      if (this.#lookAtMs <= atMs) return;
-      clearTimeout(this.#look);
-    }
-    this.#lookAtMs = atMs;
-    this.#look = setTimeout(() => this.#kill(), Math.max(0, atMs - performance.now()));
-  }
-
   #kill(): void {
-    this.#look = null;
     const told = this.#waiting.splice(0);
     const startedMs = performance.now();
     const isOver = (origin: string) => this.#isOurs(origin) && origin !== this.#host && !this.#living.has(origin);

@@ -20,7 +20,6 @@ import { type ListenerCertificate, leftBehind } from './certificates.ts';
 import { exposedFiles } from './exposed-files.ts';
 import { checkPauses } from './pauses.ts';
 import { type AskedSandbox, askedSandboxes, type TriedSandboxes } from './sandboxes.ts';
-import { setAsideText } from './set-aside.ts';
 
 /** With less free space (or a smaller part of a small disk) the check fails. Work is refused only when less is left. */
 export const diskLowBytes = 256 * 2 ** 20;
@@ -169,7 +168,14 @@ function checkHeld(held: readonly HeldJobs[] | null): CheckResult {
 function checkRecords(found: SetAsideReply | null): CheckResult {
   if (found === null) return failed('the ledger does not respond');
   if (found.all === 0) return passed('none is set aside');
-  return failed(`${setAsideText(found, linesMax)}; restore a backup of the state, or continue without them`);
+  return failed(`${setAsideText(found)}; restore a backup of the state, or continue without them`);
+}
+
+/** `2 records cannot be used: open 0f3a… (reason), runs 77b0… (reason)`. */
+function setAsideText({ all, listed }: SetAsideReply): string {
+  const named = listed.slice(0, linesMax).map(({ table, key, error }) => `${table} ${key} (${error})`);
+  const more = all > named.length ? ` and ${all - named.length} more` : '';
+  return `${all} ${all === 1 ? 'record' : 'records'} cannot be used: ${named.join(', ')}${more}`;
 }
 
 async function checkDisk(path: string): Promise<CheckResult> {

@@ -1,5 +1,4 @@
 // The indexer thread: follows the journal and maintains the index. It can die and restart at any time.
-import { setPriority } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import type { IndexStores, JournalConsumer } from '../../actors/index/consumer.ts';
@@ -7,9 +6,12 @@ import { JournalFollower } from '../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../actors/index/search-index.ts';
 import { Stopwatch } from '../../actors/index/stopwatch.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
-import { givenData } from '../../runtime/preloaded-thread.ts';
+import { openLink } from '../../runtime/link.ts';
+import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
 import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { StoreFault } from '../../runtime/store/store.ts';
+import type { ReplyTo } from '../../runtime/turn.ts';
+import type { ThreadReport } from '../threads.ts';
 import { IndexerThrottle } from './indexer-throttle.ts';
 
 /** The thread's start data. */
@@ -22,17 +24,8 @@ export type IndexCondition =
   | { readonly kind: 'closed'; readonly reason: string }
   | { readonly kind: 'failing'; readonly reason: string }
   | { readonly kind: 'open'; readonly replaced: { readonly reason: string; readonly setAside: string } | null };
-/** Messages of the thread; `stopped`: it has closed the index. The only message to it is `stop`. */
-export type IndexerNotice =
-  | { readonly kind: 'ready' }
-  | { readonly kind: 'stopped' }
-  | { readonly kind: 'index'; readonly condition: IndexCondition }
-  | {
-      readonly kind: 'log';
-      readonly level: 'info' | 'warn' | 'error';
-      readonly message: string;
-      readonly fields: object;
-    };
+/** The only message to the thread. It is answered when the index is closed. */
+export type StopIndexer = { readonly kind: 'stop'; readonly replyTo: ReplyTo };
 
 const pollMs = 250;
 /** Pruning is checked for once in this many steps. */
@@ -47,22 +40,37 @@ function consumersOf(stores: IndexStores): JournalConsumer[] {
 }
 
 function run({ path, gauges: shared }: IndexerData): void {
-  yieldToOthers();
+  yieldToOthers(niceness);
   const gauges = new Gauges(shared);
   let stores: IndexStores | null = null;
   let feed: JournalFollower | null = null;
-  let condition: IndexCondition = { kind: 'open', replaced: null };
+  /** As reported; null: not yet. */
+  let condition: IndexCondition | null = null;
   let replaced: { readonly reason: string; readonly setAside: string } | null = null;
   let timer: NodeJS.Timeout | undefined;
   const rest = new IndexerThrottle();
   let steps = 0;
-  let stopping = false;
+  let stopper: ReplyTo | null = null;
   let pruning = false;
+
+  const link = openLink({
+    port: parentPort!,
+    schedule: queueMicrotask,
+    onTold(_, message) {
+      stopper = (message as StopIndexer).replyTo;
+      if (!timer) return;
+      clearTimeout(timer);
+      poll();
+    },
+  });
+  const report = (told: ThreadReport): void => link.tell('supervisor', told);
+  const log = (level: 'info' | 'warn' | 'error', message: string, fields: object): void =>
+    report({ kind: 'log', level, message, fields });
 
   function poll(): void {
     timer = undefined;
-    if (stopping) {
-      close();
+    if (stopper !== null) {
+      close(stopper);
       return;
     }
     try {
@@ -85,12 +93,7 @@ function run({ path, gauges: shared }: IndexerData): void {
     try {
       const index = openIndexStore(path, (reason, setAside) => {
         replaced = { reason, setAside };
-        say({
-          kind: 'log',
-          level: 'warn',
-          message: 'the search index is built again from the ledger',
-          fields: replaced,
-        });
+        log('warn', 'the search index is built again from the ledger', replaced);
       });
       return { ledger, index };
     } catch (error) {
@@ -102,18 +105,18 @@ function run({ path, gauges: shared }: IndexerData): void {
   /** Reports each change once, however often it is retried. */
   function become(next: IndexCondition, stack?: string): void {
     if (isDeepStrictEqual(next, condition)) return;
-    const wasOpen = condition.kind === 'open';
+    const wasOpen = condition === null || condition.kind === 'open';
     condition = next;
-    say({ kind: 'index', condition });
+    link.tell('index', condition);
     if (next.kind === 'open') {
-      if (!wasOpen) say({ kind: 'log', level: 'info', message: 'the search index follows the journal', fields: {} });
+      if (!wasOpen) log('info', 'the search index follows the journal', {});
       return;
     }
     const message =
       next.kind === 'closed'
         ? `the search index cannot be opened: it is left as it is, and tried again every ${failedMs / 1000} s`
         : 'the search index could not follow the journal';
-    say({ kind: 'log', level: 'error', message, fields: { error: stack ?? next.reason } });
+    log('error', message, { error: stack ?? next.reason });
   }
 
   /** Does a step unless it is paused; returns the ms until the next poll. */
@@ -136,9 +139,10 @@ function run({ path, gauges: shared }: IndexerData): void {
     return more || pruning;
   }
 
-  function close(): void {
+  function close(asked: ReplyTo): void {
     closeStores();
-    say({ kind: 'stopped' });
+    link.reply(asked, { kind: 'stopped' });
+    link.flush();
     parentPort!.close();
   }
 
@@ -148,26 +152,9 @@ function run({ path, gauges: shared }: IndexerData): void {
     stores = null;
   }
 
-  parentPort!.on('message', () => {
-    stopping = true;
-    if (!timer) return;
-    clearTimeout(timer);
-    poll();
-  });
   // The first poll opens the index before the service is ready. If that fails, the service starts without it.
   poll();
-  say({ kind: 'ready' });
-}
-
-function say(notice: IndexerNotice): void {
-  parentPort!.postMessage(notice);
-}
-
-/** Lowers the priority of this thread alone, on systems that have priorities of threads. */
-function yieldToOthers(): void {
-  try {
-    if (process.platform === 'linux') setPriority(niceness);
-  } catch {}
+  report({ kind: 'ready' });
 }
 
 run(await givenData<IndexerData>());

@@ -10,21 +10,21 @@ import { type FailedRecord, FailedRecordError, failedRecordText } from '../../ac
 import type { InnerMessage } from '../../actors/job/actor.ts';
 import type { Refusal, SubmitReply } from '../../actors/job/protocol.ts';
 import type { FailRun } from '../../actors/pipeline/protocol.ts';
+import { CircuitBreaker, type CircuitBreakerLimits } from '../../runtime/circuit-breaker.ts';
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import { type Delivered, type Loop, type LoopOptions, startLoop } from '../../runtime/loop.ts';
 import { isStoreFault } from '../../runtime/store/fault.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import { StoreFull } from '../../runtime/store/store.ts';
-import { deathCounter, type Intensity } from '../../runtime/supervisor.ts';
 import type { ReplyTo, TurnHandler } from '../../runtime/turn.ts';
 
 /** docs/contract.md#exit-statuses */
 const exitBug = 70;
 const exitIo = 74;
 
-/** The service survives this many failures of unknown cause. */
-export const failuresMax: Intensity = { deathsMax: 3, withinMs: 10_000 };
+/** So many failures of unknown cause within this time end the service. */
+const failuresMax: CircuitBreakerLimits = { crashesMax: 4, windowMs: 10_000, openMs: 0 };
 
 /** One generation of the actors. */
 export type ActorGeneration = {
@@ -63,7 +63,7 @@ const wake: Delivered = { actor: 'job', message: { kind: 'wake' } satisfies Inne
 export class ActorLifecycle {
   readonly loop: Loop;
   readonly #options: ActorLifecycleOptions;
-  readonly #failedTooOften = deathCounter(failuresMax);
+  readonly #failures = new CircuitBreaker(failuresMax);
   /** How often each failed record was dealt with. */
   readonly #measures = new Map<string, number>();
   /** Outcomes that replace ones that failed. */
@@ -124,7 +124,7 @@ export class ActorLifecycle {
   /** The actors take the effect to have happened, and it has not. The next generation begins from what the hosts have. */
   #failEffect(error: unknown): void {
     this.#options.log('error', 'an effect of a turn failed', { error: textOf(error) });
-    if (this.#stopper === null && !this.#failedTooOften(this.#options.nowMs())) this.begin();
+    if (this.#stopper === null && !this.#failures.crashed(this.#options.nowMs())) this.begin();
     else this.#end(exitBug, `the ledger failed too often: ${(error as Error).message}`, []);
   }
 
@@ -133,7 +133,7 @@ export class ActorLifecycle {
     if (next !== null) {
       this.begin();
       this.loop.replay(next);
-    } else if (this.#failedTooOften(this.#options.nowMs())) {
+    } else if (this.#failures.crashed(this.#options.nowMs())) {
       this.#end(exitBug, `the ledger failed too often: ${(error as Error).message}`, delivered);
     } else this.#rest('unavailable', delivered);
   }

@@ -22,7 +22,7 @@ import {
 } from '../../actors/vault/unlock-key.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock, timerMsMax } from '../../runtime/clock.ts';
-import { startHost } from '../../runtime/host/client/host.ts';
+import { Host } from '../../runtime/host/client/host.ts';
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import { makeBlockKeys } from '../../runtime/ids.ts';
 import { type Link, openLink } from '../../runtime/link.ts';
@@ -33,6 +33,7 @@ import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
+import type { ThreadReport } from '../threads.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
 import { type LedgerActorsOptions, ledgerTurns, type Reconfigure, startLedgerActors } from './ledger-actors.ts';
 import { chunkOutcomes } from './outcome-chunks.ts';
@@ -47,19 +48,7 @@ export type LedgerData = {
   readonly umask?: number | undefined;
 };
 
-type LedgerLog = Extract<LedgerNotice, { readonly kind: 'log' }>;
-
-/** From the ledger to the service that started it, beside the packets of actors. */
-export type LedgerNotice =
-  | { readonly kind: 'ready' }
-  | {
-      readonly kind: 'log';
-      readonly level: 'debug' | 'info' | 'warn' | 'error';
-      readonly message: string;
-      readonly fields: object;
-    }
-  /** The service must end with this exit status. */
-  | { readonly kind: 'fatal'; readonly exitStatus: number; readonly message: string };
+type LogLevel = Extract<ThreadReport, { readonly kind: 'log' }>['level'];
 
 /** docs/contract.md#exit-statuses */
 const exitHeld = 75;
@@ -84,7 +73,6 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   let hadRoom = true;
 
   const link: Link = openLink({
-    thread: 'ledger',
     port: parentPort!,
     onTold(actor, message) {
       const inner = message as InnerMessage | Reconfigure;
@@ -93,11 +81,11 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       lifecycle.loop.deliver(actor, message);
     },
   });
-  const notify = (notice: LedgerNotice): void => {
-    link.tell('supervisor', notice);
+  const notify = (report: ThreadReport): void => {
+    link.tell('supervisor', report);
     link.flush();
   };
-  const log = (level: LedgerLog['level'], message: string, fields: object): void =>
+  const log = (level: LogLevel, message: string, fields: object): void =>
     notify({ kind: 'log', level, message, fields });
   const store = openOrTell(config.state.path, notify);
   if (!store) return;
@@ -208,7 +196,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   /** A host outlives the actors that started it: its messages are for the actors of the time when it sends them. */
   function openHost({ name, threads, runtimes, isConcurrent }: HostSlot): PluginHost {
     const toJobs = (message: InnerMessage): void => lifecycle.loop.deliver('job', message);
-    const host = startHost({
+    const host = new Host({
       name,
       threads,
       runtimes,
@@ -217,7 +205,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
       runDirectory: `${config.state.path}/run`,
       envPassthrough: config.service.pluginEnvPassthrough,
       umask,
-      log: (level, message, fields = {}) => notify({ kind: 'log', level, message, fields }),
+      log: (level, message, fields = {}) => log(level, message, fields),
       listener: {
         onOutcomes(frameId, outcomes) {
           for (const piece of chunkOutcomes(outcomes))
@@ -258,7 +246,7 @@ function run({ config: first, gauges: shared, umask, vaultKey }: LedgerData): vo
   if (lifecycle.state === 'up') notify({ kind: 'ready' });
 }
 
-function openOrTell(path: string, notify: (notice: LedgerNotice) => void): Store | null {
+function openOrTell(path: string, notify: (report: ThreadReport) => void): Store | null {
   try {
     return openStore(path);
   } catch (error) {

@@ -1,11 +1,12 @@
 // The reads thread as seen from the main thread: requests, their limit, and what happens when it dies.
 import type { Findings } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
-import { type Link, openLink, ThreadGone } from '../../runtime/link.ts';
+import { type Link, ThreadGone } from '../../runtime/link.ts';
+import type { Logger } from '../../runtime/log.ts';
 import type { Running } from '../../runtime/supervisor.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { AskedSandbox, TriedSandboxes } from '../doctor/sandboxes.ts';
-import { readsThread } from '../threads.ts';
+import { readsThread, startThread } from '../threads.ts';
 import type { ReadChunk } from './active-reads.ts';
 import type { Inspection } from './inspection.ts';
 import {
@@ -34,31 +35,14 @@ export class ReadsClient implements Reads {
   }
 
   /** Resolves when the thread is up. */
-  async start(data: ReadsData): Promise<Running> {
-    const worker = readsThread.start(data);
-    const died = new Promise<Error>(resolve => {
-      worker.on('error', resolve);
-      worker.on('exit', code => resolve(new Error(`the reads thread ended with exit code ${code}`)));
+  async start(data: ReadsData, log: Logger): Promise<Running> {
+    const { worker, link, died } = await startThread(readsThread, data, log, (_, message, from) => {
+      void this.#tellIdle(from, message as { readonly ids: Uint8Array; readonly replyTo: ReplyTo });
     });
-    let onReady = (): void => {};
-    const ready = new Promise<void>(resolve => {
-      onReady = resolve;
-    });
-    const link = openLink({
-      thread: 'main',
-      port: worker as never,
-      schedule: flush => setImmediate(flush),
-      onTold: (to, message) => {
-        if (to === 'supervisor') onReady();
-        else void this.#tellIdle(link, message as { readonly ids: Uint8Array; readonly replyTo: ReplyTo });
-      },
-    });
+    this.#link = link;
     void died.then(() => {
       if (this.#link === link) this.#link = null;
-      link.fail(new ReadsDown('the reads thread has died'));
     });
-    await Promise.race([ready, died.then(error => Promise.reject(error))]);
-    this.#link = link;
     // It writes nothing, so the service need not wait for its end, and it answers reads while the service stops.
     worker.unref();
     return { died, stop: async () => {} };
@@ -133,7 +117,7 @@ export class ReadsClient implements Reads {
     link: Link,
     { ids, replyTo }: { readonly ids: Uint8Array; readonly replyTo: ReplyTo },
   ): Promise<void> {
-    link.reply(replyTo, await this.#askIdle(ids).catch(() => null));
+    link.reply(replyTo, await this.#askIdle(ids));
   }
 }
 

@@ -1,11 +1,10 @@
 // The reads thread: it never writes to the store, and can die and restart at any time.
-import { setPriority } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type Findings, selfcheck } from '../../actors/job/views/selfcheck.ts';
 import type { LoadOptions } from '../../config/load.ts';
 import { openLink } from '../../runtime/link.ts';
-import { givenData } from '../../runtime/preloaded-thread.ts';
+import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
 import { Slices } from '../../runtime/slices.ts';
 import { withSourceNames } from '../../runtime/source-names.ts';
 import { IndexReaders } from '../../runtime/store/index-readers.ts';
@@ -36,7 +35,7 @@ export type ThreadReply<T> = { readonly value: T } | { readonly fault: string };
 const niceness = 5;
 
 function run({ path }: ReadsData): void {
-  yieldToOthers();
+  yieldToOthers(niceness);
   const reader = openReader(path);
   const indexes = new IndexReaders(path);
   const refresh = (): void => {
@@ -46,7 +45,6 @@ function run({ path }: ReadsData): void {
   const slices = new Slices(refresh);
   const activeReads = new ActiveReads(slices, openAnswers({ reader, index: () => indexes.current() }));
   const link = openLink({
-    thread: 'reads',
     port: parentPort!,
     // Finished chunks are sent before the next round of slices.
     schedule: queueMicrotask,
@@ -90,13 +88,6 @@ async function outcome<T>(act: () => Promise<T>): Promise<ThreadReply<T>> {
     const { stack, message } = error as Error;
     return { fault: withSourceNames(stack ?? message) };
   }
-}
-
-/** Lowers the priority of this thread alone, on systems that have priorities of threads. */
-function yieldToOthers(): void {
-  try {
-    if (process.platform === 'linux') setPriority(niceness);
-  } catch {}
 }
 
 run(await givenData<ReadsData>());

@@ -29,14 +29,8 @@ type Configuration = {
 
 type Submitted = { readonly frame: TaskFrame; readonly message: Message };
 
-/** `over` resolves when the host was stopped and no process of it is left. */
-export type StartedHost = PluginHost & { readonly over: Promise<void> };
-
-export function startHost(options: HostOptions): StartedHost {
-  return new Host(options);
-}
-
-class Host implements StartedHost {
+export class Host implements PluginHost {
+  /** Resolves when the host was stopped and no process of it is left. */
   readonly over: Promise<void>;
   readonly #options: HostOptions;
   readonly #marks: PidFiles;

@@ -1,5 +1,6 @@
 // Frames of worker plugins whose tasks run concurrently: each command has its own threads, one for each runner that its frames name.
 
+import { Alarm } from '../../alarm.ts';
 import { type FrameHead, FrameReader } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
@@ -23,8 +24,7 @@ export class ConcurrentFrames {
   readonly #taking = new Map<string, RunnerThread>();
   /** All threads, including those that take no more frames but still run tasks. */
   readonly #threads = new Set<RunnerThread>();
-  #clock: NodeJS.Timeout | null = null;
-  #clockMs = 0;
+  readonly #clock = new Alarm(() => this.#tick());
   #isClosing = false;
 
   constructor(
@@ -56,7 +56,7 @@ export class ConcurrentFrames {
       this.#taking.set(key, thread);
     }
     thread.take(head, bytes);
-    this.#wind(tickMs);
+    this.#clock.set(performance.now() + tickMs);
   }
 
   /** Every task has begun, or begins at once. */
@@ -65,7 +65,7 @@ export class ConcurrentFrames {
   /** Stops the threads; running tasks get no outcome. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    if (this.#clock !== null) clearTimeout(this.#clock);
+    this.#clock.clear();
     await Promise.all([...this.#threads].map(thread => thread.close()));
   }
 
@@ -86,17 +86,7 @@ export class ConcurrentFrames {
     return thread;
   }
 
-  #wind(afterMs: number): void {
-    if (this.#clock !== null) {
-      if (this.#clockMs <= afterMs) return;
-      clearTimeout(this.#clock);
-    }
-    this.#clockMs = afterMs;
-    this.#clock = setTimeout(() => this.#tick(), afterMs);
-  }
-
   #tick(): void {
-    this.#clock = null;
     const nowMs = performance.now();
     let isBusy = false;
     for (const thread of this.#threads) {
@@ -104,6 +94,6 @@ export class ConcurrentFrames {
       if (thread.isBusy) isBusy = true;
       else if (nowMs - thread.sinceMs >= idleMsMax) thread.retire();
     }
-    if (this.#threads.size > 0 && !this.#isClosing) this.#wind(isBusy ? tickMs : idleTickMs);
+    if (this.#threads.size > 0 && !this.#isClosing) this.#clock.set(nowMs + (isBusy ? tickMs : idleTickMs));
   }
 }

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
-import { encodeOutcome, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
+import { encodeOutcomes, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
 import type { Outcome } from '../wire/plugin-host.ts';
 
 export type HostLogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -31,8 +31,7 @@ export class HostSender {
 
   /** Outcomes that came together, in one message. */
   outcomes(frameId: number, outcomes: readonly Outcome[]): void {
-    const encoded = outcomes.map(encodeOutcome);
-    this.written(frameId, encoded.length === 1 ? encoded[0]! : Buffer.concat(encoded));
+    this.written(frameId, encodeOutcomes(outcomes));
   }
 
   /**

@@ -1,11 +1,9 @@
 // The threads that run worker plugins. The only file that knows piscina.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { LateOutcome, Loaded } from '../thread/thread.ts';
 import type { ThreadData } from '../thread/thread-setup.ts';
-import { exitReason, heapMb, reasonOf, terminateMsMax } from './thread-end.ts';
+import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
 export type PoolEvents = {
   /** All threads have started. */
@@ -18,22 +16,16 @@ export type PoolEvents = {
 
 /** Beyond the threads that run frames: one is ready to take over from a thread that died, while its replacement starts. */
 const spareThreads = 1;
-/** Node aborts the process if a thread is stopped while it links its first module: closing waits at most this long for that. */
-const loadMsMax = 5_000;
 
 type PoolThread = Parameters<
   NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>
 >[1][number];
 
-type Thread = {
-  readonly worker: Worker;
-  readonly exited: Promise<void>;
-  readonly loaded: Promise<void>;
+class Thread extends WatchedThread {
   /** The plugins, by number, whose code it has loaded. */
-  readonly plugins: Set<number>;
-  reason: string | null;
-  isReady: boolean;
-};
+  readonly plugins = new Set<number>();
+  isReady = false;
+}
 
 export class ThreadPool {
   readonly #piscina: Piscina;
@@ -93,9 +85,7 @@ export class ThreadPool {
     const thread = this.#threads.get(threadId);
     if (thread === undefined) return;
     thread.reason = reason;
-    const stuck = setTimeout(() => this.#events.onStuck(), terminateMsMax);
-    void thread.exited.then(() => clearTimeout(stuck));
-    void thread.worker.terminate();
+    void thread.terminate(() => this.#events.onStuck());
   }
 
   /** Resolves when the thread has exited and all its messages have arrived. */
@@ -105,8 +95,7 @@ export class ThreadPool {
 
   async close(): Promise<void> {
     this.#closing = true;
-    const loaded = Promise.all([...this.#threads.values()].map(thread => Promise.race([thread.loaded, thread.exited])));
-    await Promise.race([loaded, sleep(loadMsMax, null, { ref: false })]);
+    await Promise.all([...this.#threads.values()].map(thread => thread.settled()));
     await this.#piscina.destroy();
   }
 
@@ -124,17 +113,8 @@ export class ThreadPool {
     for (const worker of this.#piscina.threads) {
       const { threadId } = worker;
       if (threadId < 0 || this.#threads.has(threadId)) continue;
-      const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
-      const loaded = new Promise<void>(resolve => {
-        worker.on('message', message => {
-          if (typeof message === 'object' && message !== null && 'loaded' in message) resolve();
-        });
-      });
-      const thread: Thread = { worker, exited, loaded, plugins: new Set(), reason: null, isReady: false };
+      const thread = new Thread(worker);
       this.#threads.set(threadId, thread);
-      worker.on('error', error => {
-        thread.reason ??= reasonOf(error);
-      });
       worker.once('exit', code => {
         this.#threads.delete(threadId);
         if (!this.#closing) this.#events.onThreadReplaced(thread.reason ?? exitReason(code));

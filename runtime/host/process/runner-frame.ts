@@ -1,8 +1,7 @@
 // A frame that a runner serves: which of its tasks have ended, and what becomes of the others when the runner is lost.
 
-import { steadyUs } from '../../clock.ts';
 import type { FrameHead } from '../wire/frame.ts';
-import { outcomeOf } from '../wire/outcome-message.ts';
+import { outcomeOfRun } from '../wire/outcome-message.ts';
 import type { TaskResult } from '../wire/response.ts';
 import type { HostSender } from './host-sender.ts';
 
@@ -39,8 +38,7 @@ export class RunnerFrame {
   /** Ends a task that the runner left unanswered. */
   charge(task: number, settled: TaskResult, sender: HostSender): void {
     this.end(task);
-    const runUs = Math.round((performance.now() - this.#sentMs) * 1000);
-    sender.outcomes(this.head.frameId, [outcomeOf(task, settled, steadyUs(this.#sentMs), runUs)]);
+    sender.outcomes(this.head.frameId, [outcomeOfRun(task, settled, this.#sentMs)]);
   }
 
   /** Gives back all tasks without an outcome. `alone`: they had begun, and run alone the next time. */

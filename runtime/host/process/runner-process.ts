@@ -1,9 +1,9 @@
 // A persistent process that is sent many requests at once: answers are matched by their ids, and come in any order.
 
-import { steadyUs, timerMsMax } from '../../clock.ts';
+import { timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import type { FrameReader } from '../wire/frame.ts';
-import { outcomeOf } from '../wire/outcome-message.ts';
+import { outcomeOfRun } from '../wire/outcome-message.ts';
 import type { HostedPlugin, Outcome } from '../wire/plugin-host.ts';
 import { type AnyRequest, makeRequest, unpackObject } from '../wire/request.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
@@ -168,8 +168,7 @@ export class RunnerProcess implements Asker<RunningRequest> {
   #report(ended: readonly (readonly [RunningRequest, TaskResult])[]): void {
     let outcomes: Outcome[] = [];
     for (const [i, [{ open, task, startedMs }, settled]] of ended.entries()) {
-      const runUs = Math.round((performance.now() - startedMs) * 1000);
-      outcomes.push(outcomeOf(task, settled, steadyUs(startedMs), runUs));
+      outcomes.push(outcomeOfRun(task, settled, startedMs));
       this.#end(open.run, task);
       if (ended[i + 1]?.[0].open.frame === open.frame) continue;
       this.#sender.outcomes(open.frame.head.frameId, outcomes);

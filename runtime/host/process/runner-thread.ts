@@ -1,6 +1,5 @@
 // The main thread's side of a thread that runs many tasks of one command at once: watches it, and replaces it when it blocks.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { ConcurrentData, GiveFrame, TasksEnded, ThreadClosing, ThreadIdle } from '../thread/concurrent-thread.ts';
@@ -13,14 +12,12 @@ import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/respons
 import { ThreadStatus } from '../wire/thread-status.ts';
 import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
-import { exitReason, reasonOf, terminateMsMax } from './thread-end.ts';
+import { exitReason, WatchedThread } from './thread-end.ts';
 
 /** How long a thread may block beyond the deadline of its oldest task. */
 const graceMs = 100;
 /** How long loading a plugin's code may take, if the deadline of its tasks is not longer. */
 const loadMsMax = 10_000;
-/** Node aborts the process if a thread is stopped while it links its first module: closing waits at most this long for that. */
-const linkMsMax = 5_000;
 
 export type RunnerThreadEvents = {
   /** It takes no more frames. */
@@ -36,13 +33,12 @@ type Said = Loaded | TasksEnded | ThreadClosing | ThreadIdle;
 export class RunnerThread {
   /** When it last became busy, or idle. */
   sinceMs = performance.now();
-  readonly #worker: Worker;
+  /** Its `reason` is null while it lives, and if it was retired. */
+  readonly #thread: WatchedThread;
   readonly #sender: HostSender;
   readonly #learned: LearnedMask;
   readonly #events: RunnerThreadEvents;
   readonly #status = new ThreadStatus();
-  readonly #loaded: Promise<void>;
-  readonly #exited: Promise<void>;
   /** Frames by their tickets, the oldest first; and tickets by frame ids. */
   readonly #runs = new Map<number, RunnerFrame>();
   readonly #tickets = new Map<number, number>();
@@ -51,8 +47,6 @@ export class RunnerThread {
   /** When its event loop was last seen to turn. */
   #turnedMs = performance.now();
   #wasLoading = false;
-  /** Why it died or is being stopped; null: it lives, or was retired. */
-  #reason: string | null = null;
   /** It is being stopped because it blocks: the result of the task that blocks it, or of all its tasks. */
   #doom: { readonly settled: TaskResult; readonly isForAll: boolean } | null = null;
   /** It has reported that no task runs any more: frames that it was given since have not begun. */
@@ -63,28 +57,15 @@ export class RunnerThread {
     this.#sender = sender;
     this.#learned = learned;
     this.#events = events;
-    this.#worker = new Worker(fileURLToPath(new URL('../thread/concurrent-thread.js', import.meta.url)), {
+    const worker = new Worker(fileURLToPath(new URL('../thread/concurrent-thread.js', import.meta.url)), {
       workerData: { ...data, status: this.#status.memory } satisfies ConcurrentData,
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
-    const worker = this.#worker;
-    let linked = () => {};
-    this.#loaded = new Promise(resolve => {
-      linked = resolve;
-    });
+    this.#thread = new WatchedThread(worker);
     worker.on('message', (said: Said) => {
-      if ('loaded' in said) linked();
-      else this.#take(said);
+      if (!('loaded' in said)) this.#take(said);
     });
-    worker.on('error', error => {
-      this.#reason ??= reasonOf(error);
-    });
-    this.#exited = new Promise(resolve => {
-      worker.once('exit', code => {
-        this.#gone(code);
-        resolve();
-      });
-    });
+    worker.once('exit', code => this.#gone(code));
   }
 
   get isBusy(): boolean {
@@ -99,7 +80,7 @@ export class RunnerThread {
     this.#tickets.set(head.frameId, ticket);
     // The bytes are a view of a larger buffer, all of which would be copied to the thread.
     const own = new Uint8Array(bytes);
-    this.#worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
+    this.#thread.worker.postMessage({ ticket, bytes: own } satisfies GiveFrame, [own.buffer]);
   }
 
   /** Stops it if it blocks. */
@@ -128,23 +109,20 @@ export class RunnerThread {
 
   /** Resolves when it has ended; running tasks get no outcome. */
   async close(): Promise<void> {
-    await Promise.race([this.#loaded, this.#exited, sleep(linkMsMax, null, { ref: false })]);
+    await this.#thread.settled();
     await this.#terminate();
   }
 
   #doomed(reason: string, isForAll: boolean): void {
-    this.#reason = reason;
+    this.#thread.reason = reason;
     this.#doom = { settled: resultOfFailure(reason, false, {}, 'timed_out'), isForAll };
     this.#events.onSpent();
     void this.#terminate();
   }
 
-  async #terminate(): Promise<void> {
+  #terminate(): Promise<void> {
     this.#isEnding = true;
-    const stuck = setTimeout(() => this.#events.onStuck(), terminateMsMax);
-    void this.#worker.terminate();
-    await this.#exited;
-    clearTimeout(stuck);
+    return this.#thread.terminate(() => this.#events.onStuck());
   }
 
   #take(said: TasksEnded | ThreadClosing | ThreadIdle): void {
@@ -161,7 +139,7 @@ export class RunnerThread {
       }
     } else {
       this.#isOver = true;
-      this.#reason ??= 'a task of its plugin had not ended at its deadline';
+      this.#thread.reason ??= 'a task of its plugin had not ended at its deadline';
       void this.#terminate();
     }
   }
@@ -179,8 +157,8 @@ export class RunnerThread {
 
   /** The task that is known to have brought it down is charged. The others go back: those that had begun run alone the next time. */
   #gone(code: number): void {
-    if (!this.#isEnding) this.#reason ??= exitReason(code);
-    const reason = this.#reason === null ? null : this.#learned.text(this.#reason);
+    if (!this.#isEnding) this.#thread.reason ??= exitReason(code);
+    const reason = this.#thread.reason === null ? null : this.#learned.text(this.#thread.reason);
     const settled = this.#doom?.settled ?? resultOfFailure(reason ?? '', false);
     const culprit = this.#isOver ? null : this.#culprit();
     for (const [ticket, run] of this.#runs) {

@@ -1,11 +1,50 @@
-// Why plugin threads end, and their limits.
+// How plugin threads end, and their limits.
 import { totalmem } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { describe } from '../wire/response.ts';
 
 /** A thread that outgrows it dies; Buffers are not counted. */
 export const threadHeapMbMax = 512;
 /** A thread that cannot be stopped within this time takes the host down. */
-export const terminateMsMax = 2_000;
+const terminateMsMax = 2_000;
+/** Node aborts the process if a thread is stopped while it links its first module: closing waits at most this long for that. */
+const linkMsMax = 5_000;
+
+/** A plugin thread as the host sees it: its end, and how it is brought about. */
+export class WatchedThread {
+  readonly worker: Worker;
+  readonly exited: Promise<void>;
+  /** Why it died, or is being stopped. */
+  reason: string | null = null;
+  readonly #loaded: Promise<void>;
+
+  constructor(worker: Worker) {
+    this.worker = worker;
+    this.exited = new Promise(resolve => worker.once('exit', () => resolve()));
+    this.#loaded = new Promise(resolve => {
+      worker.on('message', message => {
+        if (typeof message === 'object' && message !== null && 'loaded' in message) resolve();
+      });
+    });
+    worker.on('error', error => {
+      this.reason ??= reasonOf(error);
+    });
+  }
+
+  /** Resolves when it can be stopped safely. */
+  async settled(): Promise<void> {
+    await Promise.race([this.#loaded, this.exited, sleep(linkMsMax, null, { ref: false })]);
+  }
+
+  /** Stops it, whatever it does. */
+  async terminate(onStuck: () => void): Promise<void> {
+    const stuck = setTimeout(onStuck, terminateMsMax);
+    void this.worker.terminate();
+    await this.exited;
+    clearTimeout(stuck);
+  }
+}
 
 /** The error of the task that brought its thread down. */
 export function reasonOf(error: unknown): string {

@@ -1,10 +1,10 @@
 // Frames of worker plugins in flight: each is handed to a thread of the pool and watched by a coarse clock. When a task is slow, the tasks
 // behind it go back.
 
-import { steadyUs } from '../../clock.ts';
+import { Alarm } from '../../alarm.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
-import { outcomeOf } from '../wire/outcome-message.ts';
+import { outcomeOfRun } from '../wire/outcome-message.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import { SharedFrame } from '../wire/shared-frame.ts';
@@ -54,8 +54,7 @@ export class WorkerFrames {
   #running = 0;
   /** Plugins, by number, that have brought a thread down: their frames wait until another has started. */
   readonly #held = new Map<number, NodeJS.Timeout>();
-  #clock: NodeJS.Timeout | null = null;
-  #clockMs = 0;
+  readonly #clock = new Alarm(() => this.#tick());
 
   constructor(
     threads: number,
@@ -99,7 +98,7 @@ export class WorkerFrames {
     this.#runs.add(run);
     this.#waiting.push(run);
     this.#launch();
-    this.#wind(tickMs);
+    this.#clock.set(performance.now() + tickMs);
   }
 
   /** Gives back all tasks that no thread has begun. */
@@ -110,7 +109,7 @@ export class WorkerFrames {
 
   /** Stops the threads; running tasks get no outcome. */
   async close(): Promise<void> {
-    if (this.#clock !== null) clearTimeout(this.#clock);
+    this.#clock.clear();
     for (const timer of this.#held.values()) clearTimeout(timer);
     this.#waiting = [];
     this.#runs.clear();
@@ -158,8 +157,7 @@ export class WorkerFrames {
     const task = run.slot.answered;
     if (task >= run.started) return;
     const settled = run.doom ?? resultOfFailure(this.#learned.text(reason), false);
-    const runUs = Math.round((performance.now() - run.seenAtMs) * 1000);
-    this.#sender.outcomes(run.head.frameId, [outcomeOf(task, settled, steadyUs(run.seenAtMs), runUs)]);
+    this.#sender.outcomes(run.head.frameId, [outcomeOfRun(task, settled, run.seenAtMs)]);
   }
 
   #hold(plugin: number): void {
@@ -192,17 +190,7 @@ export class WorkerFrames {
     this.#sender.returned(run.head.frameId, run.started, run.head.count);
   }
 
-  #wind(afterMs: number): void {
-    if (this.#clock !== null) {
-      if (this.#clockMs <= afterMs) return;
-      clearTimeout(this.#clock);
-    }
-    this.#clockMs = afterMs;
-    this.#clock = setTimeout(() => this.#tick(), afterMs);
-  }
-
   #tick(): void {
-    this.#clock = null;
     const nowMs = performance.now();
     let slow = 0;
     for (const run of this.#runs) {
@@ -213,7 +201,7 @@ export class WorkerFrames {
       for (const run of this.#waiting) if (nowMs - run.seenAtMs >= patienceMs) this.#takeBack(run);
       this.#dropWaiting();
     }
-    if (this.#runs.size > 0) this.#wind(slow === this.#runs.size ? lazyTickMs : tickMs);
+    if (this.#runs.size > 0) this.#clock.set(nowMs + (slow === this.#runs.size ? lazyTickMs : tickMs));
   }
 
   #look(run: ThreadFrame, nowMs: number): void {

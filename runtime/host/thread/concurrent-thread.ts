@@ -4,11 +4,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
 import threads, { threadId, workerData } from 'node:worker_threads';
-import { steadyUs, timerMsMax } from '../../clock.ts';
+import { timerMsMax } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
 import { LearnedMask } from '../wire/mask.ts';
-import { encodeOutcome, outcomeOf } from '../wire/outcome-message.ts';
+import { encodeOutcomes, outcomeOfRun } from '../wire/outcome-message.ts';
+import type { Outcome } from '../wire/plugin-host.ts';
 import { makeRequest, unpackObject } from '../wire/request.ts';
 import {
   okResult,
@@ -40,7 +41,7 @@ export const beatMs = 50;
 export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
 /** `ticket`: the frame's number in this thread. */
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
-/** Encoded outcomes by frame, in the order in which the tasks ended. */
+/** Encoded outcomes by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
 /** It takes no more tasks: these have not begun. */
 export type ThreadClosing = { readonly spent: readonly (readonly [frameId: number, task: number])[] };
@@ -68,7 +69,8 @@ let underWay = 0;
 /** The running tasks that have not settled long after their deadline. */
 let stale = 0;
 let isSpent = false;
-let ended: [frameId: number, written: Uint8Array][] = [];
+/** Outcomes by frame, in the order in which the tasks ended. */
+let ended = new Map<number, Outcome[]>();
 let beating: NodeJS.Timeout | null = null;
 
 process.on('uncaughtExceptionMonitor', confess);
@@ -240,31 +242,17 @@ function endWhenAlone(): void {
 }
 
 function note({ open, task, startedMs }: Job, settled: TaskResult): void {
-  const runUs = Math.round((performance.now() - startedMs) * 1000);
-  if (ended.length === 0) setImmediate(tell);
-  ended.push([open.frame.head.frameId, encodeOutcome(outcomeOf(task, settled, steadyUs(startedMs), runUs))]);
+  const { frameId } = open.frame.head;
+  const outcome = outcomeOfRun(task, settled, startedMs);
+  const others = ended.get(frameId);
+  if (ended.size === 0) setImmediate(tell);
+  if (others) others.push(outcome);
+  else ended.set(frameId, [outcome]);
 }
 
 function tell(): void {
-  if (ended.length === 0) return;
-  const merged: [number, Uint8Array[]][] = [];
-  for (const [frameId, written] of ended) {
-    const last = merged.at(-1);
-    if (last?.[0] === frameId) last[1].push(written);
-    else merged.push([frameId, [written]]);
-  }
-  ended = [];
-  // Copied out of Node's buffer pool: each message would take a whole slab of it along.
-  const told = merged.map(([frameId, parts]) => [frameId, join(parts)] as const);
+  if (ended.size === 0) return;
+  const told = Array.from(ended, ([frameId, outcomes]) => [frameId, encodeOutcomes(outcomes)] as const);
+  ended = new Map();
   port.postMessage({ ended: told } satisfies TasksEnded, told.map(([, written]) => written.buffer) as ArrayBuffer[]);
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }

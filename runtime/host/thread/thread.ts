@@ -1,11 +1,10 @@
 // A thread of the pool: runs the tasks of a frame of worker plugins, one after another.
 
 import threads, { threadId } from 'node:worker_threads';
-import { steadyUs } from '../../clock.ts';
 import { type Json, unpack } from '../../packing.ts';
 import { FrameReader } from '../wire/frame.ts';
 import { Mask } from '../wire/mask.ts';
-import { outcomeHeadBytes, outcomeOf, writeOutcome } from '../wire/outcome-message.ts';
+import { encodeOutcomes, outcomeOfRun } from '../wire/outcome-message.ts';
 import { makeRequest } from '../wire/request.ts';
 import {
   okResult,
@@ -86,12 +85,11 @@ function publish(
   startedMs: number,
   endedMs: number,
 ): void {
-  const outcome = outcomeOf(task, settled, steadyUs(startedMs), Math.round((endedMs - startedMs) * 1000));
+  const outcome = outcomeOfRun(task, settled, startedMs, endedMs);
   if (!slot.publish(outcome)) {
-    const room = Buffer.allocUnsafeSlow(outcomeHeadBytes + outcome.body.length);
-    const written = room.subarray(0, writeOutcome(room, 0, outcome));
+    const written = encodeOutcomes([outcome]);
     // Transferred, not copied: it may be large.
-    port.postMessage({ frameId, written } satisfies LateOutcome, [room.buffer]);
+    port.postMessage({ frameId, written } satisfies LateOutcome, [written.buffer as ArrayBuffer]);
   }
   slot.countAnswered();
 }

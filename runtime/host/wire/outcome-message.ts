@@ -1,6 +1,7 @@
 // Outcomes on the wire: frame id (8), then per task a head and the encoded body.
 
 import { copyBytes } from '../../bytes.ts';
+import { steadyUs } from '../../clock.ts';
 import { checkBody } from './body-check.ts';
 import { allocateMessage } from './message.ts';
 import { emptyBody } from './outcome.ts';
@@ -19,6 +20,16 @@ export function outcomeOf(
   runUs: number,
 ): Outcome {
   return { task, verdict, permanent, startedUs, runUs, body };
+}
+
+/** The same, of a task that ran from one moment of `performance.now` to another. */
+export function outcomeOfRun(
+  task: number,
+  result: TaskResult,
+  startedMs: number,
+  endedMs = performance.now(),
+): Outcome {
+  return outcomeOf(task, result, steadyUs(startedMs), Math.round((endedMs - startedMs) * 1000));
 }
 
 /** Writes one outcome; returns where it ends. An empty body takes no bytes. */
@@ -41,9 +52,13 @@ export function outcomesMessage(frameId: number, written: Uint8Array): readonly 
   return [message, written];
 }
 
-export function encodeOutcome(outcome: Outcome): Buffer {
-  const bytes = Buffer.allocUnsafe(outcomeHeadBytes + outcome.body.length);
-  return bytes.subarray(0, writeOutcome(bytes, 0, outcome));
+/** Outcomes side by side, in memory of their own, which can be transferred. */
+export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
+  const length = outcomes.reduce((sum, { body }) => sum + outcomeHeadBytes + body.length, 0);
+  const bytes = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const outcome of outcomes) at = writeOutcome(bytes, at, outcome);
+  return bytes.subarray(0, at);
 }
 
 /** The tasks of encoded outcomes. */

@@ -9,17 +9,17 @@ import type { HostedPlugin } from './plugin-host.ts';
 /** The request of any command. That of `handle` has the event, and the envelope as its payload. */
 export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
 
-const protocol = 2;
+const protocol = 2 as const;
 const packedEmptyMap = 0x80;
 
-/** `deadlineAt` is RFC 3339 text; `payload` is the task's, decoded already. */
+/** `deadline_at` is RFC 3339 text; `payload` is the task's, decoded already. */
 export function makeRequest(
   frame: FrameReader,
   task: number,
   plugin: HostedPlugin,
   payload: Json,
   state: { [key: string]: Json },
-  deadlineAt: string,
+  deadline_at: string,
 ): AnyRequest {
   const group = frame.group(task);
   const job_id = frame.jobId(task);
@@ -33,53 +33,22 @@ export function makeRequest(
   }
   const event = group.event === null || command !== 'handle' ? null : makeEnvelope(group, group.event, job_id, data);
   const secrets = frame.freshSecrets();
-  const asked = event ?? data;
   const { config } = plugin;
-  // Written out: this runs for every job, and objects of few shapes are fast.
-  if (secrets === null) {
-    if (event === null) {
-      return { protocol, job_id, attempt, command, config, state, payload: asked, context, deadline_at: deadlineAt };
-    }
-    return {
-      protocol,
-      job_id,
-      attempt,
-      command,
-      config,
-      state,
-      payload: asked,
-      context,
-      event,
-      deadline_at: deadlineAt,
-    };
-  }
-  if (event === null) {
-    return {
-      protocol,
-      job_id,
-      attempt,
-      command,
-      config,
-      secrets,
-      state,
-      payload: asked,
-      context,
-      deadline_at: deadlineAt,
-    };
-  }
-  return {
+  const asked = {
     protocol,
     job_id,
     attempt,
     command,
     config,
-    secrets,
     state,
-    payload: asked,
+    payload: event ?? data,
     context,
-    event,
-    deadline_at: deadlineAt,
-  };
+    deadline_at,
+  } as const;
+  // Added behind the others, without a copy: this runs for every job.
+  if (event !== null) (asked as { event?: Envelope<Json> }).event = event;
+  if (secrets !== null) (asked as { secrets?: typeof secrets }).secrets = secrets;
+  return asked;
 }
 
 /** A new object from packed bytes; an empty one costs nothing. */

@@ -11,12 +11,13 @@ import { type FindIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts
 import { blockOf, formatId, type JobId, parseId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { encodeParted } from '../../../runtime/parted.ts';
-import { inSlices, type Sliced } from '../../../runtime/slices.ts';
+import type { Sliced } from '../../../runtime/slices.ts';
 import { openReaderBeside } from '../../../runtime/store/lmdb.ts';
 import type { Batch, Reader, Table } from '../../../runtime/store/store.ts';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, failing, step, worker } from '../../service/gateway/sources.ts';
 import { tamper } from '../../service/gateway/tamper.ts';
+import { inSlices } from '../../support/slices.ts';
 
 const settings = {
   plugins: { echo, failing, step, worker },

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../../runtime/packing.ts';
 export function documentOf(config: Config): JsonObject {
   const plugins = Object.values(config.plugins);
   const title = config.service.name;
-  return openapiDocument({ title, version: '0.1.0', plugins, operationIds: operationIdsOf(config) });
+  return openapiDocument(title, '0.1.0', plugins, operationIdsOf(config));
 }
 
 export function pipelinesDocumentOf({ service, pipelines }: Config): JsonObject {
@@ -24,5 +24,5 @@ export function controlDocumentOf(): JsonObject {
 export function pluginDocumentOf(config: Config, name: string): JsonObject {
   const plugin = config.plugins[name]!;
   const { version } = plugin.manifest;
-  return openapiDocument({ title: name, version, plugins: [plugin], operationIds: operationIdsOf(config) });
+  return openapiDocument(name, version, [plugin], operationIdsOf(config));
 }

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import type { Status } from '../../../actors/job/records/job.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { listJobs } from '../../../actors/job/views/listing.ts';
-import { inSlices } from '../../../runtime/slices.ts';
 import { fc } from '../../support/seed.ts';
+import { inSlices } from '../../support/slices.ts';
 import { calm, config, dice, type Faults, plugin, Simulation } from '../../unit/actors/job/simulator.ts';
 
 const instances = ['fast', 'held', 'killer'].map(name => plugin(name));

@@ -3,11 +3,11 @@
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
-import { inSlices } from '../../../runtime/slices.ts';
 import { openMemoryIndex } from '../../../runtime/store/memory.ts';
 import { openLists } from '../../../service/reads/lists.ts';
 import type { LogPage } from '../../../service/reads/reads.ts';
 import { fc } from '../../support/seed.ts';
+import { inSlices } from '../../support/slices.ts';
 import { Ledger, type NaiveLog } from './ledger.ts';
 import { naiveMatch, term } from './naive.ts';
 import { storages } from './storage.ts';

@@ -73,7 +73,7 @@ export function prune(place: VaultPlace, wanted: PruneRequest): Promise<Pruned> 
       const { beforeUs, through } = wanted;
       const request = { op: 'audit.prune', beforeUs, ...(through !== undefined && { through }) };
       const presented = actor.state.adminDigest;
-      loop.deliver('vault', { kind: 'call', replyTo: { thread: 'edge', ask: 1 }, presented, request });
+      loop.deliver('vault', { kind: 'call', replyTo: { ask: 1 }, presented, request });
     }
     let turns = 0;
     while (turns < turnsMax) {

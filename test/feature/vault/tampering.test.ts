@@ -12,9 +12,9 @@ import { auditPages } from '../../../cli/vault/audit.ts';
 import { initVault } from '../../../cli/vault/init.ts';
 import { jobId, makeBlockKeys } from '../../../runtime/ids.ts';
 import { startLoop } from '../../../runtime/loop.ts';
-import { inSlices } from '../../../runtime/slices.ts';
 import { openStore } from '../../../runtime/store/lmdb.ts';
 import type { Store, Table } from '../../../runtime/store/store.ts';
+import { inSlices } from '../../support/slices.ts';
 import { placeIn, wholeTrail } from './service.ts';
 
 const statePath = mkdtempSync(join(tmpdir(), 'headgate-vault-'));
@@ -60,7 +60,7 @@ function turnOf(requests: readonly VaultRequest[], instance: string | null = nul
     },
   });
   for (const request of requests) {
-    loop.deliver('vault', { kind: 'call', replyTo: { thread: 'edge', ask: 1 }, presented, request });
+    loop.deliver('vault', { kind: 'call', replyTo: { ask: 1 }, presented, request });
   }
   loop.turn();
   return { replies, delivery, waits: instance && actor.waitsFor(instance) };

@@ -140,7 +140,7 @@ export class Ledger {
     const hash = key === undefined ? null : Buffer.alloc(16, key);
     this.lifecycle.loop.deliver('job', {
       kind: 'submit',
-      replyTo: { thread: 'test', ask },
+      replyTo: { ask },
       plugin: name,
       command: 'handle',
       payloads: [pack(payload)],
@@ -153,7 +153,7 @@ export class Ledger {
 
   startRun(pipeline: string, payload: Json): number {
     const ask = ++this.#asks;
-    const replyTo = { thread: 'test', ask };
+    const replyTo = { ask };
     const message = { pipeline, payload: pack(payload), submittedBy: 'test', watch: false };
     this.lifecycle.loop.deliver('pipeline', { kind: 'start_run', replyTo, ...message });
     return ask;

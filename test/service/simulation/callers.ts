@@ -167,7 +167,7 @@ export class Callers {
   }
 
   #send(ask: Ask, actor: Message['actor'], message: object, key: IdempotencyKey | null, nowUs: number): Message {
-    const replyTo = { thread: 'edge', ask: ++this.#asked };
+    const replyTo = { ask: ++this.#asked };
     this.#asks.set(replyTo.ask, ask);
     if (key) this.#keyed.push({ message: { actor, message }, ask, untilUs: nowUs + repeatableUs });
     return { actor, message: { ...message, replyTo } };
@@ -175,7 +175,7 @@ export class Callers {
 
   /** Somebody ends the service, in good order. */
   stop(): ReplyTo {
-    const replyTo = { thread: 'edge', ask: ++this.#asked };
+    const replyTo = { ask: ++this.#asked };
     this.#asks.set(replyTo.ask, { kind: 'stop' });
     return replyTo;
   }

@@ -2,7 +2,7 @@
 import type { InnerMessage } from '../../../actors/job/actor.ts';
 import type { HostSlot, HostSlotName } from '../../../actors/job/host-slot.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
-import { encodeOutcome, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
+import { encodeOutcomes, outcomeHeadBytes, readOutcomes } from '../../../runtime/host/wire/outcome-message.ts';
 import type { Outcome, PluginHost, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
 import { formatId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -96,7 +96,7 @@ export class Hosts {
   /** What the host says is no outcome: whoever reads it ends the host. */
   #garble(held: HeldFrame, task: number, nowUs: number): InnerMessage {
     const outcome = this.#outcome(held.tasks[task]!, task, nowUs);
-    const whole = Buffer.concat([Buffer.alloc(8), encodeOutcome(outcome)]);
+    const whole = Buffer.concat([Buffer.alloc(8), encodeOutcomes([outcome])]);
     const bodyAt = 8 + outcomeHeadBytes;
     // Of an empty body nothing is said.
     const kind = whole.length === bodyAt ? 2 : this.#dice.below(3);

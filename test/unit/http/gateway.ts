@@ -7,7 +7,6 @@ import type { JobView } from '../../../actors/job/views/job-view.ts';
 import type { ApiToken, Command, Config, PluginInstance } from '../../../config/config.ts';
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 import { makeAuthenticate } from '../../../http/auth.ts';
-import { jsonAnswer } from '../../../http/json-answer.ts';
 import type { RequestLine } from '../../../http/log.ts';
 import type { Route } from '../../../http/route.ts';
 import { makeRouteTable } from '../../../http/route-table.ts';
@@ -20,11 +19,11 @@ import { type JsonObject, pack, packMessages, unpackMessages } from '../../../ru
 import type { Administration } from '../../../service/administration.ts';
 import type { Engine } from '../../../service/engine.ts';
 import { EventStreams } from '../../../service/events/streams.ts';
-import { chunkBytes, type JsonPart } from '../../../service/json/chunks.ts';
+import { chunkBytes, type JsonPart, jsonChunks } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
 import { writeStopwatch } from '../../../service/json/stopwatch.ts';
-import type { Read, ReadAnswer, Reads } from '../../../service/reads/reads.ts';
+import type { AnswerSink, Read, ReadAnswer, Reads } from '../../../service/reads/reads.ts';
 import type { OnRunEnd } from '../../../service/run-waiters.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
 import { Submissions } from '../../../service/submissions.ts';
@@ -142,7 +141,6 @@ export class MemoryEngine implements Engine {
   #held: (() => void)[] | null = null;
   readonly #gate = new Submissions(
     openLink({
-      thread: 'edge',
       port: {
         postMessage: (bytes: Uint8Array) => this.#take(bytes),
         on: (_: string, take: (bytes: Uint8Array) => void) => {
@@ -182,7 +180,7 @@ export class MemoryEngine implements Engine {
   readonly administration: Administration = {
     reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),
     dryRunReload: async () => ({ errors: [], warnings: [], held: [] }),
-    queue: async () => ({ kind: 'refused', refusal: 'unavailable' }),
+    queue: async () => null,
     summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0 }),
     doctor: async () => [],
     selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
@@ -365,8 +363,23 @@ export async function startGateway(routes: readonly Route[] = apiRoutes): Promis
 
 /** Written on this thread: whole, or in pieces as its reader takes them. */
 function readAnswer(parts: Iterable<JsonPart>): ReadAnswer {
-  const answer = jsonAnswer(parts);
-  if (answer.kind === 'stream') return { kind: 'pieces', open: sink => answer.open(sink) };
-  if (answer.kind === 'json') return { kind: 'whole', text: String(answer.body) };
-  throw new Error(`not the answer of a read: ${answer.kind}`);
+  const chunks = jsonChunks(parts)[Symbol.iterator]();
+  const first = nextPiece(chunks);
+  if (first.isLast) return { kind: 'whole', text: first.text };
+  return { kind: 'pieces', open: sink => write(sink, first) };
+
+  function write(sink: AnswerSink, { text, isLast }: ReturnType<typeof nextPiece>): void {
+    sink.write(text);
+    if (isLast) sink.end();
+    else sink.onReady(() => write(sink, nextPiece(chunks)));
+  }
+}
+
+function nextPiece(chunks: Iterator<string>): { readonly text: string; readonly isLast: boolean } {
+  let text = '';
+  for (let next = chunks.next(); !next.done; next = chunks.next()) {
+    text += next.value;
+    if (text.length >= 65_536) return { text, isLast: false };
+  }
+  return { text, isLast: true };
 }

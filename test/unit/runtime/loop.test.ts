@@ -29,7 +29,7 @@ function thread(handler: TurnHandler, log: string[], full = () => false, stopwat
 const writer: TurnHandler = {
   receive(_, message, turn) {
     turn.batch.put('meta', Buffer.from(String(message)), Buffer.from('x'));
-    turn.reply({ thread: 'edge', ask: 1 }, message);
+    turn.reply({ ask: 1 }, message);
     turn.tell('elsewhere', message as object);
   },
 };
@@ -103,7 +103,7 @@ it('runs the effects behind one that throws, and tells of it', () => {
       turn.after(() => {
         throw new Error('a bug');
       });
-      turn.reply({ thread: 'edge', ask: 1 }, 'behind');
+      turn.reply({ ask: 1 }, 'behind');
     },
   };
   const { loop, turn } = thread(careless, log);

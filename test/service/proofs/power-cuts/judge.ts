@@ -5,9 +5,10 @@ import { findJob } from '../../../../actors/job/views/jobs.ts';
 import { selfcheck } from '../../../../actors/job/views/selfcheck.ts';
 import { heldVault, withStore } from '../../../../cli/vault/offline.ts';
 import { parseId } from '../../../../runtime/ids.ts';
-import { inSlices, type Sliced } from '../../../../runtime/slices.ts';
+import type { Sliced } from '../../../../runtime/slices.ts';
 import { openIndexStore, openStore } from '../../../../runtime/store/lmdb.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
+import { inSlices } from '../../../support/slices.ts';
 
 export type Image = {
   readonly state: string;

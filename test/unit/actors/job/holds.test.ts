@@ -7,8 +7,9 @@ import { findJob } from '../../../../actors/job/views/jobs.ts';
 import { selfcheck } from '../../../../actors/job/views/selfcheck.ts';
 import type { Config } from '../../../../config/config.ts';
 import { parseId } from '../../../../runtime/ids.ts';
-import { inSlices, type Sliced } from '../../../../runtime/slices.ts';
+import type { Sliced } from '../../../../runtime/slices.ts';
 import { fc } from '../../../support/seed.ts';
+import { inSlices } from '../../../support/slices.ts';
 import { calm, command, config, dice, heldMs, plugin, Simulation } from './simulator.ts';
 
 const two = [command('handle'), command('other')];

@@ -24,7 +24,7 @@ it('keeps of waiting jobs the payloads, and not the packet that they came in', (
   const world = new Simulation(config([plugin('fast')]), calm, dice(1));
   world.sealed.add('fast');
   world.tell({ kind: 'holds_changed' });
-  const replyTo = { thread: 'edge', ask: 1 };
+  const replyTo = { ask: 1 };
   const payloads = [inPacket({ n: 1 }), inPacket({ n: 2 })];
   const message = { plugin: 'fast', command: 'handle', payloads, submittedBy: 'test', event: null };
   world.deliver({ kind: 'submit', replyTo, ...message });

@@ -143,7 +143,7 @@ it('prunes by age what was accepted before and after the clock was ahead, and wh
 it('hands out nothing in the turn that is told to stop', () => {
   const world = new Simulation(config(plugins), calm, dice(1));
   world.submit('fast', 'handle', {});
-  world.tell({ kind: 'stop', replyTo: { thread: 'edge', ask: 0 }, graceMs: 0 });
+  world.tell({ kind: 'stop', replyTo: { ask: 0 }, graceMs: 0 });
   world.turn();
   expect([world.accepted.length, world.held.length]).toEqual([1, 0]);
 });
@@ -153,7 +153,7 @@ it('ends at a stop what hosts still ran and must not run twice; the rest waits a
   for (const name of ['careful', 'fast']) world.submit(name, 'handle', {});
   world.turn();
   expect(world.held).toHaveLength(2);
-  const replyTo = { thread: 'edge', ask: 0 };
+  const replyTo = { ask: 0 };
   for (const message of [
     { kind: 'stop', replyTo, graceMs: 0 },
     { kind: 'hosts_stopped', replyTo },

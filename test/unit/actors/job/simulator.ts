@@ -140,7 +140,7 @@ export class Simulation {
   /** What a job that was accepted waits for. */
   waitsOf(id: string): Waits | null {
     this.waits = null;
-    this.#loop.deliver('job', { kind: 'ask_waits', replyTo: { thread: 'edge', ask: ++this.#asks }, id: parseId(id) });
+    this.#loop.deliver('job', { kind: 'ask_waits', replyTo: { ask: ++this.#asks }, id: parseId(id) });
     this.turn();
     return this.waits;
   }
@@ -155,7 +155,7 @@ export class Simulation {
 
   /** Jobs of one message, with these payloads. */
   submit(pluginName: string, commandName: string, ...payloads: readonly unknown[]): void {
-    const replyTo = { thread: 'edge', ask: ++this.#asks };
+    const replyTo = { ask: ++this.#asks };
     const message = {
       plugin: pluginName,
       command: commandName,

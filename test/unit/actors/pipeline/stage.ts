@@ -144,7 +144,7 @@ export class Stage {
 
   /** Calls a pipeline; the run's id, or the refusal. */
   start(pipeline: string, payload: Json = {}, watch = false): string {
-    const replyTo = { thread: 'test', ask: 0 };
+    const replyTo = { ask: 0 };
     this.send({ kind: 'start_run', replyTo, pipeline, payload: pack(payload), submittedBy: 'test', watch });
     const reply = this.replies.at(-1) as { kind: string; id: JobId; refusal: string };
     return reply.kind === 'accepted' ? formatId(reply.id) : reply.refusal;

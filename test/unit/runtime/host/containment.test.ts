@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { encodeMessage } from '../../../../runtime/host/wire/message.ts';
 import { emptyBody } from '../../../../runtime/host/wire/outcome.ts';
-import { encodeOutcome, outcomesMessage } from '../../../../runtime/host/wire/outcome-message.ts';
+import { encodeOutcomes, outcomesMessage } from '../../../../runtime/host/wire/outcome-message.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import { clearStages, Stage } from './stage.ts';
 
@@ -137,7 +137,7 @@ describe('A worker plugin', () => {
     });
   });
 
-  const fine = encodeOutcome({ task: 0, verdict: 'ok', permanent: false, startedUs: 1, runUs: 1, body: emptyBody });
+  const fine = encodeOutcomes([{ task: 0, verdict: 'ok', permanent: false, startedUs: 1, runUs: 1, body: emptyBody }]);
   const garbage = [
     ['of no kind', Buffer.from([1, 0, 0, 0, 99, 0])],
     ['without end', Buffer.from([255, 255, 255, 255, 4])],

@@ -28,7 +28,7 @@ const executable = '#!/bin/sh\nsetsid sleep 63 & echo $! > child; echo $$ > self
 
 /** A service of its own, to be killed: a host, a worker plugin and a process plugin that never end. */
 const service = `
-  const { startHost } = await import(process.argv[1]);
+  const { Host } = await import(process.argv[1]);
   const { systemClock } = await import(new URL('../../clock.js', process.argv[1]));
   const { mkdirSync, writeFileSync, readFileSync, existsSync } = await import('node:fs');
   const directory = process.argv[2];
@@ -38,7 +38,7 @@ const service = `
   const log = (level, message, fields) => {
     if (fields.line?.startsWith('pids ')) pids.push(...fields.line.split(' ').slice(1).map(Number));
   };
-  const host = startHost({ clock: systemClock(), name: 'test', threads: 2, runtimes: ['worker', 'process'], runDirectory: directory + '/run', envPassthrough: [], listener, log });
+  const host = new Host({ clock: systemClock(), name: 'test', threads: 2, runtimes: ['worker', 'process'], runDirectory: directory + '/run', envPassthrough: [], listener, log });
   host.configure(1, [
     { ...base, instance: 'w', runtime: 'worker', directory, entrypoint: 'worker.mjs' },
     { ...base, instance: 'p', runtime: 'process', directory, entrypoint: 'executable' },
@@ -109,13 +109,13 @@ describe('When the service is killed', () => {
     const survivor = all[2]!;
     expect(isAlive(survivor)).toBe(true);
 
-    const { startHost } = (await import(builtHost)) as typeof import('../../../../runtime/host/client/host.ts');
+    const { Host } = (await import(builtHost)) as typeof import('../../../../runtime/host/client/host.ts');
     let up = (): void => {};
     const ready = new Promise<void>(resolve => {
       up = resolve;
     });
     const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
-    const next = startHost({
+    const next = new Host({
       clock: systemClock(),
       // Whatever its kind: the one whose programs they were may not be started at all.
       name: 'other',

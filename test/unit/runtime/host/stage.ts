@@ -16,7 +16,7 @@ import { formatId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Json, type JsonObject, pack, packedEmpty, unpack } from '../../../../runtime/packing.ts';
 
 export const builtHost = new URL('../../../../dist/runtime/host/client/host.js', import.meta.url).href;
-const { startHost } = (await import(builtHost)) as typeof import('../../../../runtime/host/client/host.ts');
+const { Host } = (await import(builtHost)) as typeof import('../../../../runtime/host/client/host.ts');
 
 /** An outcome with its parts as values. */
 export type Ended = Pick<Outcome, 'task' | 'verdict' | 'permanent' | 'startedUs' | 'runUs'> & {
@@ -87,7 +87,7 @@ export class Stage {
   }
 
   #start(): PluginHost {
-    return startHost({
+    return new Host({
       clock: systemClock(),
       name: 'test',
       threads: this.#threads,

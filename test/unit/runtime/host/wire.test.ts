@@ -8,7 +8,7 @@ import { HostSender } from '../../../../runtime/host/process/host-sender.ts';
 import { encodeMessage, keyBytes, type MessageKind, MessageReader } from '../../../../runtime/host/wire/message.ts';
 import { emptyBody } from '../../../../runtime/host/wire/outcome.ts';
 import {
-  encodeOutcome,
+  encodeOutcomes,
   outcomesMessage,
   readOutcomes,
   readReturned,
@@ -19,7 +19,7 @@ const frameId = (body: Buffer) => body.readDoubleLE(0);
 /** A message with one outcome that began then. */
 function outcomeAt(startedUs: number): Buffer {
   const head = { task: 0, verdict: 'ok', permanent: false, startedUs, runUs: 1, body: emptyBody } as const;
-  return Buffer.concat([Buffer.alloc(8), encodeOutcome(head)]);
+  return Buffer.concat([Buffer.alloc(8), encodeOutcomes([head])]);
 }
 
 it('messages are read whole, however they arrive', () => {

@@ -1,0 +1,31 @@
+// A timer that several callers set: it rings once, at the earliest of their times.
+import { timerMsMax } from './clock.ts';
+
+export class Alarm {
+  readonly #ring: () => void;
+  #timer: NodeJS.Timeout | null = null;
+  #atMs = 0;
+
+  constructor(ring: () => void) {
+    this.#ring = ring;
+  }
+
+  /** Rings at this time of `performance.now`, or earlier if it is set to ring earlier. */
+  set(atMs: number): void {
+    if (this.#timer !== null) {
+      if (this.#atMs <= atMs) return;
+      clearTimeout(this.#timer);
+    }
+    this.#atMs = atMs;
+    const delayMs = Math.min(Math.max(0, Math.ceil(atMs - performance.now())), timerMsMax);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#ring();
+    }, delayMs);
+  }
+
+  clear(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}
