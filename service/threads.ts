@@ -1,8 +1,9 @@
-// The threads of the service: how each is started, and what every thread reports.
+// The threads of the service, and how each is started.
 import type { Worker } from 'node:worker_threads';
 import { type Link, openLink } from '../runtime/link.ts';
 import type { Logger } from '../runtime/log.ts';
 import { ThreadKind } from '../runtime/preloaded-thread.ts';
+import type { ThreadReport } from './thread-report.ts';
 
 /** The heap of the reads thread. A read that needs more ends this thread only. */
 const readsHeapMbMax = 512;
@@ -19,18 +20,6 @@ export function prepareThreads(): void {
   readsThread.prepare();
   indexerThread.prepare();
 }
-
-/** What a thread tells the actor `supervisor`. */
-export type ThreadReport =
-  | { readonly kind: 'ready' }
-  | {
-      readonly kind: 'log';
-      readonly level: 'debug' | 'info' | 'warn' | 'error';
-      readonly message: string;
-      readonly fields: object;
-    }
-  /** The service must end with this exit status. */
-  | { readonly kind: 'fatal'; readonly exitStatus: number; readonly message: string };
 
 /** The service cannot start or continue; `exitStatus` is that of the process. */
 export class ServiceFault extends Error {

@@ -11,7 +11,7 @@ import { givenData, yieldToOthers } from '../../runtime/preloaded-thread.ts';
 import { openIndexStore, openReader } from '../../runtime/store/lmdb.ts';
 import { StoreFault } from '../../runtime/store/store.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
-import type { ThreadReport } from '../threads.ts';
+import type { ThreadReport } from '../thread-report.ts';
 import { IndexerThrottle } from './indexer-throttle.ts';
 
 /** The thread's start data. */

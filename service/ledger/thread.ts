@@ -33,7 +33,7 @@ import { openStore, StoreHeld } from '../../runtime/store/lmdb.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import { type Store, StoreFull } from '../../runtime/store/store.ts';
 import type { TurnHandler } from '../../runtime/turn.ts';
-import type { ThreadReport } from '../threads.ts';
+import type { ThreadReport } from '../thread-report.ts';
 import { type ActorGeneration, ActorLifecycle } from './actor-lifecycle.ts';
 import { type LedgerActorsOptions, ledgerTurns, type Reconfigure, startLedgerActors } from './ledger-actors.ts';
 import { chunkOutcomes } from './outcome-chunks.ts';
