@@ -5,11 +5,12 @@ import { bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import { type JobGroup, pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
+import { pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
 import type { Version } from './definition-versions.ts';
 import type { Emitted } from './events.ts';
+import type { Origin } from './records/deferred-event.ts';
 import type { FinishedRun, RunEnd } from './run.ts';
 import { beginRun, type RunStart, refuseRun } from './run-start.ts';
 import type { RunTable } from './run-table.ts';
@@ -29,10 +30,7 @@ const runHookOf: { readonly [status in TerminalStatus]: RunHook } = {
 };
 
 /** The job that emitted an event, as far as the runs it starts take over from it. */
-export type Emitter = Pick<JobGroup, 'submittedBy' | 'root' | 'depth' | 'context' | 'hooked'> & {
-  readonly job: JobId;
-  readonly plugin: string;
-};
+type Emitter = Omit<Origin, 'place'>;
 
 export class Triggers {
   readonly #table: RunTable;

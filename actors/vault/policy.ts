@@ -11,16 +11,9 @@ import {
   type Secret,
   type SecretPattern,
 } from './records/secret.ts';
+import type { Vault } from './vault.ts';
 
-export type VaultContents = {
-  readonly principals: ReadonlyMap<string, Principal>;
-  readonly secrets: ReadonlyMap<string, Secret>;
-  /** Names whose records do not open. */
-  readonly damaged: {
-    readonly vault_principals: ReadonlySet<string>;
-    readonly vault_secrets: ReadonlySet<string>;
-  };
-};
+export type VaultContents = Pick<Vault, 'principals' | 'secrets' | 'damaged'>;
 
 export type VaultChange =
   | { readonly kind: 'principal'; readonly principal: Principal }

@@ -8,9 +8,9 @@ import { type EntryFilter, entryAt, newestCommitUs, usKey } from '../../job/reco
 import { statusFacets, wantedFacets } from '../records/facets.ts';
 import { chunkLogs } from '../records/log-set.ts';
 import { positionOf } from '../records/position.ts';
-import { numberKey, Records, searchName } from '../records/search-layout.ts';
+import { Records, searchName } from '../records/search-layout.ts';
 import type { Phrase } from '../records/words.ts';
-import { clip, dropAll, findWords, keepFacets } from './search.ts';
+import { logsOfChunk } from './search.ts';
 import { searchUnindexed } from './unindexed-logs.ts';
 
 const unsuccessful = terminalStatuses.filter(status => status !== 'succeeded').map(status => statuses.indexOf(status));
@@ -42,11 +42,8 @@ export function* jobsWithWords(
   const to = records.rank(position);
   for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
     const first = chunk * chunkLogs;
-    const logs = yield* findWords(index, chunk, phrases);
-    if (logs && keepFacets(logs, index, chunk, facets)) {
-      const pruned = index.get('pruned', numberKey(chunk));
-      if (pruned) dropAll(logs, pruned);
-      clip(logs, from - first, to - first);
+    const logs = yield* logsOfChunk(index, chunk, phrases, facets, from, to);
+    if (logs) {
       if (found.size + logs.count > namedMax) return null;
       records.refresh();
       for (const number of logs.down()) found.add(textOf(records.idOf(first + number)));

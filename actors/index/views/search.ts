@@ -60,11 +60,8 @@ export function* search(
   const to = records.rank(isBefore(position, end) ? position : end);
   for (let chunk = Math.floor((to - 1) / chunkLogs); chunk >= 0 && (chunk + 1) * chunkLogs > from; chunk--) {
     const first = chunk * chunkLogs;
-    const found = yield* findWords(index, chunk, phrases);
-    if (found && keepFacets(found, index, chunk, facets)) {
-      const pruned = index.get('pruned', numberKey(chunk));
-      if (pruned) dropAll(found, pruned);
-      clip(found, from - first, to - first);
+    const found = yield* logsOfChunk(index, chunk, phrases, facets, from, to);
+    if (found) {
       records.refresh();
       if (phrases.some(({ length }) => length > 1)) yield* keepPhrases(ledger, found, records, first, phrases);
       total += found.count;
@@ -79,12 +76,26 @@ export function* search(
   return { places, total, unsearched: tail.unsearched };
 }
 
-/** The logs of a chunk that contain every word; null: none. */
-export function* findWords(
+/** The logs of a chunk, numbered from `from` to below `to`, that contain every word and have the facets. Null: none do. */
+export function* logsOfChunk(
   index: Reader<IndexTable>,
   chunk: number,
   phrases: readonly Phrase[],
+  facets: readonly (readonly string[])[],
+  from: number,
+  to: number,
 ): Sliced<LogSet | null> {
+  const found = yield* findWords(index, chunk, phrases);
+  if (!found || !keepFacets(found, index, chunk, facets)) return null;
+  const pruned = index.get('pruned', numberKey(chunk));
+  if (pruned) dropAll(found, pruned);
+  const first = chunk * chunkLogs;
+  clip(found, from - first, to - first);
+  return found;
+}
+
+/** The logs of a chunk that contain every word; null: none. */
+function* findWords(index: Reader<IndexTable>, chunk: number, phrases: readonly Phrase[]): Sliced<LogSet | null> {
   let found: LogSet | null = null;
   for (const wanted of phrases.flat()) {
     const having: LogSet | null = wanted.isPrefix ? yield* anyOf(index, chunk, wanted) : logsWith(index, chunk, wanted);
@@ -118,14 +129,14 @@ function* anyOf(index: Reader<IndexTable>, chunk: number, { word }: SearchTerm):
   }
 }
 
-export function dropAll(found: LogSet, stored: Uint8Array): void {
+function dropAll(found: LogSet, stored: Uint8Array): void {
   const set = new LogSet();
   set.add(stored);
   found.drop(set);
 }
 
 /** Keeps the numbers from `from` up to `to`. */
-export function clip(found: LogSet, from: number, to: number): void {
+function clip(found: LogSet, from: number, to: number): void {
   if (from <= 0 && to >= chunkLogs) return;
   const inside = new LogSet();
   inside.fill(Math.max(0, from), Math.min(chunkLogs, to));
@@ -133,7 +144,7 @@ export function clip(found: LogSet, from: number, to: number): void {
 }
 
 /** Keeps the logs that have a selected facet of each kind; false: none do. */
-export function keepFacets(
+function keepFacets(
   found: LogSet,
   index: Reader<IndexTable>,
   chunk: number,

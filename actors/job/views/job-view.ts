@@ -59,103 +59,85 @@ export type JobInput = {
 
 /** The open record of the block is read only when one of its jobs is open. */
 export class BlockJobs {
-  readonly #reader: Reader;
+  readonly reader: Reader;
+  readonly block: Block;
   readonly #key: BlockKey;
-  readonly #block: Block;
   readonly #prefix: string;
   #open: OpenBlock | null | undefined = null;
 
   constructor(reader: Reader, key: BlockKey, block: Block) {
-    this.#reader = reader;
+    this.reader = reader;
+    this.block = block;
     this.#key = key;
-    this.#block = block;
     this.#prefix = idPrefix(key);
   }
 
   /** One of the jobs, with its latest attempt that has ended. */
   view(index: number, ending: NumberedAttempt | undefined): JobView {
-    const runningUs = ending?.attempt.final ? null : this.#runningSince(index);
-    const id = this.#prefix + indexText(index);
-    const openCounts = () => this.#openCounts(index);
-    return new StoredJob(this.#reader, id, this.#block, index, ending, runningUs, openCounts);
+    return new StoredJob(this, this.#prefix + indexText(index), index, ending);
   }
 
-  #openCounts(index: number): Tally | null {
-    const bytes = this.#reader.get('runs', jobId(this.#key, index));
+  /** How the jobs inside an open run have ended so far. */
+  openCounts(index: number): Tally | null {
+    const bytes = this.reader.get('runs', jobId(this.#key, index));
     return bytes ? readOpenTally(bytes) : null;
   }
 
   /** Null: no host has it. */
-  #runningSince(index: number): number | null {
-    if (this.#open === null) this.#open = openOf(this.#reader, this.#key);
-    if (this.#open === undefined) return null;
-    if (this.#open.isSettled(index)) return null;
-    const attempt = attemptOf(this.#reader, this.#open, index);
+  runningSince(index: number): number | null {
+    if (this.#open === null) this.#open = openOf(this.reader, this.#key);
+    if (this.#open === undefined || this.#open.isSettled(index)) return null;
+    const attempt = attemptOf(this.reader, this.#open, index);
     return isInFlight(attempt) ? attempt.dueUs : null;
   }
-}
-
-function isRun({ plugin }: Block): boolean {
-  return plugin === pipelinePlugin;
 }
 
 class StoredJob implements JobView {
   readonly jobId: string;
   readonly status: Status;
-  readonly #block: Block;
-  readonly #reader: Reader;
+  readonly #jobs: BlockJobs;
   readonly #index: number;
   readonly #last: NumberedAttempt | undefined;
   /** Null: it is not running. */
   readonly #runningUs: number | null;
-  readonly #openCounts: () => Tally | null;
 
-  constructor(
-    reader: Reader,
-    id: string,
-    block: Block,
-    index: number,
-    last: NumberedAttempt | undefined,
-    runningUs: number | null,
-    openCounts: () => Tally | null,
-  ) {
-    this.#reader = reader;
+  constructor(jobs: BlockJobs, id: string, index: number, last: NumberedAttempt | undefined) {
+    const runningUs = last?.attempt.final ? null : jobs.runningSince(index);
     this.jobId = id;
     this.status = last?.attempt.final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
-    this.#block = block;
+    this.#jobs = jobs;
     this.#index = index;
     this.#last = last;
     this.#runningUs = runningUs;
-    this.#openCounts = openCounts;
   }
 
   get counts(): Tally | null {
-    if (!isRun(this.#block)) return null;
-    return this.#final ? readTally(this.#final.stored) : this.#openCounts();
+    if (this.plugin !== pipelinePlugin) return null;
+    return this.#final ? readTally(this.#final.stored) : this.#jobs.openCounts(this.#index);
   }
 
   get parentJobId(): string | null {
-    const { parent } = groupOf(this.#block, this.#index).group;
+    const { parent } = groupOf(this.#jobs.block, this.#index).group;
     return parent && formatId(parent);
   }
 
   get submittedBy(): string {
-    return groupOf(this.#block, this.#index).group.submittedBy;
+    return groupOf(this.#jobs.block, this.#index).group.submittedBy;
   }
 
   get plugin(): string {
-    return this.#block.plugin;
+    return this.#jobs.block.plugin;
   }
 
   get command(): string {
-    return this.#block.command;
+    return this.#jobs.block.command;
   }
 
   get input(): JobInput {
-    const { group, offset } = groupOf(this.#block, this.#index);
+    const { group, offset } = groupOf(this.#jobs.block, this.#index);
     const { event, context, pipeline, stepId, run } = group;
-    const reader = this.#reader;
-    const payload = this.#block.payload(this.#index);
+    const { reader } = this.#jobs;
+    const payload = this.#jobs.block.payload(this.#index);
     return {
       get payload() {
         return shownOf(reader, payload);
@@ -171,11 +153,11 @@ class StoredJob implements JobView {
   }
 
   get rerun(): Rerun | null {
-    return groupOf(this.#block, this.#index).group.rerun;
+    return groupOf(this.#jobs.block, this.#index).group.rerun;
   }
 
   get reruns(): Reruns {
-    return readReruns(this.#reader, parseId(this.jobId)!);
+    return readReruns(this.#jobs.reader, parseId(this.jobId)!);
   }
 
   get attempt(): number {
@@ -183,7 +165,7 @@ class StoredJob implements JobView {
   }
 
   get createdUs(): number {
-    return this.#block.createdUs;
+    return this.#jobs.block.createdUs;
   }
 
   get startedUs(): number | null {
