@@ -1,6 +1,6 @@
 // All commands, in the order in which help and reference list them.
 import type { CommandDeclaration } from './command.ts';
-import { completionBash, completionFish, completionZsh } from './commands/completion.ts';
+import { completionCommands } from './commands/completion.ts';
 import { configCheck } from './commands/config-check.ts';
 import { configLock } from './commands/config-lock.ts';
 import { configSchemaCommand } from './commands/config-schema.ts';
@@ -85,8 +85,6 @@ export const commands: readonly CommandDeclaration[] = [
   secretRoll,
   secretRevoke,
   tokenNew,
-  completionBash,
-  completionZsh,
-  completionFish,
+  ...completionCommands,
   versionCommand,
 ];

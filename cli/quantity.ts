@@ -1,4 +1,4 @@
-// Parsers of options: durations, times and counts.
+// Parsers of options: durations, times, counts and names.
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/quantity.ts';
 
@@ -30,3 +30,16 @@ export function countUpTo(most: number): (text: string) => number {
 }
 
 export const parseCount = countUpTo(999_999_999);
+
+/** Takes text of this form only. */
+export function matching(form: RegExp, expected: string): (text: string) => string {
+  return text => {
+    if (form.test(text)) return text;
+    throw new InvalidArgumentError(expected);
+  };
+}
+
+/** Gathers the values of an option that can be repeated. */
+export function gather(text: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, text];
+}

@@ -17,8 +17,8 @@ export function compareForReload(old: Config, next: Config): ReloadComparison {
   const before = old as unknown as Sections;
   const merged = { ...next } as unknown as Sections;
   const kept: string[] = [];
-  for (const { key, at, isSwitch } of restartSettings) {
-    const [section, property] = at;
+  for (const { key, setting, isSwitch } of restartSettings) {
+    const [section, property] = setting.split('.') as [string, string];
     const value = before[section]?.[property];
     const next = merged[section]?.[property];
     const isSame = isSwitch ? (value === undefined) === (next === undefined) : isDeepStrictEqual(value, next);

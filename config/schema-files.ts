@@ -2,15 +2,15 @@
 
 import type { Json, JsonObject } from '../runtime/packing.ts';
 import { manifestSchema, openManifestSchema } from './plugin/manifest-schema.ts';
+import { restartSettings } from './section/restart.ts';
 import { settingsSchema } from './section/settings.ts';
 
 const draft = 'http://json-schema.org/draft-07/schema#';
-const ownKeywords = ['expected', 'restart', 'restartToSwitch'];
 const scalarTypes: readonly Json[] = ['string', 'integer', 'number', 'boolean'];
 
 /** Of configuration files, with pipelines, and with `${NAME}` wherever a value can stand. */
 export function configSchema(): JsonObject {
-  const settings = forFiles(withReload(settingsSchema), true) as JsonObject;
+  const settings = forFiles(withReload(settingsSchema, ''), true) as JsonObject;
   return { $schema: draft, title: 'headgate configuration', ...settings };
 }
 
@@ -35,23 +35,26 @@ export function schemaFiles(): { readonly [name: string]: string } {
 }
 
 /** Every setting says whether a reload puts it into force at once (`live`) or the next start does (`restart`). */
-function withReload(schema: JsonObject): JsonObject {
+function withReload(schema: JsonObject, path: string): JsonObject {
   const properties = schema['properties'] as { readonly [key: string]: JsonObject } | undefined;
-  if (schema['restart'] !== undefined) {
-    const what = schema['restartToSwitch'] === true ? 'To switch it on or off needs a restart.' : 'Needs a restart.';
+  const restart = restartSettings.find(({ key }) => key === path);
+  if (restart !== undefined) {
+    const what = restart.isSwitch ? 'To switch it on or off needs a restart.' : 'Needs a restart.';
     const description = `${schema['description']} ${what}`;
     return { ...schema, description, 'x-reload': 'restart' };
   }
   if (properties === undefined || schema['additionalProperties'] !== false) return { ...schema, 'x-reload': 'live' };
-  const inner = Object.entries(properties).map(([key, value]) => [key, withReload(value)] as const);
+  const inner = Object.entries(properties).map(
+    ([key, value]) => [key, withReload(value, path === '' ? key : `${path}.${key}`)] as const,
+  );
   return { ...schema, properties: Object.fromEntries(inner) };
 }
 
-/** Without our own keywords; values that are checked after interpolation may be variables before it. */
+/** Without the texts for messages; values that are checked after interpolation may be variables before it. */
 function forFiles(schema: Json, hasVariables: boolean): Json {
   if (Array.isArray(schema)) return schema.map((item: Json) => forFiles(item, hasVariables));
   if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema as JsonObject).filter(([key]) => !ownKeywords.includes(key));
+  const entries = Object.entries(schema as JsonObject).filter(([key]) => key !== 'expected');
   const inner = entries.map(([key, value]) => {
     const isKeyRule = key === 'propertyNames' || key === 'anyOf' || key === 'not';
     return [key, forFiles(value, hasVariables && !isKeyRule)] as const;

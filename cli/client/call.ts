@@ -1,9 +1,9 @@
 // Submits a job and by default waits for it: the common part of `plugin run` and `pipeline run`.
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { exitStatus } from '../exit-status.ts';
 import type { Output } from '../output.ts';
 import { readJsonOption } from '../payload.ts';
-import { parseMs } from '../quantity.ts';
+import { matching, parseMs } from '../quantity.ts';
 import { statusPiece } from '../terminal/text.ts';
 import { formatMs, spanMs } from '../terminal/time.ts';
 import type { ClientCall } from './connect.ts';
@@ -47,10 +47,7 @@ export function rerunOptions(): Option[] {
 export const callStatuses =
   '0 the job succeeded (with --async: was accepted), 1 the job failed, 5 the job or the wait for it timed out';
 
-function checkKey(key: string): string {
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new InvalidArgumentError('a key has 1 to 255 visible ASCII characters.');
-  return key;
-}
+const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
 
 type AcceptedJob = {
   readonly job_id: string;

@@ -2,11 +2,19 @@
 import { type CommandDeclaration, command } from '../command.ts';
 import type { Shell } from '../completion.ts';
 
-function completion(shell: Shell, example: string): CommandDeclaration {
+const examples: { readonly [S in Shell]: string } = {
+  bash: 'source <(headgate completion bash)',
+  zsh: 'autoload -Uz compinit && compinit && source <(headgate completion zsh)',
+  fish: 'headgate completion fish | source',
+};
+
+export const completionCommands = (Object.keys(examples) as Shell[]).map(completion);
+
+function completion(shell: Shell): CommandDeclaration {
   return command({
     usage: `completion ${shell} [words...]`,
     description: `print the completion script for ${shell}; with the words of a command line, print what can be the last one`,
-    examples: [example],
+    examples: [examples[shell]],
     async run({ args, program, out }) {
       const { offerLines, scripts } = await import('../completion.ts');
       const offers = offerLines(program, shell, args);
@@ -16,10 +24,3 @@ function completion(shell: Shell, example: string): CommandDeclaration {
     },
   });
 }
-
-export const completionBash = completion('bash', 'source <(headgate completion bash)');
-export const completionZsh = completion(
-  'zsh',
-  'autoload -Uz compinit && compinit && source <(headgate completion zsh)',
-);
-export const completionFish = completion('fish', 'headgate completion fish | source');

@@ -1,9 +1,10 @@
 // `headgate service print`.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { command, configOption } from '../command.ts';
 import { readConfiguration } from '../configuration.ts';
+import { matching } from '../quantity.ts';
 
 export const servicePrint = command<{ readonly config?: string; readonly user: string }>({
   usage: 'service print',
@@ -11,7 +12,9 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
   examples: ['headgate service print --config /etc/headgate --user headgate > headgate.service'],
   options: [
     configOption(),
-    new Option('--user <name>', 'the user that the service runs as').argParser(checkUser).default('headgate'),
+    new Option('--user <name>', 'the user that the service runs as')
+      .argParser(matching(/^[a-z_][a-z0-9_-]{0,31}$/, 'a user name looks like headgate.'))
+      .default('headgate'),
   ],
   async run({ options, io, out }) {
     const config = await readConfiguration(options.config, io);
@@ -30,8 +33,3 @@ export const servicePrint = command<{ readonly config?: string; readonly user: s
     out.note('  systemctl daemon-reload && systemctl enable --now headgate');
   },
 });
-
-function checkUser(name: string): string {
-  if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(name)) throw new InvalidArgumentError('a user name looks like headgate.');
-  return name;
-}

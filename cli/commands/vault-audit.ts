@@ -7,7 +7,7 @@ import { type CommandCall, command } from '../command.ts';
 import { exitStatus } from '../exit-status.ts';
 import { usageFailure } from '../failure.ts';
 import type { Output } from '../output.ts';
-import { parseInstant } from '../quantity.ts';
+import { gather, parseInstant } from '../quantity.ts';
 import { table } from '../terminal/table.ts';
 import { printableJson } from '../terminal/text.ts';
 import { formatAt } from '../terminal/time.ts';
@@ -43,7 +43,7 @@ export const vaultAudit = command<Options>({
     new Option(
       '--file <file>',
       'print and verify an exported file instead of the trail; can be repeated, in the order of the files',
-    ).argParser((file: string, files: readonly string[] = []) => [...files, file]),
+    ).argParser(gather),
     new Option('--export <file>', 'verify the whole trail, and write its records into this new file'),
     new Option(
       '--before <time>',
@@ -79,7 +79,7 @@ function checkUse({ file, export: target, before, prune }: Options, filter: Audi
   if (prune && before === undefined) throw usageFailure('--prune needs --before');
   const others = [file, ...Object.values(filter)];
   if (target !== undefined && others.some(one => one !== undefined))
-    throw usageFailure('--export writes whole records of a whole stretch: it goes with no filter, and not with --file');
+    throw usageFailure('--export writes every record of a period: it cannot be combined with a filter or with --file');
 }
 
 type Pruned = { readonly records: number; readonly more: boolean };
@@ -92,7 +92,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   const { before, prune = false } = options;
   const beforeUs = before === undefined ? Number.POSITIVE_INFINITY : parseTimestamp(before);
   if (beforeUs === undefined)
-    throw usageFailure(`--before: ${before} is no RFC 3339 time, such as 2026-01-31T12:00:00Z`);
+    throw usageFailure(`--before: ${before} is not an RFC 3339 time such as 2026-01-31T12:00:00Z`);
   // If the service cannot be called, nothing is exported.
   const client = prune ? await connectVault(call) : null;
   const exported = await withVault(options.config, io, place => exportTrail(place, file, beforeUs));
@@ -115,7 +115,7 @@ async function exportAndPrune(call: CommandCall<Options>, file: string): Promise
   await out.answer(document, () => [
     exported
       ? `${exported.records} records exported to ${file}`
-      : 'no record is from before that time: there is no file',
+      : 'no record is older than that time; no file was written',
     ...(prune ? [`${pruned} records pruned`] : []),
   ]);
   return exitStatus.ok;

@@ -2,6 +2,7 @@
 import { Option } from 'commander';
 import { vaultChange } from '../client/vault.ts';
 import { usageFailure } from '../failure.ts';
+import { gather } from '../quantity.ts';
 import { readSecret } from '../terminal/secret.ts';
 
 type SetOptions = {
@@ -24,7 +25,7 @@ export const secretSet = vaultChange<SetOptions>('/vault/secret', {
     new Option(
       '--grant <principal>',
       'deliver it to this principal; can be repeated; replaces all existing grants',
-    ).argParser((name: string, earlier: readonly string[] = []) => [...earlier, name]),
+    ).argParser(gather),
     new Option('--no-grants', 'deliver it to nobody'),
     new Option('--pattern <pattern>', 'who makes its values: you (manual) or the service (auto)').choices([
       'manual',

@@ -44,7 +44,7 @@ export class JobTree {
     const error = errorOf(job);
     const node: TreeNode = {
       id,
-      name: nameOf(job),
+      name: `${job.plugin}.${job.command}`,
       inside,
       status,
       ranMs,
@@ -141,19 +141,7 @@ function hasFailed(status: string): boolean {
 function tally(nodes: readonly TreeNode[]): string {
   const counts = new Map<string, number>();
   for (const { status } of nodes) counts.set(status, (counts.get(status) ?? 0) + 1);
-  const times = nodes.flatMap(({ ranMs }) => (ranMs === null ? [] : [ranMs]));
-  const span = times.length === 0 ? '' : `, ${formatMs(least(times))} to ${formatMs(most(times))}`;
+  const times = nodes.flatMap(({ ranMs }) => ranMs ?? []).sort((a, b) => a - b);
+  const span = times.length === 0 ? '' : `, ${formatMs(times[0]!)} to ${formatMs(times.at(-1)!)}`;
   return [...counts].map(([status, count]) => `${count} ${status}`).join(', ') + span;
-}
-
-function least(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => Math.min(a, b));
-}
-
-function most(numbers: readonly number[]): number {
-  return numbers.reduce((a, b) => Math.max(a, b));
-}
-
-function nameOf({ plugin, command }: TreeJob): string {
-  return `${plugin}.${command}`;
 }

@@ -51,7 +51,7 @@ const breaks: { readonly [keyword: string]: Break } = {
 
 /** Keywords about what the value contains. */
 const inner = ['required', 'dependencies', 'additionalProperties', 'properties', 'propertyNames', 'items'];
-const annotations = ['definitions', 'description', 'expected', 'restart', 'restartToSwitch', 'writeOnly'];
+const annotations = ['definitions', 'description', 'expected', 'writeOnly'];
 const silent = new Set([...inner, ...annotations]);
 
 export function definitionsOf(schema: JsonObject): Definitions {

@@ -1,6 +1,5 @@
 // The building blocks of the JSON Schemas. Every field has a text for messages and a description for editors.
 import { type Properties, type Schema, Type } from '../../runtime/schema-type.ts';
-import type { SettingName } from '../config.ts';
 import { durationPattern, listenPattern, sizePattern } from '../quantity.ts';
 
 /** `expected` completes "it must be …" in messages. `description` is for editors and the reference. */
@@ -94,17 +93,4 @@ export function mapOf(value: Schema, description: string, keys?: typeof nameRule
 
 export function listOf(items: Schema, description: string): Schema {
   return Type.Array(items, { expected: 'a list', description });
-}
-
-/**
- * Marks a key that the service reads only when it starts. `setting` is its name in `Config`. A reload keeps the value that the
- * service started with (config/reload.ts); `config show`, the reference and the shipped schema mention the restart.
- */
-export function restart(setting: SettingName, schema: Schema): Schema {
-  return { ...schema, restart: setting };
-}
-
-/** Marks a key whose value is live, but whose addition or removal needs a restart. */
-export function restartToSwitch(setting: SettingName, schema: Schema): Schema {
-  return { ...schema, restart: setting, restartToSwitch: true };
 }

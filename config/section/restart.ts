@@ -1,25 +1,25 @@
-// The settings that the service reads only when it starts: those that the schema marks with `restart`.
-import type { JsonObject } from '../../runtime/packing.ts';
-import { settingsSchema } from './settings.ts';
+// The settings that the service reads only when it starts. A reload puts every other setting into force at once.
+import type { SettingName } from '../config.ts';
 
 export type RestartSetting = {
-  /** The key in a file: `service.max_workers`. */
+  /** The key in a file. */
   readonly key: string;
-  /** The section and property in `Config`: `service`, `workersMax`. */
-  readonly at: readonly [section: string, property: string];
-  /** Whether only adding or removing the key needs a restart, while a changed value is live. */
-  readonly isSwitch: boolean;
+  /** Its name in `Config`. */
+  readonly setting: SettingName;
+  /** Only adding or removing the key needs a restart; a changed value is live. */
+  readonly isSwitch?: true;
 };
 
 /** In the order of the schema. */
-export const restartSettings: readonly RestartSetting[] = markedIn(settingsSchema, []);
-
-function markedIn(schema: JsonObject, path: readonly string[]): RestartSetting[] {
-  const mark = schema['restart'];
-  if (typeof mark === 'string') {
-    const [section, property] = mark.split('.');
-    return [{ key: path.join('.'), at: [section!, property!], isSwitch: schema['restartToSwitch'] === true }];
-  }
-  const properties = Object.entries((schema['properties'] ?? {}) as { readonly [key: string]: JsonObject });
-  return properties.flatMap(([key, inner]) => markedIn(inner, [...path, key]));
-}
+export const restartSettings: readonly RestartSetting[] = [
+  { key: 'service.max_workers', setting: 'service.workersMax' },
+  // Plugin hosts keep the environment that they were started with.
+  { key: 'service.plugin_env_passthrough', setting: 'service.pluginEnvPassthrough' },
+  { key: 'state.path', setting: 'state.path' },
+  { key: 'api.enabled', setting: 'api.enabled' },
+  { key: 'api.server', setting: 'api.server' },
+  { key: 'api.listen', setting: 'api.listen' },
+  { key: 'api.tls', setting: 'api.tls', isSwitch: true },
+  { key: 'webhooks.listen', setting: 'webhooks.listen' },
+  { key: 'webhooks.tls', setting: 'webhooks.tls', isSwitch: true },
+];

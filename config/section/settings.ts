@@ -1,6 +1,4 @@
 // The JSON Schema of a configuration file, after interpolation and merging.
-//
-// A reload puts a changed key into force at once, unless the key is wrapped in `field.restart`: then it waits for the next start.
 import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import { logFormats, loggedJobs, logLevels, servers } from '../config.ts';
 import { pipelineDefinitions, pipelinesField } from '../pipeline/schema.ts';
@@ -39,13 +37,10 @@ const service = field.closedMap(
       'The minimum level of log lines; `silent` switches the log off. Default: `info`.',
     ),
     strict_mode: field.flag('Start and reload only what `headgate config lock` has sealed. Default: `false`.'),
-    max_workers: field.restart(
-      'service.workersMax',
-      field.count(
-        1,
-        'The number of threads for worker plugins; also the maximum number of processes of a persistent plugin, and of processes for one attempt each. Default: the number of processors.',
-        1024,
-      ),
+    max_workers: field.count(
+      1,
+      'The number of threads for worker plugins; also the maximum number of processes of a persistent plugin, and of processes for one attempt each. Default: the number of processors.',
+      1024,
     ),
     max_queue_depth: field.count(
       1,
@@ -59,13 +54,9 @@ const service = field.closedMap(
       1,
       'The maximum number of jobs that descend from one call or delivery; the next one ends as `dead`. Default: `10000000`.',
     ),
-    // Plugin hosts keep the environment that they were started with.
-    plugin_env_passthrough: field.restart(
-      'service.pluginEnvPassthrough',
-      field.listOf(
-        field.text('the name of an environment variable', 'A name.', { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
-        'Environment variables that plugins may see, in addition to PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
-      ),
+    plugin_env_passthrough: field.listOf(
+      field.text('the name of an environment variable', 'A name.', { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
+      'Environment variables that plugins may see, in addition to PATH, HOME, TZ, LANG, LANGUAGE, TMPDIR and LC_*. Default: `[]`. Example: `[HTTPS_PROXY]`.',
     ),
   },
   'The service as a whole.',
@@ -82,12 +73,9 @@ const retention = field.closedMap(
 
 const state = field.closedMap(
   {
-    path: field.restart(
-      'state.path',
-      field.text(
-        'the path of a directory',
-        'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
-      ),
+    path: field.text(
+      'the path of a directory',
+      'The state directory, which is created if necessary. A relative path is relative to this file. Default: `data` beside the main file.',
     ),
     retention: retention,
   },
@@ -123,7 +111,7 @@ const apiToken = field.closedMap(
 );
 
 /** Of the listener of a section. */
-const protection = (section: 'api' | 'webhooks') => {
+const protection = () => {
   const pem = 'the path of a PEM file';
   const tls = field.closedMap(
     {
@@ -134,7 +122,7 @@ const protection = (section: 'api' | 'webhooks') => {
     { required: ['cert', 'key'] },
   );
   return {
-    tls: field.restartToSwitch(`${section}.tls`, tls),
+    tls: tls,
     behind_proxy: field.flag(
       'Declares that a proxy with TLS is in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
     ),
@@ -143,19 +131,13 @@ const protection = (section: 'api' | 'webhooks') => {
 
 const api = field.closedMap(
   {
-    enabled: field.restart('api.enabled', field.flag('Whether the API is served. Default: `true`.')),
-    server: field.restart(
-      'api.server',
-      field.oneOf(
-        servers,
-        'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
-      ),
+    enabled: field.flag('Whether the API is served. Default: `true`.'),
+    server: field.oneOf(
+      servers,
+      'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
     ),
-    listen: field.restart(
-      'api.listen',
-      field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.'),
-    ),
-    ...protection('api'),
+    listen: field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.'),
+    ...protection(),
     max_body_size: field.size('The largest body of a request; a larger one gets 413. Default: `1MB`.'),
     auth: field.closedMap(
       {
@@ -172,11 +154,8 @@ const api = field.closedMap(
 
 const webhooks = field.closedMap(
   {
-    listen: field.restart(
-      'webhooks.listen',
-      field.listen('The address of the webhook listener. Default: `127.0.0.1:8081`.'),
-    ),
-    ...protection('webhooks'),
+    listen: field.listen('The address of the webhook listener. Default: `127.0.0.1:8081`.'),
+    ...protection(),
     endpoints: field.listOf(endpointField, 'The endpoints. Default: `[]`.'),
   },
   'The webhook listener and its endpoints.',

@@ -2,6 +2,7 @@
 
 import { pipelineDefinitions } from '../../config/pipeline/schema.ts';
 import { manifestSchema } from '../../config/plugin/manifest-schema.ts';
+import { restartSettings } from '../../config/section/restart.ts';
 import { settingsSchema } from '../../config/section/settings.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
 
@@ -69,7 +70,7 @@ function sectionOf(title: string, about: string, { properties, required = [] }: 
 
 function sectionText({ title, about, keys, required }: ReferenceSection): string {
   const rows = Object.entries(keys).map(([key, schema]) => {
-    const marks = [...(required.includes(key) ? ['required'] : []), ...restartOf(schema)];
+    const marks = [...(required.includes(key) ? ['required'] : []), ...restartOf(`${title}.${key}`)];
     const value = [shownValue(schema), ...marks].join('; ');
     return `| \`${key}\` | ${cell(value)} | ${cell(String(schema['description']))} |`;
   });
@@ -77,9 +78,9 @@ function sectionText({ title, about, keys, required }: ReferenceSection): string
   return [heading, '', about, '', '| key | value | meaning |', '| --- | --- | --- |', ...rows, ''].join('\n');
 }
 
-function restartOf(schema: JsonObject): string[] {
-  if (schema['restart'] === undefined) return [];
-  return [schema['restartToSwitch'] === true ? 'restart to switch it on or off' : 'restart'];
+function restartOf(key: string): string[] {
+  const found = restartSettings.filter(setting => setting.key === key);
+  return found.map(({ isSwitch }) => (isSwitch ? 'restart to switch it on or off' : 'restart'));
 }
 
 function shownValue(schema: JsonObject): string {

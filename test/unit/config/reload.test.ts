@@ -34,8 +34,8 @@ webhooks: { listen: "0.0.0.0:10" }`,
     expect(Object.isFrozen(config)).toBe(true);
   });
 
-  it.each(restartSettings)('keeps $key alone where it alone changes', ({ key, at }) => {
-    const [section, property] = at as ['api', string];
+  it.each(restartSettings)('keeps $key alone where it alone changes', ({ key, setting }) => {
+    const [section, property] = setting.split('.') as ['api', string];
     const next = { ...old, [section]: { ...old[section], [property]: 'changed' } } as typeof old;
     const { kept, config } = compareForReload(old, next);
     expect(kept).toEqual([key]);
