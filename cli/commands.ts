@@ -35,10 +35,10 @@ import { vaultAbandon } from './commands/vault-abandon.ts';
 import { vaultAudit } from './commands/vault-audit.ts';
 import { vaultInit } from './commands/vault-init.ts';
 import { vaultList } from './commands/vault-list.ts';
-import { principalAdd, principalPurge, principalRevoke, principalRoll } from './commands/vault-principal.ts';
+import { principalCommands } from './commands/vault-principal.ts';
 import { vaultResetAdminToken } from './commands/vault-reset-admin-token.ts';
 import { vaultRotateKey } from './commands/vault-rotate-key.ts';
-import { secretRevoke, secretRoll, secretSet } from './commands/vault-secret.ts';
+import { secretCommands } from './commands/vault-secret.ts';
 import { versionCommand } from './commands/version.ts';
 
 export const commands: readonly CommandDeclaration[] = [
@@ -77,13 +77,8 @@ export const commands: readonly CommandDeclaration[] = [
   vaultResetAdminToken,
   vaultAbandon,
   vaultList,
-  principalAdd,
-  principalRoll,
-  principalRevoke,
-  principalPurge,
-  secretSet,
-  secretRoll,
-  secretRevoke,
+  ...principalCommands,
+  ...secretCommands,
   tokenNew,
   ...completionCommands,
   versionCommand,

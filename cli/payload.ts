@@ -1,4 +1,4 @@
-// Payloads of commands: JSON, `@FILE`, or `-` for stdin.
+// The input of commands: payloads as JSON, `@FILE`, or `-` for stdin.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { usageFailure } from './failure.ts';
@@ -9,7 +9,7 @@ export async function readJsonOption(option: string, text: string, io: Io): Prom
   const json = text.startsWith('@')
     ? decoded(option, readNamedFile(option, resolve(io.cwd, text.slice(1))))
     : text === '-'
-      ? decoded(option, await readAll(io))
+      ? decoded(option, await readStdin(option, io))
       : text;
   try {
     return JSON.parse(json);
@@ -18,9 +18,14 @@ export async function readJsonOption(option: string, text: string, io: Io): Prom
   }
 }
 
-async function readAll({ stdin }: Io): Promise<Uint8Array> {
+/** All of stdin. `what` is named in messages. */
+export async function readStdin(what: string, { stdin }: Io, bytesMax = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array | string));
+  let length = 0;
+  for await (const chunk of stdin) {
+    length += chunks[chunks.push(Buffer.from(chunk as Uint8Array | string)) - 1]!.length;
+    if (length > bytesMax) throw usageFailure(`${what} is longer than ${bytesMax} bytes`);
+  }
   return Buffer.concat(chunks);
 }
 
@@ -32,10 +37,11 @@ function readNamedFile(option: string, path: string): Uint8Array {
   }
 }
 
-function decoded(option: string, bytes: Uint8Array): string {
+/** `ignoreBOM`: a byte order mark is part of the text. */
+export function decoded(what: string, bytes: Uint8Array, { ignoreBOM = false } = {}): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM }).decode(bytes);
   } catch {
-    throw usageFailure(`${option} is not UTF-8 text`);
+    throw usageFailure(`${what} is not UTF-8 text`);
   }
 }

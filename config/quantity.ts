@@ -11,17 +11,20 @@ export const listenPattern = '^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.%]+\\]):[0-9]{1,5
 
 /** Milliseconds, or undefined if the text is not a duration. */
 export function parseDuration(text: string | undefined): number | undefined {
-  if (text === undefined || !new RegExp(durationPattern).test(text)) return undefined;
-  const digits = /^[0-9]+/.exec(text)![0];
-  return Number(digits) * unitMs[text.slice(digits.length)]!;
+  return measured(text, durationPattern, unitMs);
 }
 
 /** Bytes, or undefined if the text is not a size. Units are powers of 1024. */
 export function parseSize(text: string | number | undefined): number | undefined {
   if (typeof text === 'number') return Number.isSafeInteger(text) && text > 0 ? text : undefined;
-  if (text === undefined || !new RegExp(sizePattern).test(text)) return undefined;
+  return measured(text, sizePattern, unitBytes);
+}
+
+/** A number with a unit. */
+function measured(text: string | undefined, pattern: string, units: { readonly [unit: string]: number }) {
+  if (text === undefined || !new RegExp(pattern).test(text)) return undefined;
   const digits = /^[0-9]+/.exec(text)![0];
-  return Number(digits) * unitBytes[text.slice(digits.length)]!;
+  return Number(digits) * units[text.slice(digits.length)]!;
 }
 
 /** Parses `host:port`; an IPv6 host is in brackets. Port 0 means any free port. */

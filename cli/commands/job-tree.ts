@@ -29,16 +29,13 @@ export const jobTree = clientCommand<Options>({
   async run(call) {
     const jobs = treeJobs(call.client, call.args[0]!);
     if (call.out.json) return copy(jobs, call);
-    await show(jobs, call.options, call.out);
+    const { siblings, failed = false } = call.options;
+    const tree = new JobTree();
+    for await (const job of jobs) tree.add(job);
+    await call.out.answer(null, () => tree.lines(siblings, { failed }));
     return exitStatus.ok;
   },
 });
-
-async function show(jobs: AsyncIterable<TreeJob>, { siblings, failed = false }: Options, out: Output): Promise<void> {
-  const tree = new JobTree();
-  for await (const job of jobs) tree.add(job);
-  await out.answer(null, () => tree.lines(siblings, { failed }));
-}
 
 /** One JSON document, a job per line. If the answer is incomplete, the last element reports that. */
 async function copy(jobs: AsyncIterable<TreeJob>, { io, out }: CommandCall): Promise<number> {

@@ -41,10 +41,8 @@ function pauseCommand(kind: Kind): CommandDeclaration {
       new Option('--reject', 'refuse new calls and webhook deliveries with 503 meanwhile'),
     ],
     async run({ client, options, args, out }) {
-      const { command: name, for: lasting, until, reason, reject } = options;
-      const body = { command: name, for: lasting, until, reason, reject };
       const shape = { target: true, by: true, since: true } as const;
-      const pause = await client.post<PauseDocument>(pathOf(kind, args[0], 'pause'), shape, body);
+      const pause = await client.post<PauseDocument>(pathOf(kind, args[0], 'pause'), shape, options);
       await out.answer(pause, () => [`${targetName(pause.target)} is paused, ${pausedUntil(pause)}`]);
     },
   });
@@ -61,7 +59,7 @@ function resumeCommand(kind: Kind): CommandDeclaration {
     options: [...(kind === 'plugin' ? [new Option('--command <name>', 'end the pause of this command')] : [])],
     async run({ client, options, args, out }) {
       const shape = { target: true, resumed: true } as const;
-      const answer = await client.post<Resumed>(pathOf(kind, args[0], 'resume'), shape, { command: options.command });
+      const answer = await client.post<Resumed>(pathOf(kind, args[0], 'resume'), shape, options);
       const { target, resumed } = answer;
       await out.answer(answer, () => [`${targetName(target)} ${resumed ? 'is resumed' : 'was not paused'}`]);
     },

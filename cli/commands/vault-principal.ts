@@ -4,7 +4,7 @@ import { vaultChange, vaultCommand } from '../client/vault.ts';
 
 const kinds = ['plugin', 'consumer', 'gateway'] as const;
 
-export const principalAdd = vaultChange<{ readonly kind: string }>('/vault/principal', {
+const principalAdd = vaultChange<{ readonly kind: string }>('/vault/principal', {
   usage: 'vault principal add <name>',
   description: 'register a principal; a plugin receives secrets under its own name',
   examples: ['headgate vault principal add greet --kind plugin'],
@@ -16,7 +16,7 @@ export const principalAdd = vaultChange<{ readonly kind: string }>('/vault/princ
 
 type Rolled = { readonly name: string; readonly rolled: readonly string[]; readonly skipped: readonly string[] };
 
-export const principalRoll = vaultCommand({
+const principalRoll = vaultCommand({
   usage: 'vault principal roll <name>',
   description: 'give every auto secret of a principal a new value; manual secrets are skipped and listed',
   examples: ['headgate vault principal roll greet'],
@@ -31,14 +31,16 @@ export const principalRoll = vaultCommand({
   },
 });
 
-export const principalRevoke = vaultChange('/vault/principal/revoke', {
+const principalRevoke = vaultChange('/vault/principal/revoke', {
   usage: 'vault principal revoke <name>',
   description: 'stop delivering secrets to a principal; its jobs fail',
   examples: ['headgate vault principal revoke greet'],
 });
 
-export const principalPurge = vaultChange('/vault/principal/purge', {
+const principalPurge = vaultChange('/vault/principal/purge', {
   usage: 'vault principal purge <name>',
   description: 'remove a principal and its grants from every secret',
   examples: ['headgate vault principal purge greet'],
 });
+
+export const principalCommands = [principalAdd, principalRoll, principalRevoke, principalPurge];

@@ -13,7 +13,7 @@ type SetOptions = {
   readonly keepValue?: true;
 };
 
-export const secretSet = vaultChange<SetOptions>('/vault/secret', {
+const secretSet = vaultChange<SetOptions>('/vault/secret', {
   usage: 'vault secret set <name>',
   description: 'create or change a secret; its value is read from stdin or from a prompt that does not echo',
   examples: [
@@ -44,7 +44,7 @@ export const secretSet = vaultChange<SetOptions>('/vault/secret', {
   },
 });
 
-export const secretRoll = vaultChange<{ readonly auto?: true }>('/vault/secret/roll', {
+const secretRoll = vaultChange<{ readonly auto?: true }>('/vault/secret/roll', {
   usage: 'vault secret roll <name>',
   description: 'give a secret a new value, read from stdin or a prompt; with --auto the service generates one',
   examples: [
@@ -55,8 +55,10 @@ export const secretRoll = vaultChange<{ readonly auto?: true }>('/vault/secret/r
   body: async ({ options: { auto }, io }) => (auto ? {} : { value: await readSecret(io, 'new value') }),
 });
 
-export const secretRevoke = vaultChange('/vault/secret/revoke', {
+const secretRevoke = vaultChange('/vault/secret/revoke', {
   usage: 'vault secret revoke <name>',
   description: 'erase the value of a secret permanently; it cannot be set again',
   examples: ['headgate vault secret revoke smtp-password'],
 });
+
+export const secretCommands = [secretSet, secretRoll, secretRevoke];

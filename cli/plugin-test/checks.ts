@@ -82,7 +82,7 @@ async function badRequest(
   const answer = await stand.ask(bare.instance, command, {}, deadlineMs);
   return [
     isAnswer(answer),
-    `${said}; the plugin itself ${isAnswer(answer) ? words(answer) : failed(answer)}${isAnswer(answer) ? '' : stderrOf(answer)}`,
+    `${said}; the plugin itself ${reaction(answer)}${isAnswer(answer) ? '' : stderrOf(answer)}`,
   ];
 }
 
@@ -91,7 +91,7 @@ async function largeRequest(stand: PluginHarness, plan: Plan, command: string): 
   const base = payloadOf(plan, command);
   const large = { ...(isObject(base) ? base : {}), padding: 'x'.repeat(largeChars) };
   const answer = await stand.ask(bare.instance, command, large, deadlineMs);
-  return [isAnswer(answer), `given 1 MiB of extra text, it ${isAnswer(answer) ? words(answer) : failed(answer)}`];
+  return [isAnswer(answer), `given 1 MiB of extra text, it ${reaction(answer)}`];
 }
 
 async function deadline(stand: PluginHarness, plan: Plan, command: string): Promise<Judgement> {
@@ -139,8 +139,9 @@ function isAnswer({ verdict, error }: HarnessAnswer): boolean {
   return verdict === 'ok' || (verdict === 'error' && !noAnswer.test(error));
 }
 
-function words({ verdict, error }: HarnessAnswer): string {
-  return verdict === 'ok' ? 'answered ok' : `answered with an error: ${error}`;
+function reaction(answer: HarnessAnswer): string {
+  if (!isAnswer(answer)) return failed(answer);
+  return answer.verdict === 'ok' ? 'answered ok' : `answered with an error: ${answer.error}`;
 }
 
 function failed({ verdict, error }: HarnessAnswer): string {

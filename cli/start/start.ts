@@ -134,7 +134,7 @@ export async function start({
         ...schemeOf(certificates.api),
       });
     } catch (error) {
-      log.warn(`cannot leave the address of the API for clients: ${(error as Error).message}`);
+      log.warn(`cannot write the address of the API for clients: ${(error as Error).message}`);
     }
   }
   isUp = true;
@@ -171,14 +171,8 @@ function urlOf({ listen: { host }, tls }: Config['api' | 'webhooks'], port: numb
 
 function wrongConfiguration(problems: readonly string[]): CommandFailure {
   const [title, detail] = ['The configuration is wrong', 'the configuration is wrong'];
-  const errors = problems.map(message => ({ message }));
-  return new CommandFailure(exitStatus.config, {
-    type: 'about:blank',
-    title,
-    detail,
-    code: 'invalid_configuration',
-    errors,
-  });
+  const { problem } = failure(exitStatus.config, 'invalid_configuration', title, detail);
+  return new CommandFailure(exitStatus.config, { ...problem, errors: problems.map(message => ({ message })) });
 }
 
 function notStarted(error: Error): CommandFailure {

@@ -39,17 +39,13 @@ function hex(character: string): string {
 }
 
 export function writeLine(line: TerminalLine, hasColours: boolean): string {
-  return piecesOf(line)
+  return (typeof line === 'string' ? [line] : line)
     .map(piece => {
       if (typeof piece === 'string') return printable(piece);
       const text = printable(piece.text);
       return hasColours && text !== '' ? `\u001b[${codes[piece.style]}m${text}\u001b[0m` : text;
     })
     .join('');
-}
-
-function piecesOf(line: TerminalLine): readonly Piece[] {
-  return typeof line === 'string' ? [line] : line;
 }
 
 export function textOf(piece: Piece): string {

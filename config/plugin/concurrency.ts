@@ -7,15 +7,10 @@ import { entriesOf, type NodePath, nodeAt, numberOf, type SourceNode } from '../
 
 export const concurrencyMax = 1024;
 
-/** The field of a command in a manifest. */
-export function concurrencyField(description: string) {
-  return field.count(1, description, concurrencyMax);
-}
-
 /** The field of an instance: a number, or a map from command to number. */
 export function concurrencySetting(description: string) {
   const expected = `a whole number from 1 to ${concurrencyMax}, or a map from commands to such numbers`;
-  const one = concurrencyField('Of the command.');
+  const one = field.count(1, 'Of the command.', concurrencyMax);
   return field.either([one, field.mapOf(one, 'By command.')], { expected, description });
 }
 

@@ -66,12 +66,13 @@ export function discoverPlugins(
 
 /** The manifests under a root. The directory of a plugin is not searched for further plugins. */
 function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, report: Report): string[] {
+  const { place, path: at } = root;
+  const refuse = (message: string) => report({ place, path: at, message });
   const kind = disk.kind(root.directory);
   if (kind === 'missing' && root.isDefault) return [];
   if (kind !== 'directory') {
     const wrong = kind === 'missing' ? 'does not exist' : 'is not a directory';
-    const message = `${root.directory} ${wrong}; it must be a directory of plugins`;
-    report({ place: root.place, path: root.path, message });
+    refuse(`${root.directory} ${wrong}; it must be a directory of plugins`);
     return [];
   }
   const found: string[] = [];
@@ -80,10 +81,8 @@ function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, rep
       const real = disk.realpath(directory);
       if (visited.has(real) || depth > depthMax) return;
       visited.add(real);
-      if (visited.size === directoriesMax) {
-        const message = `${root.directory} contains more than ${directoriesMax} directories; it must be a directory of plugins`;
-        report({ place: root.place, path: root.path, message });
-      }
+      if (visited.size === directoriesMax)
+        refuse(`${root.directory} contains more than ${directoriesMax} directories; it must be a directory of plugins`);
       if (visited.size >= directoriesMax) return;
       const names = disk.list(directory);
       if (names.includes('manifest.yaml')) {
@@ -96,8 +95,7 @@ function manifestsUnder(root: PluginRoot, disk: Files, visited: Set<string>, rep
         if (disk.kind(path) === 'directory') search(path, depth + 1);
       }
     } catch (error) {
-      const message = `${directory} cannot be searched for plugins (${diskReason(error)})`;
-      report({ place: root.place, path: root.path, message });
+      refuse(`${directory} cannot be searched for plugins (${diskReason(error)})`);
     }
   };
   search(root.directory, 0);

@@ -22,7 +22,6 @@ import { checkSandbox, readSandbox } from './sandbox.ts';
 
 const deadlineDefaultMs = new Map([
   ['handle', 120_000],
-  ['poll', 60_000],
   ['health', 10_000],
 ]);
 const deadlineOtherMs = 60_000;

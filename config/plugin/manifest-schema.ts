@@ -4,8 +4,9 @@ import type { JsonObject } from '../../runtime/packing.ts';
 import { sandboxKinds } from '../../runtime/processes/sandbox.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import * as field from '../section/field.ts';
-import { concurrencyField } from './concurrency.ts';
+import { concurrencyMax } from './concurrency.ts';
 
+const anyText = (description: string) => Type.String({ expected: 'a string', description });
 const texts = (description: string) => field.listOf(Type.String({ expected: 'a string' }), description);
 
 const emission = field.closedMap(
@@ -26,10 +27,7 @@ const command = field.closedMap(
       ['read', 'write'],
       'The scope that callers need: `plugin:ro` (`read`) or `plugin:rw` (`write`). Default: `write`.',
     ),
-    description: Type.String({
-      expected: 'a string',
-      description: 'What the command does, for people and agents. Default: none.',
-    }),
+    description: anyText('What the command does, for people and agents. Default: none.'),
     input_schema: field.freeMap(
       'The schema of the payload: a JSON Schema, or the short form with a type for each field. Default: any payload. Example: `{ name: string }`.',
     ),
@@ -38,8 +36,10 @@ const command = field.closedMap(
     ),
     idempotent: field.flag('Tells callers whether running the command twice is harmless. Default: `false`.'),
     retry_safe: field.flag('Whether its jobs may be retried automatically. Default: `true`.'),
-    concurrency: concurrencyField(
+    concurrency: field.count(
+      1,
       'The maximum number of its jobs in flight in one thread or persistent process; commands with more than 1 have their own threads and processes. Default: `1`. Example: `64`.',
+      concurrencyMax,
     ),
     values: field.closedMap(
       {
@@ -78,10 +78,7 @@ export const manifestSchema = field.closedMap(
       "the path of a file in the plugin's directory",
       'The file to run, in the directory of the manifest. Example: `index.mjs`.',
     ),
-    description: Type.String({
-      expected: 'a string',
-      description: 'What the plugin does, for people and agents. Default: none.',
-    }),
+    description: anyText('What the plugin does, for people and agents. Default: none.'),
     concurrency_safe: field.flag(
       'Whether several of its jobs may run at once, over all its instances. Default: `true`.',
     ),

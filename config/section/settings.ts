@@ -110,23 +110,20 @@ const apiToken = field.closedMap(
   { required: ['token', 'scopes'] },
 );
 
-/** Of the listener of a section. */
-const protection = () => {
-  const pem = 'the path of a PEM file';
-  const tls = field.closedMap(
+const pem = 'the path of a PEM file';
+/** Keys of a listener. */
+const protection = {
+  tls: field.closedMap(
     {
       cert: field.text(pem, 'The PEM file of the certificate and its chain, relative to this file.'),
       key: field.text(pem, 'The PEM file of the private key, without a passphrase, relative to this file.'),
     },
     'The certificate of the listener. With it the listener speaks HTTPS, without it HTTP. Both files are read again at each reload and once a minute.',
     { required: ['cert', 'key'] },
-  );
-  return {
-    tls: tls,
-    behind_proxy: field.flag(
-      'Declares that a proxy with TLS is in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
-    ),
-  };
+  ),
+  behind_proxy: field.flag(
+    'Declares that a proxy with TLS is in front, so that the doctor accepts an address that other machines can reach. Default: `false`.',
+  ),
 };
 
 const api = field.closedMap(
@@ -137,7 +134,7 @@ const api = field.closedMap(
       'The HTTP server of both listeners; `auto` selects `uws` if it can be loaded, else `node`. Default: `auto`.',
     ),
     listen: field.listen('The address at which the API listens. Default: `127.0.0.1:8080`.'),
-    ...protection(),
+    ...protection,
     max_body_size: field.size('The largest body of a request; a larger one gets 413. Default: `1MB`.'),
     auth: field.closedMap(
       {
@@ -155,7 +152,7 @@ const api = field.closedMap(
 const webhooks = field.closedMap(
   {
     listen: field.listen('The address of the webhook listener. Default: `127.0.0.1:8081`.'),
-    ...protection(),
+    ...protection,
     endpoints: field.listOf(endpointField, 'The endpoints. Default: `[]`.'),
   },
   'The webhook listener and its endpoints.',

@@ -1,9 +1,9 @@
 // Reads `tls` and `behind_proxy` of a listener, and its certificate.
-import { type Certificate, type CertificateProblem, readCertificate } from '../certificate.ts';
-import type { ConfigProblem, Report } from '../check/problem.ts';
+import { type Certificate, readCertificate } from '../certificate.ts';
+import { type Report, reportIn } from '../check/problem.ts';
 import type { Protection, TlsFiles } from '../config.ts';
 import type { Files } from '../source/files.ts';
-import { flagOf, nodeAt, placesAt, type SourceNode } from '../source/tree.ts';
+import { flagOf, nodeAt, type SourceNode } from '../source/tree.ts';
 import { readPath } from './service.ts';
 
 export const listenerNames = ['api', 'webhooks'] as const;
@@ -33,15 +33,12 @@ export function readCertificates(
   disk: Files,
   { strict, report, warn }: CertificateRules,
 ): Certificates {
+  const [reportAt, warnAt] = [reportIn(root, report), reportIn(root, warn)];
   const found = listenerNames.flatMap(name => {
     if (files[name] === undefined) return [];
     const { certificate, problems, warnings } = readCertificate(files[name], disk, { nowMs: Date.now(), strict });
-    const placed = ({ file, message }: CertificateProblem): ConfigProblem => {
-      const path = [name, 'tls', file];
-      return { place: placesAt(root, path).value, path, message };
-    };
-    for (const problem of problems) report(placed(problem));
-    for (const warning of warnings) warn(placed(warning));
+    for (const { file, message } of problems) reportAt([name, 'tls', file], message);
+    for (const { file, message } of warnings) warnAt([name, 'tls', file], message);
     return certificate === null ? [] : [[name, certificate] as const];
   });
   return Object.fromEntries(found);

@@ -1,5 +1,5 @@
 // Parses YAML into a tree whose keys and values know their location. The only file that uses the yaml library.
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
+import { isAlias, isMap, isNode, isScalar, LineCounter, type Node, parseDocument, Schema, type YAMLError } from 'yaml';
 import type { ConfigProblem } from '../check/problem.ts';
 import type { ListNode, MapEntry, MapNode, NodePath, ScalarNode, SourceLocation, SourceNode } from './tree.ts';
 
@@ -89,26 +89,18 @@ class Converter {
     if (++this.#nodes > nodesMax) throw new TooLarge(`has more than ${nodesMax} values, counting what aliases repeat`);
     if (path.length > depthMax) throw new TooLarge(`is nested deeper than ${depthMax} levels`);
     const place = this.#place(node, fallback);
+    if (!isNode(node)) return emptyScalar(place);
     if (isAlias(node)) {
       const target = this.#anchors.get(node.source);
       if (target !== undefined) return this.node(target, path);
       this.#problems.push({ place, path, message: `*${node.source} refers to no anchor before it` });
       return emptyScalar(place);
     }
-    if (isMap(node)) {
-      if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-      return this.#map(node.items, place, path);
-    }
-    if (isSeq(node)) {
-      if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-      const items = node.items.map((item, index) => this.node(item, [...path, index], place));
-      return { kind: 'list', place, items } satisfies ListNode;
-    }
-    if (isScalar(node)) {
-      if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-      return this.#scalar(node, place);
-    }
-    return emptyScalar(place);
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+    if (isMap(node)) return this.#map(node.items, place, path);
+    if (isScalar(node)) return this.#scalar(node, place);
+    const items = node.items.map((item, index) => this.node(item, [...path, index], place));
+    return { kind: 'list', place, items } satisfies ListNode;
   }
 
   #map(pairs: readonly { key: unknown; value: unknown }[], place: SourceLocation, path: NodePath): MapNode {

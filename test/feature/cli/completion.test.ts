@@ -11,7 +11,7 @@ import { headgate } from './headgate.ts';
 /** What is typed up to the cursor, and what is offered. */
 const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate jo', 'job'],
-  ['headgate job ', 'list show tree logs watch'],
+  ['headgate config ', 'check lock show schema'],
   ['headgate vault principal r', 'roll revoke'],
   ['headgate job list --st', '--status'],
   ['headgate job list --status ', 'queued running succeeded failed timed_out dead'],
@@ -48,7 +48,7 @@ test('a path is left to the shell', async () => {
 
 /** What each shell must do itself: hand over the words, and offer what is printed. */
 const shellCases = cases.filter(([typed]) =>
-  ['job ', '--st', '--status ', '--status d', 'job logs -- --'].some(end => typed.endsWith(end)),
+  ['config ', '--st', '--status ', '--status d', 'job logs -- --'].some(end => typed.endsWith(end)),
 );
 const typedInShell = shellCases.map(([typed]) => typed);
 const offeredInShell = shellCases.map(([, offered]) => offered);
