@@ -120,6 +120,8 @@ export type PluginInstance = {
   /** Command -> deadline of one attempt, for every command of the manifest. */
   readonly deadlineMs: { readonly [command: string]: number };
   readonly retry: RetryPolicy;
+  /** The plugin is paused for `forMs` once `failures` of its last `of` attempts failed; absent: it never is. */
+  readonly breaker?: { readonly failures: number; readonly of: number; readonly forMs: number };
   /** The sandbox of its processes; absent: none. */
   readonly sandbox?: Sandbox;
 };

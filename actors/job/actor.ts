@@ -11,6 +11,7 @@ import type { HostSlotName } from './host-slot.ts';
 import { IdempotencyTable } from './idempotency.ts';
 import { JobAcceptor, refusedBy } from './job-acceptor.ts';
 import { JobState, type JobStateOptions } from './job-state.ts';
+import { beginPause, endInTime, endPause } from './pausing.ts';
 import type {
   HeldJobs,
   HeldQuery,
@@ -143,8 +144,8 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'pause': {
         const pause = { ...message.pause, sinceUs: turn.nowUs };
-        state.pauses.put(turn, pause);
-        pausesChanged(turn, 'paused', pause, pause.by);
+        beginPause(state, turn, pause);
+        areHoldsDue = true;
         turn.reply(message.replyTo, { kind: 'pause', pause } satisfies PauseReply);
         break;
       }
@@ -169,7 +170,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'alarm':
         alarmUs = null;
         wakeRetries(turn);
-        for (const pause of state.pauses.over(turn.nowUs)) resume(turn, pause, 'until');
+        endPauses(turn);
         break;
       case 'load':
         isLoaded = recovery.step(turn);
@@ -232,15 +233,16 @@ export function startJobActor(options: JobActorOptions): JobActor {
   }
 
   function resume(turn: Turn, target: PauseTarget, by: string): Pause | null {
-    const pause = state.pauses.remove(turn, target);
-    if (pause) pausesChanged(turn, 'resumed', pause, by);
+    const pause = endPause(state, turn, target, by);
+    areHoldsDue = true;
+    if (pause) options.pipeline.resumed();
     return pause;
   }
 
-  function pausesChanged(turn: Turn, change: 'paused' | 'resumed', pause: Pause, by: string): void {
-    holdsChanged();
-    if (change === 'resumed') options.pipeline.resumed();
-    state.observations.plain(`${pause.kind}.${change}`, turn.nowUs, pauseFields(pause, by));
+  function endPauses(turn: Turn): void {
+    const over = state.pauses.over(turn.nowUs);
+    for (const pause of over) endInTime(state, turn, pause);
+    if (over.length > 0) options.pipeline.resumed();
   }
 
   function held({ next }: HeldQuery): HeldJobs[] {
@@ -306,17 +308,6 @@ export function startJobActor(options: JobActorOptions): JobActor {
       state.close(turn);
       setAlarm(turn);
     },
-  };
-}
-
-/** What the event of a pause, or of its end, says. */
-function pauseFields({ kind, name, command, reason, untilUs }: Pause, by: string) {
-  return {
-    ...(kind !== 'system' && { [kind]: name }),
-    ...(command !== null && { command }),
-    by,
-    ...(reason !== null && { reason }),
-    ...(untilUs !== null && { until: new Date(untilUs / 1000).toISOString() }),
   };
 }
 

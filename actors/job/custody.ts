@@ -22,6 +22,7 @@ import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
 import { hasRecord, type OpenAttempt } from './open-attempt.ts';
+import { countEnd } from './pausing.ts';
 import { decide } from './retry-policy.ts';
 
 const lostBody = encodeBody({ error: Buffer.from('lost while running') });
@@ -38,6 +39,7 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
     state.policyOf(job.open.plugin),
     state.random,
   );
+  if (frame.lane.breaker) countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
   if (decision.kind === 'end') state.end(turn, job, decision.status, outcome.startedUs, body);
   else state.retry(turn, job, decision.status, outcome.startedUs, body, decision.delayMs, 'waiting');
 }
@@ -67,6 +69,8 @@ export function charge(
   const retrySafe = state.lane(plugin).lastKnown(command)?.retrySafe ?? true;
   const end = { verdict: 'error', permanent: false, retrySafe } as const;
   const decision = decide(end, job.attempt, state.policyOf(plugin), state.random);
+  const lane = state.lane(plugin);
+  if (lane.breaker) countEnd(state, turn, lane, true, job.dueUs);
   if (decision.kind === 'end') state.end(turn, job, decision.status, null, body);
   else state.retry(turn, job, decision.status, null, body, 0, next);
 }

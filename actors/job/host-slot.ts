@@ -116,7 +116,7 @@ export function tasksMax(
   slots: readonly HostSlot[],
   runner: number,
 ): number {
-  if (lane.isIsolated) return 1;
+  if (lane.isIsolated || lane.probingSinceUs !== null) return 1;
   if (runner >= 0) return Math.min(lane.room, runners.room(runner, concurrency), frameTasksMax);
   return lane.kind === 'attempts' ? fairShare(slots, lane.waiting) : frameTasksMax;
 }

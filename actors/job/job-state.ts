@@ -91,6 +91,7 @@ export class JobState {
 
   configure(config: Config): void {
     this.config = config;
+    this.pauses.endProbes();
     this.#hooked = config.pipelines.some(({ onHook }) => onHook !== null && isJobHook(onHook));
     for (const name of Object.keys(config.plugins)) this.lane(name);
     for (const lane of this.lanes.values()) lane.configure(config.plugins[lane.name] ?? null);
@@ -105,6 +106,7 @@ export class JobState {
   #reviewHold(lane: Lane): void {
     const isDisabled = Object.hasOwn(this.config.disabledPlugins, lane.name);
     lane.hold = this.holds.ofLane(lane, isDisabled) ?? this.pauses.ofLane(lane);
+    lane.probingSinceUs = this.pauses.probingSince(lane);
     lane.pauseCommands(this.pauses.commandsOf(lane));
   }
 

@@ -1,6 +1,8 @@
 // A lane: the jobs of one plugin instance that wait or run. Lanes take turns, so that no plugin starves another.
+import { isDeepStrictEqual } from 'node:util';
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
 import { Backlog } from './backlog.ts';
+import { Breaker } from './breaker.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
 import type { Hold } from './records/hold.ts';
@@ -39,6 +41,10 @@ export class Lane extends Backlog {
   readonly heldByCommand = new Map<string, Backlog>();
   /** Jobs whose attempt is `lost`: they wait until their command is back. */
   readonly lost: OpenAttempt[] = [];
+  /** Counts how its attempts end. Null: the configuration asks for none. */
+  breaker: Breaker | null = null;
+  /** Since when its breaker lets out one job at a time. Null: it does not. */
+  probingSinceUs: number | null = null;
   /** Jobs that wait for the time of their next attempt. */
   delayed = 0;
   /** The policy of the newest configuration that had the plugin. */
@@ -87,6 +93,8 @@ export class Lane extends Backlog {
     );
     this.#runnable = this.#commands;
     if (instance) this.retry = instance.retry;
+    const limits = instance?.breaker;
+    if (!isDeepStrictEqual(limits, this.breaker?.limits)) this.breaker = limits ? new Breaker(limits) : null;
     for (const [name, command] of this.#commands) this.#known.set(name, command);
   }
 
@@ -187,6 +195,7 @@ export class Lane extends Backlog {
 
   /** How many more of its jobs may run: `parallelism` limits them. */
   get room(): number {
-    return (this.instance?.parallelism ?? Number.POSITIVE_INFINITY) - this.inFlight;
+    const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
+    return (this.probingSinceUs === null ? most : 1) - this.inFlight;
   }
 }

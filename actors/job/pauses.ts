@@ -12,6 +12,8 @@ const noCommands: ReadonlyMap<string, Hold> = new Map();
 
 export class Pauses {
   readonly #known = new Map<string, Pause>();
+  /** Keys of pauses by a breaker that is half open, and since when. */
+  readonly #probing = new Map<string, number>();
 
   constructor(reader: Reader, setAside = new SetAside()) {
     for (const { key, value } of reader.scan('pauses', {})) {
@@ -24,6 +26,7 @@ export class Pauses {
   put(turn: Turn, pause: Pause): void {
     const key = pauseKey(pause);
     this.#known.set(key, pause);
+    this.#probing.delete(key);
     turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
   }
 
@@ -33,7 +36,29 @@ export class Pauses {
     const pause = this.#known.get(key) ?? null;
     if (pause) turn.batch.remove('pauses', Buffer.from(key));
     this.#known.delete(key);
+    this.#probing.delete(key);
     return pause;
+  }
+
+  /** The pause is over for one job at a time, whose end decides. */
+  probe(pause: Pause, nowUs: number): void {
+    this.#probing.set(pauseKey(pause), nowUs);
+  }
+
+  /** The configuration may have no such breaker any more: pauses whose time is over are looked at again. */
+  endProbes(): void {
+    this.#probing.clear();
+  }
+
+  /** Since when the breaker of the lane lets out one job at a time. Null: it does not. */
+  probingSince({ name }: Lane): number | null {
+    if (this.#probing.size === 0) return null;
+    return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
+  }
+
+  /** The pause of the plugin itself, half open or not. */
+  ofInstance(name: string): Pause | null {
+    return this.#known.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
   }
 
   /** The pause that holds the runs of a pipeline. */
@@ -76,14 +101,15 @@ export class Pauses {
   /** When the next one ends by itself; null: none does. */
   get nextEndUs(): number | null {
     let nextUs: number | null = null;
-    for (const { untilUs } of this.#known.values())
-      if (untilUs !== null && (nextUs === null || untilUs < nextUs)) nextUs = untilUs;
+    for (const [key, { untilUs }] of this.#known)
+      if (untilUs !== null && !this.#probing.has(key) && (nextUs === null || untilUs < nextUs)) nextUs = untilUs;
     return nextUs;
   }
 
   /** Those whose time is over. */
   over(nowUs: number): readonly Pause[] {
-    return [...this.#known.values()].filter(({ untilUs }) => untilUs !== null && untilUs <= nowUs);
+    const isOver = ({ untilUs }: Pause) => untilUs !== null && untilUs <= nowUs;
+    return [...this.#known.values()].filter(pause => isOver(pause) && !this.#probing.has(pauseKey(pause)));
   }
 
   #ofPlugin({ name, instance }: Lane, command: string | null): Pause | null {
@@ -97,7 +123,8 @@ export class Pauses {
   }
 
   #find(target: PauseTarget): Pause | null {
-    return this.#known.get(pauseKey(target)) ?? null;
+    const key = pauseKey(target);
+    return this.#probing.has(key) ? null : (this.#known.get(key) ?? null);
   }
 }
 

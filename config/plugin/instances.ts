@@ -127,6 +127,7 @@ function configuredInstance(work: InstanceBuild, name: string, node: SourceNode)
   const { manifest, bases } = resolved;
   checkConfigKeys(work, name, manifest, node);
   checkTimeouts(work, name, manifest, node);
+  checkBreaker(work, name, node);
   checkSandbox(name, manifest, node, work.reportAt);
   checkConcurrency(name, manifest, node, work.reportAt);
   const parallelism = nodeAt(node, 'parallelism');
@@ -216,6 +217,7 @@ function checkTimeouts({ reportAt }: InstanceBuild, name: string, manifest: Mani
 export function composeInstance(name: string, manifest: Manifest, node: SourceNode | undefined): PluginInstance {
   const sandbox = readSandbox(manifest, node);
   const concurrency = readConcurrency(manifest, node);
+  const breaker = readBreaker(node);
   const retry = nodeAt(node, 'retry');
   const deadlineOf = (command: string): number =>
     parseDuration(textOf(nodeAt(node, 'timeouts', command))) ?? deadlineDefaultMs.get(command) ?? deadlineOtherMs;
@@ -225,6 +227,7 @@ export function composeInstance(name: string, manifest: Manifest, node: SourceNo
     config: configOf(node),
     parallelism: manifest.concurrencySafe ? (numberOf(nodeAt(node, 'parallelism')) ?? null) : 1,
     ...(concurrency === undefined ? {} : { concurrency }),
+    ...(breaker === undefined ? {} : { breaker }),
     deadlineMs: Object.fromEntries(manifest.commands.map(({ name: command }) => [command, deadlineOf(command)])),
     ...(sandbox === undefined ? {} : { sandbox }),
     retry: {
@@ -233,6 +236,22 @@ export function composeInstance(name: string, manifest: Manifest, node: SourceNo
       backoffMaxMs: parseDuration(textOf(nodeAt(retry, 'backoff_max'))) ?? retryDefault.backoffMaxMs,
     },
   };
+}
+
+function readBreaker(node: SourceNode | undefined): PluginInstance['breaker'] {
+  const failures = numberOf(nodeAt(node, 'breaker', 'failures'));
+  const of = numberOf(nodeAt(node, 'breaker', 'of'));
+  const forMs = parseDuration(textOf(nodeAt(node, 'breaker', 'for')));
+  return failures === undefined || of === undefined || forMs === undefined ? undefined : { failures, of, forMs };
+}
+
+/** The breaker must be able to open. */
+function checkBreaker(work: InstanceBuild, name: string, node: SourceNode): void {
+  const of = nodeAt(node, 'breaker', 'of');
+  const failures = numberOf(nodeAt(node, 'breaker', 'failures'));
+  if (of === undefined || failures === undefined || (numberOf(of) ?? failures) >= failures) return;
+  const message = `is ${numberOf(of)}; it must be at least ${failures}, which is plugins.${name}.breaker.failures`;
+  work.report({ place: of.place, path: ['plugins', name, 'breaker', 'of'], message });
 }
 
 function configOf(instance: SourceNode | undefined): JsonObject {

@@ -223,6 +223,15 @@ const instance = field.closedMap(
       },
       'How often and when a failed job is retried.',
     ),
+    breaker: field.closedMap(
+      {
+        failures: field.count(1, 'How many of the last attempts must fail.', 1000),
+        of: field.count(1, 'How many of the last attempts count; at least `failures`.', 1000),
+        for: field.duration('How long the plugin is paused before one of its jobs is tried.'),
+      },
+      'Pauses the plugin when too many of its attempts fail. Default: never. Example: `{ failures: 20, of: 50, for: 5m }`.',
+      { required: ['failures', 'of', 'for'] },
+    ),
   },
   'A plugin, or another instance of a plugin.',
 );

@@ -27,6 +27,7 @@ const settings: Settings = {
   plugins: { echo, failing, worker },
   instances: {
     failing: { retry },
+    brittle: { uses: 'failing', retry: { max_attempts: 1 }, breaker: { failures: 2, of: 3, for: '1s' } },
     patient: { uses: 'failing', retry: { max_attempts: 3, backoff_base: '24h', backoff_max: '24h' } },
     mail: { uses: 'echo' },
     letters: { uses: 'mail' },
@@ -286,6 +287,33 @@ test('a pause of what the configuration no longer has can be ended', async () =>
   expect(await resume('plugin/mail')).toBe(true);
   expect((await control('plugin/mail/resume')).status).toBe(404);
   await gateway.reload(settings);
+});
+
+test('a breaker pauses its plugin, lets one job out after its time, and goes by how that ends', async () => {
+  const doomed = { retry: false };
+  const fine = { times: 0 };
+  for (const payload of [doomed, fine, doomed]) await gateway.finished('brittle/handle', payload);
+  const [opened] = await pauses();
+  expect(opened).toMatchObject({
+    target: { kind: 'plugin', name: 'brittle' },
+    by: 'breaker',
+    reason: '2 of its last 3 attempts failed',
+  });
+  expect(Date.parse(String(opened!['until'])) - Date.parse(String(opened!['since']))).toBe(1000);
+  const ids = [await gateway.submit('brittle/handle', doomed)];
+  for (let count = 0; count < 3; count++) ids.push(await gateway.submit('brittle/handle', fine));
+  // It lasts over a restart, though counting begins anew.
+  await gateway.restart();
+  const [bad, ...good] = await gateway.allSettled(ids);
+  expect([bad!.status, ...good.map(({ status }) => status)]).toEqual(['failed', 'succeeded', 'succeeded', 'succeeded']);
+  expect(Date.parse(bad!.started_at!)).toBeGreaterThanOrEqual(Date.parse(String(opened!['until'])));
+  // The one that failed opened it again, for all of its time.
+  for (const { started_at } of good)
+    expect(Date.parse(started_at!) - Date.parse(bad!.completed_at!)).toBeGreaterThanOrEqual(990);
+  expect(await pauses()).toEqual([]);
+  // Without a breaker nothing is counted.
+  for (let count = 0; count < 3; count++) await gateway.finished('failing/handle', doomed);
+  expect(await pauses()).toEqual([]);
 });
 
 test('events tell of each pause and its end', async () => {
