@@ -1,5 +1,5 @@
 // Pruning removes the oldest settled jobs, with their logs and index entries, a block at a time.
-import { blockKeyMs, jobId } from '../../runtime/ids.ts';
+import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { JobState } from './job-state.ts';
 import { OpenRuns } from './open-runs.ts';
@@ -170,7 +170,16 @@ export class Retention {
       if (acceptedUs === null || acceptedUs >= beforeUs) return true;
       if ((this.#endedUs(key, block, turn.nowUs) ?? acceptedUs) >= beforeUs) return true;
     }
-    return this.#isAwaited(key, block) || runs.have(block);
+    return this.#isAwaited(key, block) || runs.have(block) || this.#isOfKeptRun(block);
+  }
+
+  /** A run that a step called goes after its caller, whose result may name parts of it. */
+  #isOfKeptRun(block: Block): boolean {
+    if (block.plugin !== pipelinePlugin) return false;
+    return block.starts.some((_, place) => {
+      const caller = block.group(place).run;
+      return caller !== null && this.#state.reader.peek('blocks', blockOf(caller.run)) !== undefined;
+    });
   }
 
   /**

@@ -90,6 +90,27 @@ it('spares the jobs of a run that is open, and those of the runs it has called, 
   expect(ledger.store.count('blocks')).toBe(0);
 });
 
+it('takes a run that a step called after its caller, whose result may name parts of it', () => {
+  const ledger = new Ledger();
+  ledger.add({ ...ended, plugin: 'pipeline', command: 'outer' });
+  const outer = parseId(ledger.jobs[0]!.id)!;
+  ledger.add({ ...ended, plugin: 'pipeline', command: 'inner', run: outer });
+  ledger.add({ ...ended, plugin: 'p', command: 'a', run: outer });
+  const sweep = ledger.sweeps(0);
+  // The caller's own job is spared for now.
+  const awaited = ledger.store.batch();
+  awaited.put('emissions', outer, packedEmpty);
+  ledger.store.commit(awaited);
+  sweep();
+  expect([...ledger.store.keys('blocks', {})].length).toBe(2);
+  const taken = ledger.store.batch();
+  taken.remove('emissions', outer);
+  ledger.store.commit(taken);
+  sweep();
+  sweep();
+  expect(ledger.store.count('blocks')).toBe(0);
+});
+
 it('counts no jobs of open runs against max_jobs: they take no room from others', () => {
   const ledger = new Ledger();
   put(ledger, anotherRun, true);
