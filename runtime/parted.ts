@@ -2,6 +2,7 @@
 //
 //   0xc1, with which no packed value begins | length of what it stands for (4) | packed list of sections
 import { pack, packedNull, unpack } from './packing.ts';
+import type { Sliced } from './slices.ts';
 import type { Reader } from './store/store.ts';
 
 /** Bytes, or stretches of stored values whose keys begin alike: for each of them the number behind that (4), from where, up to where. */
@@ -37,12 +38,14 @@ export function encodeParted(sections: readonly Section[]): Uint8Array {
   const packed = pack(sections.map(each => (each instanceof Uint8Array ? each : [each.base, ...each.at])));
   const parted = Buffer.allocUnsafeSlow(headBytes + packed.length);
   parted[0] = partedMark;
-  parted.writeUInt32LE(
-    sections.reduce((sum, section) => sum + sectionBytes(section), 0),
-    1,
-  );
+  parted.writeUInt32LE(bytesOf(sections), 1);
   parted.set(packed, headBytes);
   return parted;
+}
+
+/** How long what they stand for is. */
+export function bytesOf(sections: readonly Section[]): number {
+  return sections.reduce((sum, section) => sum + sectionBytes(section), 0);
 }
 
 function sectionBytes(section: Section): number {
@@ -64,6 +67,55 @@ export function sectionsOf(parted: Uint8Array): Section[] {
 /** The sections of any value: of one that is not in parts it is itself. */
 export function asSections(value: Uint8Array): readonly Section[] {
   return isParted(value) ? sectionsOf(value) : [value];
+}
+
+/** What lies between two places of what the sections stand for. */
+export function sectionsWithin(sections: readonly Section[], from: number, to: number): Section[] {
+  const within: Section[] = [];
+  let start = 0;
+  for (const section of sections) {
+    const end = start + sectionBytes(section);
+    if (end > from && start < to) within.push(cut(section, from - start, to - start));
+    start = end;
+  }
+  return within;
+}
+
+/** The same with bytes that lie side by side put together, or divided, into such of this length at most. */
+export function* joinedSections(sections: readonly Section[], bytesMax: number): Iterable<Section> {
+  let pieces: Uint8Array[] = [];
+  let room = bytesMax;
+  for (const section of sections) {
+    if (!(section instanceof Uint8Array)) {
+      if (pieces.length > 0) yield Buffer.concat(pieces);
+      yield section;
+      [pieces, room] = [[], bytesMax];
+      continue;
+    }
+    for (let from = 0; from < section.length; ) {
+      const piece = section.subarray(from, from + room);
+      pieces.push(piece);
+      from += piece.length;
+      room -= piece.length;
+      if (room > 0) continue;
+      yield Buffer.concat(pieces);
+      [pieces, room] = [[], bytesMax];
+    }
+  }
+  if (pieces.length > 0) yield Buffer.concat(pieces);
+}
+
+function cut(section: Section, from: number, to: number): Section {
+  if (section instanceof Uint8Array) return section.subarray(Math.max(0, from), to);
+  const at: number[] = [];
+  let start = 0;
+  for (let i = 0; i < section.at.length; i += 3) {
+    const [number, first, last] = [section.at[i]!, section.at[i + 1]!, section.at[i + 2]!];
+    const [low, high] = [Math.max(first, first + from - start), Math.min(last, first + to - start)];
+    if (low < high) at.push(number, low, high);
+    start += last - first;
+  }
+  return { base: section.base, at };
 }
 
 /** The keys of the stored values that it names. */
@@ -127,12 +179,22 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
 
 /** The packed bytes, whole. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
+  const work = wholeInSteps(parts, value);
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** The same, a part a step. */
+export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint8Array> {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));
   let at = 0;
   for (const part of partsOf(parts, value)) {
     whole.set(part, at);
     at += part.length;
+    yield;
   }
   return whole;
 }

@@ -1,4 +1,5 @@
 // Moves parts of packed bytes (MessagePack) about without decoding them: skipping, looking up, putting together.
+import type { Sliced } from './slices.ts';
 
 /** A packed value inside larger bytes. */
 export type Span = { readonly from: number; readonly to: number };
@@ -27,9 +28,12 @@ export function endWithin(bytes: Uint8Array, at: number, limit: number): number 
   return end > limit ? -1 : end;
 }
 
-function skip(bytes: Uint8Array, at: number, limit: number): number {
+/** How many values the last call of `skip` left. */
+let unskipped = 0;
+
+function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
   let here = at;
-  let left = 1;
+  let left = count;
   while (left > 0 && here <= limit) {
     left--;
     const head = bytes[here]!;
@@ -64,6 +68,18 @@ function skip(bytes: Uint8Array, at: number, limit: number): number {
     } else throw new RangeError(`no packed value begins with ${head}`);
   }
   if (here > bytes.length) throw new RangeError('packed bytes end too early');
+  unskipped = left;
+  return here;
+}
+
+/** Skips so many values, in steps of about so many bytes. */
+export function* skipInSteps(bytes: Uint8Array, at: number, count: number, stepBytes: number): Sliced<number> {
+  let here = at;
+  for (let left = count; left > 0; ) {
+    here = skip(bytes, here, Math.min(here + stepBytes, bytes.length), left);
+    left = unskipped;
+    if (left > 0) yield;
+  }
   return here;
 }
 
@@ -144,7 +160,8 @@ export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | 
   return null;
 }
 
-const place = /^(0|[1-9]\d{0,8})$/;
+/** A key that is a place in a list. */
+export const place = /^(0|[1-9]\d{0,8})$/;
 
 /** The value that the keys lead to, through maps by name and lists by place; null when there is none. */
 export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null {
@@ -167,6 +184,11 @@ export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null 
 /** The head of binary data of any length. */
 export function bytesHead(length: number): Uint8Array {
   return Uint8Array.of(0xc6, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
+}
+
+/** The head of a text of any length. */
+export function textHead(length: number): Uint8Array {
+  return Uint8Array.of(0xdb, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
 }
 
 /** The head of a list. */

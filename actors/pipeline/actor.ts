@@ -1,11 +1,12 @@
 // The pipeline actor: it alone writes runs. Jobs that settle move a run on, and the run creates further jobs.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
-import { formatId, type JobId } from '../../runtime/ids.ts';
+import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Actor, Turn } from '../../runtime/turn.ts';
 import type { PipelineCalls, SubmitReply } from '../job/protocol.ts';
+import { findBlock } from '../job/records/block.ts';
 import { findBody, findOrigin } from '../job/views/jobs.ts';
 import { adoptFloods } from './earlier-floods.ts';
 import type { FindAncestor } from './hops.ts';
@@ -25,6 +26,8 @@ export type PipelineActorOptions = RunTableOptions & {
   readonly ancestor?: FindAncestor;
   /** What a job that succeeded has left behind; by default as it is in the store. */
   readonly bodyOf?: (job: JobId) => Body;
+  /** The payload of a run, by default as it is in the store. */
+  readonly payloadOf?: (run: JobId) => Uint8Array;
 };
 
 export type PipelineActor = Actor &
@@ -40,9 +43,10 @@ export type PipelineActor = Actor &
 
 /** Its state is made from the store: open runs go on with the first turn. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
-  const { store, jobs, wake, ancestor = ancestorIn(store), bodyOf = bodyIn(store) } = options;
+  const { store, jobs, wake, ancestor = ancestorIn(store) } = options;
+  const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;
   const table = new RunTable(options);
-  const router = new RunRouter(table, ancestor, bodyOf);
+  const router = new RunRouter(table, ancestor, { bodyOf, payloadOf });
   let isFirstTurn = true;
 
   function start(message: StartRun, turn: Turn): void {
@@ -166,5 +170,13 @@ function bodyIn(store: Reader): (job: JobId) => Body {
     const body = findBody(store, job);
     if (!body) throw new Error(`events are to be taken of a job that has no record: ${formatId(job)}`);
     return body;
+  };
+}
+
+function payloadIn(store: Reader): (run: JobId) => Uint8Array {
+  return run => {
+    const block = findBlock(store, run);
+    if (!block) throw new Error(`a run goes on that has no record: ${formatId(run)}`);
+    return block.payload(indexOf(run));
   };
 }

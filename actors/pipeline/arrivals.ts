@@ -7,7 +7,7 @@ import { idText, type Run, type Scope } from './run.ts';
 
 export class Arrivals {
   readonly #reader: Reader;
-  readonly #parts: PartReader;
+  readonly parts: PartReader;
   /** Those of this turn that values in parts name, by their keys: no read shows them before its commit. */
   readonly #named = new Map<string, Uint8Array>();
   #batch!: Batch;
@@ -16,7 +16,7 @@ export class Arrivals {
   constructor(reader: Reader) {
     this.#reader = reader;
     const stored = partsIn(reader);
-    this.#parts = {
+    this.parts = {
       get: key => this.#named.get(idText(key)) ?? stored.get(key),
       has: key => this.#named.has(idText(key)) || stored.has(key),
     };
@@ -66,12 +66,18 @@ export class Arrivals {
     scope.stored = 0;
   }
 
+  /** A part that is named once all of its value is written. */
+  writePart(key: Uint8Array, value: Uint8Array): void {
+    this.#batch.put('arrivals', key, value);
+    this.#named.set(idText(key), value);
+  }
+
   /** The bytes of a value that may be in parts. */
-  readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.#parts, value);
+  readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.parts, value);
 
   /** How a value in parts begins. */
   readonly headOf = (parted: Uint8Array): Uint8Array => {
-    for (const part of partsOf(this.#parts, parted)) if (part.length > 0) return part;
+    for (const part of partsOf(this.parts, parted)) if (part.length > 0) return part;
     return packedNull;
   };
 

@@ -8,11 +8,14 @@ import { comparePaths } from './records/arrivals.ts';
 import type { MergedValues } from './records/run.ts';
 
 /** The most bytes of a run's packed baggage: every group of jobs has a copy. */
-const contextBytesMax = 2 ** 20;
+export const contextBytesMax = 2 ** 20;
 
 /** Why a run fails whose step would carry this context, packed; null: it may. */
 export function contextFault(stepId: string, context: Uint8Array): string | null {
-  if (context.length <= contextBytesMax) return null;
+  return context.length <= contextBytesMax ? null : baggageFault(stepId);
+}
+
+export function baggageFault(stepId: string): string {
   return `step "${stepId}": more than ${contextBytesMax / 2 ** 20} MiB of baggage`;
 }
 
@@ -22,7 +25,7 @@ type MutableObject = { [key: string]: Json };
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
   const next: MutableObject = { ...context };
   for (const [target, path] of baggage) {
-    const value = data(path);
+    const value = data.value(path);
     if (value === undefined) continue;
     const keys = target.split('.');
     const last = keys.pop()!;

@@ -26,19 +26,19 @@ export class Children {
     };
   }
 
-  /** One child for each payload, side by side. `missing`: the path that `with` did not find; they end at once. */
+  /** One child for each payload, side by side. `problem`: why `with` could not make them; they end at once. */
   make(
     run: Run,
     step: WorkStep,
     position: StepPosition,
     payloads: readonly Uint8Array[],
-    missing: string | null,
+    problem: string | null,
   ): void {
     const room = this.#table.descendants.room(run.tree);
-    if (payloads.length <= room) this.#make(run, step, position, payloads, missing);
+    if (payloads.length <= room) this.#make(run, step, position, payloads, problem);
     else {
       const fitting = Math.max(0, room);
-      if (fitting > 0) this.#make(run, step, position, payloads.slice(0, fitting), missing);
+      if (fitting > 0) this.#make(run, step, position, payloads.slice(0, fitting), problem);
       const { first } = position;
       const behind = first === null ? position : { ...position, first: first + fitting };
       this.#cut(run, step, behind, room < 0 ? null : payloads[fitting]!);
@@ -50,9 +50,9 @@ export class Children {
     step: WorkStep,
     position: StepPosition,
     payloads: readonly Uint8Array[],
-    missing: string | null,
+    problem: string | null,
   ): void {
-    const refusal = missing === null ? null : `step "${step.id}": with: ${missing} is missing`;
+    const refusal = problem === null ? null : `step "${step.id}": with: ${problem}`;
     if (step.kind === 'call') this.#call(run, step, position, payloads, refusal);
     else if (position.depth > hopsMax) {
       const error = hopError(`${step.instance}.${step.command}`, this.#causeOf(run, position), this.#ancestor);

@@ -1,8 +1,10 @@
 // Evaluates conditions: inline, without a job, in time linear in the data.
 import type { Condition, Operator } from '../../config/pipeline/definition.ts';
+import { endOfEqual } from '../../runtime/packed-steps.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { compilePattern, matchStepsMax, type Pattern } from '../../runtime/pattern.ts';
-import type { Data } from './lookup.ts';
+import { listCount } from '../../runtime/splice.ts';
+import { type Data, LargeValue } from './lookup.ts';
 
 /** What the patterns of one condition may still take. */
 type Steps = { left: number };
@@ -21,7 +23,7 @@ function isMet(condition: Condition, data: Data, steps: Steps): boolean {
     case 'not':
       return !isMet(condition.of, data, steps);
     case 'test':
-      return test(condition.op, data(condition.path) ?? null, condition.value, steps);
+      return isMetBy(data.view(condition.path) ?? null, condition, steps);
   }
 }
 
@@ -43,6 +45,30 @@ export function isLong(condition: Condition): boolean {
       return isLong(condition.of);
     case 'test':
       return condition.op === 'regex';
+  }
+}
+
+function isMetBy(found: Json | LargeValue, { op, value }: Extract<Condition, { readonly kind: 'test' }>, steps: Steps) {
+  return found instanceof LargeValue ? testLarge(op, found, value) : test(op, found, value, steps);
+}
+
+/** Of a list or map that is not decoded: read no further than what is wanted is long, or element by element. */
+function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boolean {
+  const isEqual = (value: Json) => endOfEqual(bytes, 0, value) >= 0;
+  switch (op) {
+    case 'exists':
+      return wanted === true;
+    case 'eq':
+      return isEqual(wanted);
+    case 'neq':
+      return !isEqual(wanted);
+    case 'in':
+      return (wanted as readonly Json[]).some(isEqual);
+    case 'contains':
+      if (listCount(bytes) < 0 && typeof wanted !== 'string') return false;
+      return some(`contains ${JSON.stringify(wanted)}`, at => endOfEqual(bytes, at, wanted) >= 0);
+    default:
+      return false;
   }
 }
 

@@ -21,6 +21,7 @@ import {
 } from './records/deferred-event.ts';
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
+import { hookEvents } from './triggers.ts';
 
 /** Events that are taken in one turn. */
 export const eventsPerTurnMax = 512;
@@ -57,11 +58,12 @@ export class DeferredEvents {
       if (!origin || origin.place) continue;
       const cursorBytes = reader.get('emissions', cursorKey(key));
       const cursor = cursorBytes && setAside.read('emissions', cursorKey(key), () => unpack<Cursor>(cursorBytes));
-      this.#push(origin, cursor ? { ...cursor, key: Buffer.from(key), events: null } : idText(origin.job));
+      if (cursor) this.#push(origin, { ...cursor, key: Buffer.from(key), events: null });
+      else this.#pushNew(origin);
     }
   }
 
-  /** The events of this job start runs from the next turn on, as there is room. */
+  /** The events of this job, or the hooks of its end, start runs from the next turn on, as there is room. */
   add(origin: Origin): void {
     this.#table.descendants.open(rootOf(origin));
     this.#table.batch.put('emissions', originKey(origin), pack(origin));
@@ -71,6 +73,11 @@ export class DeferredEvents {
   /** Whether events that would start runs have to wait: too many are open, or others wait already. */
   get mustWait(): boolean {
     return this.#table.isCrowded || this.#lines.size > 0 || this.#arriving.length > 0;
+  }
+
+  #pushNew(origin: Origin): void {
+    const { job, hook } = origin;
+    this.#push(origin, hook ? { key: originKey(origin), index: 0, at: 0, events: null } : idText(job));
   }
 
   #push(origin: Origin, waiting: string | Begun): void {
@@ -83,7 +90,7 @@ export class DeferredEvents {
   /** A new turn: there is room again, and what came before it can be read. */
   renew(): void {
     this.#taken = 0;
-    for (const origin of this.#arriving) this.#push(origin, idText(origin.job));
+    for (const origin of this.#arriving) this.#pushNew(origin);
     this.#arriving = [];
     if (this.#heldBytes <= heldBytesMax) return;
     for (const begun of this.#held) begun.events = null;
@@ -142,7 +149,8 @@ export class DeferredEvents {
   #eventsOf(begun: Begun): Events {
     if (begun.events !== null) return begun.events;
     const origin = unpack<Origin>(this.#table.reader.get('emissions', begun.key)!);
-    const list = unpinned(bodyPart(this.#bodyOf(origin.job), 'events')!);
+    const body = this.#bodyOf(origin.job);
+    const list = origin.hook ? hookEvents(origin, origin.hook, body) : unpinned(bodyPart(body, 'events')!);
     if (begun.index === 0) begun.at = contentsOf(list);
     this.#held.add(begun);
     this.#heldBytes += list.length;

@@ -20,7 +20,8 @@ export function enterEvent(
     if (step && !table.dedupe.isNew(run.version.name, step.id, dedupeKey, table.turn)) return false;
   }
   const event = { type, source, dedupeKey };
-  const token: Token = { path, payload: new Packed(payload), context, event, depth, cause, result };
+  const packed = new Packed(payload, table.sight);
+  const token: Token = { path, payload: packed, context, event, depth, cause, result, isStored: false };
   table.moves.push({ kind: 'enter', run, scope, node, token });
   return true;
 }

@@ -2,6 +2,7 @@
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
+import { isParted } from '../../runtime/parted.ts';
 import { listCount, skipValue } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import { contextFault } from './baggage.ts';
@@ -21,9 +22,10 @@ import {
   takePayloads,
 } from './fanout.ts';
 import { endTokens } from './join.ts';
+import { parkedAt } from './parked-token.ts';
 import { listKey } from './records/run.ts';
-import type { Run } from './run.ts';
-import { bytesPerTurnMax, type RunTable } from './run-table.ts';
+import type { Run, Scope } from './run.ts';
+import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
 /** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
@@ -35,20 +37,26 @@ const eventsPerStepMax = 64;
 /** Lists that are kept in memory; those over it are read again when their turn comes. */
 const listBytesMax = 64 * 2 ** 20;
 
+/** What is read again of jobs. */
+export type StoredValues = {
+  readonly bodyOf: (job: JobId) => Body;
+  readonly payloadOf: (run: JobId) => Uint8Array;
+};
+
 export class Expansion {
   readonly #table: RunTable;
   readonly #children: Children;
-  readonly #bodyOf: (job: JobId) => Body;
+  readonly #stored: StoredValues;
   #madeInTurn = 0;
   /** The names of runs that go on in the next turn. */
   readonly #later: string[] = [];
   /** The names of runs that go on when the pause of their pipeline ends. */
   readonly #paused = new Set<string>();
 
-  constructor(table: RunTable, children: Children, bodyOf: (job: JobId) => Body) {
+  constructor(table: RunTable, children: Children, stored: StoredValues) {
     this.#table = table;
     this.#children = children;
-    this.#bodyOf = bodyOf;
+    this.#stored = stored;
   }
 
   /** A new turn: there is room again, and what came before it can be read. */
@@ -75,9 +83,19 @@ export class Expansion {
     this.#table.expandable.add(run.name);
   }
 
-  /** The token goes on in a later turn. */
-  park(run: Run, plan: ParkedPlan): void {
-    this.add(run, park(run.fansMade++, plan));
+  /** The token goes on from the node in a later turn, under the number that it has, or a new one. */
+  park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
+    const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
+    this.add(run, fan);
+    return fan;
+  }
+
+  /** Its look goes on in a later turn; what it has found is kept in memory while there is room. */
+  lookOn(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
+    const { looking } = this.#table;
+    const fan = this.park(run, node, scope, token, id);
+    fan.isCrowded = looking.size >= looksMax;
+    if (!fan.isCrowded) looking.set(lookName(run, fan.id), { node, scope: scope.id, token });
   }
 
   /** A token that divides, one token per event of its cause. */
@@ -106,7 +124,7 @@ export class Expansion {
     const run = runs.find(name);
     if (!run || run.failure !== null) return true;
     if (this.#table.isPaused(run)) this.#paused.add(name);
-    else if (waitsForCommit(nextFan(run))) this.#later.push(name);
+    else if (this.#mustWait(nextFan(run))) this.#later.push(name);
     else {
       blaming({ kind: 'run', id: run.id }, () => this.#expand(run));
       this.resume(run);
@@ -114,29 +132,52 @@ export class Expansion {
     return true;
   }
 
+  /** It is not in the store yet, or its look has no room in memory. */
+  #mustWait(fan: FanOut | undefined): boolean {
+    return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
+  }
+
   #expand(run: Run): void {
     const fan = nextFan(run);
     if (fan === undefined) return;
+    if (isParked(fan)) {
+      this.#goOn(run, fan);
+      return;
+    }
     const plan = this.#planOf(run, fan);
     if ('hasEvents' in plan) this.#takeEvents(run, fan, plan);
-    else if (isParked(fan)) this.#goOn(run, fan, plan as ParkedPlan);
     else this.#expandNext(run, fan, plan as FanPlan);
   }
 
   /** A token that waited enters its node. */
-  #goOn(run: Run, fan: FanOut, plan: ParkedPlan): void {
+  #goOn(run: Run, fan: FanOut): void {
     const table = this.#table;
+    const { node, scope: number, token } = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
     // A large one is enough for a turn.
-    this.#madeInTurn += plan.isBehindJob ? childrenPerTurnMax : 1;
+    this.#madeInTurn += token.isStored && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
     table.dropFan(run, fan);
-    const scope = run.scopes.get(plan.scope)!;
+    const scope = run.scopes.get(number)!;
     table.touch(run, scope);
-    table.moves.push({ kind: 'enter', run, scope, node: plan.node, token: this.#tokenOf(plan), hasWaited: true });
+    table.moves.push({ kind: 'enter', run, scope, node, token, waitedAs: fan.id });
   }
 
-  #tokenOf({ path, cause, depth, event, context, list, result }: ParkedPlan): Token {
-    const payload = new Packed(list, this.#table.arrivals.read);
-    return { path, payload, context: new Packed(context), event, depth, cause, result: result ?? list };
+  #waited(run: Run, fan: FanOut): { readonly node: number; readonly scope: number; readonly token: Token } {
+    const plan = this.#planOf(run, fan) as ParkedPlan;
+    return { node: plan.node, scope: plan.scope, token: this.#tokenOf(plan) };
+  }
+
+  #tokenOf({ path, cause, depth, event, context, list, result, isBehindJob }: ParkedPlan): Token {
+    const payload = new Packed(list, this.#table.sight);
+    return {
+      path,
+      payload,
+      context: new Packed(context),
+      event,
+      depth,
+      cause,
+      result: result ?? list,
+      isStored: isBehindJob === true,
+    };
   }
 
   /** The next events of the job that the token is behind go on as tokens. */
@@ -169,8 +210,9 @@ export class Expansion {
       // Jobs side by side share their baggage; each run that is called has its own copy.
       const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
       const roomFor = Math.ceil((bytesPerTurnMax - this.#table.bytesInTurn) / Math.max(1, eachBytes));
-      const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor));
-      this.#children.make(run, step, positionOf(plan, first, plan.context), payloads, plan.missing);
+      const room = bytesPerTurnMax - this.#table.bytesInTurn;
+      const payloads = takePayloads(fan, plan, Math.min(countMax, roomFor), room);
+      this.#children.make(run, step, positionOf(plan, first, plan.context), payloads, problemOf(plan.missing));
     }
     this.#madeInTurn += fan.index - first;
     scope.live += fan.index - first;
@@ -187,7 +229,8 @@ export class Expansion {
     let payloads: Uint8Array[] = [];
     let bytes = this.#table.bytesInTurn;
     const send = (): void => {
-      if (payloads.length > 0) this.#children.make(run, step, positionOf(plan, first, context), payloads, missing);
+      if (payloads.length > 0)
+        this.#children.make(run, step, positionOf(plan, first, context), payloads, problemOf(missing));
       first += payloads.length;
       payloads = [];
     };
@@ -211,14 +254,18 @@ export class Expansion {
     if (fan.plan) return fan.plan;
     const bytes = this.#table.reader.get('lists', listKey(run.id, fan.id));
     if (!bytes) throw new Error('a fan-out has no list');
-    fan.plan = this.#filled(decodePlan(bytes));
+    fan.plan = this.#filled(run, decodePlan(bytes));
     this.#table.listBytes += fan.plan.list.length;
     return fan.plan;
   }
 
-  #filled(plan: FanPlan | ParkedPlan): FanPlan | ParkedPlan {
+  #filled(run: Run, plan: FanPlan | ParkedPlan): FanPlan | ParkedPlan {
+    if ('own' in plan) {
+      return isParted(plan.list) ? { ...plan, list: this.#table.arrivals.read(plan.list), parted: plan.list } : plan;
+    }
     if (!('isBehindJob' in plan)) return plan;
-    const body = this.#bodyOf(plan.cause!);
+    if (plan.cause === null) return { ...plan, list: this.#stored.payloadOf(run.id), result: packedNull };
+    const body = this.#stored.bodyOf(plan.cause);
     const result = bodyPart(body, 'result') ?? packedNull;
     return { ...plan, list: plan.hasEvents ? bodyPart(body, 'events')! : asPayload(result), result };
   }
@@ -249,6 +296,10 @@ function waitsForCommit(fan: FanOut | undefined): boolean {
 
 function hasRoom(run: Run): boolean {
   return run.jobs <= unsettledMax - childrenPerMessageMax;
+}
+
+function problemOf(missing: string | null): string | null {
+  return missing && `${missing} is missing`;
 }
 
 function stepOf(run: Run, number: number): WorkStep {

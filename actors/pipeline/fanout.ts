@@ -14,6 +14,8 @@ import type { StepPosition } from './token.ts';
 export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list. */
   readonly list: Uint8Array;
+  /** Set: so it is written, in parts. */
+  readonly parted?: Uint8Array;
   /** What `with` adds to every payload: entries of a packed map, and how many they are. */
   readonly added: Uint8Array;
   readonly addedCount: number;
@@ -30,7 +32,7 @@ export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
   /** Null: as its payload. */
   readonly result: Uint8Array | null;
-  /** List and result are what its cause has left behind: written once, and read again there. */
+  /** List and result are what its cause has left behind, or the payload of the run: written once, and read again there. */
   readonly isBehindJob?: true;
   /** The list is that of the events of its cause. The token divides, one token per event. */
   readonly hasEvents?: true;
@@ -40,6 +42,8 @@ export type FanOut = StoredFan & {
   /** In memory while there is room. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;
+  /** A token whose look has no room in memory: others go first. */
+  isCrowded?: boolean;
 };
 
 export function beginFanOut(id: number, count: number, plan: FanPlan | ParkedPlan): FanOut {
@@ -56,7 +60,10 @@ export function park(id: number, plan: ParkedPlan): FanOut {
 }
 
 export function encodePlan(plan: FanPlan | ParkedPlan): Uint8Array {
-  return pack('isBehindJob' in plan ? { ...plan, list: packedNull, result: null } : plan);
+  if ('isBehindJob' in plan) return pack({ ...plan, list: packedNull, result: null });
+  if (!('parted' in plan)) return pack(plan);
+  const { parted, ...more } = plan;
+  return pack({ ...more, list: parted });
 }
 
 export function decodePlan(bytes: Uint8Array): FanPlan | ParkedPlan {
@@ -66,18 +73,20 @@ export function decodePlan(bytes: Uint8Array): FanPlan | ParkedPlan {
 const itemKey = Buffer.from('\xa4item', 'latin1');
 const indexKey = Buffer.from('\xa5index', 'latin1');
 
-/** The payloads of the next `count` elements; moves the cursor. Elements are copied, never decoded. */
-export function takePayloads(fan: FanOut, plan: FanPlan, count: number): Uint8Array[] {
+/** The payloads of the next elements, of some bytes and so many at most; moves the cursor. Elements are copied, never decoded. */
+export function takePayloads(fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): Uint8Array[] {
   const { list, added } = plan;
   const hasItem = plan.own.includes('item');
   const hasIndex = plan.own.includes('index');
   const head = mapHead(plan.addedCount + plan.own.length);
   const fixed = head.length + added.length + (hasItem ? itemKey.length : 0) + (hasIndex ? indexKey.length + 5 : 0);
-  const ends = new Uint32Array(count);
+  const ends = new Uint32Array(countMax);
   let end = fan.at;
-  for (let k = 0; k < count; k++) {
+  let count = 0;
+  // The first is taken however long it is.
+  while (count < countMax && (count === 0 || end - fan.at + count * added.length < bytesMax)) {
     end = skipValue(list, end);
-    ends[k] = end;
+    ends[count++] = end;
   }
   const slab = Buffer.allocUnsafeSlow(count * fixed + (hasItem ? end - fan.at : 0));
   const payloads: Uint8Array[] = [];

@@ -1,5 +1,5 @@
 // The payload of a join where it is in parts: what stands beside its results is found, and added to, without reading these.
-import { encodeParted, type Section, sectionsOf } from '../../runtime/parted.ts';
+import { type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, entryAt, mapCount, mapHead, skipValue } from '../../runtime/splice.ts';
 
 /** Results that take more are named where they lie: to copy and write them takes 2 ms of the ledger for each MiB. */
@@ -22,20 +22,16 @@ export function besideAt(parted: Uint8Array, key: string): Uint8Array | null {
   return span && beside!.subarray(span.from, span.to);
 }
 
-/** The payload of a join in parts with the entries of a map added, none of which it has; null: that cannot be told from here. */
-export function withEntries(parted: Uint8Array, added: Uint8Array): Uint8Array | null {
+/** The payload of a join in parts with entries added; null: it is another value, or has one of these keys (packed). */
+export function withEntries(
+  parted: Uint8Array,
+  keys: readonly Uint8Array[],
+  added: readonly Section[],
+): readonly Section[] | null {
   const beside = besideResults(parted);
-  if (beside === null) return null;
-  let at = contentsOf(added);
-  for (let left = mapCount(added); left > 0; left--) {
-    const value = skipValue(added, at);
-    const key = added.subarray(at, value);
-    if (resultsKey.equals(key) || hasKey(beside, key)) return null;
-    at = skipValue(added, value);
-  }
+  if (beside === null || keys.some(key => resultsKey.equals(key) || hasKey(beside, key))) return null;
   const [first, ...more] = sectionsOf(parted) as [Uint8Array, ...Section[]];
-  const head = Buffer.concat([mapHead(3 + mapCount(added)), first.subarray(contentsOf(first))]);
-  return encodeParted([head, ...more, added.subarray(contentsOf(added))]);
+  return [mapHead(3 + keys.length), first.subarray(contentsOf(first)), ...more, ...added];
 }
 
 function hasKey(map: Uint8Array, packedKey: Uint8Array): boolean {

@@ -108,12 +108,13 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   table.arrivals.drop(run, scope);
   const token: Token = {
     path: scope.path,
-    payload: new Packed(payload, table.arrivals.read),
+    payload: new Packed(payload, table.sight),
     context: new Packed(context),
     event: { type: joinEventType, source: run.version.name, dedupeKey: null },
     depth: scope.depth,
     cause,
     result: payload,
+    isStored: false,
   };
   const { joins } = run.version.compiled.sequences[scope.sequence]!;
   const isLast = scope.parent >= 0 && scope.position === joins.length - 1;

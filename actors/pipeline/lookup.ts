@@ -1,19 +1,38 @@
 // Follows a path into data. Only what the data itself holds is found: nothing inherited, no lengths.
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
+import { place } from '../../runtime/splice.ts';
 
-/** What paths lead into: finds what lies under the keys of a root; undefined when something on the way is missing. */
-export type Data = (path: Path) => Json | undefined;
+/** What paths lead into. Undefined: something on the way is missing. */
+export type Data = {
+  value(path: Path): Json | undefined;
+  /** For a condition: a list or map that is large is not decoded. */
+  view(path: Path): Json | LargeValue | undefined;
+  /** A text as it is, everything else as JSON. */
+  text(path: Path): string | undefined;
+};
 
-/** The same, packed, where it may be large; null where it is small or missing. */
-export type Large = (path: Path) => Uint8Array | null;
+/** A list or map that stays packed. */
+export class LargeValue {
+  readonly bytes: Uint8Array;
+  /** Whether the test holds for an element of the list, or a key of the map; it gets its place. `name`: what is tested. */
+  readonly some: (name: string, test: (at: number) => boolean) => boolean;
+
+  constructor(bytes: Uint8Array, some: LargeValue['some']) {
+    this.bytes = bytes;
+    this.some = some;
+  }
+}
 
 /** A `Data` over decoded values. */
 export function dataOfValues(values: { readonly [root in Path['root']]?: Json }): Data {
-  return ({ root, keys }) => follow(values[root] ?? null, keys);
+  const value = ({ root, keys }: Path) => follow(values[root] ?? null, keys);
+  return { value, view: value, text: path => textOf(value(path)) };
 }
 
-const place = /^(0|[1-9]\d{0,8})$/;
+export function textOf(value: Json | undefined): string | undefined {
+  return value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
+}
 
 /** What lies under the keys; undefined when something on the way is missing. */
 export function follow(value: Json, keys: readonly string[]): Json | undefined {

@@ -1,9 +1,10 @@
 // Routing: where tokens go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
 
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
-import { type Body, bodyPart, encodeBody, inflateBody } from '../../runtime/host/wire/outcome.ts';
-import { formatId, type JobId } from '../../runtime/ids.ts';
-import { pack, packedNull } from '../../runtime/packing.ts';
+import { bodyPart, encodeBody, hasDeflated, inflateBody } from '../../runtime/host/wire/outcome.ts';
+import { formatId } from '../../runtime/ids.ts';
+import { pack, packedEmpty, packedNull } from '../../runtime/packing.ts';
+import { isParted } from '../../runtime/parted.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
@@ -14,16 +15,21 @@ import { holds, isLong } from './condition.ts';
 import { DeferredEvents } from './deferred-events.ts';
 import { enterEvent } from './event-tokens.ts';
 import { type Emitted, readEvents } from './events.ts';
-import { Expansion } from './expansion.ts';
+import { Expansion, type StoredValues } from './expansion.ts';
 import type { FindAncestor } from './hops.ts';
 import { arriveAtJoin, endTokens, markFork } from './join.ts';
-import { isParkable, parkedAt, parkedBeforeEvents, parkedBehindJob } from './parked-token.ts';
+import { LookGoesOn } from './looks.ts';
+import { parkedBeforeEvents } from './parked-token.ts';
+import type { Origin } from './records/deferred-event.ts';
 import { type FinishedRun, idText, openScope, type Run, type Scope } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { bytesPerTurnMax, type Move, type RunTable } from './run-table.ts';
 import { StepStarter, type WorkNode } from './step-starter.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
+
+/** Where a token is on its way, and the number under which it waits. */
+type Place = { node: number; scope: Scope; token: Token; id: number | null };
 
 /** More events than this in one response are taken in several turns. */
 const eventsAtOnceMax = 256;
@@ -35,13 +41,15 @@ export class RunRouter {
   readonly expansion: Expansion;
   readonly deferred: DeferredEvents;
 
-  constructor(table: RunTable, ancestor: FindAncestor, bodyOf: (job: JobId) => Body) {
+  constructor(table: RunTable, ancestor: FindAncestor, stored: StoredValues) {
     this.#table = table;
     const children = new Children(table, ancestor);
     this.triggers = new Triggers(table, children);
-    this.expansion = new Expansion(table, children, bodyOf);
+    this.expansion = new Expansion(table, children, stored);
     this.#starter = new StepStarter(table, children, this.expansion);
-    this.deferred = new DeferredEvents(table, (event, origin) => this.triggers.fire(event, origin), bodyOf);
+    const fire = (event: Emitted, origin: Origin) =>
+      origin.hook ? this.triggers.fireWaiting(event, origin) : this.triggers.fire(event, origin);
+    this.deferred = new DeferredEvents(table, fire, stored.bodyOf);
   }
 
   /** Jobs of one group have ended: hooks and events start runs, and the tokens of their run go on. */
@@ -57,7 +65,7 @@ export class RunRouter {
     const node = run?.version.compiled.nodes[group.run!.node];
     if (run) this.#table.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
-      if (this.triggers.hasJobHooks) this.triggers.fireHooks(settled, message);
+      if (this.triggers.hasJobHooks && this.triggers.isHooked(settled, group)) this.#fireHooks(settled, message);
       // Nothing is read of what goes nowhere.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
@@ -66,6 +74,17 @@ export class RunRouter {
       if (run && node?.kind === 'work') this.#goOn(run, node, job, events, message);
     }
     if (run) this.expansion.resume(run);
+  }
+
+  /** A large result is written in this turn: the next one writes what hooks are told of it. */
+  #fireHooks(job: SettledJob, message: JobsSettled): void {
+    const { plugin, command, group } = message;
+    const { submittedBy, root, depth, hooked } = group;
+    const isLarge = job.body.length > this.#table.partedBytesMin || hasDeflated(job.body);
+    const hook = { command, status: job.status };
+    const origin = { job: job.id, plugin, submittedBy, root, depth, context: packedEmpty, hooked, place: null, hook };
+    if (isLarge) this.deferred.add(origin);
+    else this.triggers.fireHooks(job, message);
   }
 
   /** Events start the pipelines that wait for them: now, or when there is room. */
@@ -104,24 +123,40 @@ export class RunRouter {
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {
       if (move.kind === 'returned') this.#returned(run, move);
-      else if (run.failure === null) this.#enter(run, move.scope, move.node, move.token, move.hasWaited === true);
+      else if (run.failure === null) this.#enter(run, move.scope, move.node, move.token, move.waitedAs ?? null);
     });
   }
 
   /** A token goes from node to node until a job is made for it, it divides, or it comes to where tokens are gathered. */
-  #enter(run: Run, at: Scope, number: number, entering: Token, hasWaited: boolean): void {
+  #enter(run: Run, at: Scope, number: number, entering: Token, waitedAs: number | null): void {
+    const place = { node: number, scope: at, token: entering, id: waitedAs };
+    this.#table.touch(run, at);
+    try {
+      if (waitedAs === null && this.#isWritten(entering)) this.expansion.park(run, number, at, entering);
+      else this.#goFrom(run, place, waitedAs !== null);
+    } catch (error) {
+      if (!(error instanceof LookGoesOn)) throw error;
+      this.expansion.lookOn(run, place.node, place.scope, place.token, place.id);
+    }
+  }
+
+  /** Whether this turn writes the payload, which is large: the next one writes what is made of it. */
+  #isWritten({ isStored, payload: { stored } }: Token): boolean {
+    return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
+  }
+
+  /** Keeps the place: a look that goes on in a later turn goes on from there. */
+  #goFrom(run: Run, place: Place, hasWaited: boolean): void {
     const table = this.#table;
     const { nodes } = run.version.compiled;
-    table.touch(run, at);
-    let node = nodes[number]!;
-    let here = number;
-    let scope = at;
-    let token = entering;
+    let { node: here, scope, token } = place;
+    let node = nodes[here]!;
     let mayTest = hasWaited;
     for (;;) {
+      Object.assign(place, { node: here, scope, token });
       if ('step' in node && node.step.if !== null && isLong(node.step.if)) {
-        if (!mayTest && this.#table.turn.isSpent && isParkable(token)) {
-          this.expansion.park(run, parkedAt(here, scope, token));
+        if (!mayTest && table.turn.isSpent) {
+          this.expansion.park(run, here, scope, token, place.id);
           return;
         }
         mayTest = false;
@@ -145,8 +180,8 @@ export class RunRouter {
         this.#fork(run, scope, node.branches, token);
         return;
       } else {
-        if (table.isPaused(run)) this.expansion.park(run, parkedAt(here, scope, token));
-        else this.#starter.enter(run, scope, here, node, token);
+        if (table.isPaused(run)) this.expansion.park(run, here, scope, token, place.id);
+        else this.#starter.enter(run, scope, here, node, token, place);
         return;
       }
       node = nodes[here]!;
@@ -191,12 +226,13 @@ export class RunRouter {
     }
     const token = {
       path,
-      payload: new Packed(asPayload(result)),
+      payload: new Packed(asPayload(result), this.#table.sight),
       context: new Packed(context),
       event: { type: `${plugin}.${command}.result`, source: plugin, dedupeKey: null },
       depth,
       cause: job.id,
       result: result ?? packedNull,
+      isStored: true,
     };
     if (events === null) {
       markFork(scope, path, { cause: job.id, context });
@@ -204,7 +240,6 @@ export class RunRouter {
       const packed = bodyPart(job.body, 'events')!;
       this.expansion.addEvents(run, parkedBeforeEvents(node.next, scope, token, packed));
     } else if (events.length > 0) this.#emit(run, scope, node.next, token, events);
-    else if (isLarge) this.expansion.park(run, parkedBehindJob(node.next, scope, token));
     else this.#table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }
 
@@ -255,12 +290,13 @@ export class RunRouter {
     }
     const token: Token = {
       path,
-      payload: new Packed(asPayload(result, table.arrivals.headOf), table.arrivals.read),
+      payload: new Packed(asPayload(result, table.arrivals.headOf), table.sight),
       context: new Packed(context),
       event: { type: `${pipelinePlugin}.${name}.result`, source: pipelinePlugin, dedupeKey: null },
       depth,
       cause: id,
       result,
+      isStored: false,
     };
     table.moves.push({ kind: 'enter', run, scope, node: node.next, token });
   }

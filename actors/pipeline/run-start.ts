@@ -8,6 +8,7 @@ import type { JobGroup, Rerun } from '../job/records/job.ts';
 import { noneUnsuccessful } from '../job/records/job.ts';
 import { holds } from './condition.ts';
 import type { Version } from './definition-versions.ts';
+import type { Data } from './lookup.ts';
 import type { CallSite, StoredRun } from './records/run.ts';
 import { openScope, runOf } from './run.ts';
 import { failedWith, finishRun, settleRun, succeededWith } from './run-end.ts';
@@ -57,17 +58,23 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   const { definition, first } = version.compiled;
   const token: Token = {
     path: [],
-    payload: new Packed(start.payload, table.arrivals.read),
+    payload: new Packed(start.payload, table.sight),
     context: new Packed(context),
     event: definition.on === null || start.isDelivery ? event : { ...event, type: definition.on },
     depth,
     cause: null,
     result: packedNull,
+    isStored: true,
   };
-  if (definition.if === null || holds(definition.if, dataOf(token, null))) {
+  if (definition.if === null || holds(definition.if, atOnce(table, token))) {
     table.moves.push({ kind: 'enter', run, scope, node: first, token });
   } else finishRun(table, run, succeededWith(packedNull));
   return id;
+}
+
+/** What its own condition looks at: it begins or ends in this turn. */
+function atOnce({ sight }: RunTable, { payload, context }: Token): Data {
+  return dataOf({ payload: new Packed(payload.stored, { ...sight, isSpent: () => false }), context }, null);
 }
 
 /** It stays as long as the run does. */

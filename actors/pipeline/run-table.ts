@@ -3,6 +3,8 @@
 import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
+import { encodeParted, joinedSections, type Section } from '../../runtime/parted.ts';
+import type { Sliced } from '../../runtime/slices.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -16,14 +18,19 @@ import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
 import { encodePlan, type FanOut } from './fanout.ts';
 import { partedBytesMin } from './join-payload.ts';
-import { type CallSite, encodeRun, encodeScope, listKey, scopeKey } from './records/run.ts';
+import { type Sight, stepBytesMax, wholeBytesMax } from './looks.ts';
+import { type CallSite, encodeRun, encodeScope, listKey, madeKey, scopeKey } from './records/run.ts';
 import { recount } from './recount.ts';
 import { type FinishedRun, idText, type Run, type RunEnd, type Scope } from './run.ts';
 import { Runs } from './run-cache.ts';
 import type { StepPosition, Token } from './token.ts';
 
 /** The most bytes of new jobs in a turn (payloads and copies of baggage); more follow in the next. */
-export const bytesPerTurnMax = 16 * 2 ** 20;
+export const bytesPerTurnMax = 8 * 2 ** 20;
+/** A part of a value that is written over some turns. */
+const partBytesMax = 2 ** 20;
+/** Looks that go on over turns, and keep what they have found in memory. */
+export const looksMax = 4;
 /** Arrivals stay in the record of their run until they exceed this many bytes; then they get a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
@@ -39,8 +46,8 @@ export type Move =
       readonly scope: Scope;
       readonly node: number;
       readonly token: Token;
-      /** For a turn that had time for it: the first condition that it meets is looked at now. */
-      readonly hasWaited?: boolean;
+      /** It has waited for this turn, under this number: the first condition that it meets is looked at now. */
+      readonly waitedAs?: number;
     }
   /** A run that hooks may wait for is over. */
   | { readonly kind: 'settled'; readonly run: FinishedRun; readonly end: RunEnd }
@@ -75,6 +82,10 @@ export class RunTable {
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
   readonly arrivals: Arrivals;
+  /** For looks that may go on in later turns. */
+  readonly sight: Sight;
+  /** Tokens whose looks go on, by `lookName`, at the nodes that they have come to. */
+  readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
   readonly moves: Move[] = [];
   /** Runs that failed, and whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
@@ -102,6 +113,12 @@ export class RunTable {
     this.#openRunsBytesMax = options.openRunsBytesMax ?? openRunsBytesMax;
     this.arrivals = new Arrivals(store);
     this.partedBytesMin = options.partedBytesMin ?? partedBytesMin;
+    this.sight = {
+      parts: this.arrivals.parts,
+      isSpent: () => this.turn.isSpent || this.isFull,
+      wholeBytesMax: Math.min(wholeBytesMax, this.partedBytesMin),
+      stepBytes: Math.min(stepBytesMax, this.partedBytesMin),
+    };
     this.config = config;
     this.setAside = options.setAside ?? new SetAside();
     this.descendants = new Descendants(store, () => this.config.service.jobsPerRootMax, this.setAside);
@@ -258,6 +275,23 @@ export class RunTable {
     this.batch.put('lists', listKey(run.id, fan.id), encodePlan(fan.plan!));
   }
 
+  /** Writes what is not stored of a value, a part a step; what it stands for then is named. The same token writes the same parts again. */
+  *writeParts(run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
+    const named: Section[] = [];
+    for (const section of joinedSections(sections, Math.min(partBytesMax, Math.max(64, this.partedBytesMin)))) {
+      if (!(section instanceof Uint8Array)) {
+        named.push(section);
+        continue;
+      }
+      const number = named.length;
+      this.arrivals.writePart(madeKey(run.id, id, number), section);
+      this.bytesInTurn += section.length;
+      named.push({ base: madeKey(run.id, id, 0).subarray(0, -4), at: [number, 0, section.length] });
+      yield;
+    }
+    return encodeParted(named);
+  }
+
   dropScope(run: Run, scope: Scope): void {
     this.arrivals.drop(run, scope);
     run.scopes.delete(scope.id);
@@ -268,6 +302,7 @@ export class RunTable {
 
   dropFan(run: Run, fan: FanOut): void {
     run.fans.delete(fan.id);
+    this.looking.delete(lookName(run, fan.id));
     if (fan.plan) this.listBytes -= fan.plan.list.length;
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
@@ -303,6 +338,11 @@ export class RunTable {
   #releaseLists(run: Run): void {
     for (const { plan } of run.fans.values()) if (plan) this.listBytes -= plan.list.length;
   }
+}
+
+/** The name of the look of a waiting token. */
+export function lookName(run: Run, id: number): string {
+  return `${run.name}${id}`;
 }
 
 /** Copies the scope's origin, so that the scope does not pin the packet or block it came from. */

@@ -3,9 +3,9 @@ import type { Path } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
 import { pack } from '../../runtime/packing.ts';
-import { isParted } from '../../runtime/parted.ts';
-import { contentsOf, listCount, mapCount, spanAt } from '../../runtime/splice.ts';
-import { addBaggage, contextFault } from './baggage.ts';
+import { bytesOf, encodeParted, isParted, type Section } from '../../runtime/parted.ts';
+import { listCount, mapHead } from '../../runtime/splice.ts';
+import { addBaggage, baggageFault, contextBytesMax, contextFault } from './baggage.ts';
 import type { Children } from './children.ts';
 import type { Node, WorkStep } from './compile.ts';
 import type { Expansion } from './expansion.ts';
@@ -15,10 +15,24 @@ import { withEntries } from './join-payload.ts';
 import { formatPath } from './lookup.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
-import { bindEntries, isMissing, isOfElement, packEntries } from './template.ts';
-import { carrying, dataOf, largeOf, Packed, type StepPosition, type Token } from './token.ts';
+import {
+  bindEntries,
+  type Entries,
+  isMissing,
+  isOfElement,
+  type Missing,
+  packEntries,
+  renderEntries,
+} from './template.ts';
+import { carrying, dataOf, Packed, type StepPosition, type Token } from './token.ts';
+
+/** What a payload that `with` makes may take. */
+export const withBytesMax = 64 * 2 ** 20;
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
+
+/** The number under which a token waits in its run; null: it has none yet. */
+export type Held = { id: number | null };
 
 export class StepStarter {
   readonly #table: RunTable;
@@ -31,63 +45,127 @@ export class StepStarter {
     this.#expansion = expansion;
   }
 
-  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token): void {
+  /** Throws LookGoesOn, before anything has come of the token. `held` is the token's number while it waits. */
+  enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: Held): void {
     const context = contextAt(step, token);
-    const fault = contextFault(step.id, context.bytes);
-    if (fault !== null) {
-      this.#table.fail(run, fault);
+    const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);
+    if (context === null || fault !== null) {
+      this.#table.fail(run, fault!);
       return;
     }
     const next = context === token.context ? token : carrying(token, context);
-    if (step.foreach === null) this.#single(run, scope, number, step, next);
-    else this.#fanOut(run, scope, number, step, perElement, next);
+    const keep: Keep = sections => this.#kept(run, token, held, sections);
+    if (step.foreach === null) this.#single(run, scope, number, step, next, keep);
+    else this.#fanOut(run, scope, number, step, perElement, next, held, keep);
   }
 
-  #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token): void {
+  #single(run: Run, scope: Scope, node: number, step: WorkStep, token: Token, keep: Keep): void {
     const position = positionAt(scope, node, token);
-    const payload = token.payload.stored;
-    if (step.with === null) {
-      this.#children.make(run, step, position, [payload], null);
-      return;
-    }
-    const added = packEntries(step.with, dataOf(token, null), largeOf(token));
-    if (isMissing(added)) this.#children.make(run, step, position, [payload], added.missing);
+    const payload = step.with === null ? token.payload.stored : payloadWith(step.with, token, keep);
+    if (payload instanceof Uint8Array) this.#children.make(run, step, position, [payload], null);
     else {
-      const laid = mapCount(added) === 0 ? payload : laidOver(token.payload, added);
-      this.#children.make(run, step, position, [laid], null);
+      const problem = payload === null ? `more than ${withBytesMax / 2 ** 20} MiB` : `${payload.missing} is missing`;
+      this.#children.make(run, step, position, [token.payload.stored], problem);
     }
   }
 
-  #fanOut(run: Run, scope: Scope, node: number, step: WorkStep, perElement: boolean, token: Token): void {
+  /** What the sections stand for, as it is written: what is long is written over some turns, and named. */
+  #kept(run: Run, token: Token, held: Held, sections: readonly Section[]): Uint8Array {
+    const { partedBytesMin } = this.#table;
+    if (ownBytesOf(sections) > partedBytesMin) {
+      held.id ??= run.fansMade++;
+      const { id } = held;
+      return token.payload.looks.find(`kept ${id}`, () => this.#table.writeParts(run, id, sections));
+    }
+    const isOwn = sections.every(section => section instanceof Uint8Array);
+    return isOwn ? Buffer.concat(sections as Uint8Array[]) : encodeParted(sections);
+  }
+
+  #fanOut(
+    run: Run,
+    scope: Scope,
+    node: number,
+    step: WorkStep,
+    perElement: boolean,
+    token: Token,
+    held: Held,
+    keep: Keep,
+  ): void {
     const from = step.foreach!;
-    const root = from.root === 'payload' ? token.payload.bytes : token.context.bytes;
-    const span = spanAt(root, from.keys);
-    const list = span && root.subarray(span.from, span.to);
+    const root = from.root === 'payload' ? token.payload : token.context;
+    const list = root.bytesAt(from.keys);
     const count = list ? listCount(list) : -1;
     if (list === null || count < 0) {
       const what = list === null ? 'is missing' : 'is not a list';
       this.#table.fail(run, `step "${step.id}": foreach: ${formatPath(from)} ${what}`);
       return;
     }
+    const planned = planWith(step, perElement, token);
+    const isLong = isParted(root.stored) || list.length > this.#table.partedBytesMin;
+    const kept = isLong && count > 0 ? keep(root.sectionsAt(from.keys)!) : null;
     markFork(scope, token.path, { cause: token.cause, context: token.context.bytes });
     if (count === 0) {
       endTokens(this.#table, run, scope, 1);
       return;
     }
-    const plan = { ...positionAt(scope, node, token), list: unpinned(list), ...planWith(step, perElement, token) };
-    this.#expansion.add(run, beginFanOut(run.fansMade++, count, plan));
+    const plan = {
+      ...positionAt(scope, node, token),
+      list: unpinned(list),
+      ...(kept && { parted: kept }),
+      ...planned,
+    };
+    this.#expansion.add(run, beginFanOut(held.id ?? run.fansMade++, count, plan));
   }
 }
 
-function laidOver(payload: Packed, added: Uint8Array): Uint8Array {
-  const parted = isParted(payload.stored) ? withEntries(payload.stored, added) : null;
-  return parted ?? overlayMap(payload.bytes, added);
+/** Bytes that are not named elsewhere. */
+function ownBytesOf(sections: readonly Section[]): number {
+  return bytesOf(sections.filter(section => section instanceof Uint8Array));
 }
 
-/** The context with the step's baggage, but for what only the elements of a fan-out know. */
-function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed {
+function under({ payload, context }: Token, { root }: Path): Packed | null {
+  return root === 'config' ? null : root === 'payload' ? payload : context;
+}
+
+function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | null {
+  return bytes ? [bytes] : null;
+}
+
+/** Writes what the sections stand for, or names it. Throws LookGoesOn. */
+type Keep = (sections: readonly Section[]) => Uint8Array;
+
+/** The payload with the entries of `with` laid over it; null: it is too long. */
+function payloadWith(entries: Entries, token: Token, keep: Keep): Uint8Array | Missing | null {
+  const { payload, context } = token;
+  if (!payload.isLarge && !context.isLarge) {
+    const added = renderEntries(entries, dataOf(token, null));
+    return isMissing(added) ? added : overlayMap(payload.bytes, pack(added));
+  }
+  const added = packEntries(entries, {
+    value: path => under(token, path)?.sectionsAt(path.keys) ?? null,
+    text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
+  });
+  if (isMissing(added)) return added;
+  const keys = entries.map(([key]) => pack(key));
+  const laid =
+    (isParted(payload.stored) ? withEntries(payload.stored, keys, added) : null) ?? laidOver(payload, keys, added);
+  return ownBytesOf(laid) > withBytesMax ? null : keep(laid);
+}
+
+function laidOver(payload: Packed, keys: readonly Uint8Array[], added: readonly Section[]): readonly Section[] {
+  const { sections, count } = payload.without(keys);
+  return [mapHead(count + keys.length), ...sections, ...added];
+}
+
+/** The context with the step's baggage, but for what only the elements of a fan-out know. Null: it would be too long. */
+function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed | null {
   const known = foreach === null ? baggage : baggage.filter(([, path]) => !isOfElement(path));
   if (known.length === 0) return token.context;
+  let bytes = 0;
+  for (const [, { root, keys }] of known) {
+    if (root === 'payload' && token.payload.isLarge) bytes += token.payload.bytesAt(keys)?.length ?? 0;
+  }
+  if (bytes > contextBytesMax) return null;
   return new Packed(pack(addBaggage(token.context.map, known, dataOf(token, null))));
 }
 
@@ -118,10 +196,13 @@ function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWit
     if (isMissing(bound)) return { ...nothingAdded, missing: bound.missing, each: { with: [], baggage } };
     return { ...nothingAdded, each: { with: bound, baggage } };
   }
-  const added = packEntries(entries, data, largeOf(token));
+  const added = packEntries(entries, {
+    value: path => asPieces(under(token, path)?.bytesAt(path.keys)),
+    text: path => under(token, path)?.textPiecesAt(path.keys) ?? null,
+  });
   if (isMissing(added)) return { ...nothingAdded, missing: added.missing };
   return {
-    added: added.subarray(contentsOf(added)),
+    added: Buffer.concat(added as Uint8Array[]),
     addedCount: entries.length,
     own: elementKeys.filter(key => !entries.some(([name]) => name === key)),
     each: null,

@@ -1,8 +1,9 @@
 // Renders the templates of `with`. What is missing refuses, and names the path.
 import type { Path, Template } from '../../config/pipeline/definition.ts';
 import { type Json, pack } from '../../runtime/packing.ts';
-import { mapHead } from '../../runtime/splice.ts';
-import { type Data, formatPath, type Large } from './lookup.ts';
+import { bytesOf, type Section } from '../../runtime/parted.ts';
+import { listHead, mapHead, textHead } from '../../runtime/splice.ts';
+import { type Data, formatPath } from './lookup.ts';
 
 export type Entries = readonly (readonly [string, Template])[];
 /** A template refers to this path, and there is nothing. */
@@ -23,7 +24,7 @@ export function render(template: Template, data: Data): Json | Missing {
     case 'literal':
       return template.value;
     case 'reference': {
-      const value = data(template.path);
+      const value = data.value(template.path);
       return value === undefined ? new Missing(template.path) : value;
     }
     case 'text':
@@ -56,21 +57,63 @@ export function renderEntries(entries: Entries, data: Data): { [key: string]: Js
   return rendered;
 }
 
-/** The entries as a packed map. What a lone reference finds is copied, where it is large, and not decoded. */
-export function packEntries(entries: Entries, data: Data, large: Large): Uint8Array | Missing {
-  const copies = entries.map(([, template]) => (template.kind === 'reference' ? large(template.path) : null));
-  if (copies.every(copy => copy === null)) {
-    const rendered = renderEntries(entries, data);
-    return isMissing(rendered) ? rendered : pack(rendered);
+/** Finds what lies under a path, packed or as the bytes of a text: in pieces. Null: it is missing. */
+export type FindPieces = {
+  value(path: Path): readonly Section[] | null;
+  text(path: Path): readonly Uint8Array[] | null;
+};
+
+/** The entries of a packed map, without its head. What references find is not decoded. */
+export function packEntries(entries: Entries, find: FindPieces): Section[] | Missing {
+  const packed: Section[] = [];
+  return addEntries(packed, entries, find) ?? packed;
+}
+
+function addEntries(packed: Section[], entries: Entries, find: FindPieces): Missing | null {
+  for (const [key, template] of entries) {
+    packed.push(pack(key));
+    const missing = addPacked(packed, template, find);
+    if (missing) return missing;
   }
-  const parts: Uint8Array[] = [mapHead(entries.length)];
-  for (const [place, [key, template]] of entries.entries()) {
-    const copy = copies[place] ?? null;
-    const value = copy ?? render(template, data);
-    if (isMissing(value)) return value;
-    parts.push(pack(key), copy ?? pack(value));
+  return null;
+}
+
+function addPacked(packed: Section[], template: Template, find: FindPieces): Missing | null {
+  switch (template.kind) {
+    case 'literal':
+      packed.push(pack(template.value));
+      return null;
+    case 'reference': {
+      const found = find.value(template.path);
+      if (found === null) return new Missing(template.path);
+      packed.push(...found);
+      return null;
+    }
+    case 'text':
+      return addText(packed, template.parts, find);
+    case 'list':
+      packed.push(listHead(template.items.length));
+      for (const item of template.items) {
+        const missing = addPacked(packed, item, find);
+        if (missing) return missing;
+      }
+      return null;
+    case 'map':
+      packed.push(mapHead(template.entries.length));
+      return addEntries(packed, template.entries, find);
   }
-  return Buffer.concat(parts);
+}
+
+function addText(packed: Section[], parts: readonly (string | Path)[], find: FindPieces): Missing | null {
+  const pieces: Uint8Array[] = [];
+  for (const part of parts) {
+    const found = typeof part === 'string' ? [Buffer.from(part)] : find.text(part);
+    if (found === null) return new Missing(part as Path);
+    for (const piece of found) pieces.push(piece);
+  }
+  packed.push(textHead(bytesOf(pieces)));
+  for (const piece of pieces) packed.push(piece);
+  return null;
 }
 
 function renderText(parts: readonly (string | Path)[], data: Data): string | Missing {
@@ -80,9 +123,9 @@ function renderText(parts: readonly (string | Path)[], data: Data): string | Mis
       text += part;
       continue;
     }
-    const value = data(part);
-    if (value === undefined) return new Missing(part);
-    text += typeof value === 'string' ? value : JSON.stringify(value);
+    const found = data.text(part);
+    if (found === undefined) return new Missing(part);
+    text += found;
   }
   return text;
 }

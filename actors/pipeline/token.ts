@@ -1,11 +1,23 @@
 // A token on its way through a run: the event or result it carries, its baggage, and where it has come from.
+
+import type { Path } from '../../config/pipeline/definition.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
+import { entriesWithout, jsonInSteps, someElement, spanInSteps } from '../../runtime/packed-steps.ts';
 import { type Json, type JsonObject, packedEmpty, unpack } from '../../runtime/packing.ts';
-import { asSections, encodeParted, isParted } from '../../runtime/parted.ts';
-import { contentsOf, isNil, mapCount, mapHead, spanAt } from '../../runtime/splice.ts';
+import {
+  asSections,
+  encodeParted,
+  isParted,
+  type Section,
+  sectionsOf,
+  sectionsWithin,
+  wholeInSteps,
+} from '../../runtime/parted.ts';
+import { contentsOf, isNil, listCount, mapCount, mapHead, type Span, spanAt, textFrom } from '../../runtime/splice.ts';
 import { besideAt } from './join-payload.ts';
-import { type Data, follow, type Large } from './lookup.ts';
+import { Looks, plainSight, type Sight } from './looks.ts';
+import { type Data, dataOfValues, follow, LargeValue, textOf } from './lookup.ts';
 
 /** `cause` null: the run itself. `result`: what the last job gave, packed, perhaps in parts; null before any. */
 export type Token = {
@@ -17,6 +29,8 @@ export type Token = {
   readonly depth: number;
   readonly cause: JobId | null;
   readonly result: Uint8Array;
+  /** The payload is that of the run, or the result of its cause: both are in the store. */
+  readonly isStored: boolean;
 };
 
 /** Where new jobs belong in their run. */
@@ -34,35 +48,37 @@ export type StepPosition = {
 // Both are written out: an object that is copied by spread has a shape of its own, and whatever reads it gets slow.
 
 /** The token at another place. */
-export function movedTo({ payload, context, event, depth, cause, result }: Token, path: readonly number[]): Token {
-  return { path, payload, context, event, depth, cause, result };
+export function movedTo(
+  { payload, context, event, depth, cause, result, isStored }: Token,
+  path: readonly number[],
+): Token {
+  return { path, payload, context, event, depth, cause, result, isStored };
 }
 
 /** The token with other baggage. */
-export function carrying({ path, payload, event, depth, cause, result }: Token, context: Packed): Token {
-  return { path, payload, context, event, depth, cause, result };
+export function carrying({ path, payload, event, depth, cause, result, isStored }: Token, context: Packed): Token {
+  return { path, payload, context, event, depth, cause, result, isStored };
 }
 
-/** Packed data is decoded whole when it takes no more than this; of what is larger, only what is asked for. */
-const wholeBytesMax = 4096;
-
-/** Packed bytes that are decoded when somebody asks for their value, and put together when they are in parts. */
+/** Packed bytes that are looked at when somebody asks, and put together when they are in parts. */
 export class Packed {
   /** As they are written: perhaps in parts. */
   readonly stored: Uint8Array;
-  readonly #read: (parted: Uint8Array) => Uint8Array;
-  #whole: Uint8Array | null;
+  /** What is found out about it step by step. */
+  readonly looks: Looks;
+  readonly #sight: Sight;
   #value: Json | undefined;
 
-  constructor(stored: Uint8Array, read: (parted: Uint8Array) => Uint8Array = unreadable) {
+  constructor(stored: Uint8Array, sight: Sight = plainSight) {
     this.stored = stored;
-    this.#read = read;
-    this.#whole = isParted(stored) ? null : stored;
+    this.#sight = sight;
+    this.looks = new Looks(sight);
   }
 
   get bytes(): Uint8Array {
-    this.#whole ??= this.#read(this.stored);
-    return this.#whole;
+    return isParted(this.stored)
+      ? this.looks.find('whole', () => wholeInSteps(this.#sight.parts, this.stored))
+      : this.stored;
   }
 
   get value(): Json {
@@ -74,36 +90,93 @@ export class Packed {
     return this.value as JsonObject;
   }
 
+  /** It is not decoded whole. */
+  get isLarge(): boolean {
+    return isParted(this.stored) || this.stored.length > this.#sight.wholeBytesMax;
+  }
+
   /** What lies under the keys; undefined when something on the way is missing. */
   find(keys: readonly string[]): Json | undefined {
-    const beside = this.#whole === null && keys.length === 1 ? besideAt(this.stored, keys[0]!) : null;
-    if (beside !== null) return unpack<Json>(beside);
-    if (this.#value !== undefined || this.bytes.length <= wholeBytesMax) return follow(this.value, keys);
+    if (!this.isLarge) return follow(this.value, keys);
     const bytes = this.bytesAt(keys);
     return bytes === null ? undefined : unpack<Json>(bytes);
   }
 
+  /** The same for a condition: a list or map that is large stays packed. */
+  view(keys: readonly string[]): Json | LargeValue | undefined {
+    const bytes = this.#largeAt(keys);
+    if (bytes === null) return this.find(keys);
+    const [steps, name] = [this.#sight.stepBytes, JSON.stringify(keys)];
+    return new LargeValue(bytes, (what, test) =>
+      this.looks.find(`${name} ${what}`, () => someElement(bytes, test, steps)),
+    );
+  }
+
   /** The same, packed. */
   bytesAt(keys: readonly string[]): Uint8Array | null {
-    const span = spanAt(this.bytes, keys);
+    const beside = keys.length === 1 && isParted(this.stored) ? besideAt(this.stored, keys[0]!) : null;
+    if (beside !== null) return beside;
+    const span = this.spanAt(keys);
     return span && this.bytes.subarray(span.from, span.to);
+  }
+
+  spanAt(keys: readonly string[]): Span | null {
+    const { bytes } = this;
+    if (!this.isLarge) return spanAt(bytes, keys);
+    return this.looks.find(JSON.stringify(keys), () => spanInSteps(bytes, keys, this.#sight.stepBytes));
+  }
+
+  /** The same as text. */
+  textAt(keys: readonly string[]): string | undefined {
+    const pieces = this.isLarge ? this.textPiecesAt(keys) : null;
+    return pieces ? Buffer.concat(pieces).toString() : textOf(this.find(keys));
+  }
+
+  /** The same in pieces. */
+  textPiecesAt(keys: readonly string[]): readonly Uint8Array[] | null {
+    const large = this.#largeAt(keys);
+    if (large !== null)
+      return this.looks.find(`${JSON.stringify(keys)} text`, () => jsonInSteps(large, this.#sight.stepBytes));
+    const bytes = this.bytesAt(keys);
+    if (bytes === null) return null;
+    const from = textFrom(bytes, 0);
+    return [from < 0 ? Buffer.from(JSON.stringify(unpack(bytes))) : bytes.subarray(from)];
+  }
+
+  /** A list or map that is not decoded whole; null: it is small, something else, or missing. */
+  #largeAt(keys: readonly string[]): Uint8Array | null {
+    const bytes = this.isLarge ? this.bytesAt(keys) : null;
+    if (bytes === null || bytes.length <= this.#sight.wholeBytesMax) return null;
+    return listCount(bytes) >= 0 || mapCount(bytes) >= 0 ? bytes : null;
+  }
+
+  /** The same as it is stored: where that is in parts, so is this. */
+  sectionsAt(keys: readonly string[]): readonly Section[] | null {
+    const span = this.spanAt(keys);
+    if (span === null) return null;
+    return isParted(this.stored)
+      ? sectionsWithin(sectionsOf(this.stored), span.from, span.to)
+      : [this.stored.subarray(span.from, span.to)];
+  }
+
+  /** The entries of the map without those under these keys (packed). */
+  without(keys: readonly Uint8Array[]): { readonly sections: readonly Section[]; readonly count: number } {
+    const { bytes } = this;
+    const name = `without ${keys.map(key => Buffer.from(key).toString())}`;
+    const { stretches, count } = this.looks.find(name, () => entriesWithout(bytes, keys, this.#sight.stepBytes));
+    const sections = asSections(this.stored);
+    return { sections: stretches.flatMap(({ from, to }) => sectionsWithin(sections, from, to)), count };
   }
 }
 
 /** What conditions and templates look at. */
 export function dataOf({ payload, context }: Pick<Token, 'payload' | 'context'>, config: Json): Data {
-  return ({ root, keys }) => {
-    if (root === 'config') return follow(config, keys);
-    return (root === 'payload' ? payload : context).find(keys);
-  };
-}
-
-/** What templates take as it is, without decoding it: null where that is not worth it. */
-export function largeOf({ payload, context }: Pick<Token, 'payload' | 'context'>): Large {
-  return ({ root, keys }) => {
-    if (root === 'config') return null;
-    const packed = root === 'payload' ? payload : context;
-    return !isParted(packed.stored) && packed.bytes.length <= wholeBytesMax ? null : packed.bytesAt(keys);
+  const under = ({ root }: Path) => (root === 'payload' ? payload : context);
+  const configured = dataOfValues({ config });
+  return {
+    value: path => (path.root === 'config' ? configured.value(path) : under(path).find(path.keys)),
+    view: path => (path.root === 'config' ? configured.view(path) : under(path).view(path.keys)),
+    text: path => (path.root === 'config' ? configured.text(path) : under(path).textAt(path.keys)),
   };
 }
 

@@ -1,11 +1,12 @@
 // What starts runs besides calls: events that jobs emit, and hooks on how jobs end.
 
 import { type Hook, isJobHook, type JobHook, type RunHook } from '../../config/pipeline/definition.ts';
-import { bodyPart } from '../../runtime/host/wire/outcome.ts';
+import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
+import { listHead, mapHead } from '../../runtime/splice.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
-import { pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
+import { type JobGroup, pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
 import type { Children } from './children.ts';
 import { holds, isLong } from './condition.ts';
 import type { Version } from './definition-versions.ts';
@@ -90,13 +91,21 @@ export class Triggers {
     return this.#onEvent.size > 0;
   }
 
-  /** The hooks of a job that ended for good; never of one that a hook's run brought about. */
+  /** Whether a pipeline waits for this end of a job; never for that of one that a hook's run brought about. */
+  isHooked({ status }: SettledJob, { hooked }: JobGroup): boolean {
+    return !hooked && this.#onHook.has(hookOf[status]);
+  }
+
+  /** The hooks of a job that ended for good. */
   fireHooks(job: SettledJob, { plugin, command, group }: JobsSettled): void {
-    if (group.hooked) return;
-    const hook = hookOf[job.status];
-    if (!this.#onHook.has(hook)) return;
     const { submittedBy, root } = group;
-    this.#fireHook(hook, { job: job.id, plugin, submittedBy, root }, hookPayload(job, plugin, command));
+    this.#fireHook(hookOf[job.status], { job: job.id, plugin, submittedBy, root }, hookPayload(job, plugin, command));
+  }
+
+  /** The same of an end that has waited. */
+  fireWaiting({ type, payload }: Emitted, { job, plugin, submittedBy, root }: Emitter): true {
+    this.#fireHook(type as Hook, { job, plugin, submittedBy, root }, payload);
+    return true;
   }
 
   /** The hooks of a run that is over; it is none that a step called, and none that a hook brought about. */
@@ -157,8 +166,15 @@ function wants({ compiled }: Version, data: Pick<Token, 'payload' | 'context'>):
   return definition.if === null || holds(definition.if, dataOf(data, null));
 }
 
+/** What hooks are told of the end of a job, as the only one of its events. */
+export function hookEvents({ job: id, plugin }: Origin, { command, status }: NonNullable<Origin['hook']>, body: Body) {
+  const payload = hookPayload({ id, status, body }, plugin, command);
+  const head = Buffer.concat([listHead(1), mapHead(2), pack('type'), pack(hookOf[status]), pack('payload')]);
+  return Buffer.concat([head, payload]);
+}
+
 /** The result is not decoded: it may be large. */
-function hookPayload({ id, status, body }: SettledJob, plugin: string, command: string): Uint8Array {
+function hookPayload({ id, status, body }: Omit<SettledJob, 'offset'>, plugin: string, command: string): Uint8Array {
   const error = bodyPart(body, 'error');
   const result = bodyPart(body, 'result');
   const job = pack({

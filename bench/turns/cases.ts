@@ -176,6 +176,42 @@ export const cases: readonly Case[] = [
     },
   },
   {
+    name: 'joined_results_looked_into',
+    pipelines: [
+      {
+        name: 'looked_into',
+        steps: [
+          uses('lists', 'items', { foreach: 'payload.items', with: { count: '{payload.count}' } }),
+          uses('text', 'end', {
+            join: 'all',
+            if: { not: { path: 'payload.results', op: 'contains', value: 'nothing' } },
+            with: { last: '{payload.results.3.items}', text: 'all: {payload.results.0}' },
+          }),
+        ],
+      },
+    ],
+    async run(caller, { children, childBytes }) {
+      await run(caller, 'looked_into', { items: range(children), count: Math.ceil(childBytes / 6) });
+      return children;
+    },
+  },
+  {
+    name: 'foreach_of_joined_results',
+    pipelines: [
+      {
+        name: 'fanned_out',
+        steps: [
+          uses('noise', 'noise', { foreach: 'payload.items', with: { bytes: '{payload.bytes}' } }),
+          uses('each', 'end', { join: 'all', foreach: 'payload.results' }),
+        ],
+      },
+    ],
+    async run(caller, { children, childBytes }) {
+      await run(caller, 'fanned_out', { items: range(children), bytes: childBytes });
+      return children;
+    },
+  },
+  {
     name: 'hook',
     pipelines: [{ name: 'hooked', on_hook: 'job.completed', steps: [uses('end', 'end')] }],
     async run(caller, { resultBytes }) {

@@ -42,7 +42,7 @@ export function runInvariants(reader: Reader): readonly Invariant[] {
     let found = 0;
     for (const id of [Buffer.from(root), ...jobs.map(({ key, index }) => jobId(key, index))]) {
       if (reader.get('runs', id)) found++;
-      if (reader.get('emissions', Buffer.concat([id, Buffer.of(0)]))) found++;
+      for (const kind of [0, 2]) if (reader.get('emissions', Buffer.concat([id, Buffer.of(kind)]))) found++;
     }
     const counted = unpack<number>(value);
     const name = Buffer.from(root).toString('hex');

@@ -181,6 +181,11 @@ export function arrivalKey(run: JobId, scope: number, position: number, sequence
   return key;
 }
 
+/** A part of a value that the token of this number has made: as what came to a scope that no run opens. */
+export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
+  return arrivalKey(run, 2 ** 31 + id, 0, sequence);
+}
+
 /** What a stored run says of its jobs: whether it is the root of its tree, and how many jobs inside it there must be. */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
   const { root, jobs, settled } = decodeRun(value).run;

@@ -145,7 +145,9 @@ describe('what the children of a fan-out take', () => {
     expect(made.length).toBeLessThan(list.length);
     expect(made.reduce((sum, job) => sum + bytesOf(job), 0)).toBeLessThan(bytesPerTurnMax + 2 ** 20);
     while (s.of(plugin).length < list.length) s.turn();
-    expect(new Set(s.of(plugin).map(({ createdAt }) => createdAt)).size).toBe(3);
+    const turns = new Set(s.of(plugin).map(({ createdAt }) => createdAt)).size;
+    expect(turns).toBeGreaterThanOrEqual(4);
+    expect(turns).toBeLessThanOrEqual(5);
     s.finish();
     expect(s.leftovers()).toBe(0);
   });

@@ -1,10 +1,12 @@
 // A paused pipeline: its runs go no further than the end of the jobs that they have, and end as ever once it is resumed.
 import { describe, expect, it } from 'vitest';
 import { unsettledMax } from '../../../../actors/pipeline/expansion.ts';
-import { parkedBytesMax } from '../../../../actors/pipeline/parked-token.ts';
+
 import { plugins } from './cast.ts';
 import { resultOf, Stage } from './stage.ts';
 
+/** More than is written down with a token that waits. */
+const large = 2 ** 20;
 /** More events of a job than are taken at once. */
 const eventsMany = 800;
 
@@ -48,12 +50,12 @@ describe('a paused pipeline', () => {
   it('holds what a step carries, however much that is', () => {
     const s = stage();
     s.paused.add('chain');
-    const id = s.start('chain', { more: 'x'.repeat(parkedBytesMax) });
+    const id = s.start('chain', { more: 'x'.repeat(large) });
     s.finish();
     expect(s.created.length).toBe(0);
     s.resume('chain');
     s.finish();
-    expect(resultOf(s.jobs.get(id)!)).toEqual({ more: 'x'.repeat(parkedBytesMax) });
+    expect(resultOf(s.jobs.get(id)!)).toEqual({ more: 'x'.repeat(large) });
   });
 
   it('takes no more elements of a fan-out, and no more events of a flood', () => {

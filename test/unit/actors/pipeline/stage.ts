@@ -128,6 +128,7 @@ export class Stage {
         this.bodiesRead++;
         return this.jobs.get(formatId(id))!.body!;
       },
+      payloadOf: run => this.jobs.get(formatId(run))!.payload,
     });
   }
 

@@ -1,0 +1,179 @@
+// Looks into large packed values (MessagePack) in steps, each of about `stepBytes`: paths, entries, JSON text.
+import { unpack } from './packing.ts';
+import type { Sliced } from './slices.ts';
+import {
+  contentsOf,
+  endWithin,
+  isText,
+  listCount,
+  listHead,
+  mapCount,
+  mapHead,
+  place,
+  type Span,
+  skipInSteps,
+  skipValue,
+  textFrom,
+} from './splice.ts';
+
+/** As `spanAt`: the value that the keys lead to; null when there is none. */
+export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepBytes: number): Sliced<Span | null> {
+  let at = 0;
+  for (const key of keys) {
+    const count = listCount(bytes, at);
+    if (count < 0) {
+      const found: number = yield* entryInSteps(bytes, at, Buffer.from(key), stepBytes);
+      if (found < 0) return null;
+      at = found;
+    } else if (!place.test(key) || Number(key) >= count) return null;
+    else at = yield* skipInSteps(bytes, contentsOf(bytes, at), Number(key), stepBytes);
+  }
+  return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
+}
+
+/** Where the value under a key of the map begins; negative: there is none. */
+function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
+  let here = contentsOf(bytes, at);
+  let stepEnd = here + stepBytes;
+  for (let left = mapCount(bytes, at); left > 0; left--) {
+    const value = skipValue(bytes, here);
+    if (isText(bytes, here, key)) return value;
+    here = yield* skipInSteps(bytes, value, 1, stepBytes);
+    if (here < stepEnd) continue;
+    yield;
+    stepEnd = here + stepBytes;
+  }
+  return -1;
+}
+
+/** The entries of a packed map: those without these keys (packed) as stretches, and how many they are. */
+export type Kept = { readonly stretches: readonly Span[]; readonly count: number };
+
+export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<Kept> {
+  const stretches: Span[] = [];
+  let here = contentsOf(bytes);
+  let from = here;
+  let count = 0;
+  let stepEnd = here + stepBytes;
+  for (let left = mapCount(bytes); left > 0; left--) {
+    const entry = here;
+    const value = skipValue(bytes, entry);
+    here = yield* skipInSteps(bytes, value, 1, stepBytes);
+    const isLeftOut = keys.some(
+      key => key.length === value - entry && Buffer.compare(key, bytes.subarray(entry, value)) === 0,
+    );
+    if (isLeftOut) {
+      if (entry > from) stretches.push({ from, to: entry });
+      from = here;
+    } else count++;
+    if (here < stepEnd) continue;
+    yield;
+    stepEnd = here + stepBytes;
+  }
+  if (here > from) stretches.push({ from, to: here });
+  return { stretches, count };
+}
+
+/** Whether the test holds for an element of the list, or a key of the map; it gets the place of each. */
+export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, stepBytes: number): Sliced<boolean> {
+  let here = contentsOf(bytes);
+  let stepEnd = here + stepBytes;
+  const isMap = mapCount(bytes) >= 0;
+  for (let left = isMap ? mapCount(bytes) : listCount(bytes); left > 0; left--) {
+    if (test(here)) return true;
+    here = yield* skipInSteps(bytes, here, isMap ? 2 : 1, stepBytes);
+    if (here < stepEnd) continue;
+    yield;
+    stepEnd = here + stepBytes;
+  }
+  return false;
+}
+
+/** The JSON text of a packed value, in UTF-8. Neighbours that take little are decoded together; a step makes one piece. */
+export function* jsonInSteps(bytes: Uint8Array, stepBytes: number): Sliced<readonly Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  yield* addJson(pieces, bytes, 0, stepBytes);
+  return pieces;
+}
+
+/** Returns where the value ends. */
+function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes: number): Sliced<number> {
+  const isMap = mapCount(bytes, at) >= 0;
+  const count = isMap ? mapCount(bytes, at) : listCount(bytes, at);
+  const smallEnd = count > 1 ? endWithin(bytes, at, at + stepBytes) : count > 0 ? -1 : skipValue(bytes, at);
+  if (smallEnd >= 0) {
+    pieces.push(Buffer.from(JSON.stringify(unpack(bytes.subarray(at, smallEnd)))));
+    yield;
+    return smallEnd;
+  }
+  let here = contentsOf(bytes, at);
+  let left = count;
+  pieces.push(Buffer.from(isMap ? '{' : '['));
+  while (left > 0) {
+    const { end, taken } = neighbours(bytes, here, left, isMap, here + stepBytes);
+    if (left < count) pieces.push(Buffer.from(','));
+    if (taken > 0) {
+      const together = Buffer.concat([isMap ? mapHead(taken) : listHead(taken), bytes.subarray(here, end)]);
+      pieces.push(Buffer.from(JSON.stringify(unpack(together)).slice(1, -1)));
+      here = end;
+      left -= taken;
+      yield;
+      continue;
+    }
+    if (isMap) {
+      const value = skipValue(bytes, here);
+      pieces.push(Buffer.from(`${JSON.stringify(String(unpack(bytes.subarray(here, value))))}:`));
+      here = value;
+    }
+    here = yield* addJson(pieces, bytes, here, stepBytes);
+    left--;
+  }
+  pieces.push(Buffer.from(isMap ? '}' : ']'));
+  return here;
+}
+
+/** As many elements, or entries, as end within the limit. */
+function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolean, limit: number) {
+  let end = from;
+  let taken = 0;
+  while (taken < left) {
+    const value = isMap ? endWithin(bytes, end, limit) : end;
+    const next = value < 0 ? -1 : endWithin(bytes, value, limit);
+    if (next < 0) break;
+    end = next;
+    taken++;
+  }
+  return { end, taken };
+}
+
+/** Where the packed value at `at` ends when it equals the given one; else -1. It reads no more than the given one takes. */
+export function endOfEqual(bytes: Uint8Array, at: number, wanted: unknown): number {
+  if (Array.isArray(wanted)) {
+    if (listCount(bytes, at) !== wanted.length) return -1;
+    let here = contentsOf(bytes, at);
+    for (let i = 0; i < wanted.length && here >= 0; i++) here = endOfEqual(bytes, here, wanted[i]);
+    return here;
+  }
+  if (typeof wanted === 'object' && wanted !== null)
+    return endOfEqualMap(bytes, at, wanted as { readonly [key: string]: unknown });
+  if (listCount(bytes, at) >= 0 || mapCount(bytes, at) >= 0) return -1;
+  const end = skipValue(bytes, at);
+  if (typeof wanted === 'string') return isText(bytes, at, Buffer.from(wanted)) ? end : -1;
+  if (textFrom(bytes, at) >= 0) return -1;
+  const found = unpack(bytes.subarray(at, end));
+  // Whole numbers that do not fit a double are decoded as bigint.
+  const isSame =
+    typeof found === 'bigint' && typeof wanted === 'number' ? !(found < wanted || found > wanted) : found === wanted;
+  return isSame ? end : -1;
+}
+
+function endOfEqualMap(bytes: Uint8Array, at: number, wanted: { readonly [key: string]: unknown }): number {
+  if (mapCount(bytes, at) !== Object.keys(wanted).length) return -1;
+  let here = contentsOf(bytes, at);
+  for (let left = mapCount(bytes, at); left > 0 && here >= 0; left--) {
+    const value = skipValue(bytes, here);
+    const key = String(unpack(bytes.subarray(here, value)));
+    here = Object.hasOwn(wanted, key) ? endOfEqual(bytes, value, wanted[key]) : -1;
+  }
+  return here;
+}
