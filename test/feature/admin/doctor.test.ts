@@ -12,7 +12,6 @@ import type { Config } from '../../../config/config.ts';
 import { unsealed } from '../../../config/seal/seal.ts';
 import type { Link } from '../../../runtime/link.ts';
 import { limitsDefault } from '../../../runtime/processes/sandbox.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { type AdministrationParts, openAdministration } from '../../../service/administration.ts';
 import type { Served } from '../../../service/doctor/certificates.ts';
 import { type DoctorOptions, examine } from '../../../service/doctor/doctor.ts';
@@ -20,6 +19,7 @@ import { trySandboxes } from '../../../service/doctor/sandboxes.ts';
 import { writeConfiguration } from '../../service/gateway/configuration.ts';
 import { type Gateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo } from '../../service/gateway/sources.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 import { makeConfig } from '../../unit/http/gateway.ts';
 
 const names = [

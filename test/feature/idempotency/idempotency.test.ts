@@ -4,11 +4,11 @@ import { expect, test } from 'vitest';
 import { IdempotencyTable } from '../../../actors/job/idempotency.ts';
 import { rememberedUs } from '../../../actors/remembered-keys.ts';
 import { idempotencyKeyCharsMax } from '../../../http/idempotency.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { everythingToken } from '../../service/gateway/configuration.ts';
 import { type Gateway, shareGateway, startGateway } from '../../service/gateway/gateway.ts';
 import { echo, step, worker } from '../../service/gateway/sources.ts';
 import { until } from '../../service/gateway/until.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 
 const pipelines = [
   { name: 'now', on: 'now', execution_mode: 'synchronous', timeout_secs: 20, steps: [{ id: 'only', uses: 'worker' }] },

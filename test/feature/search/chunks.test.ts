@@ -13,9 +13,9 @@ import {
 import { SearchIndex } from '../../../actors/index/search-index.ts';
 import { search } from '../../../actors/index/views/search.ts';
 import { JournalEntry, journalEntryBytes, usKey } from '../../../actors/job/records/journal.ts';
-import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.ts';
 import type { Batch, Table } from '../../../runtime/store/store.ts';
 import { openLists } from '../../../service/reads/lists.ts';
+import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';
 import { inSlices } from '../../support/slices.ts';
 import { Ledger } from './ledger.ts';
 import { storages } from './storage.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { JournalConsumer } from '../../../actors/index/consumer.ts';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { untilTaken } from '../../../actors/index/views/lag.ts';
-import { openMemoryIndex } from '../../../runtime/store/memory.ts';
+import { openMemoryIndex } from '../../support/memory-store.ts';
 import { Ledger } from './ledger.ts';
 
 const commitsOf = [3, 1, 20, 5];

@@ -12,9 +12,9 @@ import type { Config } from '../../../config/config.ts';
 import { encodeBody } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, type JobId, jobId, makeBlockKeys } from '../../../runtime/ids.ts';
 import { type Json, pack, packedEmpty } from '../../../runtime/packing.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import type { Batch, Store } from '../../../runtime/store/store.ts';
 import type { Turn } from '../../../runtime/turn.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 
 /** What is told of one job. `attempts`: those that ended, in order; the last one ends the job, unless it goes on. */
 export type JobStory = {

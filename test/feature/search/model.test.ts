@@ -3,9 +3,9 @@
 import { expect, test } from 'vitest';
 import { JournalFollower } from '../../../actors/index/journal-follower.ts';
 import { SearchIndex } from '../../../actors/index/search-index.ts';
-import { openMemoryIndex } from '../../../runtime/store/memory.ts';
 import { openLists } from '../../../service/reads/lists.ts';
 import type { LogPage } from '../../../service/reads/reads.ts';
+import { openMemoryIndex } from '../../support/memory-store.ts';
 import { fc } from '../../support/seed.ts';
 import { inSlices } from '../../support/slices.ts';
 import { Ledger, type NaiveLog } from './ledger.ts';

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openIndexStore, openStore } from '../../../runtime/store/lmdb.ts';
-import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.ts';
 import type { IndexTable, Store } from '../../../runtime/store/store.ts';
+import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';
 
 export type Storage = { readonly store: Store; readonly index: Store<IndexTable>; close(): void };
 

@@ -13,7 +13,7 @@ import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatc
 import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
 import { NameTableWriter } from '../../../actors/job/records/name-table.ts';
 import { emptyBody } from '../../../runtime/host/wire/outcome.ts';
-import { openMemoryIndex, openMemoryStore } from '../../../runtime/store/memory.ts';
+import { openMemoryIndex, openMemoryStore } from '../../support/memory-store.ts';
 
 const start = 30_000_000 * minuteUs;
 

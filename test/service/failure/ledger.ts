@@ -11,11 +11,11 @@ import { type Body, bodyPart, encodeBody } from '../../../runtime/host/wire/outc
 import type { PluginHost, TaskFrame } from '../../../runtime/host/wire/plugin-host.ts';
 import { formatId, makeBlockKeys, parseId } from '../../../runtime/ids.ts';
 import { type Json, pack } from '../../../runtime/packing.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { SetAside, type SetAsideRecord } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { ActorLifecycle } from '../../../service/ledger/actor-lifecycle.ts';
 import { ledgerTurns, startLedgerActors } from '../../../service/ledger/ledger-actors.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 import { config, plugin } from '../../unit/actors/job/simulator.ts';
 import { checkPipelines } from '../../unit/actors/pipeline/checked.ts';
 

@@ -4,9 +4,9 @@
 import type { Config } from '../../../config/config.ts';
 import { blockOf, parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { type Batch, type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 import { Broken, holds } from './broken.ts';
 import { Callers } from './callers.ts';
 import { Commits } from './commits.ts';

@@ -1,9 +1,9 @@
 // Turns: nothing leaves before the commit, everything of a turn is one commit, a failed turn leaves no trace.
 import { expect, it } from 'vitest';
 import { type Loop, startLoop, turnMsMax } from '../../../runtime/loop.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { StoreFull } from '../../../runtime/store/store.ts';
 import type { TurnHandler } from '../../../runtime/turn.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 
 function thread(handler: TurnHandler, log: string[], full = () => false, stopwatch = () => 0) {
   const store = openMemoryStore(batch => {

@@ -15,7 +15,7 @@ import {
   shownOf,
   wholeOf,
 } from '../../../runtime/parted.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 
 const store = openMemoryStore();
 const parts = partsIn(store);

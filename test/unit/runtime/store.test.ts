@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../runtime/store/lmdb.ts';
-import { openMemoryStore } from '../../../runtime/store/memory.ts';
 import { type Batch, type Range, type Store, StoreFull } from '../../../runtime/store/store.ts';
+import { openMemoryStore } from '../../support/memory-store.ts';
 import { fc } from '../../support/seed.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'headgate-store-'));

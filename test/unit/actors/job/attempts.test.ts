@@ -13,8 +13,8 @@ import {
 import { AttemptReader } from '../../../../actors/job/records/journal.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../../../runtime/ids.ts';
-import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Table } from '../../../../runtime/store/store.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
 
 const jobs = 80;
 const blocks = [1, 2].map(n => Buffer.from(`0198c0de000${n}700080000000`, 'hex'));

@@ -7,8 +7,8 @@ import { findJob } from '../../../../actors/job/views/jobs.ts';
 import { blockOf, formatId, type JobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Loop, startLoop } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';
-import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
 import { config } from './simulator.ts';
 
 type Move =

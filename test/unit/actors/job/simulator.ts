@@ -10,9 +10,9 @@ import type { Outcome, PluginHost, TaskFrame } from '../../../../runtime/host/wi
 import { formatId, jobIdBytes, makeBlockKeys, parseId } from '../../../../runtime/ids.ts';
 import { type Loop, startLoop } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';
-import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { Dice } from '../../../service/simulation/dice.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
 
 export type Faults = {
   /** Chances, each between 0 and 1. */

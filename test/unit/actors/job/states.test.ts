@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { CompletionWriter, stateBytesMax } from '../../../../actors/job/completion-writer.ts';
 import { pack, unpack } from '../../../../runtime/packing.ts';
-import { openMemoryStore } from '../../../../runtime/store/memory.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
 import { fc } from '../../../support/seed.ts';
 
 const key = fc.string({ maxLength: 3 }).filter(name => name !== '__proto__');

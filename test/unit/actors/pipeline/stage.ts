@@ -10,9 +10,9 @@ import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/o
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
 import { type Json, pack, unpack } from '../../../../runtime/packing.ts';
 import { isParted, type PartReader, partKeys, partsIn, wholeOf } from '../../../../runtime/parted.ts';
-import { openMemoryStore } from '../../../../runtime/store/memory.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import type { Turn } from '../../../../runtime/turn.ts';
+import { openMemoryStore } from '../../../support/memory-store.ts';
 import { checkPipelines } from './checked.ts';
 
 export type Outcome = {

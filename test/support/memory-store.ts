@@ -1,5 +1,5 @@
 // The store of the simulator: sorted maps in memory, with the same answers as the real one and faults on demand.
-import { WriteBatch } from './batch.ts';
+import { WriteBatch } from '../../runtime/store/batch.ts';
 import {
   type Batch,
   type IndexTable,
@@ -9,7 +9,7 @@ import {
   type Store,
   StoreFault,
   tables,
-} from './store.ts';
+} from '../../runtime/store/store.ts';
 
 type Sheet = { readonly values: Map<string, Uint8Array> /** In order. */; readonly keys: string[] };
 
