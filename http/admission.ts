@@ -4,8 +4,8 @@
 import type { Config } from '../config/config.ts';
 import type { VaultCalls } from '../service/vault-client.ts';
 import { type Authenticate, type Caller, may, scopesText } from './auth.ts';
-import { headerOf, mayBeJson, type RequestHead } from './head.ts';
-import { jsonProblem, readJson } from './json.ts';
+import { headerOf, type RequestHead } from './head.ts';
+import { readJsonBody } from './json.ts';
 import { type HttpProblem, mismatchProblem, type ProblemItem, problem } from './problem.ts';
 import type { Route, RouteAccess } from './route.ts';
 import type { Match, RoutesAtPath } from './router.ts';
@@ -99,13 +99,8 @@ export type BodyReading = { readonly kind: 'body'; readonly value: unknown } | H
 /** The body as a value that fits, or 415 or 400. */
 export function readBody(head: RequestHead, bytes: Uint8Array, check: BodyCheck): BodyReading {
   if (bytes.length === 0) return { kind: 'body', value: undefined };
-  if (!mayBeJson(headerOf(head, 'content-type')))
-    return problem(
-      'unsupported_media_type',
-      'the body must be JSON, and the header Content-Type must say so: application/json',
-    );
-  const reading = readJson(bytes);
-  if (reading.kind === 'refused') return jsonProblem(reading);
+  const reading = readJsonBody(headerOf(head, 'content-type'), bytes);
+  if (reading.kind === 'problem') return reading;
   const errors = check(reading.value);
   return errors.length > 0 ? mismatchProblem('invalid_request', errors) : { kind: 'body', value: reading.value };
 }

@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isBigInteger, parseExactly } from '../runtime/exact-json.ts';
 import type { Json } from '../runtime/packing.ts';
+import { mayBeJson } from './head.ts';
 import { type HttpProblem, problem } from './problem.ts';
 
 export const jsonDepthMax = 64;
@@ -39,8 +40,19 @@ export function readJson(bytes: Uint8Array, bigIntegers: BigIntegers = 'refuse')
   return refusal(text, firstFault(text, bigIntegers));
 }
 
-/** The refusal as an answer: the pointer of a refused value is in `errors`. */
-export function jsonProblem({ message, pointer }: Extract<JsonReading, { readonly kind: 'refused' }>): HttpProblem {
+/** The value of a body, or 415 or 400: the pointer of a refused value is in `errors`. */
+export function readJsonBody(
+  contentType: string | undefined,
+  bytes: Uint8Array,
+  bigIntegers: BigIntegers = 'refuse',
+): Extract<JsonReading, { readonly kind: 'value' }> | HttpProblem {
+  if (!mayBeJson(contentType)) {
+    const detail = 'the body must be JSON, and the header Content-Type must say so: application/json';
+    return problem('unsupported_media_type', detail);
+  }
+  const reading = readJson(bytes, bigIntegers);
+  if (reading.kind === 'value') return reading;
+  const { message, pointer } = reading;
   return problem('invalid_json', message, pointer === undefined ? undefined : { errors: [{ pointer, message }] });
 }
 

@@ -5,9 +5,8 @@ import { formatId } from '../../runtime/ids.ts';
 import { isObject } from '../../runtime/json-value.ts';
 import { type JsonObject, pack } from '../../runtime/packing.ts';
 import { Type } from '../../runtime/schema-type.ts';
-import { mayBeJson } from '../head.ts';
 import { deliveryKeyOf } from '../idempotency.ts';
-import { type BigIntegers, jsonProblem, readJson } from '../json.ts';
+import { type BigIntegers, readJsonBody } from '../json.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails, refusalProblem } from '../refusal.ts';
@@ -85,13 +84,8 @@ function readObject(
   bytes: Uint8Array,
   bigIntegers: BigIntegers,
 ): { readonly kind: 'object'; readonly value: JsonObject } | HttpProblem {
-  if (!mayBeJson(contentType))
-    return problem(
-      'unsupported_media_type',
-      'the body must be JSON, and the header Content-Type must say so: application/json',
-    );
-  const reading = readJson(bytes, bigIntegers);
-  if (reading.kind === 'refused') return jsonProblem(reading);
+  const reading = readJsonBody(contentType, bytes, bigIntegers);
+  if (reading.kind === 'problem') return reading;
   const { value } = reading;
   return isObject(value)
     ? { kind: 'object', value: value as JsonObject }
