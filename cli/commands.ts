@@ -8,6 +8,7 @@ import { configShow } from './commands/config-show.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { initCommand } from './commands/init.ts';
+import { jobCancel } from './commands/job-cancel.ts';
 import { jobList } from './commands/job-list.ts';
 import { jobLogs } from './commands/job-logs.ts';
 import { jobRerun } from './commands/job-rerun.ts';
@@ -65,6 +66,7 @@ export const commands: readonly CommandDeclaration[] = [
   jobLogs,
   jobWatch,
   jobRerun,
+  jobCancel,
   jobRunNow,
   jobWhy,
   ...pauseCommands,

@@ -10,6 +10,8 @@ export const exitStatus = {
   denied: 3,
   notFound: 4,
   timedOut: 5,
+  /** The job was cancelled. */
+  cancelled: 6,
   /** The service cannot be reached, or answered 503. */
   unavailable: 69,
   defect: 70,

@@ -94,7 +94,12 @@ export type Manifest = {
   /** The least strict sandbox that a process plugin accepts; absent: none. */
   readonly sandbox?: Sandbox['kind'];
   /** `mode: persistent`: a process runs many jobs, and is replaced after `jobsMax` jobs or `ageMs`. */
-  readonly persistent?: { readonly jobsMax: number | null; readonly ageMs: number | null };
+  readonly persistent?: {
+    readonly jobsMax: number | null;
+    readonly ageMs: number | null;
+    /** It reads the lines that cancel requests. */
+    readonly hearsCancel?: boolean;
+  };
 };
 
 export type RetryPolicy = {

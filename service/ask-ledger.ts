@@ -1,5 +1,12 @@
-// Questions to the job actor on the ledger thread.
-import type { HeldReply, IdleReply, QueueReply, SetAsideReply, WaitsReply } from '../actors/job/protocol.ts';
+// Questions to the job actor on the ledger thread, and cancels, which may be repeated as questions may.
+import type {
+  CancelReply,
+  HeldReply,
+  IdleReply,
+  QueueReply,
+  SetAsideReply,
+  WaitsReply,
+} from '../actors/job/protocol.ts';
 import type { Link } from '../runtime/link.ts';
 
 type Replies = {
@@ -8,6 +15,7 @@ type Replies = {
   readonly ask_waits: WaitsReply;
   readonly ask_held: HeldReply;
   readonly ask_set_aside: SetAsideReply;
+  readonly cancel: CancelReply;
 };
 
 /** Null: the ledger does not respond, or refuses questions now. */

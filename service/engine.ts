@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
-import type { RefusedWork, RunNowReply, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type { CancelReply, RefusedWork, RunNowReply, SubmitReply, Waits } from '../actors/job/protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
@@ -27,6 +27,9 @@ const smallTreeBlocksMax = 256;
 
 /** How long an answer waits for the ledger to report what a job waits for. */
 const waitsMsMax = 100;
+
+/** How long the answer to a cancel waits for the ledger: a host that does not confirm it is killed long before. */
+const cancelMsMax = 20_000;
 
 export type EngineParts = {
   /** In force. */
@@ -84,6 +87,11 @@ export function openEngine({ link, reader, gauges, hub, ...parts }: EngineParts)
     job(id: JobId): JobView | undefined {
       reader.refresh();
       return findJob(reader, id, blocks);
+    },
+    /** Ends the job, or a run with all that is inside. Resolves once nothing of it starts any more; null: the ledger did not answer. */
+    async cancel(id: JobId, by: string, reason: string | null): Promise<CancelReply | null> {
+      const late = sleep(cancelMsMax, null, { ref: false });
+      return Promise.race([askLedger(link, { kind: 'cancel', id, by, reason }), late]);
     },
     /** What an unsettled job waits for; null: nothing, or the ledger did not answer in time. */
     async waits(id: JobId): Promise<Waits | null> {

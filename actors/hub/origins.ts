@@ -11,9 +11,11 @@ export const readingWorkMax = 256;
 const ends = new Set<ObservationType>([
   'job.completed',
   'job.failed',
+  'job.cancelled',
   'pipeline.completed',
   'pipeline.failed',
   'pipeline.timed_out',
+  'pipeline.cancelled',
 ]);
 
 /** For a hub without a ledger. */

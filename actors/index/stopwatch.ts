@@ -56,7 +56,7 @@ export class Stopwatch implements JournalConsumer {
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
       // A run is measured by its jobs, and a job that never ran has no times.
-      if (name.plugin !== pipelinePlugin && entry.attempt > 0) this.#record(entry, name, batch);
+      if (name.plugin !== pipelinePlugin && hasRun(entry)) this.#record(entry, name, batch);
     }
     for (const open of this.#pages.values()) writePage(open, batch);
     this.#turnTo(Math.floor(entries.at(-1)!.atUs / minuteUs), batch);
@@ -125,4 +125,9 @@ export class Stopwatch implements JournalConsumer {
 function writePage(open: OpenPage, batch: Batch<IndexTable>): void {
   if (open.isDirty) batch.put('stopwatch', open.key, open.page.encode());
   open.isDirty = false;
+}
+
+/** Also an attempt that was cancelled while it waited for its time has not. */
+function hasRun({ attempt, status, ranUs }: JournalEntry): boolean {
+  return attempt > 0 && (ranUs > 0 || status !== 'cancelled');
 }

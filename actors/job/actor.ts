@@ -4,6 +4,7 @@ import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultDelivery } from '../vault/protocol.ts';
 import { idleOf, queueState } from './analytics.ts';
+import { Cancelling } from './cancelling.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
@@ -51,6 +52,8 @@ export type InnerMessage =
     }
   /** `sentUpTo`: the newest frame that the host had got. After a failed turn other frames may leave before this message is handled again. */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
+  /** The host stops the task, or has no such task any more: none of its code begins from now on. */
+  | { readonly kind: 'cancelling'; readonly slot: HostSlotName; readonly frameId: number; readonly task: number }
   | { readonly kind: 'thread_replaced'; readonly slot: HostSlotName }
   | { readonly kind: 'alarm' }
   | { readonly kind: 'load' }
@@ -92,7 +95,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const attempt = options.trySandbox ?? (async () => null);
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
   const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
-  const state = new JobState({ ...options, holdSources: sources });
+  const state = new JobState({ ...options, holdSources: sources, callerOf: run => options.pipeline.callerOf(run) });
   const idempotency = new IdempotencyTable(options.reader);
   const acceptor = new JobAcceptor(state, idempotency);
   const runs = new RunJobs(state);
@@ -100,6 +103,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     ...options,
     ...(vault && { deliver: vault.deliver }),
   });
+  const cancelling = new Cancelling(state, dispatcher, options.pipeline);
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;
@@ -117,6 +121,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
     switch (message.kind) {
       case 'submit':
         acceptor.submit(turn, message);
+        break;
+      case 'cancel':
+        cancelling.ask(turn, message);
         break;
       case 'ask_idle':
         // As of the end of the turn: a job that came back in it may have been dispatched again.
@@ -163,6 +170,9 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'host_lost':
         dispatcher.hostLost(turn, message.slot, message.reason, message.sentUpTo);
+        break;
+      case 'cancelling':
+        cancelling.confirmed(message.slot, message.frameId, message.task);
         break;
       case 'thread_replaced':
         state.observations.plain('worker.replaced', turn.nowUs, { host: message.slot });
@@ -268,6 +278,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   return {
     dispatcher,
     idempotency,
+    cancels: state.cancels,
     holdsChanged,
     refusal: plugin => acceptor.refusal(plugin),
     createJobs: (jobs, turn) => acceptor.create(turn, jobs),
@@ -283,6 +294,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       isFirstTurn = false;
       // Hosts may have frames of the actors before these.
       recovery.adopt(turn, dispatcher.adopt());
+      cancelling.goOn(turn);
       moveRuns(turn);
     },
     receive(message, turn) {
@@ -300,10 +312,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
       acceptor.seal(turn);
       if (areHoldsDue) dispatcher.keepHolds(turn);
       areHoldsDue = false;
-      if (dispatcher.dispatch(turn)) turn.after(() => self({ kind: 'wake' }));
+      const isWalking = isLoaded && cancelling.step(turn);
+      if (dispatcher.dispatch(turn) || isWalking) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },
     close(turn) {
+      cancelling.answer(turn);
       if (idempotency.keys.sweep(turn)) turn.after(() => self({ kind: 'wake' }));
       state.close(turn);
       setAlarm(turn);

@@ -13,7 +13,10 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
   let dead = 0;
   for (const counts of state.completions.counts.values()) dead += counts.dead;
   const active: QueueReply['active'][number][] = [];
-  for (const { open, index, frame } of dispatcher.active()) {
+  for (const {
+    job: { open, index },
+    frame,
+  } of dispatcher.active()) {
     if (active.length === activeJobsMax) break;
     const id = formatId(jobId(open.keyBytes, index));
     active.push({ jobId: id, plugin: open.plugin, command: open.command, startedUs: frame.sentUs });
@@ -43,7 +46,10 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
 /** Those of the jobs (16 bytes each) that no host has. */
 export function idleOf(dispatcher: Dispatcher, ids: Uint8Array): Uint8Array {
   const held = new Set<string>();
-  for (const { open, index } of dispatcher.active()) held.add(`${open.key}${index}`);
+  for (const {
+    job: { open, index },
+  } of dispatcher.active())
+    held.add(`${open.key}${index}`);
   const all = Buffer.from(ids.buffer, ids.byteOffset, ids.byteLength);
   const idle: Uint8Array[] = [];
   for (let at = 0; at < all.length; at += jobIdBytes) {

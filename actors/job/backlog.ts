@@ -16,6 +16,18 @@ class Queue<T> {
     this.#items.push(item);
   }
 
+  /** Takes out the items that are `wanted`. */
+  take(wanted: (item: T) => boolean): T[] {
+    const taken: T[] = [];
+    const kept: T[] = [];
+    for (const item of this.#items.slice(this.#head) as T[]) (wanted(item) ? taken : kept).push(item);
+    if (taken.length > 0) {
+      this.#items = kept;
+      this.#head = 0;
+    }
+    return taken;
+  }
+
   peek(): T | undefined {
     return this.#items[this.#head];
   }
@@ -41,7 +53,27 @@ export class Backlog {
 
   enqueue(open: OpenBlock): void {
     this.blocks.push(open);
-    this.waiting += open.count - open.next;
+    open.waitsIn = this;
+    this.waiting += open.untouched;
+  }
+
+  /** The block of the job that is next, if no attempt comes before it. Jobs that were cancelled are passed over. */
+  get nextBlock(): OpenBlock | undefined {
+    for (;;) {
+      const open = this.blocks.peek();
+      if (!open) return undefined;
+      while (open.next < open.count && open.isSettled(open.next)) open.next++;
+      if (open.next < open.count) return open;
+      this.blocks.shift();
+    }
+  }
+
+  /** The job that is next. */
+  peek(): OpenAttempt | undefined {
+    const next = this.attempts.peek();
+    if (next) return next;
+    const open = this.nextBlock;
+    return open && firstAttempt(open, open.next);
   }
 
   enqueueAttempt(job: OpenAttempt): void {
@@ -51,7 +83,7 @@ export class Backlog {
 
   /** The command of the job that is next. */
   get nextCommand(): string | undefined {
-    return this.attempts.peek()?.open.command ?? this.blocks.peek()?.command;
+    return this.attempts.peek()?.open.command ?? this.nextBlock?.command;
   }
 
   /** Takes the next job. */
@@ -62,11 +94,18 @@ export class Backlog {
   }
 
   #shiftOfBlock(): OpenAttempt | undefined {
-    const open = this.blocks.peek();
+    const open = this.nextBlock;
     if (!open) return undefined;
     const job = firstAttempt(open, open.next++);
     if (open.next === open.count) this.blocks.shift();
     return job;
+  }
+
+  /** Takes attempts out, wherever in the line they are. */
+  withdraw(wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
+    const taken = this.attempts.take(wanted);
+    this.waiting -= taken.length;
+    return taken;
   }
 
   /** Moves the next job, or the next block of them. */
@@ -79,7 +118,7 @@ export class Backlog {
     }
     const open = this.blocks.shift();
     if (!open) return;
-    this.waiting -= open.count - open.next;
+    this.waiting -= open.untouched;
     other.enqueue(open);
   }
 }

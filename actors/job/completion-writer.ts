@@ -16,7 +16,7 @@ import {
   retriedCount,
   settledOf,
 } from './records/counts.ts';
-import { JournalPage, newestCommitUs, usKey } from './records/journal.ts';
+import { isNeverStarted, JournalPage, newestCommitUs, usKey } from './records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
 import { NameTableWriter } from './records/name-table.ts';
 
@@ -108,13 +108,21 @@ export class CompletionWriter {
     if (attempt.final) {
       account.counts[status]++;
       this.settledKept++;
+      if (isNeverStarted(status, number)) account.counts.never_started++;
       if (status !== 'succeeded') batch.put('unsuccessful', unsuccessfulKey(account.number, status, id), nothing);
     } else account.counts[retriedCount(status)]++;
     this.#page.add(id, number, owner, attempt, account.number, this.#names.submitter(owner.submittedBy));
   }
 
   /** An attempt is no longer kept. */
-  pruned(batch: Batch, plugin: string, command: string, id: Uint8Array, { final, status }: Attempt): void {
+  pruned(
+    batch: Batch,
+    plugin: string,
+    command: string,
+    id: Uint8Array,
+    attemptNumber: number,
+    { final, status }: Attempt,
+  ): void {
     const { counts, number } = this.#change(plugin, command);
     if (!final) {
       counts[retriedCount(status)]--;
@@ -122,6 +130,7 @@ export class CompletionWriter {
     }
     counts.accepted--;
     counts[status]--;
+    if (isNeverStarted(status, attemptNumber)) counts.never_started--;
     this.settledKept--;
     if (status !== 'succeeded') batch.remove('unsuccessful', unsuccessfulKey(number, status, id));
   }

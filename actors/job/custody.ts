@@ -18,6 +18,7 @@
 import { bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { endStopped, endUnstarted } from './cancelled-jobs.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
@@ -39,6 +40,11 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
     state.policyOf(job.open.plugin),
     state.random,
   );
+  const isDone = decision.kind === 'end' && decision.status === 'succeeded';
+  if (!isDone && state.isCancelled(job)) {
+    endStopped(state, turn, job, outcome.startedUs, body);
+    return;
+  }
   if (frame.lane.breaker) countEnd(state, turn, frame.lane, verdict !== 'ok', frame.sentUs);
   if (decision.kind === 'end') state.end(turn, job, decision.status, outcome.startedUs, body);
   else state.retry(turn, job, decision.status, outcome.startedUs, body, decision.delayMs, 'waiting');
@@ -65,6 +71,10 @@ export function charge(
   next: 'waiting' | 'suspect' = 'waiting',
   body = lostBody,
 ): void {
+  if (state.isCancelled(job)) {
+    endStopped(state, turn, job, null, body);
+    return;
+  }
   const { plugin, command } = job.open;
   const retrySafe = state.lane(plugin).lastKnown(command)?.retrySafe ?? true;
   const end = { verdict: 'error', permanent: false, retrySafe } as const;
@@ -75,9 +85,31 @@ export function charge(
   else state.retry(turn, job, decision.status, null, body, 0, next);
 }
 
+/**
+ * A host gave the attempt back, uncharged: from now on it is `waiting` or `suspect`. Null: it was cancelled, and has ended.
+ * `hasBegun`: plugin code may have run.
+ */
+export function giveBack(
+  state: JobState,
+  turn: Turn,
+  job: OpenAttempt,
+  next: 'waiting' | 'suspect',
+  hasBegun: boolean,
+): OpenAttempt | null {
+  if (!state.isCancelled(job)) return state.move(turn, job, next, 0);
+  if (hasBegun) endStopped(state, turn, job, null, stoppedBody);
+  else endUnstarted(state, turn, job);
+  return null;
+}
+
 /** The service starts, and no host has the attempt. */
 export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
+  if (state.isCancelled(job)) {
+    if (job.custody === 'waiting' || job.custody === 'suspect') endUnstarted(state, turn, job);
+    else endStopped(state, turn, job, null, stoppedBody);
+    return;
+  }
   if (job.custody === 'lost') lane.lost.push(job);
   else if (job.custody === 'sentAlone') {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));

@@ -5,7 +5,8 @@ import type { Turn } from '../../runtime/turn.ts';
 import type { Deliver, RevokedDelivery } from '../vault/protocol.ts';
 import { type AdoptedBlock, adoptFrames } from './adoption.ts';
 import { BusyMeter, busyWindowUs } from './busy.ts';
-import { charge, settleTask } from './custody.ts';
+import { dropCancelled } from './cancelled-jobs.ts';
+import { charge, giveBack, settleTask } from './custody.ts';
 import { advanceHolds, moveToHeld } from './held-jobs.ts';
 import {
   concurrentSlot,
@@ -23,11 +24,12 @@ import { countFinished, countReported, countSent } from './in-flight.ts';
 import { type JobFrame, pickFrame, taskFrame, unreported } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
+import type { OpenAttempt } from './open-attempt.ts';
 import { OutstandingFrames } from './outstanding-frames.ts';
 import type { QueuedJobs } from './protocol.ts';
 import { Quarantine } from './quarantine.ts';
 import { heldOf, queuedJobs } from './queued.ts';
-import type { KeyText, OpenBlock } from './records/open.ts';
+import type { KeyText } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
 
 /** Starts a host. Its reports come back as messages that carry the slot's name. */
@@ -54,7 +56,12 @@ export const heldMovesPerTurnMax = 1024;
 export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
 /** A job that a host has. */
-export type InFlightJob = { readonly open: OpenBlock; readonly index: number; readonly frame: JobFrame };
+export type InFlightJob = {
+  readonly job: OpenAttempt;
+  readonly frame: JobFrame;
+  readonly task: number;
+  readonly slot: HostSlot;
+};
 
 export class Dispatcher {
   readonly #state: JobState;
@@ -194,6 +201,12 @@ export class Dispatcher {
       this.#heldMoves += moveToHeld(lane, heldMovesPerTurnMax - this.#heldMoves);
       return true;
     }
+    if (!this.#state.cancels.isEmpty) {
+      const dropped = dropCancelled(this.#state, turn, lane, heldMovesPerTurnMax - this.#heldMoves);
+      this.#heldMoves += dropped;
+      // Another command may be next.
+      if (dropped > 0) return true;
+    }
     // A lane that finds no free place keeps its turn.
     const slot = hasRunners ? slots[0] : freeSlotFor(slots, command);
     if (!slot) return false;
@@ -281,8 +294,10 @@ export class Dispatcher {
       if (frame.reported[task] !== 0) continue;
       countReported(this.#state, slot, frame, task);
       const job = frame.jobs[task]!;
-      if (alone || isSuspect) this.quarantine.take(this.#state.move(turn, job, 'suspect', 0), isSuspect);
-      else frame.lane.enqueueAttempt(this.#state.move(turn, job, 'waiting', 0));
+      const isAlone = alone || isSuspect;
+      const waiting = giveBack(this.#state, turn, job, isAlone ? 'suspect' : 'waiting', alone);
+      if (waiting && isAlone) this.quarantine.take(waiting, isSuspect);
+      else if (waiting) frame.lane.enqueueAttempt(waiting);
     }
     this.#closeIfOver(turn, slot, frame);
   }
@@ -303,7 +318,10 @@ export class Dispatcher {
         const job = frame.jobs[task]!;
         if (culpritKnown) charge(state, turn, job, 'suspect', body);
         else if (!frame.command.retrySafe) charge(state, turn, job);
-        else this.quarantine.take(state.move(turn, job, 'suspect', 0), isLikely);
+        else {
+          const suspect = giveBack(state, turn, job, 'suspect', true);
+          if (suspect) this.quarantine.take(suspect, isLikely);
+        }
         isLikely = false;
       }
       this.#closeIfOver(turn, slot, frame);
@@ -324,8 +342,11 @@ export class Dispatcher {
         for (const task of unreported(frame)) {
           countReported(this.#state, slot, frame, task);
           const job = frame.jobs[task]!;
-          if (frame.command.retrySafe) frame.lane.enqueueAttempt(state.move(turn, job, 'waiting', 0));
-          else charge(state, turn, job);
+          if (!frame.command.retrySafe) charge(state, turn, job);
+          else {
+            const waiting = giveBack(state, turn, job, 'waiting', true);
+            if (waiting) frame.lane.enqueueAttempt(waiting);
+          }
         }
         this.#closeIfOver(turn, slot, frame);
       }
@@ -348,7 +369,7 @@ export class Dispatcher {
   *active(): Iterable<InFlightJob> {
     for (const slot of this.#slots.values()) {
       for (const frame of slot.frames.values()) {
-        for (const task of unreported(frame)) yield { ...frame.jobs[task]!, frame };
+        for (const task of unreported(frame)) yield { job: frame.jobs[task]!, frame, task, slot };
       }
     }
   }

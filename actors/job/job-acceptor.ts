@@ -150,6 +150,7 @@ export class JobAcceptor {
     open.block = builder;
     open.cachedBytes = builder.bytes + 64 * count;
     state.cachedBytes += open.cachedBytes;
+    state.open.set(open.key, open);
     state.touch(open);
     state.observations.jobs('job.enqueued', turn.nowUs, plugin, command, idsOf(key, count));
     if (failed.length > 0) this.#endFailed(turn, open, failed);

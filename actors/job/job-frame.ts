@@ -51,13 +51,14 @@ export function pickFrame(
   let isComplete = false;
   for (let next = lane.attempts.peek(); next && !isComplete; next = lane.attempts.peek()) {
     const isAlone = next.custody === 'suspect';
-    if (next.open.command !== command.name || (isAlone && jobs.length > 0)) break;
+    if (next.open.command !== command.name || (isAlone && jobs.length > 0) || state.isCancelled(next)) break;
     takeNext();
     isComplete = isAlone || jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
   // What is left of the attempts goes before the blocks.
   isComplete ||= lane.attempts.length > 0;
-  while (!isComplete && lane.blocks.peek()?.command === command.name) {
+  while (!isComplete && lane.nextBlock?.command === command.name) {
+    if (!state.cancels.isEmpty && state.isCancelled(lane.peek()!)) break;
     takeNext();
     isComplete = jobs.length >= sizeMax || bytes >= frameBytesMax;
   }

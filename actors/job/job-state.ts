@@ -4,12 +4,13 @@ import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
 import { type Body, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
-import { type JobId, jobId } from '../../runtime/ids.ts';
+import { blockOf, type JobId, jobId } from '../../runtime/ids.ts';
 import { type PartReader, partsIn } from '../../runtime/parted.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
+import { type CallerOf, Cancels } from './cancels.ts';
 import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
@@ -20,9 +21,9 @@ import { Pauses } from './pauses.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
-import type { JobGroup, TerminalStatus } from './records/job.ts';
+import { type JobGroup, pipelinePlugin, type TerminalStatus } from './records/job.ts';
 import { MinuteCounters } from './records/minute-counters.ts';
-import type { OpenBlock } from './records/open.ts';
+import type { KeyText, OpenBlock } from './records/open.ts';
 import { type Custody, encodeRetry } from './records/retry.ts';
 import { Retries } from './retries.ts';
 import { assertMove } from './transitions.ts';
@@ -41,6 +42,8 @@ export type JobStateOptions = {
   readonly setAside?: SetAside;
   /** What may hold a plugin, other than that it is missing. */
   readonly holdSources?: HoldSources;
+  /** Which run called a run. Absent: none was. */
+  readonly callerOf?: CallerOf;
 };
 
 export class JobState {
@@ -58,6 +61,9 @@ export class JobState {
   readonly lanes = new Map<string, Lane>();
   readonly holds: Holds;
   readonly pauses: Pauses;
+  readonly cancels: Cancels;
+  /** Blocks with unsettled jobs, other than those of runs. */
+  readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
@@ -86,7 +92,13 @@ export class JobState {
     this.minutes = new MinuteCounters(options.reader, this.setAside);
     this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
     this.pauses = new Pauses(options.reader, this.setAside);
+    this.cancels = new Cancels(options.reader, this.setAside, id => this.#isRun(id), options.callerOf ?? (() => null));
     this.configure(options.config);
+  }
+
+  #isRun(id: JobId): boolean {
+    const bytes = this.reader.get('blocks', blockOf(id));
+    return bytes !== undefined && decodeBlock(bytes).plugin === pipelinePlugin;
   }
 
   configure(config: Config): void {
@@ -139,7 +151,7 @@ export class JobState {
     this.#touched.add(open);
   }
 
-  /** A job ends: record, log, journal, counters, and what its run makes of it are one commit. */
+  /** A job ends: record, log, journal, counters, and what its run makes of it are one commit. `isSilent`: no event, no hook. */
   end(
     turn: Turn,
     job: OpenAttempt,
@@ -147,6 +159,7 @@ export class JobState {
     startedUs: number | null,
     body: Body,
     from: 'queued' | 'running' = 'running',
+    isSilent = false,
   ): void {
     assertMove(from, status);
     const { open, index } = job;
@@ -162,9 +175,14 @@ export class JobState {
     open.settle(index);
     this.unsettled--;
     this.touch(open);
+    if (!this.cancels.isEmpty) this.cancels.ended(turn, id);
+    if (isSilent) {
+      this.#route(open, group, offset, id, status, body, true);
+      return;
+    }
     if (status === 'succeeded') this.observations.job('job.completed', turn.nowUs, open.plugin, open.command, id);
     else this.observations.job(`job.${status}`, turn.nowUs, open.plugin, open.command, id, errorOf(body));
-    this.#route(open, group, offset, id, status, body);
+    this.#route(open, group, offset, id, status, body, false);
   }
 
   /** The attempt ends, and the job waits for its next one. */
@@ -234,6 +252,31 @@ export class JobState {
     return due;
   }
 
+  /** The marked run that the job is inside of. Null: there is none. */
+  cancelledRun(open: OpenBlock, index: number): JobId | null {
+    if (!this.cancels.haveRuns) return null;
+    const { run } = groupOf(this.load(open), index).group;
+    return run && this.cancels.around(run.run);
+  }
+
+  /** Whether somebody has cancelled the job, or a run around it: it starts no more, and is not retried. */
+  isCancelled({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): boolean {
+    if (this.cancels.isEmpty) return false;
+    return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
+  }
+
+  /** Takes attempts of these lanes out of wherever they wait. */
+  withdraw(lanes: Iterable<Lane>, wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
+    const delayed = this.retries.take(wanted);
+    for (const { open } of delayed) this.lane(open.plugin).delayed--;
+    const taken = [...delayed, ...takeFrom(this.suspects, wanted)];
+    for (const lane of lanes) {
+      taken.push(...lane.withdraw(wanted), ...takeFrom(lane.lost, wanted));
+      for (const backlog of lane.heldByCommand.values()) taken.push(...backlog.withdraw(wanted));
+    }
+    return taken;
+  }
+
   policyOf(plugin: string): RetryPolicy {
     return this.lane(plugin).retry;
   }
@@ -256,10 +299,12 @@ export class JobState {
       if (open.unsettled > 0) turn.batch.put('open', key, open.encode());
       else {
         turn.batch.remove('open', key);
+        this.open.delete(open.key);
         this.release(open);
       }
     }
     this.#touched.clear();
+    this.cancels.close(turn);
     this.completions.close(turn.batch);
     const { journalUs } = this.completions;
     // After the commit, since followers of the journal may take only entries that nothing can undo.
@@ -296,9 +341,17 @@ export class JobState {
     open.block = null;
   }
 
-  #route(open: OpenBlock, group: JobGroup, offset: number, id: JobId, status: TerminalStatus, body: Body): void {
+  #route(
+    open: OpenBlock,
+    group: JobGroup,
+    offset: number,
+    id: JobId,
+    status: TerminalStatus,
+    body: Body,
+    isSilent: boolean,
+  ): void {
     if (!this.#isRouted(group, status, body)) return;
-    const job: SettledJob = { id, offset, status, body };
+    const job: SettledJob = isSilent ? { id, offset, status, body, isSilent } : { id, offset, status, body };
     const { plugin, command } = open;
     const last = this.#settled.at(-1);
     if (last && last.group === group && last.command === command && last.plugin === plugin) last.jobs.push(job);
@@ -310,6 +363,13 @@ export class JobState {
     if (status === 'succeeded' && hasPart(body, 'events')) return true;
     return this.#hooked && !group.hooked;
   }
+}
+
+/** Removes the items that are `wanted` from the list, and returns them. */
+function takeFrom<T>(list: T[], wanted: (item: T) => boolean): T[] {
+  const taken = list.filter(wanted);
+  if (taken.length > 0) list.splice(0, list.length, ...list.filter(item => !wanted(item)));
+  return taken;
 }
 
 /** Decodes all of the block, since its jobs are about to be dispatched. Throws where it cannot be used. */

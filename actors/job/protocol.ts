@@ -4,7 +4,8 @@ import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
-import type { JobGroup, Rerun, TerminalStatus } from './records/job.ts';
+import type { Cancels } from './cancels.ts';
+import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
 /** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
@@ -88,7 +89,7 @@ export type EndedRun = {
   readonly pipeline: string;
   readonly submittedBy: string;
   /** `dead`: it never began, because its root had too many descendants. */
-  readonly status: 'succeeded' | 'failed' | 'dead';
+  readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly body: Body;
   /** When the run was created, in µs. */
   readonly createdUs: number;
@@ -109,6 +110,8 @@ export interface JobCalls {
   pauseOf(pipeline: string): Pause | null;
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
   pauseRefusal(pipeline: string): RefusedWork | null;
+  /** The cancels of runs that have not ended. */
+  readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'>;
   /** A hold source has changed its answer for some plugins. */
   holdsChanged(): void;
 }
@@ -119,6 +122,12 @@ export interface PipelineCalls {
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
   /** A pause has ended: the runs that it held go on in this turn. */
   resumed(): void;
+  /** Whether the run has not ended. */
+  isOpen(run: JobId): boolean;
+  /** The run that called this one. Null: none, or the run is over. */
+  callerOf(run: JobId): JobId | null;
+  /** The run, or one around it, is marked: nothing new starts in it. */
+  cancelRun(run: JobId): void;
 }
 
 /** Jobs of one group that settled. */
@@ -134,7 +143,20 @@ export type SettledJob = {
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;
+  /** It was cancelled with its run before it started: no hook fires. */
+  readonly isSilent?: boolean;
 };
+
+/** From the edge: a job, or a run with all that is inside, shall end. Answered with a CancelReply. */
+export type CancelJob = {
+  readonly kind: 'cancel';
+  readonly replyTo: ReplyTo;
+  readonly id: JobId;
+  readonly by: string;
+  readonly reason: string | null;
+};
+/** As of the commit; null: there is no such job. An unsettled one is being stopped. */
+export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
 /** From the edge: which of these jobs (16 bytes each) does no host hold? Answered with an IdleReply. */
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
@@ -237,6 +259,7 @@ export type JobMessage =
   | PauseTargetNow
   | ResumeTarget
   | SubmitJobs
+  | CancelJob
   | IdleQuery
   | QueueQuery
   | WaitsQuery

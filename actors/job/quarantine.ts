@@ -2,6 +2,7 @@
 // several hosts recently run here too: the plugin is isolated, so that it ends no host that others use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { endUnstarted } from './cancelled-jobs.ts';
 import { type HostSlot, quarantineSlots, singleJobSlot } from './host-slot.ts';
 import { frameOf, type JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
@@ -71,7 +72,7 @@ export class Quarantine {
     if (!isIsolating) this.#closeIfIdle(turn, this.isolation);
     for (const slot of this.slots) {
       while (slot.frames.size === 0) {
-        const job = this.#nextSuspect();
+        const job = this.#nextSuspect(turn);
         if (!job) break;
         const { open } = job;
         const lane = this.#state.lane(open.plugin);
@@ -84,12 +85,16 @@ export class Quarantine {
   }
 
   /** The limits of a plugin hold here too, since its other jobs may be running in another host. */
-  #nextSuspect(): OpenAttempt | undefined {
+  #nextSuspect(turn: Turn): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;
-    const place = suspects.findIndex(
-      ({ open }) => !this.#isHeld(open) && !isAtLimit(this.#state.lane(open.plugin), lanes),
-    );
-    return place < 0 ? undefined : suspects.splice(place, 1)[0];
+    for (;;) {
+      const place = suspects.findIndex(
+        ({ open }) => !this.#isHeld(open) && !isAtLimit(this.#state.lane(open.plugin), lanes),
+      );
+      const job = place < 0 ? undefined : suspects.splice(place, 1)[0]!;
+      if (!job || !this.#state.isCancelled(job)) return job;
+      endUnstarted(this.#state, turn, job);
+    }
   }
 
   #closeIfIdle(turn: Turn, slot: HostSlot): void {

@@ -3,6 +3,7 @@
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { AdoptedBlock } from './adoption.ts';
+import { endWaiting } from './cancelled-jobs.ts';
 import { recover } from './custody.ts';
 import type { JobState } from './job-state.ts';
 import { latestAttempt } from './records/attempts.ts';
@@ -53,11 +54,13 @@ export class Recovery {
   #take(turn: Turn, open: OpenBlock, held: ReadonlySet<number>): void {
     const state = this.#state;
     state.unsettled += open.unsettled;
+    state.open.set(open.key, open);
     for (let index = 0; index < open.next; index++) {
       if (!open.isSettled(index) && !held.has(index))
         recover(state, turn, { open, index, ...this.#attemptOf(open, index) });
     }
     if (open.next < open.count) state.lane(open.plugin).enqueue(open);
+    if (!state.cancels.isEmpty) endMarked(state, turn, open);
     if (open.inFlight === 0) state.release(open);
   }
 
@@ -71,4 +74,13 @@ export class Recovery {
     const last = latestAttempt(reader, id)?.number ?? 1;
     return { attempt: last + 1, custody: 'suspect', dueUs: 0 };
   }
+}
+
+/** Ends jobs that were cancelled before the start had come to them, and that nobody had dispatched. */
+function endMarked(state: JobState, turn: Turn, open: OpenBlock): void {
+  const marked = new Set<number>();
+  for (let index = open.next; index < open.count; index++) {
+    if (!open.isSettled(index) && state.cancels.of(jobId(open.keyBytes, index))) marked.add(index);
+  }
+  if (marked.size > 0) endWaiting(state, turn, new Map([[open, marked]]));
 }

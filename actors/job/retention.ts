@@ -5,6 +5,7 @@ import type { JobState } from './job-state.ts';
 import { OpenRuns } from './open-runs.ts';
 import { attemptsOf, pagesOf } from './records/attempts.ts';
 import { type Block, decodeBlock } from './records/block.ts';
+import { pruneNotes } from './records/cancel.ts';
 import { pipelinePlugin } from './records/job.ts';
 import {
   asBuffer,
@@ -225,7 +226,7 @@ export class Retention {
       page.remove(turn.batch);
       for (let index = page.first; index < page.first + page.count; index++) {
         const attempt = page.attempt(index)!;
-        completions.pruned(turn.batch, block.plugin, block.command, jobId(key, index), attempt);
+        completions.pruned(turn.batch, block.plugin, block.command, jobId(key, index), page.number, attempt);
         timesUs.add(attempt.completedUs);
       }
     }
@@ -234,6 +235,7 @@ export class Retention {
       const { root } = block.group(place);
       if (root) turn.batch.remove('tree', Buffer.concat([root, key]));
     }
+    pruneNotes(reader, turn.batch, key, block.count);
     if (block.plugin === pipelinePlugin) this.#pruneNamed(turn, key, block);
     pruneReruns(reader, turn.batch, jobId(key, 0), jobId(key, block.count));
     this.#acceptedUpToUs = Math.max(this.#acceptedUpToUs, blockKeyMs(key) * 1000);

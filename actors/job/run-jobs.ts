@@ -62,18 +62,13 @@ export class RunJobs {
     const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
+    if (!this.#state.cancels.isEmpty) this.#state.cancels.ended(turn, id);
     this.#end(id);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);
-    observations.job(succeeded ? 'job.completed' : 'job.failed', turn.nowUs, pipelinePlugin, pipeline, id, error);
-    observations.job(
-      succeeded ? 'pipeline.completed' : 'pipeline.failed',
-      turn.nowUs,
-      pipelinePlugin,
-      pipeline,
-      id,
-      error,
-    );
+    const how = succeeded ? 'completed' : status === 'cancelled' ? 'cancelled' : 'failed';
+    observations.job(`job.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
+    observations.job(`pipeline.${how}`, turn.nowUs, pipelinePlugin, pipeline, id, error);
   }
 
   /** Writes the blocks of the runs that began. */

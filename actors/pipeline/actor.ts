@@ -145,6 +145,13 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
       table.versions.sweep(batch);
       router.triggers.configure();
     },
+    isOpen: id => table.runs.find(idText(id)) !== undefined,
+    callerOf: id => table.runs.find(idText(id))?.outer?.run ?? null,
+    cancelRun(id) {
+      const run = table.runs.find(idText(id));
+      if (run) table.cancel(run);
+      router.drain();
+    },
     advance() {
       do router.drain();
       while (router.deferred.step() || router.expansion.step());

@@ -19,7 +19,7 @@ export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job:
     const begun = reader.get('emissions', cursorKey(key));
     batch.remove('emissions', key);
     batch.remove('emissions', cursorKey(key));
-    const run = table.runs.find(idText(place.run));
+    const run = table.find(idText(place.run));
     const scope = run?.scopes.get(place.scope);
     if (!run || !scope || run.failure !== null) continue;
     const body = bodyOf(job);

@@ -116,12 +116,12 @@ export class Expansion {
 
   /** Expands the run whose turn it is; false when there is nothing to do, or nothing more in this turn. */
   step(): boolean {
-    const { expandable, runs } = this.#table;
+    const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
     if (name === undefined) return false;
     // To the end of the line: the others come first.
     expandable.delete(name);
-    const run = runs.find(name);
+    const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
     if (this.#table.isPaused(run)) this.#paused.add(name);
     else if (this.#mustWait(nextFan(run))) this.#later.push(name);

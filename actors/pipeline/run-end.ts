@@ -10,7 +10,7 @@ export function succeededWith(result: Uint8Array, logs: Uint8Array | null = null
   return { status: 'succeeded', result, error: '', logs };
 }
 
-export function failedWith(error: string, status: 'failed' | 'dead' = 'failed'): RunEnd {
+export function failedWith(error: string, status: 'failed' | 'dead' | 'cancelled' = 'failed'): RunEnd {
   return { status, result: packedNull, error, logs: null };
 }
 

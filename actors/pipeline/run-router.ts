@@ -8,6 +8,7 @@ import { isParted } from '../../runtime/parted.ts';
 import { listCount } from '../../runtime/splice.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
+import { cancelText } from '../job/records/cancel.ts';
 import { addUnsuccessful, pipelinePlugin, type TerminalStatus, unsuccessfulOf } from '../job/records/job.ts';
 import { Children } from './children.ts';
 import type { CompiledPipeline, Node } from './compile.ts';
@@ -21,7 +22,7 @@ import { arriveAtJoin, endTokens, markFork } from './join.ts';
 import { LookGoesOn } from './looks.ts';
 import { parkedBeforeEvents } from './parked-token.ts';
 import type { Origin } from './records/deferred-event.ts';
-import { type FinishedRun, idText, openScope, type Run, type Scope } from './run.ts';
+import { type FinishedRun, idText, openScope, type Run, type RunEnd, type Scope } from './run.ts';
 import { failedWith, finishRun } from './run-end.ts';
 import { bytesPerTurnMax, type Move, type RunTable } from './run-table.ts';
 import { StepStarter, type WorkNode } from './step-starter.ts';
@@ -55,7 +56,7 @@ export class RunRouter {
   /** Jobs of one group have ended: hooks and events start runs, and the tokens of their run go on. */
   settled(message: JobsSettled): void {
     const position = message.group.run;
-    const run = position && this.#table.runs.find(idText(position.run));
+    const run = position && this.#table.find(idText(position.run));
     if (run) blaming({ kind: 'run', id: run.id }, () => this.#settled(message, run));
     else this.#settled(message, null);
   }
@@ -65,7 +66,8 @@ export class RunRouter {
     const node = run?.version.compiled.nodes[group.run!.node];
     if (run) this.#table.settled(run, jobs.length, unsuccessfulOf(jobs));
     for (const settled of jobs) {
-      if (this.triggers.hasJobHooks && this.triggers.isHooked(settled, group)) this.#fireHooks(settled, message);
+      const isHooked = this.triggers.hasJobHooks && !settled.isSilent && this.triggers.isHooked(settled, group);
+      if (isHooked) this.#fireHooks(settled, message);
       // Nothing is read of what goes nowhere.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
@@ -106,11 +108,17 @@ export class RunRouter {
     while (moves.length > 0 || ending.length > 0) {
       for (let i = 0; i < moves.length; i++) this.#perform(moves[i]!);
       moves.length = 0;
-      for (const run of ending.splice(0)) {
-        if (run.ended) continue;
-        blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, failedWith(run.failure!)));
-      }
+      for (const run of ending.splice(0))
+        if (!run.ended) blaming({ kind: 'run', id: run.id }, () => finishRun(this.#table, run, this.#endOf(run)));
     }
+  }
+
+  /** How a run ends in which nothing new may start. */
+  #endOf(run: Run): RunEnd {
+    const { cancels } = this.#table.jobs;
+    const marked = cancels.haveRuns ? cancels.around(run.id) : null;
+    const cancel = marked && cancels.of(marked);
+    return cancel ? failedWith(cancelText(cancel), 'cancelled') : failedWith(run.failure!);
   }
 
   #perform(move: Move): void {
@@ -118,7 +126,7 @@ export class RunRouter {
       this.triggers.fireRunHooks(move.run, move.end);
       return;
     }
-    const run = move.kind === 'enter' ? move.run : this.#table.runs.find(idText(move.outer.run));
+    const run = move.kind === 'enter' ? move.run : this.#table.find(idText(move.outer.run));
     // One that a step had called outlived the run of that step.
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {

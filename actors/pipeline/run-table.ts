@@ -10,13 +10,14 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blaming } from '../failed-record.ts';
 import type { JobCalls, NewJobs } from '../job/protocol.ts';
+import { cancelText } from '../job/records/cancel.ts';
 import { addUnsuccessful, type JobGroup, type Unsuccessful } from '../job/records/job.ts';
 import { Arrivals } from './arrivals.ts';
 import type { WorkStep } from './compile.ts';
 import { Dedupe } from './dedupe.ts';
 import { DefinitionVersions } from './definition-versions.ts';
 import { Descendants } from './descendants.ts';
-import { encodePlan, type FanOut } from './fanout.ts';
+import { encodePlan, type FanOut, isParked } from './fanout.ts';
 import { partedBytesMin } from './join-payload.ts';
 import { type Sight, stepBytesMax, wholeBytesMax } from './looks.ts';
 import { type CallSite, encodeRun, encodeScope, listKey, madeKey, scopeKey } from './records/run.ts';
@@ -178,6 +179,25 @@ export class RunTable {
     this.expandable.delete(run.name);
     this.touch(run);
     if (run.jobs === 0) this.ending.push(run);
+  }
+
+  /** The open run of this name. If it was cancelled, with a run around it, nothing new starts in it. */
+  find(name: string): Run | undefined {
+    const run = this.runs.find(name);
+    const { cancels } = this.jobs;
+    if (run && cancels.haveRuns && run.failure === null && cancels.around(run.id) !== null) this.cancel(run);
+    return run;
+  }
+
+  /** The run, or one around it, is marked as cancelled. */
+  cancel(run: Run): void {
+    const { cancels } = this.jobs;
+    const marked = cancels.around(run.id);
+    if (marked === null || run.failure !== null) return;
+    let elements = 0;
+    for (const fan of run.fans.values()) if (!isParked(fan)) elements += fan.count - fan.index;
+    cancels.countNotStarted(marked, 0, elements);
+    this.fail(run, cancelText(cancels.of(marked)!));
   }
 
   /** Jobs of the run have settled, some of them without success; `inside`: that many more jobs that are part of them. */

@@ -115,7 +115,7 @@ export type FinishedRun = Pick<
 
 /** `result` is null where it failed, `error` empty where it succeeded; `dead`: it never began. */
 export type RunEnd = {
-  readonly status: 'succeeded' | 'failed' | 'dead';
+  readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly result: Uint8Array;
   readonly error: string;
   readonly logs: Uint8Array | null;

@@ -22,12 +22,14 @@ const hookOf: { readonly [status in TerminalStatus]: JobHook } = {
   failed: 'job.failed',
   dead: 'job.failed',
   timed_out: 'job.timed_out',
+  cancelled: 'job.cancelled',
 };
 const runHookOf: { readonly [status in TerminalStatus]: RunHook } = {
   succeeded: 'pipeline.completed',
   failed: 'pipeline.failed',
   dead: 'pipeline.failed',
   timed_out: 'pipeline.timed_out',
+  cancelled: 'pipeline.cancelled',
 };
 
 /** The job that emitted an event, as far as the runs it starts take over from it. */

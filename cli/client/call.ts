@@ -45,7 +45,7 @@ export function rerunOptions(): Option[] {
 }
 
 export const callStatuses =
-  '0 the job succeeded (with --async: was accepted), 1 the job failed, 5 the job or the wait for it timed out';
+  '0 the job succeeded (with --async: was accepted), 1 the job failed, 5 the job or the wait for it timed out, 6 the job was cancelled';
 
 const checkKey = matching(/^[\x21-\x7e]{1,255}$/, 'a key has 1 to 255 visible ASCII characters.');
 

@@ -22,6 +22,10 @@ export type JobDocument = {
   /** Newest first. */
   readonly reruns?: readonly string[];
   readonly rerun_count?: number;
+  /** Absent unless the job was cancelled, or a run around it was. */
+  readonly cancel?: { readonly by: string; readonly at: string; readonly reason?: string };
+  /** True while it is being stopped; of a run: how many of its jobs have not ended. */
+  readonly cancelling?: true | number;
   /** Absent if the job is running or has settled. */
   readonly waits_for?: {
     readonly reason: string;
@@ -63,7 +67,7 @@ export function fetchJob(client: Client, id: string, { whole = false } = {}): Pr
 /** The unsuccessful jobs inside a run, for people; null: there are none. */
 export function unsuccessfulText({ counts }: Pick<JobDocument, 'counts'>): string | null {
   if (counts === undefined) return null;
-  const worse = ['failed', 'timed_out', 'dead'].filter(status => (counts[status] ?? 0) > 0);
+  const worse = ['failed', 'timed_out', 'dead', 'cancelled'].filter(status => (counts[status] ?? 0) > 0);
   if (worse.length === 0) return null;
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   return `${worse.map(status => `${counts[status]} ${status}`).join(', ')} of ${all} inside`;
@@ -82,5 +86,6 @@ export function isSettled(status: string): boolean {
 /** The exit status for the end of a job. */
 export function exitStatusOfJob(status: string): number {
   if (status === 'succeeded') return exitStatus.ok;
+  if (status === 'cancelled') return exitStatus.cancelled;
   return status === 'timed_out' ? exitStatus.timedOut : exitStatus.failed;
 }

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { countUpTo } from '../quantity.ts';
 
-const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
+const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 /** The API takes them too. */
 const aliases = ['pending', 'ok', 'error'];
 

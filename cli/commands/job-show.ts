@@ -38,6 +38,7 @@ function lines(job: JobDocument): TerminalLine[] {
     ...placeLines(job),
     field('created', formatAt(job.created_at)),
   ];
+  if (job.cancel !== undefined) all.push(field('cancel', cancelText(job)));
   if (job.waits_for !== undefined) all.push(field('waits', waitText(job.waits_for)));
   if (waitedMs !== null) all.push(field('started', `${formatAt(job.started_at)}, after ${formatMs(waitedMs)}`));
   if (ranMs !== null) all.push(field('ended', `${formatAt(job.completed_at)}, after ${formatMs(ranMs)}`));
@@ -78,6 +79,12 @@ function inputLines({ event, payload, context, omitted = [] }: JobDocument): Ter
   }
   for (const name of omitted) lines.push(field(name, 'more than 64 KiB: --full shows it'));
   return lines;
+}
+
+function cancelText({ cancel, cancelling }: JobDocument): string {
+  const { by, at, reason } = cancel!;
+  const left = typeof cancelling === 'number' ? `; ${cancelling} jobs have not ended` : '';
+  return `by ${by} at ${formatAt(at)}${reason === undefined ? '' : `: ${reason}`}${left}`;
 }
 
 function waitText({ reason, detail, since, until }: NonNullable<JobDocument['waits_for']>): string {

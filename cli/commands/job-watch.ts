@@ -14,6 +14,7 @@ const ends: { readonly [type: string]: string } = {
   'job.failed': 'failed',
   'job.timed_out': 'timed_out',
   'job.dead': 'dead',
+  'job.cancelled': 'cancelled',
 };
 
 export const jobWatch = clientCommand({
@@ -21,7 +22,7 @@ export const jobWatch = clientCommand({
   description:
     'show a job, and follow it until it ends; for a run also its jobs, for a large run only failures and counts',
   examples: ['headgate job watch 0198c0de-0000-7000-8000-000000000000'],
-  statuses: '0 the job succeeded, 1 it failed, 5 it timed out',
+  statuses: '0 the job succeeded, 1 it failed, 5 it timed out, 6 it was cancelled',
   async run({ args, client, out }) {
     const id = args[0]!;
     const { follow } = await import('../client/event-stream.ts');

@@ -46,6 +46,7 @@ export class PluginHarness {
         onOutcomes: (_, [outcome]) => this.#over(outcome!),
         onReturned: () => this.#over('the host gave it back unstarted'),
         onLost: reason => this.#over(reason),
+        onCancelling: () => {},
         onThreadReplaced: () => {
           this.#isReplaced = true;
         },

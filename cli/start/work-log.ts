@@ -13,6 +13,7 @@ const ends: { readonly [T in ObservationType]?: readonly [level: 'info' | 'warn'
   'job.failed': ['warn', 'job failed'],
   'job.timed_out': ['warn', 'job timed out'],
   'job.dead': ['warn', 'job is dead'],
+  'job.cancelled': ['info', 'job was cancelled'],
 };
 
 type LineKind = 'jobs' | 'webhooks' | 'calls';

@@ -11,9 +11,11 @@ const styles: { readonly [type: string]: Style } = {
   'job.failed': 'red',
   'job.timed_out': 'red',
   'job.dead': 'red',
+  'job.cancelled': 'yellow',
   'pipeline.completed': 'green',
   'pipeline.failed': 'red',
   'pipeline.timed_out': 'red',
+  'pipeline.cancelled': 'yellow',
   gap: 'yellow',
 };
 const typeWidth = 20;

@@ -64,6 +64,7 @@ const statusStyles: { readonly [status: string]: Style } = {
   failed: 'red',
   timed_out: 'red',
   dead: 'red',
+  cancelled: 'yellow',
 };
 
 /** A job's status in its colour. */

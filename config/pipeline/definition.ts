@@ -62,7 +62,7 @@ export type Step =
     })
   | (StepCommon & { readonly kind: 'steps'; readonly steps: readonly Step[] });
 
-export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out'] as const;
+export const jobHooks = ['job.completed', 'job.failed', 'job.timed_out', 'job.cancelled'] as const;
 export type JobHook = (typeof jobHooks)[number];
 /** How runs end. The last two do not occur yet. */
 export const runHooks = ['pipeline.completed', 'pipeline.failed', 'pipeline.timed_out', 'pipeline.cancelled'] as const;

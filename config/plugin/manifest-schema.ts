@@ -70,6 +70,9 @@ export const manifestSchema = field.closedMap(
     mode: field.oneOf(['persistent'], '`persistent` keeps a process for many jobs. Default: one process per attempt.'),
     max_jobs: field.count(1, 'The number of jobs after which a persistent process is replaced. Default: no limit.'),
     max_age: field.duration('The age at which a persistent process is replaced. Default: no limit.'),
+    cancel: field.flag(
+      'Whether a persistent process reads `{"cancel": id}` lines: it has 5 s to answer that request then. Default: `false`, it is ended.',
+    ),
     sandbox: field.oneOf(
       sandboxKinds,
       'The minimum sandbox of its processes: none, kernel limits, or also bubblewrap namespaces. Default: `none`.',
@@ -100,7 +103,7 @@ export const manifestSchema = field.closedMap(
 );
 
 // Keys of headgate's own dialect: in the other they are unknown keys.
-const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age', 'concurrency'];
+const ownKeys = ['runtime', 'mode', 'max_jobs', 'max_age', 'cancel', 'concurrency'];
 
 /** The schema for `ductile.plugin`, which allows unknown keys. */
 export const openManifestSchema = withUnknownKeys(manifestSchema);

@@ -115,6 +115,7 @@ function compose(
   const persistent = {
     jobsMax: numberOf(nodeAt(root, 'max_jobs')) ?? null,
     ageMs: parseDuration(textOf(nodeAt(root, 'max_age'))) ?? null,
+    ...(flagOf(nodeAt(root, 'cancel')) === true && { hearsCancel: true }),
   };
   return {
     name,

@@ -53,6 +53,7 @@ export const countsSchema = Type.Optional(
       failed: Type.Integer(),
       timed_out: Type.Integer(),
       dead: Type.Integer(),
+      cancelled: Type.Integer(),
       unsettled: Type.Optional(Type.Integer({ description: 'While the run is open: jobs that have not ended.' })),
     },
     { description: 'How the jobs inside a run ended, including those of called pipelines.' },

@@ -5,7 +5,7 @@ import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { rerunsCountedMax, rerunsListedMax } from '../../actors/job/records/reruns.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import type { ApiScope } from '../../config/section/scope.ts';
-import { type JobId, parseId } from '../../runtime/ids.ts';
+import { formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
 import { answerRead, smallAnswer } from '../answer.ts';
@@ -13,7 +13,10 @@ import { type Caller, may } from '../auth.ts';
 import { countsSchema, instant, jobStatus, nullable, oneOfTexts, outputSchema, uuid } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
-import { anyOf, type Route, route } from '../route.ts';
+import { anyOf, json, type Route, route } from '../route.ts';
+
+/** Characters of the reason of a cancel. */
+export const reasonCharsMax = 500;
 
 export const resultScopes: readonly ApiScope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
@@ -69,6 +72,17 @@ const jobSchema = Type.Object({
     Type.Array(uuid, { description: `The jobs that run this one again, newest first, at most ${rerunsListedMax}.` }),
   ),
   rerun_count: Type.Optional(Type.Integer({ description: `At most ${rerunsCountedMax}.` })),
+  cancelling: Type.Optional(
+    Type.Union([Type.Literal(true), Type.Integer()], {
+      description: 'The job was cancelled and is being stopped; of a run: how many of its jobs have not ended.',
+    }),
+  ),
+  cancel: Type.Optional(
+    Type.Object(
+      { by: Type.String(), at: instant, reason: Type.Optional(Type.String()) },
+      { description: 'Who cancelled the job, or the run around it; also of a job that succeeded all the same.' },
+    ),
+  ),
   waits_for: Type.Optional(waitsSchema),
   pipeline: Type.Optional(nullable(Type.String())),
   run_id: Type.Optional(nullable(uuid)),
@@ -147,7 +161,52 @@ const getTree = route({
   },
 });
 
-export const jobRoutes: readonly Route[] = [getJob, getTree];
+const cancelBody = Type.Object(
+  { reason: Type.Optional(Type.String({ maxLength: reasonCharsMax, description: 'Shown with the job.' })) },
+  { additionalProperties: false },
+);
+
+const cancelJob = route({
+  method: 'POST',
+  path: '/job/{job_id}/cancel',
+  section: 'Jobs',
+  summary: 'Cancels a job, or a run with all that is inside.',
+  notes:
+    'After the answer nothing of it starts any more. A job that waits has ended; the code of one that runs is being stopped. If that ' +
+    'code succeeds first, the job stays `succeeded`; otherwise it ends `cancelled` and is not retried. A run ends when its last job has. ' +
+    'Runs that events of the jobs started go on. Repeating the call returns how it stands.',
+  access: anyOf('jobs:rw'),
+  body: cancelBody,
+  problems: ['unknown_job', 'already_settled'],
+  answers: {
+    200: {
+      description: 'The job is cancelled.',
+      schema: Type.Object({ job_id: uuid, status: Type.Literal('cancelled') }),
+    },
+    202: {
+      description: 'The job is being stopped.',
+      schema: Type.Object({ job_id: uuid, status: jobStatus, cancelling: Type.Literal(true) }),
+    },
+  },
+  find({ engine, params }): { readonly id: JobId } | HttpProblem {
+    const id = parseId(params.job_id);
+    return id && engine.job(id) ? { id } : unknownJob(params.job_id);
+  },
+  async handle({ engine, found: { id }, body, caller }) {
+    const { reason = null } = (body ?? {}) as { readonly reason?: string };
+    const reply = await engine.cancel(id, caller!.origin, reason);
+    if (reply === null) return problem('unavailable', 'the ledger cannot be asked right now');
+    const { status: stands } = reply;
+    const text = formatId(id);
+    if (stands === null) return unknownJob(text);
+    if (stands === 'cancelled') return json(200, `{"job_id":"${text}","status":"cancelled"}`);
+    if (stands === 'queued' || stands === 'running')
+      return json(202, `{"job_id":"${text}","status":"${stands}","cancelling":true}`);
+    return problem('already_settled', `the job has ended already: ${stands}`, { jobStatus: stands });
+  },
+});
+
+export const jobRoutes: readonly Route[] = [getJob, getTree, cancelJob];
 
 export function unknownJob(id: string): HttpProblem {
   return problem('unknown_job', `there is no job ${JSON.stringify(id)}`);

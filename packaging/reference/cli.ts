@@ -36,6 +36,7 @@ const preface = `# The command line
 | 3 | the token is missing, unknown, or lacks the scope (401, 403) |
 | 4 | not found (404) |
 | 5 | the job, or the wait for it, timed out |
+| 6 | the job was cancelled |
 | 69 | the service cannot be reached, or answers 503 |
 | 70 | an internal error |
 | 74 | an I/O error, for example stdout that cannot be written |

@@ -6,6 +6,7 @@ export const tables = [
   'blocks', // block key (12) -> block of jobs, written once when they are accepted
   'open', // block key (12) -> which jobs of the block are unsettled; gone when none is
   'retries', // job id (16) -> the next attempt of a job that waits for it, or runs it
+  'cancels', // 0 + job id (16) -> who cancelled the job, which has not ended; 1 + job id (16) -> the same of a job that has, pruned with it; absent until used
   'holds', // reason + plugin + command, NUL between them -> since when its queued jobs are held; gone when none is held
   'pauses', // kind + name + command, NUL between them -> a pause: by whom, since when, until when; gone when it is resumed
   'attempts', // job id (16) + attempt (2) -> how that attempt ended, or those of the jobs from it on: the job logs

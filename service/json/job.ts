@@ -44,6 +44,7 @@ export function jobParts(job: JobView, detail: JobDetail, waits: Waits | null): 
     `"created_at":${time(job.createdUs)},"started_at":${time(job.startedUs)},"completed_at":${time(job.completedUs)}` +
     countsPart(job.counts) +
     rerunPart(job) +
+    cancelPart(job) +
     waitsPart(job, waits);
   if (detail === 'bare') return [`${head}}`];
   // A large one is read on every access.
@@ -90,6 +91,14 @@ function rerunPart({ rerun, reruns: { ids, count } }: JobView): string {
   const of = rerun === null ? '' : `,"rerun_of":"${formatId(rerun.of)}","rerun_from":"${rerun.from}"${reason}`;
   if (count === 0) return of;
   return `${of},"reruns":${JSON.stringify(ids.map(formatId))},"rerun_count":${count}`;
+}
+
+function cancelPart(job: JobView): string {
+  const { cancel, counts } = job;
+  if (!cancel) return '';
+  const reason = cancel.reason === null ? '' : `,"reason":${JSON.stringify(cancel.reason)}`;
+  const cancelling = job.cancelling ? `,"cancelling":${counts?.unsettled ?? true}` : '';
+  return `${cancelling},"cancel":{"by":${JSON.stringify(cancel.by)},"at":${time(cancel.atUs)}${reason}}`;
 }
 
 function waitsPart({ createdUs }: JobView, waits: Waits | null): string {

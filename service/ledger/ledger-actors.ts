@@ -45,6 +45,9 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
     pipeline: {
       jobsSettled: (settled, turn) => pipeline.jobsSettled(settled, turn),
       resumed: () => pipeline.resumed(),
+      isOpen: run => pipeline.isOpen(run),
+      callerOf: run => pipeline.callerOf(run),
+      cancelRun: run => pipeline.cancelRun(run),
     },
     vault,
   });

@@ -10,6 +10,8 @@ export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: numb
   /** Attempts with this status that were followed by another: logs that are not the end of a job. */
   retried_failed: number;
   retried_timed_out: number;
+  /** Of the cancelled jobs: those that never started. Absent in records of format 9. */
+  never_started: number;
   /** Jobs that hosts have. Absent in records of format 9. */
   running: number;
 };
@@ -23,8 +25,10 @@ export function emptyCounts(): CommandTotals {
     failed: 0,
     timed_out: 0,
     dead: 0,
+    cancelled: 0,
     retried_failed: 0,
     retried_timed_out: 0,
+    never_started: 0,
     running: 0,
   };
 }

@@ -8,9 +8,9 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 export const pipelinePlugin = 'pipeline';
 
 /** Every status of a job (docs/contract.md#statuses). */
-export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
+export const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type Status = (typeof statuses)[number];
-export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead'] as const;
+export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
 
 /** Where a job is in a pipeline run. Only the pipeline actor reads it. */
@@ -60,9 +60,9 @@ export type RerunFrom = 'start';
 export type Tally = { readonly [S in TerminalStatus]: number } & { readonly unsettled?: number };
 
 /** Jobs of an open run that did not succeed. */
-export type Unsuccessful = { failed: number; timed_out: number; dead: number };
+export type Unsuccessful = { failed: number; timed_out: number; dead: number; cancelled: number };
 
-export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0 });
+export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0, cancelled: 0 });
 
 export function unsuccessfulOf(ended: readonly { readonly status: TerminalStatus }[]): Unsuccessful {
   const sum = noneUnsuccessful();
@@ -70,14 +70,15 @@ export function unsuccessfulOf(ended: readonly { readonly status: TerminalStatus
   return sum;
 }
 
-export function tallyOf(settled: number, { failed, timed_out, dead }: Unsuccessful): Tally {
-  return { succeeded: settled - failed - timed_out - dead, failed, timed_out, dead };
+export function tallyOf(settled: number, { failed, timed_out, dead, cancelled }: Unsuccessful): Tally {
+  return { succeeded: settled - failed - timed_out - dead - cancelled, failed, timed_out, dead, cancelled };
 }
 
-export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead }: Unsuccessful): void {
+export function addUnsuccessful(sum: Unsuccessful, { failed, timed_out, dead, cancelled }: Unsuccessful): void {
   sum.failed += failed;
   sum.timed_out += timed_out;
   sum.dead += dead;
+  sum.cancelled += cancelled;
 }
 
 export function encodeTally(tally: Tally): Uint8Array {
@@ -88,6 +89,6 @@ export function encodeTally(tally: Tally): Uint8Array {
 export function readTally(body: Body): Tally | null {
   const packed = bodyPart(body, 'counts');
   if (!packed) return null;
-  const [succeeded = 0, failed = 0, timed_out = 0, dead = 0] = unpack<number[]>(packed);
-  return { succeeded, failed, timed_out, dead };
+  const [succeeded = 0, failed = 0, timed_out = 0, dead = 0, cancelled = 0] = unpack<number[]>(packed);
+  return { succeeded, failed, timed_out, dead, cancelled };
 }

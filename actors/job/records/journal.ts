@@ -24,6 +24,11 @@ const stepFlag = 8;
 /** Replaces the status of a pruned attempt. The entry stays, so that the others keep their positions. */
 export const prunedStatus = 0xff;
 
+/** The job was cancelled before its first attempt. Lists of logs show it only where they are asked for cancelled jobs. */
+export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
+  return status === 'cancelled' && attempt === 0;
+}
+
 /** An attempt that ended. Its fields are read from the bytes of the commit on demand. */
 export class JournalEntry {
   /** When it ended: the time of its commit, in µs. */

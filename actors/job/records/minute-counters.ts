@@ -33,7 +33,7 @@ export class MinuteCounters {
       const key = minuteKey(minute);
       const kept = this.#reader.get('minutes', key);
       this.#minute = minute;
-      this.#counts = (kept && this.#setAside.read('minutes', key, () => unpack<SettledCounts>(kept))) || none();
+      this.#counts = (kept && this.#setAside.read('minutes', key, () => countsIn(kept))) || none();
     }
     this.#counts[status]++;
     this.#dirty = true;
@@ -60,7 +60,7 @@ export function settledRecently(reader: Reader, nowUs: number): SettledCounts {
   const sum = none();
   const from = minuteKey(Math.floor((nowUs - summaryWindowUs) / minuteUs));
   for (const { value } of reader.scan('minutes', { from })) {
-    const counts = unpack<SettledCounts>(value);
+    const counts = countsIn(value);
     for (const status of terminalStatuses) sum[status] += counts[status];
   }
   return sum;
@@ -70,6 +70,11 @@ function minuteKey(minute: number): Buffer {
   return usKey(Math.max(0, minute) * minuteUs);
 }
 
+/** Records of earlier versions lack later statuses. */
+function countsIn(value: Uint8Array): SettledCounts {
+  return { ...none(), ...unpack<Partial<SettledCounts>>(value) };
+}
+
 function none(): SettledCounts {
-  return { succeeded: 0, failed: 0, timed_out: 0, dead: 0 };
+  return { succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 };
 }

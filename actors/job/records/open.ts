@@ -51,6 +51,8 @@ export class OpenBlock {
   block: Block | null = null;
   /** What the decoded block counts against the limit of blocks kept in memory. Not persisted. */
   cachedBytes = 0;
+  /** Where its jobs wait that were never dispatched. Not persisted. */
+  waitsIn: { waiting: number } | null = null;
   /** How many of its jobs hosts have. Not persisted. */
   inFlight = 0;
   readonly key: KeyText;
@@ -79,6 +81,14 @@ export class OpenBlock {
     this.#settled ??= new Uint8Array((this.count + 7) >> 3);
     this.#settled[index >> 3]! |= 1 << (index & 7);
     this.unsettled--;
+  }
+
+  /** How many of its unsettled jobs were never dispatched. */
+  get untouched(): number {
+    if (this.#settled === null) return this.count - this.next;
+    let left = 0;
+    for (let index = this.next; index < this.count; index++) if (!this.isSettled(index)) left++;
+    return left;
   }
 
   /** What is known of the first attempt of an unsettled job. */

@@ -16,6 +16,7 @@ import { readJobsOf } from '../../pipeline/records/run.ts';
 import type { Attempt } from '../records/attempt.ts';
 import { AttemptPage, attemptsOf as attemptsIn, latestAttempt } from '../records/attempts.ts';
 import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../records/block.ts';
+import { readCancelKey } from '../records/cancel.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
 import { pipelinePlugin, statuses } from '../records/job.ts';
@@ -49,6 +50,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     { name: 'open_runs_go_on', table: 'open', wrong: openRunGoesOn },
     { name: 'retries_are_open', table: 'retries', wrong: retryIsOpen },
     { name: 'retries_are_counted', table: 'open', wrong: retriesAreCounted },
+    { name: 'cancels_have_jobs', table: 'cancels', wrong: cancelHasJob },
     { name: 'holds_have_jobs', table: 'holds', wrong: holdHasJobs },
     {
       name: 'pauses_can_be_read',
@@ -110,6 +112,16 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     let found = 0;
     for (const _ of reader.scan('retries', rangeOf(Buffer.from(key), open.count))) found++;
     return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
+  }
+
+  /** The mark of a job that has not ended, or the note of one that has. */
+  function cancelHasJob(key: Uint8Array): string | null {
+    const { id, isMark } = readCancelKey(key);
+    if (!findBlock(reader, id)) return `the job ${formatId(id)} was cancelled and does not exist`;
+    const open = openOf(reader, blockOf(id));
+    const isOpen = open !== undefined && !open.isSettled(indexOf(id));
+    if (isOpen === isMark) return null;
+    return `the job ${formatId(id)} ${isOpen ? 'goes on, and its cancel is over' : 'has ended, and is still to be cancelled'}`;
   }
 
   /** Only the ledger knows whether they are queued and cannot run. */

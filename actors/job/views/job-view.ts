@@ -7,7 +7,9 @@ import { readOpenTally } from '../../pipeline/records/run.ts';
 import type { StoredAttempt } from '../records/attempt.ts';
 import type { NumberedAttempt } from '../records/attempts.ts';
 import { type Block, groupOf } from '../records/block.ts';
+import { type Cancel, cancelAround, cancelOfJob } from '../records/cancel.ts';
 import { type JobGroup, pipelinePlugin, type Rerun, readTally, type Status, type Tally } from '../records/job.ts';
+import { isNeverStarted } from '../records/journal.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import { type Reruns, readReruns } from '../records/reruns.ts';
 import { isInFlight } from '../records/retry.ts';
@@ -24,6 +26,10 @@ export type JobView = {
   readonly createdUs: number;
   readonly startedUs: number | null;
   readonly completedUs: number | null;
+  /** It was cancelled, or a run around it was, and its code is being stopped. */
+  readonly cancelling: boolean;
+  /** Who cancelled it. Read on demand; null: nobody did. */
+  readonly cancel: Cancel | null;
   /** The body of its last attempt. Null: another attempt follows. */
   readonly body: Body | null;
   /** Whether showing the body takes longer. */
@@ -64,6 +70,8 @@ export class BlockJobs {
   readonly #key: BlockKey;
   readonly #prefix: string;
   #open: OpenBlock | null | undefined = null;
+  /** The cancels of runs around the jobs of a group. */
+  readonly #around = new Map<JobGroup, Cancel | null>();
 
   constructor(reader: Reader, key: BlockKey, block: Block) {
     this.reader = reader;
@@ -75,6 +83,27 @@ export class BlockJobs {
   /** One of the jobs, with its latest attempt that has ended. */
   view(index: number, ending: NumberedAttempt | undefined): JobView {
     return new StoredJob(this, this.#prefix + indexText(index), index, ending);
+  }
+
+  /** Who cancelled an unsettled job, or a run around it. Jobs of one group are inside the same runs. */
+  openCancel(index: number): Cancel | null {
+    if (this.reader.count('cancels') === 0) return null;
+    const own = cancelOfJob(this.reader, jobId(this.#key, index));
+    if (own) return own;
+    const { group } = groupOf(this.block, index);
+    let around = this.#around.get(group);
+    if (around === undefined) {
+      around = cancelAround(this.reader, this.block, index);
+      this.#around.set(group, around);
+    }
+    return around;
+  }
+
+  /** Who cancelled a job that has ended, or the run that it ended with. */
+  endedCancel(index: number, status: Status): Cancel | null {
+    if (this.reader.count('cancels') === 0) return null;
+    const own = cancelOfJob(this.reader, jobId(this.#key, index));
+    return own ?? (status === 'cancelled' ? cancelAround(this.reader, this.block, index) : null);
   }
 
   /** How the jobs inside an open run have ended so far. */
@@ -100,15 +129,29 @@ class StoredJob implements JobView {
   readonly #last: NumberedAttempt | undefined;
   /** Null: it is not running. */
   readonly #runningUs: number | null;
+  readonly #openCancel: Cancel | null;
 
   constructor(jobs: BlockJobs, id: string, index: number, last: NumberedAttempt | undefined) {
-    const runningUs = last?.attempt.final ? null : jobs.runningSince(index);
+    const isOver = last?.attempt.final === true;
+    const runningUs = isOver ? null : jobs.runningSince(index);
+    this.#openCancel = isOver ? null : jobs.openCancel(index);
     this.jobId = id;
-    this.status = last?.attempt.final ? last.attempt.status : runningUs !== null ? 'running' : 'queued';
+    // A job that waits and was cancelled has ended for its readers, though its turn to be written may not have come.
+    const open = runningUs !== null ? 'running' : this.#openCancel ? 'cancelled' : 'queued';
+    this.status = isOver ? last.attempt.status : open;
     this.#jobs = jobs;
     this.#index = index;
     this.#last = last;
     this.#runningUs = runningUs;
+  }
+
+  get cancelling(): boolean {
+    return this.#openCancel !== null && this.status === 'running';
+  }
+
+  get cancel(): Cancel | null {
+    if (!this.#final) return this.#openCancel;
+    return this.#jobs.endedCancel(this.#index, this.status);
   }
 
   get counts(): Tally | null {
@@ -169,7 +212,7 @@ class StoredJob implements JobView {
   }
 
   get startedUs(): number | null {
-    return this.#runningUs ?? this.#last?.attempt.startedUs ?? null;
+    return this.#runningUs ?? (this.#last ? startOf(this.#last) : null);
   }
 
   /** The attempt with which it ended. */
@@ -192,6 +235,11 @@ class StoredJob implements JobView {
   get lastError(): string | null {
     return this.#last?.attempt.text('error') ?? null;
   }
+}
+
+/** When the attempt started. Null: it never did. */
+export function startOf({ number, attempt }: NumberedAttempt): number | null {
+  return isNeverStarted(attempt.status, number) ? null : attempt.startedUs;
 }
 
 export function openOf(reader: Reader, key: BlockKey): OpenBlock | undefined {

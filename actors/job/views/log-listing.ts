@@ -17,6 +17,7 @@ import {
   journalEntryBytes,
   matchesEntry,
   readUs,
+  statusAt,
   usKey,
 } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
@@ -49,6 +50,7 @@ export type LogView = JournalPosition & {
   readonly body: Attempt['body'];
 };
 
+const cancelledCode = statuses.indexOf('cancelled');
 const endOfTime = Number.MAX_SAFE_INTEGER - 1;
 
 /** Null when nothing can match. */
@@ -97,7 +99,7 @@ export function* findLogs(
       toUs = atUs - 1;
       looked += bytes.length / journalEntryBytes;
       for (let at = bytes.length - journalEntryBytes; at >= 0; at -= journalEntryBytes) {
-        if (!matchesEntry(entries, bytes, at)) continue;
+        if (!matchesEntry(entries, bytes, at) || (filter.status === null && isUnstartedAt(bytes, at))) continue;
         counted++;
         if (places.length >= limit) continue;
         const place = { atUs, place: at / journalEntryBytes };
@@ -112,6 +114,11 @@ export function* findLogs(
   }
 }
 
+/** The entry that begins at `at` is of a job that was cancelled before its first attempt. */
+function isUnstartedAt(bytes: Buffer, at: number): boolean {
+  return bytes[at + statusAt] === cancelledCode && bytes.readUInt16BE(at + 16) === 0;
+}
+
 /** The total, where counters have it. */
 function countedTotal(reader: Reader, filter: LogFilter): number | null {
   if (filter.submittedBy !== null || filter.fromUs !== null || filter.toUs !== null) return null;
@@ -122,6 +129,7 @@ function countedTotal(reader: Reader, filter: LogFilter): number | null {
     for (const status of terminalStatuses) {
       if (filter.status === null || filter.status === status) total += logsOf(counts, status);
     }
+    if (filter.status === null) total -= counts.never_started;
   }
   return total;
 }

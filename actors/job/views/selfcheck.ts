@@ -10,7 +10,7 @@ import type { Reader, Table } from '../../../runtime/store/store.ts';
 import { decodeBlock } from '../records/block.ts';
 import { type CommandTotals, countsKey, emptyCounts, readCounts, retriedCount } from '../records/counts.ts';
 import { pipelinePlugin } from '../records/job.ts';
-import { entriesOf, readPruneMark, readUs } from '../records/journal.ts';
+import { entriesOf, isNeverStarted, readPruneMark, readUs } from '../records/journal.ts';
 import { NameTable } from '../records/name-table.ts';
 import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import { isInFlight } from '../records/retry.ts';
@@ -200,11 +200,12 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   }
   const { commands } = new NameTable(reader);
   for (const { key, value } of journalEnd ? recordsOf(reader, 'journal', journalEnd) : []) {
-    for (const { status, final, commandNumber } of entriesOf(readUs(key), value)) {
+    for (const { attempt, status, final, commandNumber } of entriesOf(readUs(key), value)) {
       const name = commands[commandNumber];
       if (!name) continue;
       const counts = countsOf(name.plugin, name.command);
       counts[final ? status : retriedCount(status)]++;
+      if (isNeverStarted(status, attempt)) counts.never_started++;
     }
     yield;
   }

@@ -48,7 +48,7 @@ export function* unsuccessfulIds(
 }
 
 function prefixesOf(names: NameTable, { plugin, command, status }: JobFilter): Buffer[] {
-  const wanted: readonly Status[] = status === null ? ['failed', 'timed_out', 'dead'] : [status];
+  const wanted: readonly Status[] = status === null ? ['failed', 'timed_out', 'dead', 'cancelled'] : [status];
   return names.commands.flatMap(name => {
     if ((plugin !== null && name.plugin !== plugin) || (command !== null && name.command !== command)) return [];
     return wanted.map(each => unsuccessfulKey(name.number, each, Buffer.alloc(0)));

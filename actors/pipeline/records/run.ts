@@ -115,7 +115,7 @@ export function decodeScope(bytes: Uint8Array): StoredScope {
 
 function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope) {
   const { outer, unsuccessful } = run;
-  const { failed, timed_out, dead } = unsuccessful;
+  const { failed, timed_out, dead, cancelled } = unsuccessful;
   return [
     hash,
     run.createdUs,
@@ -132,7 +132,7 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     // Absent in records of format 9.
     run.settled,
     // Absent while all succeeded.
-    failed + timed_out + dead > 0 ? ([failed, timed_out, dead] as const) : undefined,
+    failed + timed_out + dead + cancelled > 0 ? ([failed, timed_out, dead, cancelled] as const) : undefined,
   ] as const;
 }
 
@@ -147,7 +147,10 @@ export function decodeRun(bytes: Uint8Array) {
     unpack<ReturnType<typeof packRun>>(bytes);
   const [packedFans, top, settled = 0, ended] = more;
   const outer = caller && { run: caller[0], node: caller[1], scope: caller[2], path: caller[3], context: caller[4] };
-  const unsuccessful = ended ? { failed: ended[0], timed_out: ended[1], dead: ended[2] } : noneUnsuccessful();
+  const unsuccessful = ended
+    ? // Earlier versions knew no cancelled jobs.
+      { failed: ended[0], timed_out: ended[1], dead: ended[2], cancelled: ended[3] ?? 0 }
+    : noneUnsuccessful();
   const fans: StoredFan[] = packedFans.map(([id, count, index, at]) => ({ id, count, index, at }));
   const made = { jobs, scopesMade, fansMade, settled, unsuccessful };
   const run: StoredRun = { createdUs, submittedBy, root, hooked, outer, failure, ...made };

@@ -7,7 +7,7 @@ import { encodeFrame } from '../wire/frame.ts';
 import type { Configure, Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { encodeMessage, type Message, type MessageKind } from '../wire/message.ts';
-import { readOutcomes, readReturned } from '../wire/outcome-message.ts';
+import { readOutcomes, readReturned, readTask, taskMessage } from '../wire/outcome-message.ts';
 import type { HostedPlugin, HostOptions, PluginHost, TaskFrame } from '../wire/plugin-host.ts';
 import { describe, resultOfFailure } from '../wire/response.ts';
 import { HostProcess } from './host-process.ts';
@@ -16,6 +16,8 @@ const backoffMsMin = 100;
 const backoffMsMax = 5_000;
 /** A process that ran this long, or was up and had frames, did not fail at its start: it is restarted without delay. */
 const steadyMs = 10_000;
+/** A host that does not confirm a cancel for so long is killed: nothing of the task may begin after the answer. */
+export const confirmMsMax = 5_000;
 /** How long beyond its grace period a stopping host may take before it is killed. */
 const stopMarginMs = 3_000;
 
@@ -41,6 +43,8 @@ export class Host implements PluginHost {
   #isUp = false;
   #hadFrames = false;
   readonly #learned = new LearnedMask();
+  /** Cancels that the current process has not confirmed. */
+  readonly #unconfirmed = new Map<string, NodeJS.Timeout>();
   /** Frames that were submitted while there was no process, or to one that was found dead. */
   readonly #backlog: Submitted[] = [];
 
@@ -89,6 +93,31 @@ export class Host implements PluginHost {
     }
   }
 
+  cancel(frameId: number, task: number, reason: string): void {
+    const place = this.#backlog.findIndex(({ frame }) => frame.frameId === frameId);
+    if (place >= 0) {
+      const [{ frame }] = this.#backlog.splice(place, 1) as [Submitted];
+      setImmediate(() => this.#return(frame));
+      return;
+    }
+    const running = this.#process;
+    // Its end is reported, and ends the task too.
+    if (running === null) return;
+    const name = `${frameId} ${task}`;
+    this.#unconfirmed.set(
+      name,
+      setTimeout(() => running.kill(), confirmMsMax),
+    );
+    running.send({ head: taskMessage('cancel', frameId, task, reason) });
+  }
+
+  #confirm(frameId: number, task: number): void {
+    const name = `${frameId} ${task}`;
+    clearTimeout(this.#unconfirmed.get(name));
+    this.#unconfirmed.delete(name);
+    this.#options.listener.onCancelling(frameId, task);
+  }
+
   async stop(graceMs: number): Promise<void> {
     if (this.#stopping.signal.aborted) return this.over;
     this.#stopping.abort();
@@ -112,6 +141,8 @@ export class Host implements PluginHost {
         const reason = await running.gone;
         await this.#clear();
         this.#process = null;
+        for (const late of this.#unconfirmed.values()) clearTimeout(late);
+        this.#unconfirmed.clear();
         if (signal.aborted) return;
         // Frames that it never received are not lost with it.
         for (const { frame } of this.#backlog.splice(0)) this.#return(frame);
@@ -173,6 +204,9 @@ export class Host implements PluginHost {
     } else if (kind === 'returned') {
       const { frameId, tasks, alone } = readReturned(body);
       listener.onReturned(frameId, tasks, alone);
+    } else if (kind === 'cancelling') {
+      const { frameId, task } = readTask(body);
+      this.#confirm(frameId, task);
     } else if (kind === 'replaced') {
       listener.onThreadReplaced(body.toString());
     } else if (kind === 'log') {

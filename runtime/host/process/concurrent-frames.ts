@@ -62,6 +62,10 @@ export class ConcurrentFrames {
   /** Every task has begun, or begins at once. */
   returnUnstarted(): void {}
 
+  cancel(frameId: number, task: number, reason: string): void {
+    for (const thread of this.#threads) thread.cancel(frameId, task, reason);
+  }
+
   /** Stops the threads; running tasks get no outcome. */
   async close(): Promise<void> {
     this.#isClosing = true;

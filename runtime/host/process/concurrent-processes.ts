@@ -43,6 +43,13 @@ export class ConcurrentProcesses {
     void this.#ask(new FrameReader(Buffer.from(bytes)), plugin);
   }
 
+  /** A task that waits for its process, too: it goes back once it gets there. */
+  cancel(frameId: number, task: number, reason: string): void {
+    for (const { taking } of this.#pools.values())
+      for (const process of taking.values())
+        void process.then(one => typeof one === 'string' || one.cancel(frameId, task, reason));
+  }
+
   /** Lets the processes go. */
   returnUnstarted(): void {
     this.retire([]);

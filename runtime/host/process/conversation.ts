@@ -24,6 +24,8 @@ export class Conversation implements Asker<number> {
   #first: number | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
+  /** The task for which the process is being stopped. */
+  #cancelled: number | null = null;
 
   constructor(run: FrameRun, programs: Programs) {
     this.#run = run;
@@ -44,6 +46,16 @@ export class Conversation implements Asker<number> {
       this.#ask();
     });
     process.attach(null);
+  }
+
+  /** Stops the process if it has the request of this task, and the request is not answered. */
+  cancel(task: number, reason: string): void {
+    const process = this.#process;
+    if (process === null || this.#cancelled !== null) return;
+    const id = process.idOf(task);
+    if (id === undefined) return;
+    this.#cancelled = task;
+    process.cancel(id, reason);
   }
 
   /** There is no process for the next task. The tasks behind it may find one. */
@@ -67,10 +79,11 @@ export class Conversation implements Asker<number> {
   async onEnd(end: ProcessEnd): Promise<void> {
     clearTimeout(this.#deadline);
     const process = this.#process!;
-    const [first, ...behind] = process.asked.values();
+    const asked = [...process.asked.values()];
+    const first = asked.find(task => task === this.#cancelled) ?? asked[0];
     if (first === undefined) return;
     const settled = process.settleEnd(end);
-    if (this.#isPersistent) this.#run.takeBack(behind);
+    if (this.#isPersistent) this.#run.takeBack(asked.filter(task => task !== first));
     await this.#endAttempt([[first, settled]]);
   }
 

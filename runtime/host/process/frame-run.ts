@@ -24,6 +24,8 @@ export class FrameRun {
   readonly state: FrameState;
   /** Whether it has one of the places. */
   hasBegun = false;
+  /** The process that serves it now. */
+  conversation: { cancel(task: number, reason: string): void } | null = null;
   readonly #sender: HostSender;
   #next = 0;
   #end: number;

@@ -12,6 +12,7 @@ import { frameHead } from '../wire/frame.ts';
 import { type Configure, type HostSetup, keyFd, pipeFd, type Stop } from '../wire/host-setup.ts';
 import { LearnedMask } from '../wire/mask.ts';
 import { MessageReader } from '../wire/message.ts';
+import { readTask } from '../wire/outcome-message.ts';
 import type { HostedPlugin } from '../wire/plugin-host.ts';
 import type { ConcurrentFrames } from './concurrent-frames.ts';
 import { captureConsole } from './console.ts';
@@ -101,18 +102,29 @@ function submit(frame: Buffer): void {
 function stop({ graceMs }: Stop): void {
   stopping = true;
   const endMs = performance.now() + graceMs;
-  const all = [processes, ...[...generations.values()].flatMap(({ workers }) => workers ?? [])];
-  for (const frames of all) frames.returnUnstarted();
+  const ending = all();
+  for (const frames of ending) frames.returnUnstarted();
   const look = () => {
-    if (all.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);
+    if (ending.some(frames => !frames.idle) && performance.now() < endMs) setTimeout(look, 5);
     else sender.end(die);
   };
   look();
 }
 
+/** Whoever has the frame stops the task. Then nothing of it begins any more. */
+function cancel({ frameId, task, reason }: ReturnType<typeof readTask>): void {
+  for (const frames of all()) frames.cancel(frameId, task, reason);
+  sender.cancelling(frameId, task);
+}
+
+function all() {
+  return [processes, ...[...generations.values()].flatMap(({ workers }) => workers ?? [])];
+}
+
 const reader = new MessageReader((kind, body) => {
   if (kind === 'frame') submit(body);
   else if (kind === 'configure') configure(unpack<never>(body));
+  else if (kind === 'cancel') cancel(readTask(body));
   else if (kind === 'stop') stop(unpack<never>(body));
   else if (kind === 'ping') sender.pong();
 });

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { pack } from '../../packing.ts';
 import { encodeMessage } from '../wire/message.ts';
-import { encodeOutcomes, outcomesMessage, returnedMessage } from '../wire/outcome-message.ts';
+import { encodeOutcomes, outcomesMessage, returnedMessage, taskMessage } from '../wire/outcome-message.ts';
 import type { Outcome } from '../wire/plugin-host.ts';
 
 export type HostLogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -40,6 +40,11 @@ export class HostSender {
    */
   returned(frameId: number, first: number, end: number, alone = false): void {
     if (first < end) this.#write(returnedMessage(frameId, first, end, alone));
+  }
+
+  /** A cancel has been heard: the task was given back, is being stopped, or has ended. */
+  cancelling(frameId: number, task: number): void {
+    this.#write(taskMessage('cancelling', frameId, task));
   }
 
   replaced(reason: string): void {

@@ -11,17 +11,19 @@ import type { HostedPlugin, Verdict } from '../wire/plugin-host.ts';
 import type { AnyRequest } from '../wire/request.ts';
 import { describe, resultOfAnswer, resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
 import { LineReader } from './lines.ts';
-import { endText, type Program, type ProgramEnd } from './program.ts';
+import { endText, killDelayMs, type Program, type ProgramEnd } from './program.ts';
 
 /** Of one answer. */
 export const stdoutBytesMax = 10 * 2 ** 20;
+/** From SIGTERM to SIGKILL, of a process that was told of a cancel and had its time. */
+const toldKillDelayMs = 1_000;
 /** The exit status of a failure that no retry would mend. */
 const permanentStatus = 78;
 
 /** How the process ended, for the request that it was about to answer. */
 export type ProcessEnd = {
   readonly reason: string;
-  readonly verdict: Verdict;
+  readonly verdict: Verdict | 'cancelled';
   readonly permanent: boolean;
   /** It was neither told to end, nor late, nor did it exit with status 0 when it had answered everything. */
   readonly isCrash: boolean;
@@ -118,7 +120,8 @@ export class PluginProcess<Asked> {
 
   /** The result of the task that the process died of. */
   settleEnd({ reason, verdict, permanent }: ProcessEnd): TaskResult {
-    return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, verdict, this.#secrets.mask);
+    const shown = verdict === 'cancelled' ? 'error' : verdict;
+    return resultOfFailure(reason, permanent, { stderr: this.#stderr.text() }, shown, this.#secrets.mask);
   }
 
   /** Lets it go: it is asked nothing more, and ends at the end of its stdin. */
@@ -131,6 +134,30 @@ export class PluginProcess<Asked> {
   terminate(): void {
     this.#failure ??= { reason: 'the process owes answers', verdict: 'timed_out', permanent: false };
     this.#program.terminate();
+  }
+
+  /** The id of a request that has no answer. */
+  idOf(wanted: Asked): number | undefined {
+    for (const [id, asked] of this.asked) if (asked === wanted) return id;
+    return undefined;
+  }
+
+  /** The request is no longer wanted. A process that knows of cancels is told, and has `killDelayMs` to answer; others are stopped. */
+  cancel(id: number, reason: string): void {
+    if (this.#failure !== null || this.#hasEnded) return;
+    if (!this.#plugin.persistent?.hearsCancel) {
+      this.#stop(reason);
+      return;
+    }
+    this.#program.stdin.write(`{"cancel":${id}}\n`);
+    setTimeout(() => {
+      if (this.asked.has(id)) this.#stop(reason, toldKillDelayMs);
+    }, killDelayMs);
+  }
+
+  #stop(reason: string, delayMs = killDelayMs): void {
+    this.#failure ??= { reason, verdict: 'cancelled', permanent: false };
+    this.#program.terminate(delayMs);
   }
 
   /** The oldest request is past its deadline. */
@@ -192,7 +219,7 @@ export class PluginProcess<Asked> {
     const none = this.#isPersistent ? `the process ended (${how}) without an answer` : `no response on stdout (${how})`;
     const reason = end.kind === 'refused' ? end.reason : none;
     const failure = this.#failure ?? { reason, verdict: 'error', permanent };
-    const isCrash = failure.verdict !== 'timed_out' && !(isQuiet && this.#failure === null);
+    const isCrash = failure.verdict === 'error' && !(isQuiet && this.#failure === null);
     const ended = { ...failure, isCrash };
     this.#asker?.onEnd(ended);
     return ended;

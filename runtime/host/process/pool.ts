@@ -1,7 +1,7 @@
 // The threads that run worker plugins. The only file that knows piscina.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import type { LateOutcome, Loaded } from '../thread/thread.ts';
+import type { CancelTask, LateOutcome, Loaded } from '../thread/thread.ts';
 import type { ThreadData } from '../thread/thread-setup.ts';
 import { exitReason, heapMb, WatchedThread } from './thread-end.ts';
 
@@ -78,6 +78,11 @@ export class ThreadPool {
     }
     if (best !== null) this.#threads.get(best.id)!.plugins.add(this.#plugin);
     return best;
+  }
+
+  /** Tells a thread that the task it runs is cancelled. */
+  cancel(threadId: number, task: CancelTask): void {
+    this.#threads.get(threadId)?.worker.postMessage(task);
   }
 
   /** Stops a thread, whatever it does; `reason` goes into the report. */

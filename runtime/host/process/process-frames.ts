@@ -48,6 +48,17 @@ export class ProcessFrames {
     }
   }
 
+  /** What has not begun of the frame goes back. The process that has the task's request is stopped. */
+  cancel(frameId: number, task: number, reason: string): void {
+    for (const run of this.#runs) {
+      if (run.frame.head.frameId !== frameId) continue;
+      run.takeBack();
+      if (run.hasBegun) run.conversation?.cancel(task, reason);
+      else this.#runs.delete(run);
+      return;
+    }
+  }
+
   /** Ends persistent processes of plugins other than these. */
   retire(current: readonly HostedPlugin[]): void {
     this.#current = current;
@@ -77,6 +88,7 @@ export class ProcessFrames {
     const pool = this.#poolOf(run.plugin);
     while (run.hasNext()) {
       const conversation = new Conversation(run, this.#programs);
+      run.conversation = conversation;
       const process = await pool.take();
       if (typeof process === 'string') conversation.refuse(process);
       else {

@@ -123,10 +123,10 @@ export class Program {
     return this.#child.pid !== undefined;
   }
 
-  /** Sends SIGTERM to the group, and SIGKILL if it is still there after `killDelayMs`. */
-  terminate(): void {
+  /** Sends SIGTERM to the group, and SIGKILL if it is still there after `delayMs`. */
+  terminate(delayMs = killDelayMs): void {
     this.#group.signal('SIGTERM');
-    this.#killLater();
+    this.#killLater(delayMs);
   }
 
   /** Closes stdin, and kills the program if it does not end. */
@@ -139,8 +139,8 @@ export class Program {
     this.#group.signal('SIGKILL');
   }
 
-  #killLater(): void {
-    this.#late ??= setTimeout(() => this.kill(), killDelayMs);
+  #killLater(delayMs = killDelayMs): void {
+    this.#late ??= setTimeout(() => this.kill(), delayMs);
   }
 
   #watch({ directory, entrypoint }: HostedPlugin, marks: ProgramPids, end: (end: ProgramEnd) => void): void {

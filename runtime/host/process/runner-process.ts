@@ -34,6 +34,8 @@ export class RunnerProcess implements Asker<RunningRequest> {
   /** Requests that have no answer long after their deadline. */
   #stale = 0;
   #isSpent = false;
+  /** The request for which the process is being stopped. */
+  #cancelled: RunningRequest | null = null;
 
   constructor(
     plugin: HostedPlugin,
@@ -61,6 +63,22 @@ export class RunnerProcess implements Asker<RunningRequest> {
     for (let task = 0; task < frame.head.count; task++) this.#waiting.push({ open: { run, frame, check }, task });
     if (this.#isSpent) this.#giveBack();
     else this.#askWaiting();
+  }
+
+  /** A task whose request is not sent goes back. For any other the process is stopped; its other tasks go back, and run alone. */
+  cancel(frameId: number, task: number, reason: string): void {
+    const isWanted = (other: Waiting) => other.open.frame.head.frameId === frameId && other.task === task;
+    const waiting = this.#waiting.find(isWanted);
+    if (waiting !== undefined) {
+      this.#waiting = this.#waiting.filter(other => other !== waiting);
+      this.#return(waiting);
+      return;
+    }
+    const asked = [...this.#process.asked.values()].find(isWanted);
+    if (asked === undefined || asked.isLate) return;
+    this.#cancelled = asked;
+    if (!this.#plugin.persistent!.hearsCancel) this.#close();
+    this.#process.cancel(this.#process.idOf(asked)!, reason);
   }
 
   /** It takes nothing new, and ends when all its requests are answered. */
@@ -92,7 +110,9 @@ export class RunnerProcess implements Asker<RunningRequest> {
     this.#close();
     const asked = [...this.#process.asked.values()];
     for (const { timer } of asked) if (timer !== null) clearTimeout(timer);
-    const [only, ...others] = asked.filter(({ isLate }) => !isLate);
+    const running = asked.filter(({ isLate }) => !isLate);
+    const cancelled = running.find(request => request === this.#cancelled);
+    const [only, ...others] = cancelled ? [cancelled] : running;
     // The tasks may run again at once: nothing of this run may be left then.
     if (only !== undefined) await this.#leftovers();
     if (only !== undefined && others.length === 0) this.#report([[only, this.#process.settleEnd(end)]]);
@@ -159,10 +179,12 @@ export class RunnerProcess implements Asker<RunningRequest> {
 
   /** Tasks whose requests are not sent go back as they came. */
   #giveBack(): void {
-    for (const { open, task } of this.#waiting.splice(0)) {
-      this.#sender.returned(open.frame.head.frameId, task, task + 1);
-      this.#end(open.run, task);
-    }
+    for (const waiting of this.#waiting.splice(0)) this.#return(waiting);
+  }
+
+  #return({ open, task }: Waiting): void {
+    this.#sender.returned(open.frame.head.frameId, task, task + 1);
+    this.#end(open.run, task);
   }
 
   #report(ended: readonly (readonly [RunningRequest, TaskResult])[]): void {

@@ -2,17 +2,18 @@
 
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import type { ConcurrentData, GiveFrame, TasksEnded, ThreadClosing, ThreadIdle } from '../thread/concurrent-thread.ts';
-import type { Loaded } from '../thread/thread.ts';
+import type { ConcurrentData, GiveFrame, TasksEnded, TasksReturned, ThreadIdle } from '../thread/concurrent-thread.ts';
+import type { CancelTask, Loaded } from '../thread/thread.ts';
 import type { ThreadData } from '../thread/thread-setup.ts';
 import type { FrameHead } from '../wire/frame.ts';
 import type { LearnedMask } from '../wire/mask.ts';
 import { tasksOf } from '../wire/outcome-message.ts';
+import type { Verdict } from '../wire/plugin-host.ts';
 import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/response.ts';
-import { ThreadStatus } from '../wire/thread-status.ts';
+import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
 import type { HostSender } from './host-sender.ts';
 import { RunnerFrame } from './runner-frame.ts';
-import { exitReason, WatchedThread } from './thread-end.ts';
+import { cancelMsMax, exitReason, WatchedThread } from './thread-end.ts';
 
 /** How long a thread may block beyond the deadline of its oldest task. */
 const graceMs = 100;
@@ -28,7 +29,7 @@ export type RunnerThreadEvents = {
   onGone(reason: string | null): void;
 };
 
-type Said = Loaded | TasksEnded | ThreadClosing | ThreadIdle;
+type Said = Loaded | TasksEnded | TasksReturned | ThreadIdle;
 
 export class RunnerThread {
   /** When it last became busy, or idle. */
@@ -52,6 +53,8 @@ export class RunnerThread {
   /** It has reported that no task runs any more: frames that it was given since have not begun. */
   #isOver = false;
   #isEnding = false;
+  /** The cancelled task for which it is being stopped. */
+  #cancelled: TaskPosition | null = null;
 
   constructor(data: ThreadData, heapMb: number, sender: HostSender, learned: LearnedMask, events: RunnerThreadEvents) {
     this.#sender = sender;
@@ -101,6 +104,22 @@ export class RunnerThread {
       this.#doomed(timeOutReason(deadlineMs), false);
   }
 
+  /**
+   * The task gets its outcome at once, though its place stays taken until its handler settles. A thread that does not hear of it within
+   * a second is blocked, and is replaced.
+   */
+  cancel(frameId: number, task: number, reason: string): void {
+    const ticket = this.#tickets.get(frameId);
+    const run = ticket === undefined ? undefined : this.#runs.get(ticket);
+    if (run === undefined || !run.isOpen(task)) return;
+    this.#thread.worker.postMessage({ cancel: ticket!, task, reason } satisfies CancelTask);
+    setTimeout(() => {
+      if (this.#runs.get(ticket!) !== run || !run.isOpen(task) || this.#isEnding) return;
+      this.#cancelled = { ticket: ticket!, task };
+      this.#doomed(reason, false, 'error');
+    }, cancelMsMax);
+  }
+
   /** Stops it: it is idle. */
   retire(): void {
     this.#events.onSpent();
@@ -113,9 +132,9 @@ export class RunnerThread {
     await this.#terminate();
   }
 
-  #doomed(reason: string, isForAll: boolean): void {
+  #doomed(reason: string, isForAll: boolean, verdict: Verdict = 'timed_out'): void {
     this.#thread.reason = reason;
-    this.#doom = { settled: resultOfFailure(reason, false, {}, 'timed_out'), isForAll };
+    this.#doom = { settled: resultOfFailure(reason, false, {}, verdict), isForAll };
     this.#events.onSpent();
     void this.#terminate();
   }
@@ -125,15 +144,15 @@ export class RunnerThread {
     return this.#thread.terminate(() => this.#events.onStuck());
   }
 
-  #take(said: TasksEnded | ThreadClosing | ThreadIdle): void {
+  #take(said: TasksEnded | TasksReturned | ThreadIdle): void {
     if ('ended' in said) {
       for (const [frameId, written] of said.ended) {
         this.#sender.written(frameId, written);
         for (const task of tasksOf(written)) this.#end(frameId, task);
       }
-    } else if ('spent' in said) {
-      this.#events.onSpent();
-      for (const [frameId, task] of said.spent) {
+    } else if ('returned' in said) {
+      if (said.isSpent) this.#events.onSpent();
+      for (const [frameId, task] of said.returned) {
         this.#sender.returned(frameId, task, task + 1);
         this.#end(frameId, task);
       }
@@ -174,6 +193,7 @@ export class RunnerThread {
 
   /** If only one task had begun, it is that one. */
   #culprit() {
+    if (this.#cancelled !== null) return this.#cancelled;
     const known = this.#status.culprit;
     if (known !== null) return known;
     const [only, ...others] = [...this.#runs].filter(([ticket]) => this.#status.hasTaken(ticket));

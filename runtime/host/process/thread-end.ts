@@ -46,6 +46,9 @@ export class WatchedThread {
   }
 }
 
+/** How long a handler may take to heed the signal of a cancel; then its thread is replaced. */
+export const cancelMsMax = 1_000;
+
 /** The error of the task that brought its thread down. */
 export function reasonOf(error: unknown): string {
   if ((error as { code?: string } | null | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {

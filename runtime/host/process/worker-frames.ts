@@ -10,7 +10,7 @@ import { resultOfFailure, type TaskResult, timeOutReason } from '../wire/respons
 import { SharedFrame } from '../wire/shared-frame.ts';
 import type { HostSender } from './host-sender.ts';
 import { ThreadPool } from './pool.ts';
-import { reasonOf } from './thread-end.ts';
+import { cancelMsMax, reasonOf } from './thread-end.ts';
 
 /** A task that runs longer is slow: the tasks behind it in its frame go back. */
 const slowMs = 5;
@@ -105,6 +105,22 @@ export class WorkerFrames {
   returnUnstarted(): void {
     for (const run of this.#runs) this.#takeBack(run);
     this.#dropWaiting();
+  }
+
+  /** What no thread has begun of the frame goes back. If the task is running, its signal fires, and after a second its thread is replaced. */
+  cancel(frameId: number, task: number, reason: string): void {
+    const run = [...this.#runs].find(({ head }) => head.frameId === frameId);
+    if (run === undefined) return;
+    this.#takeBack(run);
+    this.#dropWaiting();
+    const { slot } = run;
+    if (task >= run.started || task < slot.answered) return;
+    this.#pool.cancel(slot.thread, { cancel: frameId, task, reason });
+    setTimeout(() => {
+      if (!this.#runs.has(run) || slot.answered > task || run.doom !== null) return;
+      run.doom = resultOfFailure(reason, false);
+      this.#pool.terminate(slot.thread, reason);
+    }, cancelMsMax);
   }
 
   /** Stops the threads; running tasks get no outcome. */

@@ -21,7 +21,7 @@ import {
 } from '../wire/response.ts';
 import { type TaskPosition, ThreadStatus } from '../wire/thread-status.ts';
 import { HandlerKit } from './handler-kit.ts';
-import type { Loaded } from './thread.ts';
+import type { CancelTask, Loaded } from './thread.ts';
 import {
   deadlineText,
   followWallClock,
@@ -35,6 +35,8 @@ import {
 
 /** How long after its deadline a handler may take to react to the signal. */
 export const graceMs = 100;
+/** The same after a cancel. */
+const cancelMsMax = 1_000;
 /** How often the event loop reports that it turns, while tasks run. */
 export const beatMs = 50;
 
@@ -43,8 +45,11 @@ export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer }
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
 /** Encoded outcomes by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
-/** It takes no more tasks: these have not begun. */
-export type ThreadClosing = { readonly spent: readonly (readonly [frameId: number, task: number])[] };
+/** These have not begun. `isSpent`: it takes no more tasks. */
+export type TasksReturned = {
+  readonly returned: readonly (readonly [frameId: number, task: number])[];
+  readonly isSpent: boolean;
+};
 /** No task runs any more except those long past their deadlines. */
 export type ThreadIdle = { readonly over: true };
 
@@ -65,6 +70,10 @@ const current = new AsyncLocalStorage<TaskPosition>();
 const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
+/** Tasks whose handlers have not settled. */
+const running = new Set<Job>();
+/** Tasks that were cancelled before they could wait: their code is being loaded. */
+const dropped = new Set<string>();
 let underWay = 0;
 /** The running tasks that have not settled long after their deadline. */
 let stale = 0;
@@ -75,7 +84,7 @@ let beating: NodeJS.Timeout | null = null;
 
 process.on('uncaughtExceptionMonitor', confess);
 process.on('exit', confess);
-port.on('message', (given: GiveFrame) => void take(given));
+port.on('message', (given: GiveFrame | CancelTask) => ('cancel' in given ? cancel(given) : void take(given)));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
 /** The thread dies: notes the task that it dies of, and sends the outcomes so far. */
@@ -93,7 +102,10 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
   const prepared = await prepareOnce(frame);
   followWallClock();
   const open: Open = { ticket, frame, prepared };
-  for (let task = 0; task < frame.head.count; task++) waiting.push({ open, task });
+  for (let task = 0; task < frame.head.count; task++) {
+    if (dropped.size > 0 && dropped.delete(`${ticket} ${task}`)) giveBack([{ open, task }]);
+    else waiting.push({ open, task });
+  }
   // If one of these blocks the thread, earlier outcomes could not be sent any more.
   tell();
   enterWaiting();
@@ -114,7 +126,7 @@ function prepareOnce(frame: FrameReader): Promise<Prepared> {
 
 function enterWaiting(): void {
   while (!isSpent && waiting.length > 0 && underWay < waiting[0]!.open.frame.head.concurrency) enter(waiting.shift()!);
-  if (isSpent && waiting.length > 0) giveBack();
+  if (isSpent && waiting.length > 0) giveBack(waiting.splice(0));
   if (underWay > 0) beating ??= setInterval(() => status.beat(), beatMs);
   else if (beating !== null) {
     clearInterval(beating);
@@ -153,6 +165,7 @@ function enter({ open, task }: Waiting): void {
     over(job, () => answer);
     return;
   }
+  running.add(job);
   job.timer = setTimeout(expire, Math.min(deadlineMs, timerMsMax), job);
   Promise.resolve(answer).then(
     value => late(job, () => value),
@@ -184,6 +197,7 @@ function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
 
 /** A promise has settled: its place is free. */
 function late(job: Job, answered: () => unknown): void {
+  running.delete(job);
   over(job, answered);
   enterWaiting();
 }
@@ -214,10 +228,21 @@ function timedOut({ open, kit }: Job): TaskResult {
 
 /** The deadline has come. */
 function expire(job: Job): void {
+  endEarly(
+    job,
+    () => job.kit.expire(),
+    graceMs,
+    () => timedOut(job),
+  );
+}
+
+/** The signal of the task fires, and it gets its outcome. If its handler has not settled `patienceMs` later, the thread takes nothing new. */
+function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled: () => TaskResult): void {
+  if (job.timer !== null) clearTimeout(job.timer);
   job.isLate = true;
-  current.run({ ticket: job.open.ticket, task: job.task }, () => job.kit.expire());
-  note(job, timedOut(job));
-  job.timer = setTimeout(outstay, graceMs, job);
+  current.run({ ticket: job.open.ticket, task: job.task }, tellHandler);
+  note(job, settled());
+  job.timer = setTimeout(outstay, patienceMs, job);
 }
 
 /** The handler has ignored the signal. */
@@ -225,14 +250,28 @@ function outstay(job: Job): void {
   job.timer = null;
   stale++;
   isSpent = true;
-  giveBack();
+  giveBack(waiting.splice(0));
   endWhenAlone();
 }
 
-function giveBack(): void {
-  const spent = waiting.map(({ open, task }) => [open.frame.head.frameId, task] as const);
-  waiting = [];
-  port.postMessage({ spent } satisfies ThreadClosing);
+function giveBack(unbegun: readonly Waiting[]): void {
+  const returned = unbegun.map(({ open, task }) => [open.frame.head.frameId, task] as const);
+  port.postMessage({ returned, isSpent } satisfies TasksReturned);
+}
+
+/** The task has its outcome at once. Its handler is told; while that has not settled, its place stays taken. */
+function cancel({ cancel: ticket, task, reason }: CancelTask): void {
+  const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;
+  const unbegun = waiting.filter(isWanted);
+  const job = [...running].find(isWanted);
+  if (unbegun.length > 0) {
+    waiting = waiting.filter(other => !isWanted(other));
+    giveBack(unbegun);
+  } else if (job === undefined) dropped.add(`${ticket} ${task}`);
+  else if (!job.isLate) {
+    const settled = () => resultOfFailure(reason, false, job.kit.close() ?? undefined, 'error', secrets.mask);
+    endEarly(job, () => job.kit.cancel(reason), cancelMsMax, settled);
+  }
 }
 
 function endWhenAlone(): void {

@@ -10,11 +10,12 @@ export class HandlerKit implements Helpers {
   #logs: LogLine[] | null = null;
   #spans: Span[] | null = null;
   #closed = false;
-  #expired = false;
+  /** Why the signal fires. */
+  #ended: DOMException | null = null;
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#expired) this.expire();
+    if (this.#ended !== null) this.#controller.abort(this.#ended);
     return this.#controller.signal;
   }
 
@@ -52,8 +53,17 @@ export class HandlerKit implements Helpers {
 
   /** The deadline has come. */
   expire(): void {
-    this.#expired = true;
-    this.#controller?.abort(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
+    this.#end(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
+  }
+
+  /** Somebody has cancelled the job. */
+  cancel(reason: string): void {
+    this.#end(new DOMException(reason, 'AbortError'));
+  }
+
+  #end(why: DOMException): void {
+    this.#ended ??= why;
+    this.#controller?.abort(this.#ended);
   }
 
   /** The attempt has ended: later output is dropped. Returns the output, or null. */

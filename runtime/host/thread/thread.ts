@@ -25,8 +25,18 @@ export type Loaded = { readonly loaded: number };
 /** An outcome that found no room in the frame's memory. */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
+/** To the thread: a task is cancelled. `cancel`: its frame. */
+export type CancelTask = { readonly cancel: number; readonly task: number; readonly reason: string };
+
 const port = threads.parentPort!;
 const deadline = new Deadline();
+/** The task that runs: of which frame, which of it, and its helpers. */
+let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
+
+port.on('message', (message: CancelTask | object) => {
+  if (!('cancel' in message) || current?.frameId !== message.cancel || current.task !== message.task) return;
+  current.kit.cancel(message.reason);
+});
 
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
@@ -57,7 +67,10 @@ export async function runFrame(shared: SharedArrayBuffer): Promise<void> {
         const kit = new HandlerKit();
         try {
           let answer: unknown = handler!(request, kit);
-          if (isThenable(answer)) answer = await deadline.race(answer, startedMs + deadlineMs, kit);
+          if (isThenable(answer)) {
+            current = { frameId: frame.head.frameId, task, kit };
+            answer = await deadline.race(answer, startedMs + deadlineMs, kit);
+          }
           const aside = kit.close();
           const isQuiet = aside === null && isNothing(answer);
           settled = isQuiet ? okResult : resultOfAnswer(answer, false, aside ?? undefined, mask);

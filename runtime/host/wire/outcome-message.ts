@@ -106,6 +106,21 @@ export function returnedMessage(frameId: number, first: number, end: number, alo
   return message;
 }
 
+/** A task of a frame is to be stopped, for this reason; as the ledger thread says it, and as the host confirms it. */
+export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task: number, reason = ''): Buffer {
+  const text = Buffer.from(reason);
+  const { message, bodyAt } = allocateMessage(kind, 12 + text.length);
+  message.writeDoubleLE(frameId, bodyAt);
+  message.writeUInt32LE(task, bodyAt + 8);
+  message.set(text, bodyAt + 12);
+  return message;
+}
+
+/** Throws if the bytes name no task. */
+export function readTask(body: Buffer): { frameId: number; task: number; reason: string } {
+  return { frameId: body.readDoubleLE(0), task: body.readUInt32LE(8), reason: body.subarray(12).toString() };
+}
+
 /** Frame id (8) | first task (4) | the task after the last (4) | whether they are to run alone (1). */
 const returnedBytes = 17;
 /** More than any frame has. */

@@ -16,6 +16,8 @@ export type HostedCommand = {
 };
 
 export type PersistentMode = {
+  /** It reads `{"cancel": id}` lines, and answers the request soon after. Left out: it is stopped. */
+  readonly hearsCancel?: boolean;
   readonly jobsMax: number | null;
   readonly ageMs: number | null;
   /** Whether it may be sent a request before it has answered the last one. */
@@ -119,6 +121,11 @@ export type HostListener = {
    * `alone`: they had begun, and their runner was lost to another task.
    */
   onReturned(frameId: number, tasks: readonly number[], alone: boolean): void;
+  /**
+   * The host was told to cancel the task, and has it not among those that it has yet to begin: it is being stopped, or has ended. If it
+   * had not begun, it was given back before this.
+   */
+  onCancelling(frameId: number, task: number): void;
   /** The host process has ended, and with it all tasks submitted before this call that were not reported. It is being restarted. */
   onLost(reason: string): void;
   /** A thread was replaced (blocked, crashed or out of memory); for observation. */
@@ -151,6 +158,11 @@ export interface PluginHost {
   configure(generation: number, plugins: readonly HostedPlugin[]): void;
   /** Never waits: frames submitted before the process is up are sent when it is. */
   submit(frame: TaskFrame): void;
+  /**
+   * Stops a task: one that has not begun is given back, with those behind it; the code of one that runs is told, and ended if that does
+   * not help. A host that confirms nothing for `confirmMsMax` is killed.
+   */
+  cancel(frameId: number, task: number, reason: string): void;
   /** Ends everything: tasks still running after `graceMs` are killed and get no outcome. Resolves when no process is left. */
   stop(graceMs: number): Promise<void>;
 }

@@ -36,7 +36,15 @@ test('what runs, waits, is delayed and dead is counted, and running jobs are nam
       { plugin: 'worker', active_count: 1, queued_count: 3, limit: 1 },
     ],
   });
-  expect(await stats(gateway)).toEqual({ queued: 4, running: 1, succeeded: 0, failed: 0, timed_out: 0, dead: 1 });
+  expect(await stats(gateway)).toEqual({
+    queued: 4,
+    running: 1,
+    succeeded: 0,
+    failed: 0,
+    timed_out: 0,
+    dead: 1,
+    cancelled: 0,
+  });
   gateway.open('all');
 });
 
@@ -83,13 +91,13 @@ test('the summary has all six statuses, runs too, and outlives a kill', async ()
   const gateway = await startGateway({ plugins: { echo, failing, step, worker }, pipelines });
   expect((await gateway.call('GET', '/analytics/summary')).body).toEqual({
     window: '24h',
-    stats: { queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0 },
+    stats: { queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 },
   });
   for (let i = 0; i < 3; i++) await gateway.finished('echo/handle');
   await gateway.finished('failing/handle', { retry: false });
   const run = await gateway.run('held', { gate: 'all' });
   await gateway.noted('start', 2);
-  const settled = { succeeded: 3, failed: 1, timed_out: 0, dead: 0 };
+  const settled = { succeeded: 3, failed: 1, timed_out: 0, dead: 0, cancelled: 0 };
   // The run and its job.
   expect(await stats(gateway)).toEqual({ queued: 0, running: 2, ...settled });
   await gateway.restart();

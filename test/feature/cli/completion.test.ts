@@ -14,7 +14,7 @@ const cases: readonly (readonly [typed: string, offered: string])[] = [
   ['headgate config ', 'check lock show schema'],
   ['headgate vault principal r', 'roll revoke'],
   ['headgate job list --st', '--status'],
-  ['headgate job list --status ', 'queued running succeeded failed timed_out dead'],
+  ['headgate job list --status ', 'queued running succeeded failed timed_out dead cancelled'],
   ['headgate job list --limit 5 --status d', 'dead'],
   ['headgate job list --plugin job --pl', '--plugin'],
   ['headgate vault principal add x --kind p', 'plugin'],

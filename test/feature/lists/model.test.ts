@@ -14,7 +14,7 @@ import { storages } from '../search/storage.ts';
 import { commands, type History, history, plugins, submitters } from '../search/stories.ts';
 
 const maybe = <T>(values: readonly T[]) => fc.option(fc.constantFrom(...values), { nil: null });
-const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const;
+const statuses = ['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 const jobFilter = fc.record({
   plugin: maybe([...plugins, 'nobody']),
   command: maybe(commands),

@@ -18,7 +18,7 @@ const asked = fc.record({
   term,
   plugin: maybe([...plugins, 'nobody']),
   command: maybe(commands),
-  status: maybe(['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead'] as const),
+  status: maybe(['queued', 'running', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const),
   limit: fc.integer({ min: 1, max: 5 }),
   namedMax: fc.constantFrom(0, 2, candidatesMax),
 });

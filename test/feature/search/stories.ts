@@ -21,7 +21,7 @@ const attempt = (status: fc.Arbitrary<AttemptStory['status']>): fc.Arbitrary<Att
   ) as fc.Arbitrary<AttemptStory>;
 
 const retried = fc.array(attempt(fc.constantFrom('failed', 'timed_out')), { maxLength: 2 });
-const final = attempt(fc.constantFrom('succeeded', 'succeeded', 'failed', 'timed_out', 'dead'));
+const final = attempt(fc.constantFrom('succeeded', 'succeeded', 'failed', 'timed_out', 'dead', 'cancelled'));
 const job: fc.Arbitrary<JobStory> = fc.oneof(
   {
     weight: 3,

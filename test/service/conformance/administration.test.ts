@@ -43,7 +43,15 @@ test('GET /analytics/queue has the queue depth and the utilization of workers', 
 test('GET /analytics/summary has the window 24h and counts by status name', async () => {
   await gateway.finished('echo/handle');
   const { window, stats } = await read(gateway, '/analytics/summary');
-  const counts = { queued: whole, running: whole, succeeded: whole, failed: whole, timed_out: whole, dead: whole };
+  const counts = {
+    queued: whole,
+    running: whole,
+    succeeded: whole,
+    failed: whole,
+    timed_out: whole,
+    dead: whole,
+    cancelled: whole,
+  };
   expect([window, stats]).toEqual(['24h', counts]);
   expect((stats as { succeeded: number }).succeeded).toBeGreaterThan(0);
 });

@@ -212,6 +212,7 @@ export class Ledger {
           this.tasks.push({ id, attempt, frame, slot });
         });
       },
+      cancel() {},
       stop: async () => {},
     };
   }

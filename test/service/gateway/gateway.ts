@@ -13,7 +13,7 @@ import { until } from './until.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-export type Status = 'queued' | 'running' | 'succeeded' | 'failed' | 'timed_out' | 'dead';
+export type Status = 'queued' | 'running' | 'succeeded' | 'failed' | 'timed_out' | 'dead' | 'cancelled';
 
 export type Output = {
   readonly status: string;
@@ -319,7 +319,7 @@ export class Gateway {
   }
 }
 
-const terminalStatuses: readonly Status[] = ['succeeded', 'failed', 'timed_out', 'dead'];
+const terminalStatuses: readonly Status[] = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
 
 function terminal(job: Job): Job | null {
   return terminalStatuses.includes(job.status) ? job : null;

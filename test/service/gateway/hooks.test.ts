@@ -42,7 +42,7 @@ test('a run that fails starts the pipeline that waits for it, in the same commit
       pipeline: 'nightly',
       status: 'failed',
       error: run.last_error,
-      counts: { succeeded: 1, failed: 1, timed_out: 0, dead: 0 },
+      counts: { succeeded: 1, failed: 1, timed_out: 0, dead: 0, cancelled: 0 },
       submitted_by: 'api:test',
     },
   });

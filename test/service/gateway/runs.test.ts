@@ -103,7 +103,7 @@ type Page = {
 test('a run says how the jobs inside ended, wherever it is shown', async () => {
   const failing = { fail: 'as asked' };
   const run = await gateway.ran('fan', { list: [{}, failing, {}, failing, {}] });
-  const counts = { succeeded: 4, failed: 2, timed_out: 0, dead: 0 };
+  const counts = { succeeded: 4, failed: 2, timed_out: 0, dead: 0, cancelled: 0 };
   expect(run).toMatchObject({ status: 'succeeded', counts });
   expect((await gateway.tree(run.job_id))[0]).toMatchObject({ counts });
   const { jobs } = await list('plugin=pipeline&command=fan&limit=1');
@@ -116,7 +116,10 @@ test('a run counts the jobs of the runs that it calls, and not those of runs tha
   const items = [{ fail: 'first' }, {}, { emit: [{ type: 'news' }] }];
   const run = await gateway.ran('caller', { result: { list: items } });
   // The first step, the run that was called, and its three jobs.
-  expect(run).toMatchObject({ status: 'succeeded', counts: { succeeded: 4, failed: 1, timed_out: 0, dead: 0 } });
+  expect(run).toMatchObject({
+    status: 'succeeded',
+    counts: { succeeded: 4, failed: 1, timed_out: 0, dead: 0, cancelled: 0 },
+  });
   const inside = await list(`run=${run.job_id}`);
   expect(inside.total).toBe(5);
   expect(inside.jobs.map(({ plugin }) => plugin).sort()).toEqual(['pipeline', 'step', 'step', 'step', 'step']);

@@ -1,6 +1,6 @@
 // The callers of a world: what they ask, what they are answered, and what therefore must be so, whatever fails.
 import type { Observed } from '../../../actors/hub/protocol.ts';
-import type { IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
+import type { CancelReply, IdempotencyKey, SubmitJobsReply, SubmitReply } from '../../../actors/job/protocol.ts';
 import { findBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { findJob } from '../../../actors/job/views/jobs.ts';
 import type { VaultReply, VaultRequest } from '../../../actors/vault/protocol.ts';
@@ -9,6 +9,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import { holds } from './broken.ts';
+import type { CancelModel } from './cancel-model.ts';
 import type { Dice } from './dice.ts';
 import { called } from './setup.ts';
 import type { VaultModel } from './vault-model.ts';
@@ -19,6 +20,7 @@ type Ask =
   | { readonly kind: 'submit'; readonly plugin: string; readonly numbers: readonly number[] }
   | { readonly kind: 'run'; readonly pipeline: string; readonly number: number; readonly watch: boolean }
   | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
+  | { readonly kind: 'cancel'; readonly id: string }
   | { readonly kind: 'look' | 'stop' };
 type Message = { readonly actor: 'job' | 'pipeline' | 'vault'; readonly message: object };
 /** A request with a key, that may be repeated. */
@@ -44,11 +46,13 @@ export class Callers {
   readonly #dice: Dice;
   readonly #vault: VaultModel;
   readonly #known: KnownJobs;
+  readonly #cancels: CancelModel;
   readonly #keyed: Keyed[] = [];
   #asked = 0;
   #numbers = 0;
 
-  constructor(reader: Reader, dice: Dice, vault: VaultModel, known: KnownJobs) {
+  constructor(reader: Reader, dice: Dice, vault: VaultModel, known: KnownJobs, cancels: CancelModel) {
+    this.#cancels = cancels;
     this.#reader = reader;
     this.#dice = dice;
     this.#vault = vault;
@@ -152,6 +156,15 @@ export class Callers {
     return this.#send({ kind: 'vault', request, isAdmin }, 'vault', { kind: 'call', presented, request }, null, 0);
   }
 
+  /** Somebody cancels a job or a run, if there is one. */
+  cancel(): Message[] {
+    const id = this.#cancels.pick(this.#dice);
+    if (id === null) return [];
+    const reason = this.#dice.pick([null, 'enough']);
+    const message = { kind: 'cancel', id: parseId(id)!, by: 'x', reason };
+    return [this.#send({ kind: 'cancel', id }, 'job', message, null, 0)];
+  }
+
   /** The ledger hears nothing of it. */
   #leave(): void {
     this.waiting.delete(this.#dice.pick([...this.waiting]));
@@ -199,6 +212,7 @@ export class Callers {
     if (isOver) return;
     if (ask!.kind === 'submit') this.#submitted(ask!, value as SubmitJobsReply);
     else if (ask!.kind === 'run') this.#began(ask!, value as SubmitReply);
+    else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.id, value as CancelReply);
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }
 
@@ -263,7 +277,7 @@ export class Callers {
   #observed({ groups }: Observed): void {
     for (const group of groups) {
       if (group.kind !== 'jobs') continue;
-      const wanted = /^job\.(?:completed|failed|timed_out|dead)$/.test(group.type)
+      const wanted = /^job\.(?:completed|failed|timed_out|dead|cancelled)$/.test(group.type)
         ? group.type.slice(4).replace('completed', 'succeeded')
         : null;
       for (let at = 0; at < group.ids.length; at += jobIdBytes) {

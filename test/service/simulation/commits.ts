@@ -4,8 +4,8 @@ import type { Gauges } from '../../../actors/job/gauges.ts';
 import { attemptsOf } from '../../../actors/job/records/attempts.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { type CommandTotals, countsKey, emptyCounts, retriedCount } from '../../../actors/job/records/counts.ts';
-import type { JobGroup, TerminalStatus } from '../../../actors/job/records/job.ts';
-import { pipelinePlugin } from '../../../actors/job/records/job.ts';
+import { type JobGroup, pipelinePlugin, type TerminalStatus } from '../../../actors/job/records/job.ts';
+import { isNeverStarted } from '../../../actors/job/records/journal.ts';
 import { NameTable } from '../../../actors/job/records/name-table.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { isInFlight } from '../../../actors/job/records/retry.ts';
@@ -320,7 +320,7 @@ export class Commits {
     const fresh = attempts.slice(before.length);
     // One that is lost may be tried again at once, and be refused before it runs.
     const isRefused = ({ body }: KnownAttempt) => /^the principal \S+ is revoked/.test(errorOf(body));
-    const isOne = fresh.slice(1).every(isRefused);
+    const isOne = fresh.slice(1).every(attempt => isRefused(attempt) || attempt.status === 'cancelled');
     holds(isOne, () => `${fresh.length} attempts of ${job.id} end in one commit`);
     let last = before.at(-1)?.number ?? 0;
     for (const { number } of fresh) {
@@ -330,15 +330,17 @@ export class Commits {
       );
       last = number;
     }
-    const next = { ...job, attempts };
-    jobs[index] = next;
-    this.#count({ ...next, attempts: fresh }, 1, false);
+    jobs[index] = { ...job, attempts };
+    this.#count({ ...job, attempts: fresh }, 1, false);
   }
 
   #count({ plugin, command, attempts }: KnownJob, sign: 1 | -1, isWhole = true): void {
     const counts = this.#countsOf({ plugin, command });
     if (isWhole) counts.accepted += sign;
-    for (const { status, final } of attempts) counts[final ? status : retriedCount(status)] += sign;
+    for (const { status, final, number } of attempts) {
+      counts[final ? status : retriedCount(status)] += sign;
+      if (final && isNeverStarted(status, number)) counts.never_started += sign;
+    }
   }
 
   #countsOf({ plugin, command }: { readonly plugin: string; readonly command: string }): CommandTotals {

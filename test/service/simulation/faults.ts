@@ -36,6 +36,8 @@ export const faultOdds = {
   sealed: [0, 0, 0.2],
   stopped: [0, 0, 0.01],
   auditPruned: [0, 0.1],
+  // Of callers: they cancel what they, or others, have asked for.
+  cancelled: [0, 0, 0.05, 0.2],
   // Of messages: their handling throws.
   callThrows: [0, 0, 0.02],
   outcomeThrows: [0, 0, 0.02],

@@ -3,6 +3,7 @@ import type { Config, PluginInstance } from '../../../config/config.ts';
 import { parseId } from '../../../runtime/ids.ts';
 import type { Store } from '../../../runtime/store/store.ts';
 import { holds } from './broken.ts';
+import type { CancelModel } from './cancel-model.ts';
 import type { Commits } from './commits.ts';
 import type { HeldFrame, Hosts } from './hosts.ts';
 import type { VaultModel } from './vault-model.ts';
@@ -10,6 +11,7 @@ import type { VaultModel } from './vault-model.ts';
 type Surroundings = {
   readonly store: Store;
   readonly commits: Commits;
+  readonly cancels: CancelModel;
   readonly hosts: Hosts;
   readonly vault: VaultModel;
   /** In force, or about to be: one that was handed over takes effect in its own turn. */
@@ -17,8 +19,10 @@ type Surroundings = {
 };
 
 /** A frame gets to a host: what it brings must be on disk, and must not have been there before. */
-export function frameHolds({ frame, tasks }: HeldFrame, { store, commits, hosts, vault, configs }: Surroundings): void {
+export function frameHolds(held: HeldFrame, { store, commits, cancels, hosts, vault, configs }: Surroundings): void {
+  const { frame, tasks } = held;
   const { instance, command } = frame;
+  cancels.frameHolds(held);
   const hasCommand = (each?: PluginInstance) => each?.manifest.commands.some(({ name }) => name === command);
   const plugin = configs.map(({ plugins }) => plugins[instance]).find(hasCommand);
   holds(plugin !== undefined, () => `a frame of ${instance}/${command} leaves, which is not configured`);

@@ -35,6 +35,8 @@ export class Hosts {
   /** The frame that was handed to any of them last. */
   #newest = 0;
   readonly #said: InnerMessage[] = [];
+  /** What hosts answer to cancels, and have not said yet. */
+  readonly #toSay: { readonly slot: HostSlotName; readonly say: () => InnerMessage | null }[] = [];
   readonly #dice: Dice;
   readonly #faults: Faults;
   readonly #code: PluginCode;
@@ -56,6 +58,7 @@ export class Hosts {
         this.#onSubmit(held);
         this.held.push(held);
       },
+      cancel: (frameId, task) => this.#cancel(name, frameId, task),
       stop: async () => {},
     };
   }
@@ -65,10 +68,29 @@ export class Hosts {
     for (const held of this.held) this.#begin(held);
     this.held.length = 0;
     this.#said.length = 0;
+    this.#toSay.length = 0;
+  }
+
+  /** What has not begun goes back, the task with it; or the task has begun, and its attempt ends soon, well or not. */
+  #cancel(slot: HostSlotName, frameId: number, task: number): void {
+    const unbegunFrom = task + this.#dice.below(2);
+    this.#toSay.push({
+      slot,
+      say: () => {
+        const held = this.held.find(each => each.slot === slot && each.frame.frameId === frameId);
+        const unbegun = held && !held.over.has(task) ? left(held).filter(other => other >= unbegunFrom) : [];
+        return unbegun.length > 0 ? this.#give(held!, unbegun, false) : null;
+      },
+    });
+    this.#toSay.push({ slot, say: () => ({ kind: 'cancelling', slot, frameId, task }) });
   }
 
   /** Something that a host says next; null: none holds anything. */
   report(nowUs: number): InnerMessage | null {
+    for (let next = this.#toSay.shift(); next; next = this.#toSay.shift()) {
+      const answer = next.say();
+      if (answer) return answer;
+    }
     if (this.#said.length > 0 && this.#faults.strikes('outcomesLate')) return this.#dice.pick(this.#said);
     if (this.held.length === 0) return null;
     const held = this.#dice.pick(this.held);
@@ -122,14 +144,17 @@ export class Hosts {
     return Object.defineProperty(outcome, 'body', { get, enumerable: false }) as Outcome;
   }
 
-  #give(held: HeldFrame, tasks: readonly number[]): InnerMessage {
-    for (const task of tasks) held.over.add(task);
+  #give(
+    held: HeldFrame,
+    tasks: readonly number[],
     // What was under way beside a task that cost its thread runs alone the next time.
-    const alone = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5);
+    alone = (held.frame.runner ?? -1) >= 0 && this.#dice.chance(0.5),
+  ): Extract<InnerMessage, { readonly kind: 'returned' }> {
+    for (const task of tasks) held.over.add(task);
     return this.#say(held, { kind: 'returned', slot: held.slot, frameId: held.frame.frameId, tasks, alone });
   }
 
-  #say(held: HeldFrame, message: InnerMessage): InnerMessage {
+  #say<M extends InnerMessage>(held: HeldFrame, message: M): M {
     if (held.over.size === held.tasks.length) this.held.splice(this.held.indexOf(held), 1);
     this.#said.push(message);
     if (this.#said.length > 20) this.#said.shift();
@@ -143,6 +168,7 @@ export class Hosts {
     if (tasks.length === 1) this.chargeable.add(nameOf(tasks[0]!));
     // What must not run twice ends there, alone or not: nobody knows whether it has begun.
     for (const { frame, tasks } of lost) if (frame.instance === 'careful') this.chargeable.add(nameOf(tasks[0]!));
+    this.#toSay.splice(0, this.#toSay.length, ...this.#toSay.filter(message => message.slot !== slot));
     for (const held of lost) this.held.splice(this.held.indexOf(held), 1);
     return { kind: 'host_lost', slot, reason: 'killed', sentUpTo: this.#newest };
   }

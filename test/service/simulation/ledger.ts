@@ -187,6 +187,7 @@ function guarded(host: PluginHost, out: (effect: () => void) => void): PluginHos
   return {
     configure: (generation, plugins) => out(() => host.configure(generation, plugins)),
     submit: frame => out(() => host.submit(frame)),
+    cancel: (frameId, task, reason) => out(() => host.cancel(frameId, task, reason)),
     stop: async graceMs => out(() => void host.stop(graceMs)),
   };
 }

@@ -6,6 +6,7 @@ import { type Json, unpack } from '../../../runtime/packing.ts';
 import { applies, type Made, masked, Naive, type Pipeline, type Step } from '../../unit/actors/pipeline/naive.ts';
 import { holds } from './broken.ts';
 import type { Fate } from './callers.ts';
+import type { CancelModel } from './cancel-model.ts';
 import { errorOf, type KnownJob, partOf } from './commits.ts';
 import { nameOf } from './hosts.ts';
 import type { Call, PluginCode } from './plugin-code.ts';
@@ -17,6 +18,7 @@ export type Past = {
   readonly untakeable: ReadonlySet<string>;
   /** Roots of trees that have lost a record: they may have stopped anywhere. */
   readonly damaged: ReadonlySet<string>;
+  readonly cancels: CancelModel;
   readonly code: PluginCode;
   readonly jobsPerRootMax: number;
   /** Attempts that a job of the instance may have; and whether it may be retried. */
@@ -114,12 +116,16 @@ const unrun = /^(?:step ".*": with: |stopped|held since |the principal )/;
 const untaken = /^what the plugin answered could not be taken: /;
 
 /** Each attempt ended as its plugin says, or was lost where it may be charged; and the last one is where attempts end. */
-function jobHolds({ code, chargeable, untakeable, attemptsOf }: Past, job: KnownJob): void {
+function jobHolds({ code, chargeable, untakeable, attemptsOf, cancels }: Past, job: KnownJob): void {
   const call = callOf(job);
   const { attemptsMax, retrySafe } = attemptsOf(job.plugin);
   for (const { number, status, final, body } of job.attempts) {
     const error = errorOf(body);
     const name = `attempt ${number} of ${job.id} (${job.plugin})`;
+    if (status === 'cancelled') {
+      holds(final && cancels.isAsked(job), () => `${name} is cancelled, and nobody asked for it`);
+      continue;
+    }
     if (unrun.test(error)) {
       holds(final, () => `${name} never ran, and another follows`);
       continue;
@@ -196,7 +202,13 @@ function runHolds(past: Past, family: Family, run: KnownJob, compared: Compared)
   compared.runs++;
   const last = run.attempts.at(-1)!;
   const members = [...membersOf(family, run)];
-  if (/stopped/.test(errorOf(last.body)) || isStillborn(run) || members.some(job => isDisturbed(past, job))) return;
+  if (
+    last.status === 'cancelled' ||
+    /stopped/.test(errorOf(last.body)) ||
+    isStillborn(run) ||
+    members.some(job => isDisturbed(past, job))
+  )
+    return;
   const generations = past.pipelinesAt(run.commit);
   // What it called began by the definitions of its own time.
   if (members.some(job => job.plugin === pipelinePlugin && !isSameTime(past, run, job))) return;
@@ -217,6 +229,7 @@ function isSameTime({ pipelinesAt }: Past, run: KnownJob, called: KnownJob): boo
 function isDisturbed({ code }: Past, job: KnownJob): boolean {
   const { status, body } = job.attempts.at(-1)!;
   const error = errorOf(body);
+  if (status === 'cancelled') return true;
   if (job.plugin === pipelinePlugin) return /stopped/.test(error);
   if (isStillborn(job)) return false;
   const end = code.end(callOf(job));
@@ -337,6 +350,7 @@ function hookOf({ plugin, group, attempts }: KnownJob): string | null {
   if (plugin !== pipelinePlugin) return hasFailed ? 'job.failed' : null;
   // A run that a step called tells that step alone.
   if (group.run !== null) return null;
+  if (status === 'cancelled') return null;
   return hasFailed ? 'pipeline.failed' : 'pipeline.completed';
 }
 

@@ -1,7 +1,6 @@
 // One world for the whole ledger: its real actors and turns over a store in memory, with hosts, callers, clock and disk made of values.
 // Every fault is a named probability of one seed. First faults strike; then none does, and everything must settle.
 
-import type { Config } from '../../../config/config.ts';
 import { blockOf, parseId } from '../../../runtime/ids.ts';
 import type { WriteBatch } from '../../../runtime/store/batch.ts';
 import { type Batch, type Store, StoreFault, StoreFull, type Table } from '../../../runtime/store/store.ts';
@@ -9,6 +8,7 @@ import type { ReplyTo } from '../../../runtime/turn.ts';
 import { openMemoryStore } from '../../support/memory-store.ts';
 import { Broken, holds } from './broken.ts';
 import { Callers } from './callers.ts';
+import { CancelModel } from './cancel-model.ts';
 import { Commits } from './commits.ts';
 import { Dice } from './dice.ts';
 import { Faults, type Scenario } from './faults.ts';
@@ -44,6 +44,7 @@ export class World {
   readonly #hosts: Hosts;
   readonly #callers: Callers;
   readonly #operators: Operators;
+  readonly #cancels: CancelModel;
   readonly #vault: VaultModel;
   readonly #code: PluginCode;
   readonly #runs: RunLimits;
@@ -88,10 +89,10 @@ export class World {
       frameHolds(held, this.#surroundings);
       this.#operators.frameHolds(held);
     });
-    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, {
-      has: id => this.#commits.find(id) !== undefined,
-      isDamaged: id => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!)),
-    });
+    const has = (id: string) => this.#commits.find(id) !== undefined;
+    const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
+    this.#cancels = new CancelModel(this.#commits, isDamaged);
+    this.#callers = new Callers(memory, new Dice(seed, 'callers'), this.#vault, { has, isDamaged }, this.#cancels);
     this.#operators = new Operators(memory, new Dice(seed, 'operators'));
     this.#setup = this.#setupOf(0);
     this.#inForce.begin(this.#setup, 0);
@@ -99,8 +100,8 @@ export class World {
   }
 
   get #surroundings() {
-    const { configs } = this.#ledger;
-    return { store: this.#store, commits: this.#commits, hosts: this.#hosts, vault: this.#vault, configs };
+    const [store, { configs }] = [this.#store, this.#ledger];
+    return { store, commits: this.#commits, cancels: this.#cancels, hosts: this.#hosts, vault: this.#vault, configs };
   }
 
   run(): Compared {
@@ -108,6 +109,7 @@ export class World {
     this.faults.isCalm = true;
     this.#settle();
     isSettled({ ...this.#surroundings, callers: this.#callers, poison: this.#poison });
+    this.#cancels.ends(this.#store);
     return this.#compare();
   }
 
@@ -227,6 +229,8 @@ export class World {
   /** Something comes from outside. */
   #input(): void {
     const [ledger, dice] = [this.#ledger, this.#dice];
+    for (const { actor, message } of this.faults.strikes('cancelled') ? this.#callers.cancel() : [])
+      ledger.deliver(actor, message);
     const kind = dice.below(10);
     if (kind < 4 && this.#unsettled < unsettledMax) {
       const { actor, message } = this.faults.strikes('callThrows')
@@ -291,11 +295,7 @@ export class World {
     this.#setup = setup;
     this.#vault.isLocked = false;
     this.#inForce.begin(setup, this.#commits.count + 1);
-    this.#reconfigure(setup.config);
-  }
-
-  #reconfigure(config: Config): void {
-    this.#ledger.deliver('ledger', { kind: 'reconfigure', config });
+    this.#ledger.deliver('ledger', { kind: 'reconfigure', config: setup.config });
   }
 
   /** Time passes until something is due. */
@@ -380,6 +380,7 @@ export class World {
       chargeable: this.#hosts.chargeable,
       untakeable: this.#hosts.untakeable,
       damaged: this.#poison.roots,
+      cancels: this.#cancels,
       code: this.#code,
       jobsPerRootMax: config.service.jobsPerRootMax,
       attemptsOf: instance => {

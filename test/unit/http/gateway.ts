@@ -174,6 +174,7 @@ export class MemoryEngine implements Engine {
     resume: async () => ({ kind: 'refused', refusal: 'unavailable' }),
     list: () => [],
   };
+  readonly cancel = async () => null;
   readonly version = '0.1.0';
   readonly hub = new Hub();
   readonly events = new EventStreams({ hub: this.hub, nowMs: Date.now, generation: () => this.#config });
@@ -181,7 +182,7 @@ export class MemoryEngine implements Engine {
     reload: async () => ({ kind: 'reloaded', atUs: startedAtMs * 1000, kept: [], held: [] }),
     dryRunReload: async () => ({ errors: [], warnings: [], held: [] }),
     queue: async () => null,
-    summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0 }),
+    summary: () => ({ queued: 0, running: 0, succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 }),
     doctor: async () => [],
     selfcheck: async () => ({ invariantsChecked: 0, failures: [], detail: '' }),
   };
@@ -307,6 +308,8 @@ export class MemoryEngine implements Engine {
       isLarge: (more?.body?.length ?? 0) > chunkBytes,
       lastError: status === 'succeeded' ? null : 'it broke',
       counts: null,
+      cancelling: false,
+      cancel: null,
       input: {
         payload: pack({ n: 1 }),
         payloadBytes: 4,

@@ -18,7 +18,7 @@ export const tracedCalls = [
   ...['mkdir', 'mkdirat', 'rename', 'renameat', 'renameat2', 'link', 'linkat', 'unlink', 'unlinkat', 'rmdir'],
 ];
 
-const terminal = ['succeeded', 'failed', 'timed_out', 'dead'];
+const terminal = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'];
 /** Of LMDB: it is made anew by whoever opens the store first, whatever is in it. */
 const mapped = /(^|\/)lock\.mdb$/;
 

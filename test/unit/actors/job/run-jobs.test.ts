@@ -41,9 +41,9 @@ function start(): void {
     gauges: new Gauges(),
     nowMs: Math.floor(nowUs / 1000),
     self: () => {},
-    pipeline: { resumed() {}, jobsSettled() {} },
+    pipeline: { resumed() {}, jobsSettled() {}, isOpen: () => false, callerOf: () => null, cancelRun() {} },
     alarm: () => {},
-    startHost: () => ({ configure() {}, submit() {}, stop: async () => {} }),
+    startHost: () => ({ configure() {}, submit() {}, cancel() {}, stop: async () => {} }),
   });
   const group = { depth: 0, event: null, context: pack({}), pipeline: null, stepId: null };
   loop.setHandler({

@@ -36,7 +36,7 @@ function check(world: Simulation): void {
   expect(store.count('retries')).toBe(0);
   expect(store.count('holds')).toBe(0);
   expect(world.strays).toEqual([]);
-  const ended = { succeeded: 0, failed: 0, timed_out: 0, dead: 0 };
+  const ended = { succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: 0 };
   for (const id of world.accepted) {
     const job = findJob(store, parseId(id)!)!;
     expect(Object.keys(ended)).toContain(job.status);

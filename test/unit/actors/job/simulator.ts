@@ -115,7 +115,7 @@ export class Simulation {
       random: this.#random,
       gauges: new Gauges(),
       vault: { waitsFor: name => (this.sealed.has(name) ? 'the vault does not open' : null), deliver: () => null },
-      pipeline: { resumed() {}, jobsSettled() {} },
+      pipeline: { resumed() {}, jobsSettled() {}, isOpen: () => false, callerOf: () => null, cancelRun() {} },
       nowMs: Math.floor(this.nowUs / 1000),
       self: toSelf,
       alarm: atUs => {
@@ -244,6 +244,7 @@ export class Simulation {
         if (!commands.some(({ name }) => name === frame.command)) this.strays.push(frame);
         held.push({ frame, slot: name });
       },
+      cancel() {},
       stop: async () => {},
     };
   }

@@ -171,7 +171,7 @@ describe('a hook of runs', () => {
     const s = new Stage({ plugins, pipelines });
     const id = s.start('good', { list: [1, 2, 3] });
     s.finish();
-    const counts = { succeeded: 3, failed: 0, timed_out: 0, dead: 0 };
+    const counts = { succeeded: 3, failed: 0, timed_out: 0, dead: 0, cancelled: 0 };
     expect(payloads(s.of('sink'))).toEqual([
       { job_id: id, pipeline: 'good', status: 'succeeded', counts, submitted_by: 'test' },
     ]);
@@ -192,7 +192,7 @@ describe('a hook of runs', () => {
         pipeline: 'bad',
         status: 'failed',
         error: errorOf(s.jobs.get(id)!),
-        counts: { succeeded: 1, failed: 1, timed_out: 0, dead: 0 },
+        counts: { succeeded: 1, failed: 1, timed_out: 0, dead: 0, cancelled: 0 },
         submitted_by: 'test',
       },
     ]);

@@ -56,7 +56,7 @@ const wrong: [string, unknown, string | string[]][] = [
   [
     'a bad hook',
     [{ name: 'p', on_hook: 'job.fail', steps: [{ uses: 'inspector' }] }],
-    '[0].on_hook: is "job.fail"; it must be one of job.completed, job.failed, job.timed_out, pipeline.completed, pipeline.failed, pipeline.timed_out, pipeline.cancelled; did you mean "job.failed"?',
+    '[0].on_hook: is "job.fail"; it must be one of job.completed, job.failed, job.timed_out, job.cancelled, pipeline.completed, pipeline.failed, pipeline.timed_out, pipeline.cancelled; did you mean "job.failed"?',
   ],
   [
     'a bad trigger',

@@ -34,7 +34,7 @@ const service = `
   const directory = process.argv[2];
   const base = { plugin: 'x', dialect: 'headgate', config: {}, commands: {} };
   const pids = [];
-  const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
+  const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {}, onCancelling() {} };
   const log = (level, message, fields) => {
     if (fields.line?.startsWith('pids ')) pids.push(...fields.line.split(' ').slice(1).map(Number));
   };
@@ -114,7 +114,7 @@ describe('When the service is killed', () => {
     const ready = new Promise<void>(resolve => {
       up = resolve;
     });
-    const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} };
+    const listener = { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {}, onCancelling() {} };
     const next = new Host({
       clock: systemClock(),
       // Whatever its kind: the one whose programs they were may not be started at all.

@@ -49,7 +49,7 @@ it('one that answers lives on', async () => {
       runDirectory,
       envPassthrough: [],
       clock: systemClock(),
-      listener: { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {} },
+      listener: { onOutcomes() {}, onReturned() {}, onLost() {}, onThreadReplaced() {}, onCancelling() {} },
       log() {},
     },
     new PidFiles(directory, 'idle'),

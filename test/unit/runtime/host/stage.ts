@@ -70,7 +70,11 @@ export class Stage {
   readonly #threads: number;
   readonly #isConcurrent: boolean;
   readonly #passthrough: readonly string[];
-  readonly told: { kind: 'outcomes' | 'returned' | 'lost' | 'replaced' | 'log'; text: string; fields?: unknown }[] = [];
+  readonly told: {
+    kind: 'outcomes' | 'returned' | 'lost' | 'replaced' | 'cancelling' | 'log';
+    text: string;
+    fields?: unknown;
+  }[] = [];
   readonly plugins: HostedPlugin[] = [];
   readonly #frames = new Map<number, { left: number; end: FrameEnd; over: (end: FrameEnd) => void }>();
   #waiters: (() => void)[] = [];
@@ -115,6 +119,7 @@ export class Stage {
           }
           this.#tell('lost', reason);
         },
+        onCancelling: (id, task) => this.#tell('cancelling', `${id} ${task}`),
         onThreadReplaced: reason => this.#tell('replaced', reason),
       },
       log: (level, message, fields) => this.#tell('log', `${level} ${message}`, fields),

@@ -1,0 +1,59 @@
+// The ends of cancelled jobs: of one that waits, wherever it does, of one at the head of its lane, and of an attempt that was stopped.
+import { type Body, emptyBody, encodeBody } from '../../runtime/host/wire/outcome.ts';
+import { jobId } from '../../runtime/ids.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { JobState } from './job-state.ts';
+import type { Lane } from './lane.ts';
+import { firstAttempt, hasRecord, type OpenAttempt } from './open-attempt.ts';
+import { cancelText } from './records/cancel.ts';
+import type { OpenBlock } from './records/open.ts';
+
+/** Jobs of one block, by index. */
+export type Wanted = Map<OpenBlock, Set<number>>;
+
+/** The attempt was stopped, or failed. `startedUs` null: nobody saw when it started. */
+export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, startedUs: number | null, body: Body): void {
+  state.end(turn, job, 'cancelled', startedUs, body);
+}
+
+/** The attempt never started. Where it is the first, and the job was cancelled with its run, nobody is told of it. */
+export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
+  const { open, index } = job;
+  const own = state.cancels.of(jobId(open.keyBytes, index));
+  const run = state.cancelledRun(open, index);
+  const isFirst = !hasRecord(job);
+  if (run && isFirst) state.cancels.countNotStarted(run, 1, 0);
+  const body = own ? encodeBody({ error: Buffer.from(cancelText(own)) }) : emptyBody;
+  state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && isFirst);
+}
+
+/** Ends cancelled jobs at the head of the lane. Returns how many, at most `max`. */
+export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: number): number {
+  let dropped = 0;
+  for (; dropped < max; dropped++) {
+    const next = lane.peek();
+    if (!next || !state.isCancelled(next)) break;
+    endUnstarted(state, turn, lane.shift()!);
+  }
+  return dropped;
+}
+
+/** Ends jobs that wait. No host has any of them. */
+export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
+  const lanes = new Set<Lane>();
+  for (const [open, indexes] of wanted) {
+    for (const index of indexes) {
+      if (index < open.next) lanes.add(state.lane(open.plugin));
+      else {
+        open.waitsIn!.waiting--;
+        endUnstarted(state, turn, firstAttempt(open, index));
+      }
+    }
+  }
+  if (lanes.size === 0) return;
+  const attempts = state.withdraw(
+    lanes,
+    ({ open, index }) => index < open.next && wanted.get(open)?.has(index) === true,
+  );
+  for (const job of attempts) endUnstarted(state, turn, job);
+}

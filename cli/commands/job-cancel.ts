@@ -1,0 +1,56 @@
+// `headgate job cancel`.
+import { Option } from 'commander';
+import { type Client, segment } from '../client/client.ts';
+import { clientCommand } from '../client/connect.ts';
+import { isSettled } from '../client/jobs.ts';
+import { settledJob } from '../client/waiting.ts';
+import { exitStatus } from '../exit-status.ts';
+import { CommandFailure } from '../failure.ts';
+import { statusPiece, type TerminalLine } from '../terminal/text.ts';
+
+type Options = { readonly reason?: string; readonly wait?: true };
+type Cancelled = { readonly job_id: string; readonly status: string; readonly cancelling?: true };
+
+export const jobCancel = clientCommand<Options>({
+  usage: 'job cancel <job_id...>',
+  description: 'cancel jobs; for a run also all that is inside',
+  examples: [
+    'headgate job cancel 0198c0de-0000-7000-8000-000000000000',
+    'headgate job cancel 0198c0de-0000-7000-8000-000000000000 --reason "wrong input" --wait',
+  ],
+  options: [
+    new Option('--reason <text>', 'is shown with the jobs'),
+    new Option('--wait', 'wait until jobs that were running have ended'),
+  ],
+  statuses: '0 the jobs are cancelled or being stopped, 1 one of them had ended already, or succeeded first',
+  async run({ options, args, client, out }) {
+    const jobs: Cancelled[] = [];
+    for (const id of args as readonly string[]) {
+      const job = await cancel(client, id, options.reason);
+      if (!options.wait || isSettled(job.status)) jobs.push(job);
+      else jobs.push({ job_id: id, status: (await settledJob(client, id, null, out)).status });
+    }
+    await out.answer({ jobs }, () => jobs.map(line));
+    return jobs.every(isStopped) ? exitStatus.ok : exitStatus.failed;
+  },
+});
+
+/** A job that has ended otherwise is an answer, too: the other jobs are still to be cancelled. */
+async function cancel(client: Client, id: string, reason: string | undefined): Promise<Cancelled> {
+  try {
+    const body = reason === undefined ? {} : { reason };
+    return await client.post<Cancelled>(`/job/${segment(id)}/cancel`, { job_id: true, status: true }, body);
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.problem.code !== 'already_settled') throw error;
+    return { job_id: id, status: String(error.problem['job_status']) };
+  }
+}
+
+function isStopped({ status, cancelling }: Cancelled): boolean {
+  return status === 'cancelled' || cancelling === true;
+}
+
+function line(job: Cancelled): TerminalLine {
+  const note = job.cancelling ? ', being stopped' : isStopped(job) ? '' : ': it had ended already';
+  return [`${job.job_id} `, statusPiece(job.status), note];
+}
