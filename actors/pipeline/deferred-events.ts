@@ -21,12 +21,14 @@ import {
 } from './records/deferred-event.ts';
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
-import { hookEvents } from './triggers.ts';
 
 /** Events that are taken in one turn. */
 export const eventsPerTurnMax = 512;
 /** Bytes of waiting events kept in memory; beyond that they are read again when their turn comes. */
 const heldBytesMax = 64 * 2 ** 20;
+
+/** In place of the events, where a hook waits: a packed list of one. */
+const anEnd = Uint8Array.of(0x91, 0xc0);
 
 /** Where events came from, and the packed list of them. */
 type Events = { readonly origin: Origin; readonly list: Uint8Array };
@@ -35,7 +37,7 @@ type Begun = Cursor & { readonly key: Uint8Array; events: Events | null };
 
 export class DeferredEvents {
   readonly #table: RunTable;
-  readonly #fire: (event: Emitted, origin: Origin) => boolean;
+  readonly #fire: (event: Emitted | null, origin: Origin) => boolean;
   readonly #bodyOf: (job: JobId) => Body;
   /** By root, none empty: the ids of jobs, as text, and the events that have been begun. */
   readonly #lines = new Map<string, (string | Begun)[]>();
@@ -46,8 +48,8 @@ export class DeferredEvents {
   #heldBytes = 0;
   #taken = 0;
 
-  /** `fire`: false if the event started nothing. `bodyOf` reads what a job has left behind. */
-  constructor(table: RunTable, fire: (event: Emitted, origin: Origin) => boolean, bodyOf: (job: JobId) => Body) {
+  /** `fire`: false if the event started nothing; null stands for the end that a hook waits for. `bodyOf` reads what a job has left behind. */
+  constructor(table: RunTable, fire: (event: Emitted | null, origin: Origin) => boolean, bodyOf: (job: JobId) => Body) {
     this.#table = table;
     this.#fire = fire;
     this.#bodyOf = bodyOf;
@@ -131,7 +133,7 @@ export class DeferredEvents {
     for (; begun.index < count && !this.#isFull; begun.index++, this.#taken++) {
       const event = readEvent(list, begun.at);
       begun.at = skipValue(list, begun.at);
-      if (event && this.#fire(event, origin)) came = true;
+      if (this.#fire(event, origin)) came = true;
     }
     const { index, at, key } = begun;
     if (index < count) {
@@ -149,8 +151,7 @@ export class DeferredEvents {
   #eventsOf(begun: Begun): Events {
     if (begun.events !== null) return begun.events;
     const origin = unpack<Origin>(this.#table.reader.get('emissions', begun.key)!);
-    const body = this.#bodyOf(origin.job);
-    const list = origin.hook ? hookEvents(origin, origin.hook, body) : unpinned(bodyPart(body, 'events')!);
+    const list = origin.hook ? anEnd : unpinned(bodyPart(this.#bodyOf(origin.job), 'events')!);
     if (begun.index === 0) begun.at = contentsOf(list);
     this.#held.add(begun);
     this.#heldBytes += list.length;

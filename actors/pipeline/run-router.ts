@@ -48,8 +48,10 @@ export class RunRouter {
     this.triggers = new Triggers(table, children);
     this.expansion = new Expansion(table, children, stored);
     this.#starter = new StepStarter(table, children, this.expansion);
-    const fire = (event: Emitted, origin: Origin) =>
-      origin.hook ? this.triggers.fireWaiting(event, origin) : this.triggers.fire(event, origin);
+    const fire = (event: Emitted | null, origin: Origin) => {
+      if (origin.hook) return this.triggers.fireWaiting(origin, stored.bodyOf(origin.job));
+      return event !== null && this.triggers.fire(event, origin);
+    };
     this.deferred = new DeferredEvents(table, fire, stored.bodyOf);
   }
 

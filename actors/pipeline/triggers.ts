@@ -4,7 +4,6 @@ import { type Hook, isJobHook, type JobHook, type RunHook } from '../../config/p
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pack, packedEmpty } from '../../runtime/packing.ts';
-import { listHead, mapHead } from '../../runtime/splice.ts';
 import type { JobsSettled, SettledJob } from '../job/protocol.ts';
 import { type JobGroup, pipelinePlugin, type TerminalStatus, tallyOf } from '../job/records/job.ts';
 import type { Children } from './children.ts';
@@ -105,8 +104,10 @@ export class Triggers {
   }
 
   /** The same of an end that has waited. */
-  fireWaiting({ type, payload }: Emitted, { job, plugin, submittedBy, root }: Emitter): true {
-    this.#fireHook(type as Hook, { job, plugin, submittedBy, root }, payload);
+  fireWaiting({ job: id, plugin, submittedBy, root, hook }: Origin, body: Body): true {
+    const { status, command } = hook!;
+    const payload = hookPayload({ id, status, body }, plugin, command);
+    this.#fireHook(hookOf[status], { job: id, plugin, submittedBy, root }, payload);
     return true;
   }
 
@@ -166,13 +167,6 @@ const nothing = new Packed(packedEmpty);
 function wants({ compiled }: Version, data: Pick<Token, 'payload' | 'context'>): boolean {
   const { definition } = compiled;
   return definition.if === null || holds(definition.if, dataOf(data, null));
-}
-
-/** What hooks are told of the end of a job, as the only one of its events. */
-export function hookEvents({ job: id, plugin }: Origin, { command, status }: NonNullable<Origin['hook']>, body: Body) {
-  const payload = hookPayload({ id, status, body }, plugin, command);
-  const head = Buffer.concat([listHead(1), mapHead(2), pack('type'), pack(hookOf[status]), pack('payload')]);
-  return Buffer.concat([head, payload]);
 }
 
 /** The result is not decoded: it may be large. */
