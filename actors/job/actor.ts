@@ -103,7 +103,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     ...options,
     ...(vault && { deliver: vault.deliver }),
   });
-  const cancelling = new Cancelling(state, dispatcher, options.pipeline);
+  const cancelling = new Cancelling(state, dispatcher, options.pipeline, options.outstanding?.cancels ?? new Set());
   const recovery = new Recovery(state, options.nowMs);
   const retention = new Retention(state);
   let alarmUs: number | null = null;

@@ -1,12 +1,13 @@
 // Cancels: jobs that wait end in the commit, those that hosts have are stopped, and a run's jobs are gone through a few in each turn.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
-import type { ReplyTo, Turn } from '../../runtime/turn.ts';
+import type { Turn } from '../../runtime/turn.ts';
 import { endWaiting, type Wanted } from './cancelled-jobs.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { HostSlotName } from './host-slot.ts';
 import type { JobState } from './job-state.ts';
 import type { OpenAttempt } from './open-attempt.ts';
+import type { WaitingCancel } from './outstanding-frames.ts';
 import type { CancelJob, CancelReply, PipelineCalls } from './protocol.ts';
 import { findBlock, groupOf } from './records/block.ts';
 import { cancelText } from './records/cancel.ts';
@@ -32,11 +33,14 @@ export class Cancelling {
   readonly #pipeline: PipelineCalls;
   readonly #walks: Walk[] = [];
   /** Callers that wait until no code of these jobs can begin any more. */
-  readonly #asked: { readonly replyTo: ReplyTo; readonly id: JobId; readonly left: Set<OpenAttempt> }[] = [];
+  readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
+  /** The same callers, as of the last commit. */
+  readonly #callers: Set<WaitingCancel>;
   /** The last turn that walked, or began a walk: what it has written cannot be read yet. */
   #turn: Turn | null = null;
 
-  constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls) {
+  constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls, callers: Set<WaitingCancel>) {
+    this.#callers = callers;
     this.#state = state;
     this.#dispatcher = dispatcher;
     this.#pipeline = pipeline;
@@ -55,15 +59,24 @@ export class Cancelling {
         this.#pipeline.cancelRun(id);
       }
     } else if (block) this.#cancelJob(turn, id, cancel);
-    const isWanted = (job: OpenAttempt) => isJob(job, id) || state.cancelledRun(job.open, job.index) === id;
-    const left = this.#stop(turn, job => (isWanted(job) ? cancelText(cancel) : null));
-    this.#asked.push({ replyTo, id, left: new Set(left) });
+    const caller = { replyTo, id };
+    this.#await(turn, caller, cancelText(cancel));
+    turn.after(() => this.#callers.add(caller));
   }
 
-  /** After a failed turn hosts may have cancelled jobs. */
+  /** Hosts stop what they have of the job or run; then the caller is answered. */
+  #await(turn: Turn, caller: WaitingCancel, reason: string): void {
+    const { id } = caller;
+    const isWanted = (job: OpenAttempt) => isJob(job, id) || this.#state.cancelledRun(job.open, job.index) === id;
+    const left = this.#stop(turn, job => (isWanted(job) ? reason : null));
+    this.#asked.push({ caller, left: new Set(left) });
+  }
+
+  /** After a failed turn hosts may have cancelled jobs, and callers wait for an answer. */
   goOn(turn: Turn): void {
     const state = this.#state;
     if (!state.cancels.isEmpty) this.#stop(turn, job => (state.isCancelled(job) ? 'cancelled' : null));
+    for (const caller of this.#callers) this.#await(turn, caller, 'cancelled');
   }
 
   /** None of the task's code begins from now on. */
@@ -104,7 +117,7 @@ export class Cancelling {
     for (const asked of this.#asked.splice(0)) {
       for (const job of asked.left) if (!this.#hasAttempt(job)) asked.left.delete(job);
       if (asked.left.size > 0) this.#asked.push(asked);
-      else this.#answer(turn, asked.replyTo, asked.id);
+      else this.#answer(turn, asked.caller);
     }
   }
 
@@ -127,8 +140,10 @@ export class Cancelling {
   }
 
   /** As it stands after the commit. */
-  #answer(turn: Turn, replyTo: ReplyTo, id: JobId): void {
+  #answer(turn: Turn, caller: WaitingCancel): void {
+    const { replyTo, id } = caller;
     turn.after(() => {
+      this.#callers.delete(caller);
       const job = findJob(this.#state.reader, id);
       turn.reply(replyTo, { kind: 'cancel', status: job?.status ?? null } satisfies CancelReply);
     });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AttemptWriter, attemptKey, latestAttempt, pageBytesMax } from '../../../actors/job/records/attempts.ts';
 import { BlockBuilder, decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
+import { putMark } from '../../../actors/job/records/cancel.ts';
 import { keyText, OpenBlock } from '../../../actors/job/records/open.ts';
 import { encodeRetry } from '../../../actors/job/records/retry.ts';
 import { type FindIdle, selfcheck } from '../../../actors/job/views/selfcheck.ts';
@@ -140,6 +141,8 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       writer.close(batch);
     },
     pauses_can_be_read: batch => batch.put('pauses', Buffer.from('whim\0echo\0'), pack([])),
+    cancels_have_jobs: (batch, _, { dead }) =>
+      putMark(batch, dead, { by: 'x', atUs: 1, reason: null, notStarted: { jobs: 0, elements: 0 } }),
     holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),
     tree_has_blocks: (batch, _, { run }) => batch.put('tree', Buffer.concat([run, nowhere]), Buffer.alloc(8)),
     fan_outs_have_runs: batch => batch.put('lists', Buffer.concat([anotherRun, Buffer.alloc(4)]), anotherRun),
