@@ -19,7 +19,8 @@ import type { IndexCondition, IndexerData } from './indexer/thread.ts';
 import type { LedgerData } from './ledger/thread.ts';
 import { ReadsClient } from './reads/reads-client.ts';
 import { type Listeners, pluginsLoaded, Reload } from './reload.ts';
-import { indexerThread, ledgerThread, startThread } from './threads.ts';
+import { startThread } from './start-thread.ts';
+import { indexerThread, ledgerThread } from './threads.ts';
 import { VaultClient } from './vault-client.ts';
 
 export type ServiceOptions = {

@@ -12,7 +12,7 @@ import { forbidInspection } from '../../runtime/inspection.ts';
 import { supervise } from '../../runtime/supervisor.ts';
 import { type LocalToken, withLocalToken } from '../../service/local-token.ts';
 import { Service } from '../../service/service.ts';
-import { ServiceFault } from '../../service/threads.ts';
+import { ServiceFault } from '../../service/start-thread.ts';
 import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure } from '../failure.ts';
 import { version } from '../version.ts';

@@ -90,3 +90,10 @@ export const runUnfinished = Type.Object({
   }),
   message: Type.String(),
 });
+
+/** The most characters of a reason that a caller gives. */
+export const reasonCharsMax = 500;
+
+export function reasonSchema(description: string): Schema {
+  return Type.Optional(Type.String({ minLength: 1, maxLength: reasonCharsMax, description }));
+}

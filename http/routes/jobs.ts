@@ -10,13 +10,19 @@ import { Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
 import { answerRead, smallAnswer } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
-import { countsSchema, instant, jobStatus, nullable, oneOfTexts, outputSchema, uuid } from '../openapi/schemas.ts';
+import {
+  countsSchema,
+  instant,
+  jobStatus,
+  nullable,
+  oneOfTexts,
+  outputSchema,
+  reasonSchema,
+  uuid,
+} from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
-
-/** Characters of the reason of a cancel. */
-export const reasonCharsMax = 500;
 
 export const resultScopes: readonly ApiScope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
@@ -161,10 +167,7 @@ const getTree = route({
   },
 });
 
-const cancelBody = Type.Object(
-  { reason: Type.Optional(Type.String({ maxLength: reasonCharsMax, description: 'Shown with the job.' })) },
-  { additionalProperties: false },
-);
+const cancelBody = Type.Object({ reason: reasonSchema('Shown with the job.') }, { additionalProperties: false });
 
 const cancelJob = route({
   method: 'POST',

@@ -4,13 +4,12 @@ import type { Config } from '../../config/config.ts';
 import { durationPattern, parseDuration } from '../../config/quantity.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { parseTimestamp, timestamp } from '../../service/json/timestamp.ts';
+import { reasonSchema } from '../openapi/schemas.ts';
 import { type HttpProblem, mismatchProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
 
 const section = 'Control';
-/** Characters of the reason of a pause. */
-export const pauseReasonCharsMax = 500;
 /** The longest pause that ends by itself. */
 export const pauseDaysMax = 3650;
 const pauseUsMax = pauseDaysMax * 86_400_000_000;
@@ -19,7 +18,7 @@ const instant = Type.String({ format: 'date-time' });
 const command = Type.Optional(Type.String({ maxLength: 256, description: 'Only this command of the plugin.' }));
 
 const pauseFields = {
-  reason: Type.Optional(Type.String({ minLength: 1, maxLength: pauseReasonCharsMax })),
+  reason: reasonSchema('Shown with the pause.'),
   until: Type.Optional(Type.String({ description: 'RFC 3339. It resumes by itself at this time.' })),
   for: Type.Optional(
     Type.String({ pattern: durationPattern, description: 'It resumes by itself after this time, such as `30m`.' }),

@@ -11,21 +11,17 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
+import { reasonSchema } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
 import { unknownJob } from './jobs.ts';
 
-/** The longest `reason`, in characters. */
-export const reasonCharsMax = 1_000;
-
 const rerunBody = Type.Object(
   {
     payload: Type.Optional(Type.Object({}, { description: 'Another payload; left out: that of the old job.' })),
-    reason: Type.Optional(
-      Type.String({ maxLength: reasonCharsMax, description: 'Why; shown as `rerun_reason` of the new job.' }),
-    ),
+    reason: reasonSchema('Why; shown as `rerun_reason` of the new job.'),
   },
   { additionalProperties: false },
 );

@@ -6,7 +6,8 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Running } from '../../runtime/supervisor.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { AskedSandbox, TriedSandboxes } from '../doctor/sandboxes.ts';
-import { readsThread, startThread } from '../threads.ts';
+import { startThread } from '../start-thread.ts';
+import { readsThread } from '../threads.ts';
 import type { ReadChunk } from './active-reads.ts';
 import type { Inspection } from './inspection.ts';
 import {

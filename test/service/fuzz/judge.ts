@@ -92,7 +92,8 @@ export function makeJudge(routes: readonly Route[]): Judge {
       if (wrong) return `${status} of ${name(route)} whose ${wrong.pointer} ${wrong.message}`;
     }
     if (table && route.access.kind !== 'open' && !headers.has('cache-control')) return 'without Cache-Control';
-    if (request.isValid && status >= 400) return `${status} ${code} for a valid request`;
+    // A job that has not ended is not run again, and one that has is not cancelled.
+    if (request.isValid && status >= 400 && status !== 409) return `${status} ${code} for a valid request`;
     return null;
   }
 

@@ -100,13 +100,19 @@ function ofRoute(route: Route, known: Known): fc.Arbitrary<Request> {
     .tuple(...pieces.map((piece, n) => (n % 2 === 0 ? fc.constant(piece) : fc.constantFrom(...names[piece]!))))
     .map(filled => filled.join(''));
   const query = queries(route, known);
-  const body =
-    route.body === null ? fc.constant(undefined) : fc.option(fc.record({ payload: payloads }), { nil: undefined });
+  const body = route.body === null ? fc.constant(undefined) : fc.option(bodies(route.body), { nil: undefined });
   return fc.tuple(path, query, headersOf(known), body, types).map(([at, asked, headers, value, type]) => {
     const target = asked === '' ? at : `${at}?${asked}`;
     if (route.method === 'POST') return posted(target, headers, value, type);
     return { ...plain, target, headers, isValid: true };
   });
+}
+
+/** Bodies with the fields that a route takes from anybody: a payload, or a reason. */
+function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbitrary<unknown> {
+  const fields = { payload: payloads, reason: fc.constantFrom('late', 'a\nb', '"') };
+  const taken = Object.entries(fields).filter(([name]) => Object.hasOwn(properties, name));
+  return fc.record(Object.fromEntries(taken), { requiredKeys: [] });
 }
 
 function queries({ path, query }: Route, known: Known): fc.Arbitrary<string> {

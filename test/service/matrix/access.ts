@@ -12,6 +12,8 @@ export const everyScope = [
   'jobs:tree:ro',
   'jobs:logs:ro',
   'jobs:result:ro',
+  'control:ro',
+  'control:rw',
   'events:ro',
   'events:rw',
   'system:ro',
@@ -47,6 +49,10 @@ export const accessTable: readonly Access[] = [
   row('GET /job-logs', '/job-logs', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs?include_result=true', ['jobs:logs:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job-logs', '/job-logs?query=asked', ['jobs:ro', 'jobs:rw', '*']),
+  // The job has ended. A rerun needs the scope of the command, too.
+  row('POST /job/{job_id}/cancel', '/job/JOB/cancel', ['jobs:rw', '*'], 409),
+  row('POST /job/{job_id}/run-now', '/job/JOB/run-now', ['jobs:rw', '*'], 409),
+  row('POST /job/{job_id}/rerun', '/job/JOB/rerun', ['*'], 202),
   // 4.3
   row('GET /', '/', 'open'),
   row('GET /healthz', '/healthz', 'open'),
@@ -81,6 +87,12 @@ export const accessTable: readonly Access[] = [
   row('POST /vault/secret/revoke', '/vault/secret/revoke', 'admin', 400),
   row('POST /vault/list', '/vault/list', 'admin', 400),
   row('POST /vault/audit/prune', '/vault/audit/prune', 'admin', 400),
+  // Control; what is paused is resumed
+  row('GET /pauses', '/pauses', ['control:ro', 'control:rw', '*']),
+  ...['/control/plugin/{plugin}', '/control/pipeline/{pipeline}', '/control/system'].flatMap(target => {
+    const path = target.replace('{plugin}', 'echo').replace('{pipeline}', 'later');
+    return ['pause', 'resume'].map(what => row(`POST ${target}/${what}`, `${path}/${what}`, ['control:rw', '*']));
+  }),
 ];
 
 /** What a caller with these scopes gets to see of a job's outcome. */
