@@ -11,7 +11,7 @@ import { Type } from '../../runtime/schema-type.ts';
 import { forbidden } from '../admission.ts';
 import { type Caller, may } from '../auth.ts';
 import { idempotencyOf } from '../idempotency.ts';
-import { reasonSchema } from '../openapi/schemas.ts';
+import { reasonSchema, uuid } from '../openapi/schemas.ts';
 import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
@@ -28,11 +28,11 @@ const rerunBody = Type.Object(
 type RerunBody = { readonly payload?: object; readonly reason?: string } | undefined;
 
 const rerunSchema = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
+  job_id: uuid,
   status: Type.Literal('queued'),
   plugin: Type.String(),
   command: Type.String(),
-  rerun_of: Type.String({ format: 'uuid' }),
+  rerun_of: uuid,
 });
 
 const rerunJob = route({

@@ -3,13 +3,14 @@ import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import type { JobView } from '../../actors/job/views/job-view.ts';
 import { parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
+import { uuid } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { refusalDetails } from '../refusal.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { unknownJob } from './jobs.ts';
 
 const answerSchema = Type.Object({
-  job_id: Type.String({ format: 'uuid' }),
+  job_id: uuid,
   status: Type.Union([Type.Literal('queued'), Type.Literal('running')]),
   rescheduled: Type.Boolean({ description: 'False: it was due already.' }),
 });
