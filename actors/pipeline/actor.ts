@@ -1,4 +1,4 @@
-// The pipeline actor: it alone writes runs. Jobs that settle move a run on, and the run creates further jobs.
+// The pipeline actor, the only writer of runs. When jobs settle, it moves their run on and creates the next jobs.
 import type { Config } from '../../config/config.ts';
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import { formatId, indexOf, type JobId } from '../../runtime/ids.ts';
@@ -18,30 +18,30 @@ import { beginRun } from './run-start.ts';
 import { RunTable, type RunTableOptions } from './run-table.ts';
 
 export type PipelineActorOptions = RunTableOptions & {
-  /** Makes another turn come soon. */
+  /** Requests another turn soon. */
   readonly wake: () => void;
-  /** How many runs are unfinished, and how many settled jobs they have inside, at the end of each turn. */
+  /** Called at the end of each turn with the number of unfinished runs and of settled jobs inside them. */
   readonly onRuns?: (unfinished: number, settledInside: number) => void;
-  /** Finds a committed job, for the error of a stopped loop; by default in the store. */
+  /** Finds a committed job, for the error that names a stopped loop. Default: reads the store. */
   readonly ancestor?: FindAncestor;
-  /** What a job that succeeded has left behind; by default as it is in the store. */
+  /** The body of a succeeded job. Default: reads the store. */
   readonly bodyOf?: (job: JobId) => Body;
-  /** The payload of a run, by default as it is in the store. */
+  /** The payload of a run. Default: reads the store. */
   readonly payloadOf?: (run: JobId) => Uint8Array;
 };
 
 export type PipelineActor = Actor &
   PipelineCalls & {
-    /** Before the first message of a turn. */
+    /** Must be called before the first message of a turn. */
     begin(turn: Turn): void;
     reconfigure(config: Config, turn: Turn): void;
-    /** Takes the next elements of fan-outs and events, as many as the turn has room for. */
+    /** Expands fan-outs and takes deferred events, as many as fit into the turn. */
     advance(): void;
-    /** Writes what the turn changed. */
+    /** Writes the changes of the turn. */
     close(turn: Turn): void;
   };
 
-/** Its state is made from the store: open runs go on with the first turn. */
+/** Restores its state from the store; open runs continue in the first turn. */
 export function startPipelineActor(options: PipelineActorOptions): PipelineActor {
   const { store, jobs, wake, ancestor = ancestorIn(store) } = options;
   const { bodyOf = bodyIn(store), payloadOf = payloadIn(store) } = options;
@@ -86,9 +86,9 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     if (watch) awaitRun(id, turn);
   }
 
-  /** The edge gets RunSettled when the run ends. */
+  /** The edge receives a RunSettled when the run ends. */
   function awaitRun(id: JobId, turn: Turn): void {
-    // A run that has ended already is reported at once.
+    // The reply for a run that has already ended is immediate.
     if (table.runs.find(idText(id))) table.awaited.add(idText(id));
     else turn.tell('edge', { kind: 'run_settled', id });
   }

@@ -1,4 +1,4 @@
-// What has come to the joins of open runs, in the store: written as it comes, and read when the last one is there.
+// The results that have reached the joins of open runs. They are stored as they arrive and read when the last one is there.
 import { packedNull } from '../../runtime/packing.ts';
 import { type PartReader, partsIn, partsOf, wholeOf } from '../../runtime/parted.ts';
 import type { Batch, Reader } from '../../runtime/store/store.ts';
@@ -8,7 +8,7 @@ import { idText, type Run, type Scope } from './run.ts';
 export class Arrivals {
   readonly #reader: Reader;
   readonly parts: PartReader;
-  /** Those of this turn that values in parts name, by their keys: no read shows them before its commit. */
+  /** Values written in this turn that a value in parts refers to, by key: reads do not show them before the commit. */
   readonly #named = new Map<string, Uint8Array>();
   #batch!: Batch;
   #turnNumber = 0;
@@ -22,14 +22,14 @@ export class Arrivals {
     };
   }
 
-  /** A new turn. */
+  /** Begins a turn. */
   renew(batch: Batch, turnNumber: number): void {
     this.#batch = batch;
     this.#turnNumber = turnNumber;
     this.#named.clear();
   }
 
-  /** What has come to the scope gets a value of its own. */
+  /** Moves the scope's arrivals from its record to a value of their own. */
   spill(run: Run, scope: Scope): void {
     if (scope.inlineArrivals.length === 0) return;
     const value = scope.inlineArrivals.take();
@@ -38,7 +38,7 @@ export class Arrivals {
     this.#batch.put('arrivals', arrivalKey(run.id, scope.id, scope.position, scope.stored++), value);
   }
 
-  /** All arrivals at the next join of the scope. */
+  /** Every value with arrivals at the scope's next join. */
   of(run: Run, scope: Scope): Uint8Array[] {
     const logs: Uint8Array[] = [];
     const from = arrivalKey(run.id, scope.id, scope.position, 0);
@@ -49,14 +49,14 @@ export class Arrivals {
     return logs;
   }
 
-  /** One of the values of the scope's arrivals, until the next read. */
+  /** The scope's value with this number. The bytes are valid until the next read. */
   at(run: Run, scope: Scope, number: number): Uint8Array | undefined {
     const { turn, values } = scope.fresh;
     const fresh = turn === this.#turnNumber ? values[number - (scope.stored - values.length)] : undefined;
     return fresh ?? this.#reader.peek('arrivals', arrivalKey(run.id, scope.id, scope.position, number));
   }
 
-  /** A value in parts names the scope's arrivals: from now on they belong to the run's job, and are pruned with it. */
+  /** A value in parts refers to the scope's arrivals. They now belong to the run's job and are pruned with it. */
   name(run: Run, scope: Scope): void {
     const { turn, values } = scope.fresh;
     const first = scope.stored - values.length;
@@ -66,16 +66,16 @@ export class Arrivals {
     scope.stored = 0;
   }
 
-  /** A part that is named once all of its value is written. */
+  /** Writes one part of a value in parts. The value that refers to it is written once it has all its parts. */
   writePart(key: Uint8Array, value: Uint8Array): void {
     this.#batch.put('arrivals', key, value);
     this.#named.set(idText(key), value);
   }
 
-  /** The bytes of a value that may be in parts. */
+  /** The bytes of a value, assembled if it is in parts. */
   readonly read = (value: Uint8Array): Uint8Array => wholeOf(this.parts, value);
 
-  /** How a value in parts begins. */
+  /** The first bytes of a value in parts. */
   readonly headOf = (parted: Uint8Array): Uint8Array => {
     for (const part of partsOf(this.parts, parted)) if (part.length > 0) return part;
     return packedNull;

@@ -1,4 +1,4 @@
-// Baggage: data carried along a pipeline, set by steps and merged where tokens come together.
+// Baggage: data that tokens carry along a run. Steps set it, and joins merge it.
 
 import type { Path } from '../../config/pipeline/definition.ts';
 import { isObject } from '../../runtime/json-value.ts';
@@ -7,10 +7,10 @@ import type { Data } from './lookup.ts';
 import { comparePaths } from './records/arrivals.ts';
 import type { MergedValues } from './records/run.ts';
 
-/** The most bytes of a run's packed baggage: every group of jobs has a copy. */
+/** The maximum size of a run's packed baggage: every group of jobs stores a copy. */
 export const contextBytesMax = 2 ** 20;
 
-/** Why a run fails whose step would carry this context, packed; null: it may. */
+/** Why a step fails the run with this packed context; null: the context is small enough. */
 export function contextFault(stepId: string, context: Uint8Array): string | null {
   return context.length <= contextBytesMax ? null : baggageFault(stepId);
 }
@@ -21,7 +21,7 @@ export function baggageFault(stepId: string): string {
 
 type MutableObject = { [key: string]: Json };
 
-/** The context with the step's baggage laid over it; dotted targets nest. A path that is missing sets nothing. */
+/** The context with the step's baggage added. Dotted names create nested maps; a missing path sets nothing. */
 export function addBaggage(context: JsonObject, baggage: readonly (readonly [string, Path])[], data: Data): JsonObject {
   const next: MutableObject = { ...context };
   for (const [target, path] of baggage) {
@@ -41,7 +41,7 @@ export function addBaggage(context: JsonObject, baggage: readonly (readonly [str
   return next;
 }
 
-/** Takes note of the context with which the token of this path comes to a join. */
+/** Records the context of a token that arrives at a join. */
 export function addContext(merged: MergedValues, context: JsonObject, path: readonly number[]): void {
   const walk = (map: JsonObject, keys: readonly string[]): void => {
     for (const [key, value] of Object.entries(map)) {
@@ -57,7 +57,10 @@ export function addContext(merged: MergedValues, context: JsonObject, path: read
   walk(context, []);
 }
 
-/** The context behind a join: the fork's, and what the tokens brought where it had nothing; the first writer wins. */
+/**
+ * The context after a join: the context at the fork, plus values that tokens added. If several tokens set the same key, the first one
+ * wins.
+ */
 export function mergeContext(fork: JsonObject, merged: MergedValues): JsonObject {
   const context: MutableObject = structuredClone(fork) as MutableObject;
   const ordered = [...merged.values()].sort(

@@ -1,4 +1,4 @@
-// What a step brings into being: jobs of its plugin, or runs of the pipeline that it calls.
+// Creates the children of a step: jobs of its plugin, or runs of the pipeline that it calls.
 
 import { formatId, type JobId } from '../../runtime/ids.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
@@ -15,7 +15,7 @@ export class Children {
   readonly #table: RunTable;
   readonly #ancestor: FindAncestor;
 
-  /** `committed` knows the jobs of earlier turns; runs that began in this one are found on the table. */
+  /** `committed` finds jobs of earlier turns. Runs that began in this turn are in the table. */
   constructor(table: RunTable, committed: FindAncestor) {
     this.#table = table;
     this.#ancestor = id => {
@@ -26,7 +26,7 @@ export class Children {
     };
   }
 
-  /** One child for each payload, side by side. `problem`: why `with` could not make them; they end at once. */
+  /** Creates one child per payload. `problem`: why `with` failed; the children then end at once. */
   make(
     run: Run,
     step: WorkStep,
@@ -61,7 +61,10 @@ export class Children {
       this.#table.create(run, step, position, payloads, refusal === null ? null : { status: 'failed', error: refusal });
   }
 
-  /** The root has as many descendants as it may. One more is dead and says so; each run of the tree that would make more fails. */
+  /**
+   * The root has reached its limit of descendants. One more child is created as dead, with the error, and every run of the tree that
+   * would create more fails.
+   */
   #cut(run: Run, step: WorkStep, position: StepPosition, payload: Uint8Array | null): void {
     const table = this.#table;
     const name = step.kind === 'call' ? `${pipelinePlugin}.${step.pipeline}` : `${step.instance}.${step.command}`;
@@ -75,14 +78,14 @@ export class Children {
     table.fail(run, `step "${step.id}": ${error}`);
   }
 
-  /** The error of the descendant that is one too many. */
+  /** The error of the first descendant beyond the limit. */
   breadthError(name: string, cause: JobId, { root }: TreeCounts): string {
     const most = this.#table.config.service.jobsPerRootMax;
     const limit = `${formatId(root)} has ${most} descendants, the most that service.max_jobs_per_root allows`;
     return `stopped: ${limit}; ${causeText(name, cause, this.#ancestor)}`;
   }
 
-  /** A cause that came and ended in this very turn is no longer in the table: then the run is named instead. */
+  /** A cause that began and ended in this turn is no longer in the table; the error then names the run. */
   #causeOf(run: Run, { cause }: StepPosition): JobId {
     return cause !== null && this.#ancestor(cause) ? cause : run.id;
   }
@@ -114,7 +117,7 @@ function calledFrom(run: Run, step: CallStep, position: StepPosition, payload: U
     submittedBy: run.submittedBy,
     parent: cause ?? run.id,
     root: run.root ?? run.id,
-    // The run itself is no hop; its jobs are.
+    // Only jobs count as hops, not the run.
     depth: depth - 1,
     event,
     context,

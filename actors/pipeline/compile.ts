@@ -10,30 +10,30 @@ export type WorkStep = Extract<Step, { readonly kind: 'uses' | 'call' }>;
 
 export type Node =
   | { readonly kind: 'work'; readonly step: WorkStep; readonly next: number; readonly perElement: boolean }
-  /** One token goes on as many: one a branch. */
+  /** One token becomes several, one for each branch. */
   | { readonly kind: 'split'; readonly step: Step; readonly branches: readonly number[]; readonly next: number }
   | { readonly kind: 'steps'; readonly step: Step; readonly first: number; readonly next: number }
-  /** The token that comes here enters a new scope. */
+  /** A token that arrives here enters a new scope. */
   | { readonly kind: 'scope'; readonly sequence: number; readonly first: number }
-  /** Tokens of a scope end here; the next goes on when none of the scope is left. */
+  /** A barrier: the tokens of a scope end here, and one token continues when the scope has none left. */
   | { readonly kind: 'join'; readonly collect: Join['collect']; readonly stepId: string; readonly next: number }
-  /** Tokens of the run end here: their results are its result. */
+  /** The tokens of the run end here, and their results become its result. */
   | { readonly kind: 'end' };
 
-/** A sequence with joins: the nodes of these, in order. */
+/** The nodes of the joins of a sequence, in order. */
 export type Sequence = { readonly joins: readonly number[] };
 
 export type CompiledPipeline = {
   readonly definition: PipelineDefinition;
   readonly nodes: readonly Node[];
-  /** The first is the top one. */
+  /** The first is the top sequence. */
   readonly sequences: readonly Sequence[];
   readonly first: number;
-  /** A fork that no join gathers is open at the end: the result of a run is a list, however many tokens there were. */
+  /** A fork stays open until the end: the result of a run is then a list, even with a single token. */
   readonly endsForked: boolean;
 };
 
-/** The number of the node at the end of every run. */
+/** The node at which every run ends. */
 export const endNode = 0;
 
 export function compilePipeline(definition: PipelineDefinition): CompiledPipeline {
@@ -45,7 +45,7 @@ export function compilePipeline(definition: PipelineDefinition): CompiledPipelin
   return { definition, nodes: compiler.nodes, sequences: compiler.sequences, first, endsForked };
 }
 
-/** Whether a token that enters the steps leaves them divided by a `foreach` or `split`, as the steps are written: conditions are not asked. */
+/** Whether a `foreach` or `split` among the steps can divide a token. Conditions are ignored. */
 function isForkedBehind(steps: readonly Step[]): boolean {
   return steps.reduce((forked, step) => (forked && step.join === null) || forks(step), false);
 }
@@ -68,7 +68,7 @@ function add(compiler: Compiler, node: Node): number {
   return compiler.nodes.push(node) - 1;
 }
 
-/** From the last step to the first, so that what follows a step is known; `joins` comes out in order. */
+/** Compiles from the last step to the first, because each node refers to the next one. `joins` is in the order of the steps. */
 function compileSteps(compiler: Compiler, steps: readonly Step[], after: number, joins: number[]): number {
   let next = after;
   for (let i = steps.length - 1; i >= 0; i--) {
@@ -103,7 +103,7 @@ function compileStep(compiler: Compiler, step: Step, next: number): number {
   }
 }
 
-/** Whether baggage or templates of a fan-out refer to the element. */
+/** Whether the baggage or templates of a fan-out refer to the element. */
 function isPerElement({ foreach, with: entries, baggage }: WorkStep): boolean {
   if (foreach === null) return false;
   return (

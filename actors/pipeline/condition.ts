@@ -1,4 +1,4 @@
-// Evaluates conditions: inline, without a job, in time linear in the data.
+// Evaluates conditions inline, without a job, in time linear in the size of the data.
 import type { Condition, Operator } from '../../config/pipeline/definition.ts';
 import { endOfEqual } from '../../runtime/packed-steps.ts';
 import type { Json } from '../../runtime/packing.ts';
@@ -6,10 +6,10 @@ import { compilePattern, matchStepsMax, type Pattern } from '../../runtime/patte
 import { listCount } from '../../runtime/splice.ts';
 import { type Data, LargeValue } from './lookup.ts';
 
-/** What the patterns of one condition may still take. */
+/** The steps that the patterns of one condition may still use. */
 type Steps = { left: number };
 
-/** Patterns have `matchStepsMax` steps together. One that would need more than are left does not match. */
+/** All patterns of a condition share `matchStepsMax` steps. A pattern that runs out of steps does not match. */
 export function holds(condition: Condition, data: Data): boolean {
   return isMet(condition, data, { left: matchStepsMax });
 }
@@ -35,7 +35,7 @@ function matches(source: string, text: string, steps: Steps): boolean {
   return pattern.test(text);
 }
 
-/** Whether a look at it may take long: whatever the data is, the other operators are quick. */
+/** Whether evaluation may take long: other operators are fast for any data. */
 export function isLong(condition: Condition): boolean {
   switch (condition.kind) {
     case 'all':
@@ -52,7 +52,9 @@ function isMetBy(found: Json | LargeValue, { op, value }: Extract<Condition, { r
   return found instanceof LargeValue ? testLarge(op, found, value) : test(op, found, value, steps);
 }
 
-/** Of a list or map that is not decoded: read no further than what is wanted is long, or element by element. */
+/**
+ * Tests a list or map without decoding all of it: equality stops at the length of `wanted`, and `contains` reads element by element.
+ */
 function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boolean {
   const isEqual = (value: Json) => endOfEqual(bytes, 0, value) >= 0;
   switch (op) {
@@ -72,7 +74,7 @@ function testLarge(op: Operator, { bytes, some }: LargeValue, wanted: Json): boo
   }
 }
 
-/** A missing path is null. Values of different kinds are never equal, and have no order. */
+/** A missing path counts as null. Values of different types are never equal and have no order. */
 function test(op: Operator, found: Json, wanted: Json, steps: Steps): boolean {
   switch (op) {
     case 'exists':
@@ -102,12 +104,12 @@ function test(op: Operator, found: Json, wanted: Json, steps: Steps): boolean {
   }
 }
 
-/** Whole numbers that do not fit a double are decoded as bigint. */
+/** Integers that a double cannot hold are decoded as bigint. */
 function isNumber(value: unknown): value is number {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Negative, 0 or positive; NaN, of which no comparison holds, when there is no order between the two. */
+/** Negative, 0 or positive; NaN if the values have no order, so that every comparison fails. */
 function compare(a: Json, b: Json): number {
   const comparable = (isNumber(a) && isNumber(b)) || (typeof a === 'string' && typeof b === 'string');
   if (!comparable) return Number.NaN;
@@ -115,7 +117,7 @@ function compare(a: Json, b: Json): number {
 }
 
 export function equal(a: Json, b: Json): boolean {
-  // A bigint and a number are never ===, but their order can be told.
+  // A bigint and a number are never ===, but they can be compared.
   if (isNumber(a) && isNumber(b)) return compare(a, b) === 0;
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -129,14 +131,14 @@ export function equal(a: Json, b: Json): boolean {
   return keys.every(key => Object.hasOwn(right!, key) && equal(left![key]!, right![key]!));
 }
 
-/** Text in a text, an element in a list, a key in a map. */
+/** A text contains text, a list an element, a map a key. */
 function contains(found: Json, wanted: Json): boolean {
   if (typeof found === 'string') return typeof wanted === 'string' && found.includes(wanted);
   if (Array.isArray(found)) return found.some(each => equal(each, wanted));
   return typeof found === 'object' && found !== null && typeof wanted === 'string' && Object.hasOwn(found, wanted);
 }
 
-/** Compiled patterns that are kept; the configuration seldom has more. */
+/** The maximum number of cached patterns; configurations rarely have more. */
 const patternsMax = 256;
 const patterns = new Map<string, Pattern>();
 

@@ -1,4 +1,4 @@
-// Which events have started which step: the second one with the same key starts nothing there.
+// Remembers which events have started which steps: a second event with the same key does not start the step again.
 import { createHash } from 'node:crypto';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
@@ -6,7 +6,10 @@ import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
 const nothing = new Uint8Array(0);
 
 export class Dedupe extends RememberedKeys {
-  /** Whether the key is new to the target (pipeline and step; an empty step is the pipeline's start); then it is remembered. */
+  /**
+   * Whether the key is new to this target, which it then remembers. A target is a pipeline and step; an empty step means the pipeline's
+   * start.
+   */
   isNew(pipeline: string, stepId: string, key: string, turn: Turn): boolean {
     const text = JSON.stringify([pipeline, stepId, key]);
     const hash = createHash('sha256').update(text).digest().subarray(0, keyHashBytes);

@@ -1,8 +1,8 @@
-// Events that start runs in a later turn: those of a job that emitted very many, so that a flood never holds up a turn, and those of
-// any job while too many runs are open.
+// Events that wait to start runs in a later turn: those of a job that emitted very many, so that a flood does not delay a turn, and
+// those of any job while too many runs are open.
 //
-// The roots of their trees take turns. Below a root the newest events come first: what follows from one event ends before the next one
-// begins, so that few have to wait. Of events that have not been begun, only the id of their job is in memory.
+// The roots of the trees take turns. Within a tree the newest events go first: the consequences of one event end before the next event
+// begins, so that few wait at a time. Until a job's events have begun, only its id is in memory.
 import { unpinned } from '../../runtime/bytes.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -22,33 +22,33 @@ import {
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** Events that are taken in one turn. */
+/** Events taken per turn. */
 export const eventsPerTurnMax = 512;
-/** Bytes of waiting events kept in memory; beyond that they are read again when their turn comes. */
+/** The maximum size of waiting events in memory; the others are read again when their turn comes. */
 const heldBytesMax = 64 * 2 ** 20;
 
-/** In place of the events, where a hook waits: a packed list of one. */
+/** A packed list of one element, which stands for the event of a waiting hook. */
 const anEnd = Uint8Array.of(0x91, 0xc0);
 
-/** Where events came from, and the packed list of them. */
+/** The origin of events, and the packed list of them. */
 type Events = { readonly origin: Origin; readonly list: Uint8Array };
-/** Events that have been begun. Without `events` their records are read again. */
+/** A list of events of which some may have been taken. `events` null: it must be read again. */
 type Begun = Cursor & { readonly key: Uint8Array; events: Events | null };
 
 export class DeferredEvents {
   readonly #table: RunTable;
   readonly #fire: (event: Emitted | null, origin: Origin) => boolean;
   readonly #bodyOf: (job: JobId) => Body;
-  /** By root, none empty: the ids of jobs, as text, and the events that have been begun. */
+  /** By root: ids of jobs, as text, and lists that have begun. No line is empty. */
   readonly #lines = new Map<string, (string | Begun)[]>();
-  /** Jobs of this turn: their records can be read from the next turn on. */
+  /** Jobs of this turn. Their records can be read from the next turn on. */
   #arriving: Origin[] = [];
-  /** Those that are in memory. */
+  /** The lists in memory. */
   readonly #held = new Set<Begun>();
   #heldBytes = 0;
   #taken = 0;
 
-  /** `fire`: false if the event started nothing; null stands for the end that a hook waits for. `bodyOf` reads what a job has left behind. */
+  /** `fire` returns false if the event started nothing; it receives null for a waiting hook. `bodyOf` reads the body of a job. */
   constructor(table: RunTable, fire: (event: Emitted | null, origin: Origin) => boolean, bodyOf: (job: JobId) => Body) {
     this.#table = table;
     this.#fire = fire;
@@ -65,14 +65,14 @@ export class DeferredEvents {
     }
   }
 
-  /** The events of this job, or the hooks of its end, start runs from the next turn on, as there is room. */
+  /** Defers the events of this job, or the hooks of its end, to later turns. */
   add(origin: Origin): void {
     this.#table.descendants.open(rootOf(origin));
     this.#table.batch.put('emissions', originKey(origin), pack(origin));
     this.#arriving.push(origin);
   }
 
-  /** Whether events that would start runs have to wait: too many are open, or others wait already. */
+  /** Whether new events must be deferred: too many runs are open, or other events are waiting. */
   get mustWait(): boolean {
     return this.#table.isCrowded || this.#lines.size > 0 || this.#arriving.length > 0;
   }
@@ -89,7 +89,7 @@ export class DeferredEvents {
     else this.#lines.set(root, [waiting]);
   }
 
-  /** A new turn: there is room again, and what came before it can be read. */
+  /** Begins a turn: the limits are reset, and jobs of the last turn can be read. */
   renew(): void {
     this.#taken = 0;
     for (const origin of this.#arriving) this.#pushNew(origin);
@@ -100,12 +100,12 @@ export class DeferredEvents {
     this.#heldBytes = 0;
   }
 
-  /** Whether another turn must follow to go on. */
+  /** Whether another turn is needed. */
   get isWaiting(): boolean {
     return (this.#lines.size > 0 || this.#arriving.length > 0) && !this.#table.isCrowded;
   }
 
-  /** Takes the next events; false when there is nothing more to do in this turn. */
+  /** Takes the next events. False: nothing more can be done in this turn. */
   step(): boolean {
     const next = this.#lines.entries().next().value;
     if (!next || this.#isFull || this.#table.isCrowded) return false;
@@ -116,17 +116,17 @@ export class DeferredEvents {
         ? { key: startKey(Buffer.from(waiting, 'latin1')), index: 0, at: 0, events: null }
         : waiting;
     if (this.#take(begun)) line.push(begun);
-    // To the end: the other roots come first.
+    // Moves the root to the end of the line.
     this.#lines.delete(root);
     if (line.length > 0) this.#lines.set(root, line);
     return true;
   }
 
-  /** Takes as many as the turn has room for; false when none are left. */
+  /** Takes as many events as fit into the turn. False: none are left. */
   #take(begun: Begun): boolean {
     const { batch, descendants } = this.#table;
     const { origin, list } = blaming({ kind: 'emission', key: begun.key }, () => this.#eventsOf(begun));
-    // It is one of those that are open in the tree: before another is.
+    // While it waits, the tree counts it as open. Look the tree up before `fire` opens runs in it.
     const tree = descendants.held(rootOf(origin));
     const count = listCount(list);
     let came = false;
@@ -137,7 +137,8 @@ export class DeferredEvents {
     }
     const { index, at, key } = begun;
     if (index < count) {
-      // Events of which nothing came cost no commit. After a crash they are taken again, by what is configured and remembered then.
+      // Saving the position of events that started nothing is not worth a commit. After a crash they are taken again, with the
+      // configuration and dedupe keys of that time.
       if (came) batch.put('emissions', cursorKey(key), pack({ index, at }));
       return true;
     }

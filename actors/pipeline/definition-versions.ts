@@ -11,13 +11,13 @@ import type { Batch, Reader } from '../../runtime/store/store.ts';
 import { type CompiledPipeline, compilePipeline } from './compile.ts';
 import { encodeRunCounts, noRuns, type RunCounts, readRunCounts } from './records/run-counts.ts';
 
-/** One definition, under the hash of its packed form. */
+/** A pipeline definition, with the hash of its packed form. */
 export type Version = {
   readonly name: string;
   readonly hash: Uint8Array;
   readonly compiled: CompiledPipeline;
   readonly packed: Uint8Array;
-  /** Open runs with it. */
+  /** The open runs of this version. */
   readonly open: RunCounts;
   stored: boolean;
 };
@@ -29,10 +29,10 @@ export class DefinitionVersions {
   #current = new Map<string, Version>();
 
   readonly #changed = new Set<Version>();
-  /** Counts over all open runs. */
+  /** Totals of all open runs. */
   readonly open = noRuns();
 
-  /** Reads what open runs began with, and how many there are. False: who wrote the state last has not counted them. */
+  /** Loads the versions of open runs, with their counts. False: an earlier version of headgate wrote the state, without counts. */
   load(reader: Reader, setAside: SetAside): boolean {
     for (const { key, value } of reader.scan('definitions', {})) {
       setAside.read('definitions', key, () => {
@@ -47,7 +47,7 @@ export class DefinitionVersions {
     return this.open.records === reader.count('runs');
   }
 
-  /** Counts them anew. */
+  /** Counts the runs again. */
   recount(runs: Iterable<{ readonly hash: Uint8Array } & RunCounts>): void {
     for (const version of this.#byHash.values()) {
       const { open } = version;
@@ -61,7 +61,7 @@ export class DefinitionVersions {
     if (version) this.count(version, runs, records, settled, bytes);
   }
 
-  /** Changes the counts of open runs of the definition by these amounts. */
+  /** Adds these amounts to the counts of a version's open runs. */
   count(version: Version, runs: number, records: number, settled: number, bytes: number): void {
     for (const counts of [version.open, this.open]) {
       counts.runs += runs;
@@ -81,7 +81,7 @@ export class DefinitionVersions {
     this.#changed.clear();
   }
 
-  /** From now on new runs begin with these. */
+  /** New runs use these definitions from now on. */
   configure(pipelines: readonly PipelineDefinition[]): void {
     const next = pipelines.map(definition => this.#add(definition, pack(definition)));
     this.#current = new Map(next.map(version => [version.name, version]));
@@ -101,19 +101,19 @@ export class DefinitionVersions {
     return version;
   }
 
-  /** A run with it is being persisted: so is the definition. */
+  /** Stores the definition of a run that is being stored. */
   keep(version: Version, batch: Batch): void {
     if (version.stored) return;
     version.stored = true;
     batch.put('definitions', version.hash, version.packed);
   }
 
-  /** Removes what no run needs and no configuration names. */
+  /** Removes definitions that neither a run nor the configuration uses. */
   sweep(batch: Batch): void {
     for (const version of this.#byHash.values()) this.release(version, batch);
   }
 
-  /** A run with it is over, and counted no more. */
+  /** A run of this version has ended and is no longer counted. */
   release(version: Version, batch: Batch): void {
     if (version.open.runs > 0 || this.#current.get(version.name) === version) return;
     this.#byHash.delete(hashText(version.hash));

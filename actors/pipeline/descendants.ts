@@ -1,10 +1,9 @@
-// How many descendants each root has: what one call or delivery may bring about is bounded, however its events branch.
+// Counts the descendants of each root. The limit bounds what one call or delivery can cause, however its events branch.
 //
-// A count lives while a run of the tree is open, or events of it wait to start one. It is on disk (`descendants`) only from
-// so many descendants on, and is then written once a turn; a smaller one is counted again in the table `tree` when it is
-// needed. How many runs and waiting emissions are open is on disk (`open_trees`) where it is more than one. Both entries go in
-// the commit that ends the last of them, so there are never more entries than open runs and waiting emissions. Trees of which
-// no run is in memory are read again.
+// A count exists while the tree has an open run or a waiting emission. A large count is stored in `descendants`, written once per turn;
+// a smaller one is recounted from the table `tree` when needed. The number of open runs and waiting emissions is stored in `open_trees`
+// if it is above one. The commit that ends the last of them removes both entries, so there are never more entries than open runs and
+// waiting emissions. Trees without a run in memory are read again when needed.
 import type { JobId } from '../../runtime/ids.ts';
 import { pack, unpack } from '../../runtime/packing.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
@@ -12,7 +11,7 @@ import type { Batch, Reader, Table } from '../../runtime/store/store.ts';
 import { countDescendants } from '../job/views/jobs.ts';
 import { idText, type TreeCounts } from './run.ts';
 
-/** Counts from this size on are on disk; if an eighth of the limit is less, from there on. */
+/** Counts of at least this size are stored, or of an eighth of the limit if that is less. */
 const keptFromMax = 1024;
 
 export class Descendants {
@@ -21,7 +20,7 @@ export class Descendants {
   readonly #setAside: SetAside;
   readonly #trees = new Map<string, TreeCounts>();
   #dirty: TreeCounts[] = [];
-  /** Trees of which no run was in memory when they were asked for. */
+  /** Trees that had no run in memory when they were looked up. */
   #idle: TreeCounts[] = [];
 
   constructor(reader: Reader, limit: () => number, setAside = new SetAside()) {
@@ -30,19 +29,19 @@ export class Descendants {
     this.#setAside = setAside;
   }
 
-  /** The counts of an earlier version are of the trees alone: this one has so many open runs and waiting emissions. */
+  /** Sets how many open runs and waiting emissions a tree has. States of earlier versions do not contain this number. */
   restore(root: JobId, open: number): void {
     const tree = this.held(root);
     tree.open = open;
     this.#change(tree);
   }
 
-  /** The tree of a run that is open, or of an emission that waits. */
+  /** The tree of an open run or waiting emission. */
   held(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, -1, 1);
   }
 
-  /** A run of the tree begins, or events of it have to wait. Whoever brings that about holds the tree, or it is a new one. */
+  /** Counts a run of the tree that begins, or an emission that must wait. Either the tree has something open already, or it is new. */
   open(root: JobId): TreeCounts {
     const tree = this.of(root);
     tree.open++;
@@ -50,17 +49,17 @@ export class Descendants {
     return tree;
   }
 
-  /** The tree of a run that is a root, and begins. */
+  /** The tree of a root run that begins. */
   begin(root: JobId): TreeCounts {
     return this.#add(root, 0, 1);
   }
 
-  /** The tree; one that is not known has no descendants yet. */
+  /** The tree; an unknown one has no descendants yet. */
   of(root: JobId): TreeCounts {
     return this.#find(root) ?? this.#add(root, 0, 0);
   }
 
-  /** The opposite of `open`. */
+  /** Reverses `open`. */
   close(tree: TreeCounts): void {
     tree.open--;
     if (tree.isShared || tree.isKept) this.#change(tree);
@@ -73,14 +72,14 @@ export class Descendants {
     this.#dirty.push(tree);
   }
 
-  /** In memory, or on disk. */
+  /** The tree, from memory or from the store. */
   #find(root: JobId): TreeCounts | undefined {
     const known = this.#trees.get(idText(root));
     if (known) return known;
     const made = this.#reader.get('descendants', root);
     const open = this.#reader.get('open_trees', root);
     if (!made && !open) return undefined;
-    // What cannot be read is counted again.
+    // If a count cannot be read, it is counted again.
     const tree = this.#add(
       root,
       this.#number('descendants', root, made) ?? -1,
@@ -102,13 +101,13 @@ export class Descendants {
     return tree;
   }
 
-  /** How many more the root may have; negative: it has had one too many already, which is the last. */
+  /** How many more descendants the root may have. Negative: the one descendant beyond the limit exists already. */
   room(tree: TreeCounts): number {
     if (tree.made < 0) tree.made = countDescendants(this.#reader, tree.root, keptFromMax);
     return this.#limit() - tree.made;
   }
 
-  /** After `room`. */
+  /** Must follow a call of `room`. */
   made(tree: TreeCounts, count: number): void {
     tree.made += count;
     if (this.#isLarge(tree)) this.#change(tree);
@@ -134,19 +133,19 @@ export class Descendants {
     this.#dirty = [];
   }
 
-  /** A new turn: what was written is on disk. Trees of which no run is in memory leave it. */
+  /** Begins a turn: the last one is committed. Trees without a run in memory are dropped. */
   renew(): void {
     const idle = this.#idle;
     this.#idle = [];
     for (const tree of idle) {
       if (tree.loaded > 0) continue;
-      // Counted anew at the start, and not written yet.
+      // Recounted at the start, and not stored yet.
       if (tree.isDirty) this.#idle.push(tree);
       else this.#trees.delete(idText(tree.root));
     }
   }
 
-  /** A run of the tree leaves the memory. */
+  /** Called when a run of the tree is dropped from memory. */
   release(tree: TreeCounts): void {
     tree.loaded--;
     if (tree.loaded === 0) this.#idle.push(tree);

@@ -1,4 +1,4 @@
-// Earlier versions kept the floods of runs in the table `emissions`, beside the events that start runs. They become fan-outs.
+// Earlier versions stored floods of a run's events in the table `emissions`. This converts them to fan-outs.
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull, unpack } from '../../runtime/packing.ts';
@@ -8,7 +8,7 @@ import { type Cursor, cursorKey, type Origin, originKeyBytes } from './records/d
 import { idText } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** In the first turn after a start. */
+/** Must be called in the first turn after a start. */
 export function adoptFloods(table: RunTable, expansion: Expansion, bodyOf: (job: JobId) => Body): void {
   const { reader, setAside, batch } = table;
   for (const { key, value } of [...reader.scan('emissions', {})]) {

@@ -1,11 +1,11 @@
-// Events of a job of a run go on as tokens of the run.
+// Turns the events of a run's job into tokens of the run.
 import type { CompiledPipeline, Node } from './compile.ts';
 import type { Emitted } from './events.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 import { Packed, type Token } from './token.ts';
 
-/** The token goes on to the node with the event as its payload, at this place. False: the step has had an event with its key. */
+/** Sends the token to the node with the event as its payload. False: the step has already had an event with this dedupe key. */
 export function enterEvent(
   table: RunTable,
   run: Run,
@@ -26,7 +26,7 @@ export function enterEvent(
   return true;
 }
 
-/** The step that a token comes to at a node, looking past the opening of a scope; null where tokens are gathered. */
+/** The step at a node, or the first step of the scope that opens there; null: the node is a join or an end. */
 function stepNode(compiled: CompiledPipeline, number: number): Extract<Node, { readonly step: unknown }> | null {
   const node = compiled.nodes[number]!;
   if (node.kind === 'scope') return stepNode(compiled, node.first);

@@ -1,4 +1,4 @@
-// The events in a job's response, read out of their packed form without decoding the payloads.
+// Reads the events of a job's response from their packed form, without decoding the payloads.
 import { contentsOf, entryAt, listCount, mapCount, skipValue, textAt } from '../../runtime/splice.ts';
 import { asPayload } from './token.ts';
 
@@ -9,7 +9,7 @@ const dedupeKey = Buffer.from('dedupe_key');
 
 export type Emitted = { readonly type: string; readonly payload: Uint8Array; readonly dedupeKey: string | null };
 
-/** Reads the part `events` of a body; skips values that are no events. */
+/** Reads the part `events` of a body, and skips values that are not events. */
 export function readEvents(packed: Uint8Array): Emitted[] {
   const events: Emitted[] = [];
   let at = contentsOf(packed);
@@ -21,7 +21,7 @@ export function readEvents(packed: Uint8Array): Emitted[] {
   return events;
 }
 
-/** The event that stands at a place of the list; null when it is none. */
+/** The event at a position of the packed list; null: the value there is not an event. */
 export function readEvent(packed: Uint8Array, at: number): Emitted | null {
   if (mapCount(packed, at) < 0) return null;
   const type = textOf(packed, at, typeKey);

@@ -1,4 +1,4 @@
-// Expands fan-outs: so many children in a turn, and no more while enough of the run's jobs are unsettled.
+// Expands fan-outs, in limited numbers per turn, and waits while the run has many unsettled jobs. Parked tokens continue here, too.
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import { packedNull } from '../../runtime/packing.ts';
@@ -28,16 +28,16 @@ import type { Run, Scope } from './run.ts';
 import { bytesPerTurnMax, lookName, looksMax, type RunTable } from './run-table.ts';
 import { asPayload, Packed, type StepPosition, type Token } from './token.ts';
 
-/** Children of one message, of one turn, and unsettled ones of a run at which it waits. */
+/** Limits of children: per message, per turn, and of unsettled ones in a run, above which its fan-outs wait. */
 export const childrenPerMessageMax = 1024;
 export const childrenPerTurnMax = 4096;
 export const unsettledMax = 16_384;
-/** Events of a job that are taken before it is asked again whether the turn has room. */
+/** Events of a job that are taken before the turn's limits are checked again. */
 const eventsPerStepMax = 64;
-/** Lists that are kept in memory; those over it are read again when their turn comes. */
+/** The maximum size of lists in memory; the others are read again when their turn comes. */
 const listBytesMax = 64 * 2 ** 20;
 
-/** What is read again of jobs. */
+/** Reads the results and payloads that fan-outs do not store themselves. */
 export type StoredValues = {
   readonly bodyOf: (job: JobId) => Body;
   readonly payloadOf: (run: JobId) => Uint8Array;
@@ -48,9 +48,9 @@ export class Expansion {
   readonly #children: Children;
   readonly #stored: StoredValues;
   #madeInTurn = 0;
-  /** The names of runs that go on in the next turn. */
+  /** The names of runs that continue in the next turn. */
   readonly #later: string[] = [];
-  /** The names of runs that go on when the pause of their pipeline ends. */
+  /** The names of runs whose pipeline is paused. They continue when the pause ends. */
   readonly #paused = new Set<string>();
 
   constructor(table: RunTable, children: Children, stored: StoredValues) {
@@ -59,7 +59,7 @@ export class Expansion {
     this.#stored = stored;
   }
 
-  /** A new turn: there is room again, and what came before it can be read. */
+  /** Begins a turn: the limits are reset, and what the last turn wrote can be read. */
   renew(): void {
     this.#madeInTurn = 0;
     for (const name of this.#later.splice(0)) this.#table.expandable.add(name);
@@ -71,26 +71,26 @@ export class Expansion {
     return this.#madeInTurn >= childrenPerTurnMax || isFull || (this.#madeInTurn > 0 && turn.isSpent);
   }
 
-  /** Whether another turn must follow to go on. */
+  /** Whether another turn is needed. */
   get isWaiting(): boolean {
     return this.#table.expandable.size > 0 || this.#later.length > 0;
   }
 
-  /** A new fan-out of the run. */
+  /** Adds a new fan-out to the run. */
   add(run: Run, fan: FanOut): void {
     run.fans.set(fan.id, fan);
     this.#table.listBytes += fan.plan!.list.length;
     this.#table.expandable.add(run.name);
   }
 
-  /** The token goes on from the node in a later turn, under the number that it has, or a new one. */
+  /** Parks the token at the node until a later turn, under its number or, with null, a new one. */
   park(run: Run, node: number, scope: Scope, token: Token, id: number | null = null): FanOut {
     const fan = park(id ?? run.fansMade++, parkedAt(node, scope, token));
     this.add(run, fan);
     return fan;
   }
 
-  /** Its look goes on in a later turn; what it has found is kept in memory while there is room. */
+  /** Parks a token whose look (looks.ts) takes more than this turn. The partial result stays in memory if there is room. */
   lookOn(run: Run, node: number, scope: Scope, token: Token, id: number | null): void {
     const { looking } = this.#table;
     const fan = this.park(run, node, scope, token, id);
@@ -98,28 +98,28 @@ export class Expansion {
     if (!fan.isCrowded) looking.set(lookName(run, fan.id), { node, scope: scope.id, token });
   }
 
-  /** A token that divides, one token per event of its cause. */
+  /** Starts to divide a token into one token per event of its cause. */
   addEvents(run: Run, plan: ParkedPlan): void {
     this.add(run, beginFanOut(run.fansMade++, listCount(plan.list), plan));
   }
 
-  /** A pause has ended. Runs that another one holds wait again when it is their turn. */
+  /** A pause has ended. Runs that another pause still holds are parked again in `step`. */
   release(): void {
     for (const name of this.#paused) this.#table.expandable.add(name);
     this.#paused.clear();
   }
 
-  /** Jobs of the run have settled. */
+  /** Called when jobs of the run have settled. */
   resume(run: Run): void {
     if (run.failure === null && run.fans.size > 0 && hasRoom(run)) this.#table.expandable.add(run.name);
   }
 
-  /** Expands the run whose turn it is; false when there is nothing to do, or nothing more in this turn. */
+  /** Expands the next run. False: nothing can be done, or nothing more in this turn. */
   step(): boolean {
     const { expandable } = this.#table;
     const name = this.#isFull ? undefined : expandable.values().next().value;
     if (name === undefined) return false;
-    // To the end of the line: the others come first.
+    // Moves the run to the end of the line.
     expandable.delete(name);
     const run = this.#table.find(name);
     if (!run || run.failure !== null) return true;
@@ -132,7 +132,7 @@ export class Expansion {
     return true;
   }
 
-  /** It is not in the store yet, or its look has no room in memory. */
+  /** Whether the fan-out is not committed yet, or its look has no room in memory. */
   #mustWait(fan: FanOut | undefined): boolean {
     return waitsForCommit(fan) || (fan?.isCrowded === true && this.#table.looking.size >= looksMax);
   }
@@ -149,11 +149,11 @@ export class Expansion {
     else this.#expandNext(run, fan, plan as FanPlan);
   }
 
-  /** A token that waited enters its node. */
+  /** A parked token enters its node. */
   #goOn(run: Run, fan: FanOut): void {
     const table = this.#table;
     const { node, scope: number, token } = table.looking.get(lookName(run, fan.id)) ?? this.#waited(run, fan);
-    // A large one is enough for a turn.
+    // One large token fills the turn.
     this.#madeInTurn += token.isStored && token.payload.stored.length > table.partedBytesMin ? childrenPerTurnMax : 1;
     table.dropFan(run, fan);
     const scope = run.scopes.get(number)!;
@@ -180,7 +180,7 @@ export class Expansion {
     };
   }
 
-  /** The next events of the job that the token is behind go on as tokens. */
+  /** Turns the next events of the token's cause into tokens. */
   #takeEvents(run: Run, fan: FanOut, plan: ParkedPlan): void {
     const table = this.#table;
     const scope = run.scopes.get(plan.scope)!;
@@ -207,7 +207,7 @@ export class Expansion {
     const first = fan.index;
     if (plan.each) this.#makeSingles(run, step, fan, plan, countMax);
     else {
-      // Jobs side by side share their baggage; each run that is called has its own copy.
+      // Adjacent jobs share their baggage; each called run has its own copy.
       const eachBytes = plan.added.length + (step.kind === 'call' ? plan.context.length : 0);
       const roomFor = Math.ceil((bytesPerTurnMax - this.#table.bytesInTurn) / Math.max(1, eachBytes));
       const room = bytesPerTurnMax - this.#table.bytesInTurn;
@@ -221,7 +221,9 @@ export class Expansion {
     endTokens(this.#table, run, scope, 1);
   }
 
-  /** Where payload or context differ in more than the element: alike neighbours still go together. */
+  /**
+   * Creates children whose payload or context differ in more than the element. Neighbours with the same context are created together.
+   */
   #makeSingles(run: Run, step: WorkStep, fan: FanOut, plan: FanPlan, countMax: number): void {
     let first = fan.index;
     let missing: string | null = null;
@@ -270,7 +272,7 @@ export class Expansion {
     return { ...plan, list: plan.hasEvents ? bodyPart(body, 'events')! : asPayload(result), result };
   }
 
-  /** Lets go of lists that are in the store, when there are too many. */
+  /** If lists take too much memory, drops those that are stored. */
   #trim(): void {
     if (this.#table.listBytes <= listBytesMax) return;
     for (const run of this.#table.runs.values()) {
@@ -283,13 +285,13 @@ export class Expansion {
   }
 }
 
-/** Tokens that wait come first. */
+/** The fan-out to expand next: parked tokens come first. */
 function nextFan({ fans }: Run): FanOut | undefined {
   for (const fan of fans.values()) if (isParked(fan)) return fan;
   return fans.values().next().value;
 }
 
-/** A token behind a job whose large result this turn writes: the next turn writes what it makes of that. */
+/** Whether the token's cause has a large result that this turn writes. The next turn writes what follows from it. */
 function waitsForCommit(fan: FanOut | undefined): boolean {
   return fan?.plan != null && 'isBehindJob' in fan.plan && !fan.stored;
 }

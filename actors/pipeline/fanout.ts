@@ -1,5 +1,5 @@
-// A fan-out being expanded, of a `foreach` or of the events of a job: the list stays packed, and a cursor walks over it, some elements
-// at a time.
+// A fan-out that is being expanded: of a `foreach`, or of the events of a job. The list stays packed, and a cursor moves over it. A
+// parked token is stored as a fan-out of one.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { copyBytes } from '../../runtime/bytes.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
@@ -10,39 +10,39 @@ import type { StoredFan } from './records/run.ts';
 import { type Entries, isMissing, renderEntries } from './template.ts';
 import type { StepPosition } from './token.ts';
 
-/** What stays the same while the elements are taken; it lies in the table `lists`. */
+/** What all elements have in common; stored in the table `lists`. */
 export type FanPlan = Omit<StepPosition, 'first'> & {
   /** The packed list. */
   readonly list: Uint8Array;
-  /** Set: so it is written, in parts. */
+  /** The list as a value in parts, if it is stored as one. */
   readonly parted?: Uint8Array;
-  /** What `with` adds to every payload: entries of a packed map, and how many they are. */
+  /** What `with` adds to every payload: entries of a packed map, and their number. */
   readonly added: Uint8Array;
   readonly addedCount: number;
-  /** Of `{item, index}`, those that `with` does not name itself. */
+  /** Those of the keys `item` and `index` that `with` does not set. */
   readonly own: readonly ('item' | 'index')[];
-  /** Not null: `with`, or the baggage, differs from element to element. */
+  /** Null: `with` and the baggage are the same for all elements. */
   readonly each: { readonly with: Entries; readonly baggage: readonly (readonly [string, Path])[] } | null;
-  /** Set: the jobs cannot run, because `with` did not find this path. */
+  /** The path that `with` refers to and that does not exist, so that the jobs cannot run; null: there is none. */
   readonly missing: string | null;
 };
 
-/** A token that waits before a node for a later turn; the list is its payload. */
+/** A token that is parked at a node until a later turn; `list` is its payload. */
 export type ParkedPlan = Omit<StepPosition, 'first'> & {
   readonly list: Uint8Array;
-  /** Null: as its payload. */
+  /** Null: the same as the payload. */
   readonly result: Uint8Array | null;
-  /** List and result are what its cause has left behind, or the payload of the run: written once, and read again there. */
+  /** `list` and `result` are not stored here: they are read from the job or run that produced them. */
   readonly isBehindJob?: true;
-  /** The list is that of the events of its cause. The token divides, one token per event. */
+  /** `list` has the events of the token's cause. The token divides into one token per event. */
   readonly hasEvents?: true;
 };
 
 export type FanOut = StoredFan & {
-  /** In memory while there is room. */
+  /** Null: it must be read from the store. */
   plan: FanPlan | ParkedPlan | null;
   stored: boolean;
-  /** A token whose look has no room in memory: others go first. */
+  /** A parked token whose look had no room in memory: others continue first. */
   isCrowded?: boolean;
 };
 
@@ -50,7 +50,7 @@ export function beginFanOut(id: number, count: number, plan: FanPlan | ParkedPla
   return { id, count, index: 0, at: contentsOf(plan.list), plan, stored: false };
 }
 
-/** Whether it is a token that waits. */
+/** Whether the fan-out is a parked token. */
 export function isParked({ at }: FanOut): boolean {
   return at === 0;
 }
@@ -73,7 +73,7 @@ export function decodePlan(bytes: Uint8Array): FanPlan | ParkedPlan {
 const itemKey = Buffer.from('\xa4item', 'latin1');
 const indexKey = Buffer.from('\xa5index', 'latin1');
 
-/** The payloads of the next elements, of some bytes and so many at most; moves the cursor. Elements are copied, never decoded. */
+/** Takes the payloads of the next elements, limited in number and bytes, and moves the cursor. Elements are copied, never decoded. */
 export function takePayloads(fan: FanOut, plan: FanPlan, countMax: number, bytesMax: number): Uint8Array[] {
   const { list, added } = plan;
   const hasItem = plan.own.includes('item');
@@ -83,7 +83,7 @@ export function takePayloads(fan: FanOut, plan: FanPlan, countMax: number, bytes
   const ends = new Uint32Array(countMax);
   let end = fan.at;
   let count = 0;
-  // The first is taken however long it is.
+  // The first element is taken whatever its size.
   while (count < countMax && (count === 0 || end - fan.at + count * added.length < bytesMax)) {
     end = skipValue(list, end);
     ends[count++] = end;
@@ -110,14 +110,14 @@ export function takePayloads(fan: FanOut, plan: FanPlan, countMax: number, bytes
   return payloads;
 }
 
-/** One element whose job is unlike the others. */
+/** An element with a payload and context of its own. */
 export type FanOutElement = {
   readonly payload: Uint8Array;
   readonly context: Uint8Array;
   readonly missing: string | null;
 };
 
-/** The job of the next element, where templates look at it; moves the cursor. */
+/** Takes the next element and renders its templates; moves the cursor. */
 export function takeElement(fan: FanOut, plan: FanPlan): FanOutElement {
   const { list, each } = plan;
   const end = skipValue(list, fan.at);

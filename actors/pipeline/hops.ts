@@ -1,24 +1,24 @@
-// The hop limit: an event chain without end is stopped, and its error names the loop.
+// The hop limit stops endless chains of events. The error names the loop.
 import type { JobId } from '../../runtime/ids.ts';
 
-/** The most jobs that a chain may cross. */
+/** The maximum number of jobs in a chain. */
 export const hopsMax = 64;
 
-/** A job as the message names it, and what caused it. */
+/** A job's name in messages, and the job that caused it. */
 export type Ancestor = { readonly name: string; readonly parent: JobId | null };
 
-/** Jobs that are walked back at most: a loop may have runs between its jobs. */
+/** The maximum number of ancestors that are followed: a loop may contain runs besides jobs. */
 const ancestorsMax = 4 * hopsMax;
 
-/** Finds what a job was and what caused it. */
+/** Finds the name and the cause of a job. */
 export type FindAncestor = (id: JobId) => Ancestor | undefined;
 
-/** The error of the job that would be one too many. `name` is that job; `cause` what caused it. */
+/** The error of the job that exceeds the limit. `name`: its name; `cause`: the job that caused it. */
 export function hopError(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   return `stopped after ${hopsMax} jobs in one chain of events; ${causeText(name, cause, ancestor)}`;
 }
 
-/** The jobs and runs that led to a job, oldest first: back to where its name occurs before, or to the root. */
+/** The jobs and runs that led to a job, oldest first, back to an earlier one of the same name, or else to the root. */
 export function causeText(name: string, cause: JobId | null, ancestor: FindAncestor): string {
   const names = [name];
   let at = cause;

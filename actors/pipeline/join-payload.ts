@@ -1,13 +1,13 @@
-// The payload of a join where it is in parts: what stands beside its results is found, and added to, without reading these.
+// The payload of a join, if it is a value in parts. The entries beside the results are read and extended without reading the results.
 import { type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, entryAt, mapCount, mapHead, skipValue } from '../../runtime/splice.ts';
 
-/** Results that take more are named where they lie: to copy and write them takes 2 ms of the ledger for each MiB. */
+/** Larger results are referred to instead of copied: copying and writing takes the ledger 2 ms per MiB. */
 export const partedBytesMin = 4 * 2 ** 20;
 const resultsKey = Buffer.from('\xa7results', 'latin1');
 const joinedHead = Buffer.concat([mapHead(3), resultsKey]);
 
-/** The packed entries beside the results in a join's payload in parts. Null: the value is no such payload. */
+/** The entries beside the results of a join, as a packed map. Null: the value is not the payload of a join. */
 function besideResults(parted: Uint8Array): Uint8Array | null {
   const sections = sectionsOf(parted);
   const [first, last] = [sections[0], sections.at(-1)];
@@ -15,14 +15,14 @@ function besideResults(parted: Uint8Array): Uint8Array | null {
   return joinedHead.equals(first.subarray(0, joinedHead.length)) ? Buffer.concat([mapHead(2), last]) : null;
 }
 
-/** What lies under a key beside the results of a join in parts; null: it is not there, or this is another value. */
+/** The value of one entry beside the results. Null: there is no such entry, or the value is not the payload of a join. */
 export function besideAt(parted: Uint8Array, key: string): Uint8Array | null {
   const beside = besideResults(parted);
   const span = beside && entryAt(beside, 0, Buffer.from(key));
   return span && beside!.subarray(span.from, span.to);
 }
 
-/** The payload of a join in parts with entries added; null: it is another value, or has one of these keys (packed). */
+/** The payload with entries added. Null: it is not the payload of a join, or it has one of these (packed) keys already. */
 export function withEntries(
   parted: Uint8Array,
   keys: readonly Uint8Array[],

@@ -1,4 +1,4 @@
-// What came to a join, or to the end of a run, as one packed value: put together, or where it is long named in parts.
+// The results of a join or of a run as one packed value: copied together, or as a value in parts if they are large.
 import { packedNull } from '../../runtime/packing.ts';
 import { encodeParted, isParted, type Section, sectionsOf } from '../../runtime/parted.ts';
 import { contentsOf, listHead, skipValue } from '../../runtime/splice.ts';
@@ -7,12 +7,12 @@ import { arrivalKey } from './records/run.ts';
 import type { Run, Scope } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
-/** With more stretches than this (very many jobs that ended in no order) the names take as much space as the results. */
+/** With more stretches (very many jobs that ended in no order) the references would take as much space as the results. */
 const stretchesMax = 2 ** 16;
 
 const nothing: Uint8Array = new Uint8Array(0);
 
-/** The results between these bytes: as a list, or the only one. They are no longer part of the scope. */
+/** The results as a list, or as a single value, between the bytes `before` and `behind`. The scope no longer owns them. */
 export function gathered(
   table: RunTable,
   run: Run,
@@ -29,7 +29,7 @@ export function gathered(
 }
 
 type Place = { readonly path: readonly number[]; readonly number: number; readonly from: number; readonly to: number };
-type Named = Place & { /** It is in parts itself. */ readonly parted: Uint8Array | null };
+type Named = Place & { /** The result, if it is a value in parts itself. */ readonly parted: Uint8Array | null };
 
 function inParts(
   table: RunTable,
@@ -71,7 +71,7 @@ function inParts(
   return encodeParted(sections);
 }
 
-/** `{results, succeeded, failed}` of a join. */
+/** The payload of a join: `{results, succeeded, failed}`. */
 export function joinedPayload(table: RunTable, run: Run, scope: Scope, empty: Uint8Array): Uint8Array {
   const from = skipValue(empty, contentsOf(empty));
   return gathered(table, run, scope, true, empty.subarray(0, from), empty.subarray(from + packedNull.length));

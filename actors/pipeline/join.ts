@@ -1,4 +1,4 @@
-// Where tokens come together: at a join, or at the end of a run. The last one to come makes the next step start.
+// Joins, and the ends of runs, where tokens meet. The last token that arrives starts the next step.
 
 import type { JobId } from '../../runtime/ids.ts';
 import { type JsonObject, pack, packedNull, unpack } from '../../runtime/packing.ts';
@@ -13,10 +13,10 @@ import { finishRun, succeededWith } from './run-end.ts';
 import type { RunTable } from './run-table.ts';
 import { movedTo, Packed, type Token } from './token.ts';
 
-/** More results than this fail the run at a join, and are left out of a run's own result. */
+/** Beyond this size a join fails its run, and a run ends without its result. */
 export const joinBytesMax = 64 * 2 ** 20;
 
-/** One token that came. */
+/** A token that arrives. */
 export type Arrival = {
   readonly path: readonly number[];
   readonly result: Uint8Array;
@@ -65,7 +65,7 @@ function addResult(
   }
 }
 
-/** Most tokens bring the context they had at the fork: then there is nothing to note. */
+/** Records the token's context, unless it is the one at the fork, as for most tokens. */
 function noteContext(scope: Scope, context: Uint8Array, path: readonly number[]): void {
   if (Buffer.compare(context, scope.origin.context) === 0) {
     scope.lastEqualContext = context;
@@ -75,14 +75,14 @@ function noteContext(scope: Scope, context: Uint8Array, path: readonly number[])
   addContext(scope.merged, unpack<JsonObject>(context), path);
 }
 
-/** A token that divides: what follows descends from here. The first fork of a segment is the one that counts. */
+/** Records where a token divides: what follows the join descends from there. Only the first fork of a segment counts. */
 export function markFork(scope: Scope, path: readonly number[], origin: SegmentOrigin): void {
   if (path.length > 0) return;
   scope.origin = origin;
   scope.lastEqualContext = null;
 }
 
-/** Tokens of the scope have ended without coming to its join. */
+/** Ends tokens of the scope that will not arrive at its join. */
 export function endTokens(table: RunTable, run: Run, scope: Scope, count: number): void {
   scope.dirty = true;
   scope.live -= count;
@@ -120,7 +120,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   const isLast = scope.parent >= 0 && scope.position === joins.length - 1;
   if (isLast) {
     table.dropScope(run, scope);
-    // The token goes on in the scope around, where this one was counted as live.
+    // The token continues in the outer scope, which counted this scope as one of its live tokens.
     table.moves.push({ kind: 'enter', run, scope: run.scopes.get(scope.parent)!, node: node.next, token });
   } else {
     advanceScope(scope, { cause, context });
@@ -129,7 +129,7 @@ function completeJoin(table: RunTable, run: Run, scope: Scope): void {
   table.touch(run);
 }
 
-/** A list where the definition ends forked; else the value itself, and a list only where jobs emitted several events. */
+/** The result of a run: a list if the definition ends forked or several tokens arrived, otherwise a single value. */
 function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   if (scope.overflown) {
     const message = `the result is left out: it takes ${scope.bytes} bytes, more than ${joinBytesMax / 2 ** 20} MiB`;
@@ -137,6 +137,6 @@ function endOf(table: RunTable, run: Run, scope: Scope): RunEnd {
   }
   const { arrived } = scope;
   const isList = run.version.compiled.endsForked || arrived > 1;
-  // The only token ended on the way: its event had been taken before.
+  // No token arrived: the only one ended on the way, because its event was a duplicate.
   return succeededWith(!isList && arrived === 0 ? packedNull : gathered(table, run, scope, isList));
 }

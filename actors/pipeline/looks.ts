@@ -1,27 +1,27 @@
-// Looks into large data: a look goes on over as many turns as it takes. What it has found stays with the data.
+// A look is an incremental read of large packed data. It may take several turns, and its result is kept with the data.
 import type { PartReader } from '../../runtime/parted.ts';
 import type { Sliced } from '../../runtime/slices.ts';
 
-/** Thrown by a look: the turn has had its time, and the look goes on when it is asked for again. */
+/** Thrown when the turn has no time left. The look continues when the same result is requested again. */
 export class LookGoesOn extends Error {}
 
 /** What looks depend on. */
 export type Sight = {
   readonly parts: PartReader;
-  /** Whether the turn has had its time. */
+  /** Whether the turn has no time left. */
   readonly isSpent: () => boolean;
-  /** Data that takes more is looked at in steps, of about so many bytes. */
+  /** Larger data is read in steps of about `stepBytes`. */
   readonly wholeBytesMax: number;
   readonly stepBytes: number;
 };
 
-/** Packed data is decoded whole when it takes no more than this. */
+/** Packed data up to this size is decoded whole. */
 export const wholeBytesMax = 4096;
-/** A step takes a few milliseconds at most: most of it is the decoding of numbers of one byte each. */
+/** Limits a step to a few milliseconds, which it takes if the data consists of one-byte numbers. */
 export const stepBytesMax = 64 * 2 ** 10;
 
 const nothing: PartReader = { get: () => undefined, has: () => false };
-/** Where nothing is in parts, and nothing has to wait. */
+/** For data that is not in parts, without a limit of time. */
 export const plainSight: Sight = { parts: nothing, isSpent: () => false, wholeBytesMax, stepBytes: stepBytesMax };
 
 export class Looks {
@@ -32,7 +32,7 @@ export class Looks {
     this.#isSpent = isSpent;
   }
 
-  /** What the work finds, by its name. Each call takes it a step further at least. Throws LookGoesOn. */
+  /** The result of the work with this name. Each call advances the work by at least one step. Throws LookGoesOn. */
   find<T>(name: string, begin: () => Sliced<T>): T {
     let look = this.#looks.get(name);
     if (!look) {

@@ -1,21 +1,21 @@
-// Follows a path into data. Only what the data itself holds is found: nothing inherited, no lengths.
+// Follows a path into data. It finds only the data's own keys: nothing inherited, no lengths.
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { Json } from '../../runtime/packing.ts';
 import { place } from '../../runtime/splice.ts';
 
-/** What paths lead into. Undefined: something on the way is missing. */
+/** The data that paths refer to. Undefined: a part of the path is missing. */
 export type Data = {
   value(path: Path): Json | undefined;
-  /** For a condition: a list or map that is large is not decoded. */
+  /** For conditions: a large list or map is not decoded. */
   view(path: Path): Json | LargeValue | undefined;
-  /** A text as it is, everything else as JSON. */
+  /** Text as it is, anything else as JSON. */
   text(path: Path): string | undefined;
 };
 
-/** A list or map that stays packed. */
+/** A large list or map that stays packed. */
 export class LargeValue {
   readonly bytes: Uint8Array;
-  /** Whether the test holds for an element of the list, or a key of the map; it gets its place. `name`: what is tested. */
+  /** Whether the test holds for any element of the list, or key of the map; it receives the position. `name` identifies the test. */
   readonly some: (name: string, test: (at: number) => boolean) => boolean;
 
   constructor(bytes: Uint8Array, some: LargeValue['some']) {
@@ -34,7 +34,7 @@ export function textOf(value: Json | undefined): string | undefined {
   return value === undefined || typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** What lies under the keys; undefined when something on the way is missing. */
+/** The value under these keys; undefined if any of them is missing. */
 export function follow(value: Json, keys: readonly string[]): Json | undefined {
   let here: Json | undefined = value;
   for (const key of keys) {
@@ -45,7 +45,7 @@ export function follow(value: Json, keys: readonly string[]): Json | undefined {
   return here;
 }
 
-/** The path as it is written in a pipeline. */
+/** The path as a pipeline writes it. */
 export function formatPath({ root, keys }: Path): string {
   return [root, ...keys].join('.');
 }

@@ -1,10 +1,11 @@
-// Tokens that wait for a later turn, because the current one has had its time or writes much already: written down like a fan-out of one.
+// Parked tokens continue in a later turn, because the current turn has no time left or writes too much. They are stored as fan-outs of
+// one.
 import { unpinned } from '../../runtime/bytes.ts';
 import type { ParkedPlan } from './fanout.ts';
 import type { Scope } from './run.ts';
 import type { Token } from './token.ts';
 
-/** The token before a node. A large payload that is stored is read again where it is. */
+/** The token before a node. A large payload that the store has already is not stored again. */
 export function parkedAt(node: number, { id: scope }: Scope, token: Token): ParkedPlan {
   const { path, cause, depth, event, isStored } = token;
   const payload = unpinned(token.payload.stored);
@@ -14,7 +15,7 @@ export function parkedAt(node: number, { id: scope }: Scope, token: Token): Park
   return isStored && token.payload.isLarge ? { ...plan, isBehindJob: true } : plan;
 }
 
-/** The token behind a job that emitted very many events: it divides, one token per event. */
+/** The token of a job that emitted very many events: it divides into one token per event. */
 export function parkedBeforeEvents(node: number, scope: Scope, token: Token, events: Uint8Array): ParkedPlan {
   return { ...parkedAt(node, scope, token), isBehindJob: true, list: unpinned(events), hasEvents: true };
 }

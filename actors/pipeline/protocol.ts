@@ -3,14 +3,14 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
 import type { EntryEvent, IdempotencyKey, RerunSource } from '../job/protocol.ts';
 
-/** The type of the entry event of a called pipeline that has no `on`. */
+/** The entry event's type for a called pipeline without `on`. */
 export const callEventType = 'api.trigger';
-/** The entry event of a run that was called. */
+/** The entry event of a called run. */
 export const callEvent = { type: callEventType, source: 'api' } as const satisfies EntryEvent;
 /** The type of the event that a join passes on. */
 export const joinEventType = 'pipeline.join';
 
-/** From the edge: run a pipeline by name. Answered with a SubmitReply when the run is on disk. */
+/** From the edge: run a pipeline by name. A SubmitReply follows the commit. */
 export type StartRun = {
   readonly kind: 'start_run';
   readonly replyTo: ReplyTo;
@@ -18,28 +18,28 @@ export type StartRun = {
   /** Packed map. */
   readonly payload: Uint8Array;
   readonly submittedBy: string;
-  /** Of a webhook delivery; absent: a direct call. */
+  /** The event of a webhook delivery; absent: a direct call. */
   readonly event?: EntryEvent;
-  /** The caller waits: the edge gets RunSettled. */
+  /** The caller waits, and receives a RunSettled. */
   readonly watch: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
 };
 
-/** To the edge, after the commit that settled an awaited run. The callers that waited may have left meanwhile. */
+/** To the edge, after the commit in which an awaited run settled. The callers may have left in the meantime. */
 export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };
 
-/** To the edge: the actors started again, and no longer know which runs are awaited. */
+/** To the edge: the actors were restarted and no longer know which runs are awaited. */
 export type ActorsRestarted = { readonly kind: 'actors_restarted' };
 export type EdgeMessage = RunSettled | ActorsRestarted;
 
-/** From the edge, after `actors_restarted`: callers wait for this run. */
+/** From the edge, after `actors_restarted`: callers are waiting for this run. */
 export type AwaitRun = { readonly kind: 'await_run'; readonly id: JobId };
 
 /** From the ledger thread, at intervals: remove expired keys. */
 export type Prune = { readonly kind: 'prune' };
 
-/** From the ledger thread: this run made a turn fail. The run fails when its jobs have settled, or at once. */
+/** From the ledger thread: this run made a turn fail. It fails when its jobs have settled, or at once if it has none. */
 export type FailRun = {
   readonly kind: 'fail_run';
   readonly id: JobId;

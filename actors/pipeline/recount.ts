@@ -1,4 +1,4 @@
-// The open runs counted from their records: for a state whose last writer kept no counts.
+// Counts the open runs from their records, for a state that an earlier version wrote without counts.
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -11,7 +11,7 @@ import { idText } from './run.ts';
 
 type Counted = { readonly hash: Uint8Array } & RunCounts;
 
-/** Reads all that is open: once, at the first start of this version. */
+/** Reads every open run, once, at the first start of this version. */
 export function recount(
   reader: Reader,
   versions: DefinitionVersions,

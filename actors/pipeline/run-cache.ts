@@ -1,4 +1,4 @@
-// The open runs. Those that were needed lately are in memory, up to so many bytes; any other is read when somebody asks for it.
+// The open runs. Recently used ones are in memory, within a limit of bytes; others are read on demand.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
@@ -9,11 +9,11 @@ import type { Descendants } from './descendants.ts';
 import { decodeRun, decodeScope, scopeKey } from './records/run.ts';
 import { type Run, runOf, type Scope, scopeOf } from './run.ts';
 
-/** What the runs in memory may take there, by estimate. */
+/** The estimated memory that runs may take. */
 const loadedBytesMax = 64 * 2 ** 20;
-/** Runs that are let go of, or passed because they were needed just now, in one turn. */
+/** The maximum number of runs that one turn drops, or passes because they were used recently. */
 const trimmedPerTurnMax = 4096;
-/** By estimate, of a run and of a scope, besides twice their records. */
+/** The estimated memory of a run and of a scope, in addition to twice their records. */
 const runBytes = 1024;
 const scopeBytes = 512;
 
@@ -22,9 +22,9 @@ export type RunsOptions = {
   readonly versions: DefinitionVersions;
   readonly descendants: Descendants;
   readonly setAside: SetAside;
-  /** A run leaves the memory, and stays open. */
+  /** Called when a run that stays open is dropped from memory. */
   readonly onReleased: (run: Run) => void;
-  /** By default 64 MiB. */
+  /** Default: 64 MiB. */
   readonly loadedBytesMax?: number;
 };
 
@@ -32,7 +32,7 @@ export class Runs {
   readonly #options: RunsOptions;
   readonly #loaded = new Map<string, Run>();
   #bytes = 0;
-  /** Ended in this turn: the store still has them. */
+  /** Runs that ended in this turn: reads of the store still show them. */
   readonly #ended = new Set<string>();
   #turn = 0;
 
@@ -40,55 +40,55 @@ export class Runs {
     this.#options = options;
   }
 
-  /** How many are in memory. */
+  /** How many runs are in memory. */
   get loaded(): number {
     return this.#loaded.size;
   }
 
-  /** Those in memory. */
+  /** The runs in memory. */
   values(): Iterable<Run> {
     return this.#loaded.values();
   }
 
-  /** The open run of this name (the text of its id), from memory or from the store. */
+  /** The open run with this name, which is its id as text. */
   find(name: string): Run | undefined {
     const run = this.#loaded.get(name) ?? this.#read(name);
     if (run) run.usedIn = this.#turn;
     return run;
   }
 
-  /** A run that begins. */
+  /** Adds a run that begins. */
   add(run: Run): void {
     run.usedIn = this.#turn;
     this.#loaded.set(run.name, run);
     run.tree.loaded++;
   }
 
-  /** A run that is over. */
+  /** Removes a run that has ended. */
   remove(run: Run): void {
     this.#ended.add(run.name);
     this.#release(run);
   }
 
-  /** Its records have been written anew. */
+  /** Updates the run's weight after its records were written. */
   weigh(run: Run): void {
     const weight = runBytes + run.scopes.size * scopeBytes + 2 * run.bytes;
     this.#bytes += weight - run.weight;
     run.weight = weight;
   }
 
-  /** A new turn: what the last one changed is in the store. Of too many runs those go that were not needed lately. */
+  /** Begins a turn: the last one is committed. If there are too many runs, those that were not used recently are dropped. */
   renew(turn: number): void {
     const { loadedBytesMax: bytesMax = loadedBytesMax, onReleased } = this.#options;
     this.#turn = turn;
     this.#ended.clear();
     if (this.#bytes <= bytesMax) return;
-    // Not further than to the end of the line: those that were put there come again.
+    // Each run is visited once, although recently used ones move to the end.
     let left = Math.min(trimmedPerTurnMax, this.#loaded.size);
     for (const [name, run] of this.#loaded) {
       if (this.#bytes <= bytesMax || left-- === 0) return;
       if (run.usedIn >= turn - 1) {
-        // To the end of the line.
+        // Moves the run to the end of the line.
         this.#loaded.delete(name);
         this.#loaded.set(name, run);
       } else {
@@ -116,7 +116,7 @@ export class Runs {
     return run;
   }
 
-  /** The run with its scopes. */
+  /** Decodes the run and its scopes. */
   #decode(id: JobId, value: Uint8Array): Run {
     const { reader, versions, descendants } = this.#options;
     const { hash, run: stored, fans, top } = decodeRun(value);

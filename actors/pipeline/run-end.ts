@@ -1,4 +1,4 @@
-// The end of a run: its job settles, whoever waits is told, and a run that had called it goes on.
+// The end of a run: its job settles, waiting callers are informed, and a run that had called it continues.
 
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { packedNull } from '../../runtime/packing.ts';

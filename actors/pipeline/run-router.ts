@@ -1,4 +1,4 @@
-// Routing: where tokens go on when jobs settle, node by node. Decides from the definition, the outcome and the run alone.
+// Decides where tokens go when jobs settle, node by node, from the definition, the outcomes and the run alone.
 
 import { checkBody } from '../../runtime/host/wire/body-check.ts';
 import { bodyPart, encodeBody, hasDeflated, inflateBody } from '../../runtime/host/wire/outcome.ts';
@@ -29,10 +29,10 @@ import { StepStarter, type WorkNode } from './step-starter.ts';
 import { asPayload, dataOf, movedTo, Packed, type Token } from './token.ts';
 import { Triggers } from './triggers.ts';
 
-/** Where a token is on its way, and the number under which it waits. */
+/** The position of a token, and its number if it was parked. */
 type Place = { node: number; scope: Scope; token: Token; id: number | null };
 
-/** More events than this in one response are taken in several turns. */
+/** A response with more events than this is processed over several turns. */
 const eventsAtOnceMax = 256;
 
 export class RunRouter {
@@ -55,7 +55,7 @@ export class RunRouter {
     this.deferred = new DeferredEvents(table, fire, stored.bodyOf);
   }
 
-  /** Jobs of one group have ended: hooks and events start runs, and the tokens of their run go on. */
+  /** Jobs of one group have settled: hooks and events start runs, and the tokens of their run continue. */
   settled(message: JobsSettled): void {
     const position = message.group.run;
     const run = position && this.#table.find(idText(position.run));
@@ -70,7 +70,7 @@ export class RunRouter {
     for (const settled of jobs) {
       const isHooked = this.triggers.hasJobHooks && !settled.isSilent && this.triggers.isHooked(settled, group);
       if (isHooked) this.#fireHooks(settled, message);
-      // Nothing is read of what goes nowhere.
+      // Neither a run nor an event needs the body.
       if (!run && !this.triggers.hasEvents) continue;
       const job = inflated(settled);
       const events = eventsOf(job, group.context);
@@ -80,7 +80,7 @@ export class RunRouter {
     if (run) this.expansion.resume(run);
   }
 
-  /** A large result is written in this turn: the next one writes what hooks are told of it. */
+  /** Fires the hooks of a job. A large result is committed first: the next turn fires its hooks. */
   #fireHooks(job: SettledJob, message: JobsSettled): void {
     const { plugin, command, group } = message;
     const { submittedBy, root, depth, hooked } = group;
@@ -91,7 +91,7 @@ export class RunRouter {
     else this.triggers.fireHooks(job, message);
   }
 
-  /** Events start the pipelines that wait for them: now, or when there is room. */
+  /** Starts the pipelines that wait for these events, now or when there is room. */
   #trigger(job: SettledJob, events: JobEvents, { plugin, group }: JobsSettled): void {
     const { submittedBy, root, depth, context, hooked } = group;
     const emitter = { job: job.id, plugin, submittedBy, root, depth, context, hooked };
@@ -104,7 +104,7 @@ export class RunRouter {
     }
   }
 
-  /** Does all that is left to do in this turn. */
+  /** Performs all moves that this turn has left. */
   drain(): void {
     const { moves, ending } = this.#table;
     while (moves.length > 0 || ending.length > 0) {
@@ -115,7 +115,7 @@ export class RunRouter {
     }
   }
 
-  /** How a run ends in which nothing new may start. */
+  /** How a run ends that failed or was cancelled. */
   #endOf(run: Run): RunEnd {
     const { cancels } = this.#table.jobs;
     const marked = cancels.haveRuns ? cancels.around(run.id) : null;
@@ -129,7 +129,7 @@ export class RunRouter {
       return;
     }
     const run = move.kind === 'enter' ? move.run : this.#table.find(idText(move.outer.run));
-    // One that a step had called outlived the run of that step.
+    // The calling run has ended before the called one.
     if (!run || run.ended) return;
     blaming({ kind: 'run', id: run.id }, () => {
       if (move.kind === 'returned') this.#returned(run, move);
@@ -137,7 +137,7 @@ export class RunRouter {
     });
   }
 
-  /** A token goes from node to node until a job is made for it, it divides, or it comes to where tokens are gathered. */
+  /** Moves a token from node to node until it becomes a job, divides, or arrives at a join. */
   #enter(run: Run, at: Scope, number: number, entering: Token, waitedAs: number | null): void {
     const place = { node: number, scope: at, token: entering, id: waitedAs };
     this.#table.touch(run, at);
@@ -150,12 +150,12 @@ export class RunRouter {
     }
   }
 
-  /** Whether this turn writes the payload, which is large: the next one writes what is made of it. */
+  /** Whether this turn writes the large payload. The next turn writes what follows from it. */
   #isWritten({ isStored, payload: { stored } }: Token): boolean {
     return isStored && !isParted(stored) && stored.length > this.#table.partedBytesMin;
   }
 
-  /** Keeps the place: a look that goes on in a later turn goes on from there. */
+  /** Updates `place` at each node, so that a look which needs another turn continues there. */
   #goFrom(run: Run, place: Place, hasWaited: boolean): void {
     const table = this.#table;
     const { nodes } = run.version.compiled;
@@ -212,7 +212,7 @@ export class RunRouter {
     });
   }
 
-  /** A job of the run has ended; its token goes on as many tokens as it emitted events, or with its result. */
+  /** A job of the run has ended. Its token continues as one token per event, or with the job's result. */
   #goOn(run: Run, node: WorkNode, job: SettledJob, events: JobEvents, message: JobsSettled): void {
     if (run.failure !== null) return;
     const { group, plugin, command } = message;
@@ -281,7 +281,7 @@ export class RunRouter {
     arriveAtJoin(this.#table, run, scope, { path, result, failed: true, cause: id, context, depth });
   }
 
-  /** A called run is over: the token goes on behind the step that called it. */
+  /** A called run has ended: the token continues after the step that called it. */
   #returned(run: Run, { outer, run: called, end }: Extract<Move, { readonly kind: 'returned' }>): void {
     const table = this.#table;
     const { id, name, depth } = called;
@@ -312,13 +312,13 @@ export class RunRouter {
   }
 }
 
-/** What is known of a job of a step, or of a run that it called, which did not succeed. */
+/** A job of a step, or a called run, that did not succeed. */
 type FailedStep = Pick<FinishedRun, 'id' | 'name' | 'depth'> & {
   readonly status: TerminalStatus;
   readonly error: string;
 };
 
-/** With nothing deflated. Where that cannot be inflated the job counts as failed in the run, and emits nothing. */
+/** Inflates the body of a job. If that fails, the run treats the job as failed. */
 function inflated(settled: SettledJob): SettledJob {
   try {
     const body = inflateBody(settled.body);
@@ -331,11 +331,11 @@ function inflated(settled: SettledJob): SettledJob {
   }
 }
 
-/** The events of a job. Null: they are a flood, very many or with much baggage each, and are taken some at a time in later turns. */
+/** The events of a job. Null: a flood (very many events, or many copies of large baggage), which is processed over several turns. */
 type JobEvents = readonly Emitted[] | null;
 const noEvents: JobEvents = [];
 
-/** Those of a job that did not succeed start nothing. */
+/** Only jobs that succeeded have events. */
 function eventsOf({ status, body }: SettledJob, context: Uint8Array): JobEvents {
   const packed = status === 'succeeded' ? bodyPart(body, 'events') : undefined;
   if (packed === undefined) return noEvents;

@@ -1,4 +1,4 @@
-// The start of a run: by a call, by an event, by a hook, or by a step of another run.
+// The start of a run: by a call, an event, a hook, or a step of another run.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
@@ -17,19 +17,19 @@ import { dataOf, Packed, type Token } from './token.ts';
 
 export type RunStart = {
   readonly submittedBy: string;
-  /** The job that caused it, and the root of the tree it belongs to; null: it is a root itself. */
+  /** The job that caused it, and the root of its tree; null: the run is a root. */
   readonly parent: JobId | null;
   readonly root: JobId | null;
-  /** How many jobs the token has crossed that started it. */
+  /** The length of the chain of jobs that led to the run. */
   readonly depth: number;
   readonly event: EventEnvelope;
-  /** Of a delivery: the first steps get the event as it is; otherwise its type is that of the pipeline's `on`. */
+  /** Set for a delivery: the first steps get the event unchanged. Otherwise its type is the pipeline's `on`. */
   readonly isDelivery?: true;
   readonly context: Uint8Array;
   readonly payload: Uint8Array;
   readonly hooked: boolean;
   readonly rerun: Rerun | null;
-  /** For a run that a step called: that step's place, and its names for the job. */
+  /** For a called run: the place of the calling step, and the names that the job shows. */
   readonly called: { readonly outer: CallSite; readonly pipeline: string; readonly stepId: string } | null;
 };
 
@@ -72,17 +72,17 @@ export function beginRun(table: RunTable, version: Version, start: RunStart): Jo
   return id;
 }
 
-/** What its own condition looks at: it begins or ends in this turn. */
+/** The data for the pipeline's own condition, which is evaluated within the turn. */
 function atOnce({ sight }: RunTable, { payload, context }: Token): Data {
   return dataOf({ payload: new Packed(payload.stored, { ...sight, isSpent: () => false }), context }, null);
 }
 
-/** It stays as long as the run does. */
+/** Copies the bytes, because the object lives as long as the run. */
 function keptOuter({ run, node, scope, path, context }: CallSite): CallSite {
   return { run, node, scope, path, context: unpinned(context) };
 }
 
-/** A run that fails without start: its payload cannot be made, its pipeline is gone; or it is one too many, and `dead`. */
+/** Creates a run that fails at once: its payload cannot be made, its pipeline does not exist, or (`dead`) the tree is full. */
 export function refuseRun(
   table: RunTable,
   name: string,

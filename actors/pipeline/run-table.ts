@@ -1,4 +1,4 @@
-// What the pipeline actor works on: open runs, what is to be done with them in this turn, and what it has to say.
+// The state of the pipeline actor: the open runs, the work left in this turn, and the writes at its end.
 
 import type { Config } from '../../config/config.ts';
 import { unpinned } from '../../runtime/bytes.ts';
@@ -26,48 +26,48 @@ import { type FinishedRun, idText, type Run, type RunEnd, type Scope } from './r
 import { Runs } from './run-cache.ts';
 import type { StepPosition, Token } from './token.ts';
 
-/** The most bytes of new jobs in a turn (payloads and copies of baggage); more follow in the next. */
+/** The maximum size of new jobs per turn (payloads and copies of baggage). The next turn continues. */
 export const bytesPerTurnMax = 8 * 2 ** 20;
-/** A part of a value that is written over some turns. */
+/** The maximum size of one part of a value in parts. */
 const partBytesMax = 2 ** 20;
-/** Looks that go on over turns, and keep what they have found in memory. */
+/** Looks (looks.ts) that may keep partial results in memory. */
 export const looksMax = 4;
-/** Arrivals stay in the record of their run until they exceed this many bytes; then they get a value of their own. */
+/** Arrivals above this size move from the record of their run to a value of their own. */
 export const inlineArrivalsBytesMax = 4096;
 const openRunsMaxDefault = 16_384;
-/** Once the records of open runs take this many bytes, calls are refused and events wait. */
+/** Above this total size of the records of open runs, calls are refused and events wait. */
 export const openRunsBytesMax = 8 * 2 ** 30;
 
-/** Something left to do in this turn. */
+/** Work that is left in this turn. */
 export type Move =
-  /** A token is at a node. */
+  /** A token enters a node. */
   | {
       readonly kind: 'enter';
       readonly run: Run;
       readonly scope: Scope;
       readonly node: number;
       readonly token: Token;
-      /** It has waited for this turn, under this number: the first condition that it meets is looked at now. */
+      /** Set if the token was parked: its number. The first condition is evaluated even if the turn has no time left. */
       readonly waitedAs?: number;
     }
-  /** A run that hooks may wait for is over. */
+  /** A run has ended, and hooks may wait for it. */
   | { readonly kind: 'settled'; readonly run: FinishedRun; readonly end: RunEnd }
-  /** A run that a step had called is over. */
+  /** A called run has ended. */
   | { readonly kind: 'returned'; readonly outer: CallSite; readonly run: FinishedRun; readonly end: RunEnd };
 
 export type RunTableOptions = {
   readonly store: Reader;
   readonly config: Config;
   readonly jobs: JobCalls;
-  /** Records that cannot be used; absent: a list of its own. */
+  /** Unusable records. Default: a list of its own. */
   readonly setAside?: SetAside;
-  /** While this many runs are open, events start no others; by default 16,384. */
+  /** Events start no runs while this many are open. Default: 16,384. */
   readonly openRunsMax?: number;
-  /** Once the records of open runs take this many bytes, no run is accepted; by default 8 GiB. */
+  /** No run is accepted while the records of open runs exceed this size. Default: 8 GiB. */
   readonly openRunsBytesMax?: number;
-  /** What the runs in memory may take; by default 64 MiB. */
+  /** The estimated memory that runs may take. Default: 64 MiB. */
   readonly loadedBytesMax?: number;
-  /** Gathered results that take more are not put together; by default 4 MiB. */
+  /** Larger results are referred to instead of copied. Default: 4 MiB. */
   readonly partedBytesMin?: number;
 };
 
@@ -83,26 +83,26 @@ export class RunTable {
   readonly #openRunsBytesMax: number;
   readonly partedBytesMin: number;
   readonly arrivals: Arrivals;
-  /** For looks that may go on in later turns. */
+  /** For looks that may take several turns. */
   readonly sight: Sight;
-  /** Tokens whose looks go on, by `lookName`, at the nodes that they have come to. */
+  /** Tokens with an unfinished look, by `lookName`, with their positions. */
   readonly looking = new Map<string, { readonly node: number; readonly scope: number; readonly token: Token }>();
   readonly moves: Move[] = [];
-  /** Runs that failed, and whose last jobs have settled in this turn. */
+  /** Failed runs whose last jobs have settled in this turn. */
   readonly ending: Run[] = [];
-  /** The names of runs with fan-outs that may be expanded further. */
+  /** The names of runs with fan-outs to expand. */
   readonly expandable = new Set<string>();
-  /** Ids of runs that callers wait for. */
+  /** The ids of runs that callers wait for. */
   readonly awaited = new Set<string>();
   config: Config;
   turn!: Turn;
-  /** A pipeline waits for the end of runs. */
+  /** Whether any pipeline is a hook of runs. */
   hasRunHooks = false;
-  /** Counts turns: what was written in an earlier one has been committed. */
+  /** Counts turns. Writes of earlier turns are committed. */
   turnNumber = 0;
-  /** What the new jobs of this turn take. */
+  /** The size of the new jobs of this turn. */
   bytesInTurn = 0;
-  /** What lists of fan-outs take in memory. */
+  /** The size of the fan-outs' lists in memory. */
   listBytes = 0;
   readonly #dirty = new Set<Run>();
 
@@ -142,13 +142,13 @@ export class RunTable {
     return this.turn.batch;
   }
 
-  /** So many runs are open that events start no more: at most half of the queue is left to them. */
+  /** So many runs are open that events start no more. Events may fill at most half of the queue. */
   get isCrowded(): boolean {
     const runsMax = Math.min(this.#openRunsMax, Math.ceil(this.config.service.queueDepthMax / 2));
     return this.versions.open.runs >= runsMax || this.isFullOfRuns;
   }
 
-  /** The records of open runs take so much that no more are taken. */
+  /** The records of open runs exceed their limit, so that no run is accepted. */
   get isFullOfRuns(): boolean {
     return this.versions.open.bytes >= this.#openRunsBytesMax;
   }
@@ -162,7 +162,7 @@ export class RunTable {
     this.descendants.renew();
   }
 
-  /** Its pipeline is paused: its tokens go no further than the next step. */
+  /** Whether the run's pipeline is paused: its tokens stop at the next step. */
   isPaused({ version }: Run): boolean {
     return this.jobs.pauseOf(version.name) !== null;
   }
@@ -172,7 +172,7 @@ export class RunTable {
     if (scope) scope.dirty = true;
   }
 
-  /** Nothing new starts in the run from now on. The first failure counts. */
+  /** Fails the run: nothing new starts in it. The first reason is kept. */
   fail(run: Run, reason: string): void {
     if (run.failure !== null || run.ended) return;
     run.failure = reason;
@@ -181,7 +181,7 @@ export class RunTable {
     if (run.jobs === 0) this.ending.push(run);
   }
 
-  /** The open run of this name. If it was cancelled, with a run around it, nothing new starts in it. */
+  /** The open run with this name. A cancelled run, or a run inside one, fails here. */
   find(name: string): Run | undefined {
     const run = this.runs.find(name);
     const { cancels } = this.jobs;
@@ -189,7 +189,7 @@ export class RunTable {
     return run;
   }
 
-  /** The run, or one around it, is marked as cancelled. */
+  /** Fails a run that is cancelled, or is inside a cancelled one. */
   cancel(run: Run): void {
     const { cancels } = this.jobs;
     const marked = cancels.around(run.id);
@@ -200,7 +200,9 @@ export class RunTable {
     this.fail(run, cancelText(cancels.of(marked)!));
   }
 
-  /** Jobs of the run have settled, some of them without success; `inside`: that many more jobs that are part of them. */
+  /**
+   * Jobs of the run have settled. `unsuccessful`: how many did not succeed; `inside`: settled jobs inside those that are called runs.
+   */
   settled(run: Run, jobs: number, unsuccessful: Unsuccessful, inside = 0): void {
     run.jobs -= jobs;
     run.settled += jobs + inside;
@@ -210,7 +212,7 @@ export class RunTable {
     if (run.jobs === 0 && run.failure !== null) this.ending.push(run);
   }
 
-  /** This turn has created enough bytes of new jobs: work that can wait is left to the next one. */
+  /** The turn has created enough bytes of new jobs. Other work waits for the next turn. */
   get isFull(): boolean {
     return this.bytesInTurn >= bytesPerTurnMax;
   }
@@ -232,7 +234,7 @@ export class RunTable {
     };
   }
 
-  /** Jobs of a `uses` step, side by side. */
+  /** Creates adjacent jobs of a `uses` step. */
   create(
     run: Run,
     step: Extract<WorkStep, { readonly kind: 'uses' }>,
@@ -295,7 +297,10 @@ export class RunTable {
     this.batch.put('lists', listKey(run.id, fan.id), encodePlan(fan.plan!));
   }
 
-  /** Writes what is not stored of a value, a part a step; what it stands for then is named. The same token writes the same parts again. */
+  /**
+   * Writes the parts of a value that are not stored yet, one part per step, and returns the value in parts. A repetition for the same
+   * token writes the same parts.
+   */
   *writeParts(run: Run, id: number, sections: readonly Section[]): Sliced<Uint8Array> {
     const named: Section[] = [];
     for (const section of joinedSections(sections, Math.min(partBytesMax, Math.max(64, this.partedBytesMin)))) {
@@ -327,7 +332,7 @@ export class RunTable {
     if (fan.stored) this.batch.remove('lists', listKey(run.id, fan.id));
   }
 
-  /** What a run has besides its own record. */
+  /** Removes everything that a run has besides its own record. */
   dropParts(run: Run): void {
     for (const fan of run.fans.values()) this.dropFan(run, fan);
     for (const scope of run.scopes.values()) {
@@ -341,7 +346,7 @@ export class RunTable {
     this.runs.add(run);
   }
 
-  /** The run is over: nothing of it stays. */
+  /** Removes a run that has ended. */
   forget(run: Run): void {
     run.ended = true;
     this.dropParts(run);
@@ -354,13 +359,13 @@ export class RunTable {
     this.descendants.close(run.tree);
   }
 
-  /** Lists are in the store, too. */
+  /** Called when the run is dropped from memory; the lists are in the store. */
   #releaseLists(run: Run): void {
     for (const { plan } of run.fans.values()) if (plan) this.listBytes -= plan.list.length;
   }
 }
 
-/** The name of the look of a waiting token. */
+/** The key of a parked token's look. */
 export function lookName(run: Run, id: number): string {
   return `${run.name}${id}`;
 }

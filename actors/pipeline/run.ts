@@ -7,60 +7,60 @@ import type { FanOut } from './fanout.ts';
 import { ArrivalLog } from './records/arrivals.ts';
 import type { SegmentOrigin, StoredRun, StoredScope } from './records/run.ts';
 
-/** What is not in `StoredScope` of it does not survive a crash. */
+/** A scope in memory. Only the fields of `StoredScope` survive a crash. */
 export type Scope = StoredScope & {
   readonly id: number;
-  /** The origin that has memory of its own. */
+  /** The origin if it was copied, so that it pins no other memory. */
   kept: SegmentOrigin | null;
-  /** Values written in this turn: no read shows them before its commit. */
+  /** Values written in this turn: reads do not show them before the commit. */
   fresh: { readonly turn: number; readonly values: readonly Uint8Array[] };
-  /** What its own record takes; 0 of the top one, which lies in that of the run. */
+  /** The size of its own record; 0 for the top scope, which is part of the run's record. */
   recordBytes: number;
   persisted: boolean;
   dirty: boolean;
-  /** The context that was compared last, and is that of the origin. */
+  /** The last context that was found equal to the origin's. */
   lastEqualContext: Uint8Array | null;
 };
 
-/** The tree below a root. */
+/** What is counted of the tree below a root. */
 export type TreeCounts = {
   readonly root: JobId;
-  /** Descendants that were made; -1: not counted since the start. */
+  /** Descendants that were created; -1: not counted since the start. */
   made: number;
-  /** Open runs, and emissions that wait to start some. */
+  /** Open runs, and emissions that wait to start runs. */
   open: number;
-  /** Its descendants are on disk. */
+  /** Whether `made` is stored. */
   isKept: boolean;
-  /** How many are open is on disk: more than one. */
+  /** Whether `open` is stored, because it is more than one. */
   isShared: boolean;
   isDirty: boolean;
-  /** Runs of it that are in memory. */
+  /** How many of its runs are in memory. */
   loaded: number;
 };
 
-/** What is not in `StoredRun` of it, nor in its scopes and fan-outs, does not survive a crash. */
+/** A run in memory. Only the fields of `StoredRun` and those of its scopes and fan-outs survive a crash. */
 export type Run = StoredRun & {
   readonly id: JobId;
   /** The id as text. */
   readonly name: string;
   readonly version: Version;
   readonly tree: TreeCounts;
-  /** The job that caused it, for as long as the store cannot say so: until the commit of the turn it begins in. */
+  /** The job that caused it, while the store does not have it: during the turn in which the run begins. */
   readonly parent: JobId | null;
   readonly scopes: Map<number, Scope>;
   readonly fans: Map<number, FanOut>;
-  /** What its own record takes, and that with the records of its scopes. */
+  /** The size of its own record, and of that together with the records of its scopes. */
   ownBytes: number;
   bytes: number;
-  /** What it takes in memory, by estimate; 0 until it is written. */
+  /** Its estimated memory; 0 until it is written. */
   weight: number;
-  /** The turn in which it was last asked for. */
+  /** The turn that used it last. */
   usedIn: number;
   persisted: boolean;
   ended: boolean;
 };
 
-/** The run in memory. `bytes`: what its record takes; 0: it has none yet. */
+/** The run in memory. `bytes`: the size of its record; 0: there is none yet. */
 export function runOf(
   stored: StoredRun,
   id: JobId,
@@ -87,7 +87,7 @@ export function runOf(
   };
 }
 
-/** The scope in memory. `bytes`: what its own record takes. */
+/** The scope in memory. `bytes`: the size of its own record. */
 export function scopeOf(stored: StoredScope, id: number, isPersisted: boolean, bytes = 0): Scope {
   return {
     ...stored,
@@ -101,19 +101,19 @@ export function scopeOf(stored: StoredScope, id: number, isPersisted: boolean, b
   };
 }
 
-/** What is needed to end a run, even one that never began. */
+/** The fields that ending a run needs, even if it never began. */
 export type FinishedRun = Pick<
   Run,
   'id' | 'submittedBy' | 'createdUs' | 'outer' | 'root' | 'hooked' | 'unsuccessful'
 > & {
-  /** Of its pipeline. */
+  /** The name of its pipeline. */
   readonly name: string;
   readonly depth: number;
-  /** Jobs inside it that have settled. */
+  /** Settled jobs inside it. */
   readonly inside: number;
 };
 
-/** `result` is null where it failed, `error` empty where it succeeded; `dead`: it never began. */
+/** `result` is a packed null if the run failed, `error` is empty if it succeeded; `dead`: it never began. */
 export type RunEnd = {
   readonly status: 'succeeded' | 'failed' | 'dead' | 'cancelled';
   readonly result: Uint8Array;
@@ -151,7 +151,7 @@ export function openScope(
   return scope;
 }
 
-/** Moves the scope behind its next join, where one token goes on. */
+/** Moves the scope past its next join, from which one token continues. */
 export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.position++;
   scope.live = 1;
@@ -168,13 +168,13 @@ export function advanceScope(scope: Scope, origin: SegmentOrigin): void {
   scope.dirty = true;
 }
 
-/** The node that gathers the tokens of the scope. */
+/** The node at which the scope's tokens meet. */
 export function joinNode(run: Run, scope: Scope): number {
   const { sequences } = run.version.compiled;
   return sequences[scope.sequence]!.joins[scope.position] ?? endNode;
 }
 
-/** The id as a key of maps. */
+/** The id as a key of a map. */
 export function idText(id: JobId): string {
   return Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1');
 }

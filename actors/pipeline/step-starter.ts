@@ -1,4 +1,4 @@
-// A token comes to a step with work: its baggage and templates are put in, and its job is made, or its fan-out begins.
+// Starts a step for a token: evaluates baggage and templates, then creates the job or begins the fan-out.
 import type { Path } from '../../config/pipeline/definition.ts';
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
@@ -26,12 +26,12 @@ import {
 } from './template.ts';
 import { carrying, dataOf, Packed, type StepPosition, type Token } from './token.ts';
 
-/** What a payload that `with` makes may take. */
+/** The maximum size of a payload made by `with`. */
 export const withBytesMax = 64 * 2 ** 20;
 
 export type WorkNode = Extract<Node, { readonly kind: 'work' }>;
 
-/** The number under which a token waits in its run; null: it has none yet. */
+/** The number of a token that was parked; null: it was not. */
 export type Held = { id: number | null };
 
 export class StepStarter {
@@ -45,7 +45,7 @@ export class StepStarter {
     this.#expansion = expansion;
   }
 
-  /** Throws LookGoesOn, before anything has come of the token. `held` is the token's number while it waits. */
+  /** Throws LookGoesOn before the step has any effect. `held`: the number under which the token waits. */
   enter(run: Run, scope: Scope, number: number, { step, perElement }: WorkNode, token: Token, held: Held): void {
     const context = contextAt(step, token);
     const fault = context === null ? baggageFault(step.id) : contextFault(step.id, context.bytes);
@@ -69,7 +69,7 @@ export class StepStarter {
     }
   }
 
-  /** What the sections stand for, as it is written: what is long is written over some turns, and named. */
+  /** The sections as one value. A large one is written as a value in parts, over several turns if necessary. */
   #kept(run: Run, token: Token, held: Held, sections: readonly Section[]): Uint8Array {
     const { partedBytesMin } = this.#table;
     if (ownBytesOf(sections) > partedBytesMin) {
@@ -118,7 +118,7 @@ export class StepStarter {
   }
 }
 
-/** Bytes that are not named elsewhere. */
+/** The size of the sections that contain their bytes, rather than refer to stored ones. */
 function ownBytesOf(sections: readonly Section[]): number {
   return bytesOf(sections.filter(section => section instanceof Uint8Array));
 }
@@ -131,10 +131,10 @@ function asPieces(bytes: Uint8Array | null | undefined): Uint8Array[] | null {
   return bytes ? [bytes] : null;
 }
 
-/** Writes what the sections stand for, or names it. Throws LookGoesOn. */
+/** Combines sections into one value, in parts if it is large. Throws LookGoesOn. */
 type Keep = (sections: readonly Section[]) => Uint8Array;
 
-/** The payload with the entries of `with` laid over it; null: it is too long. */
+/** The payload with the entries of `with` added; null: it would exceed the limit. */
 function payloadWith(entries: Entries, token: Token, keep: Keep): Uint8Array | Missing | null {
   const { payload, context } = token;
   if (!payload.isLarge && !context.isLarge) {
@@ -157,7 +157,7 @@ function laidOver(payload: Packed, keys: readonly Uint8Array[], added: readonly 
   return [mapHead(count + keys.length), ...sections, ...added];
 }
 
-/** The context with the step's baggage, but for what only the elements of a fan-out know. Null: it would be too long. */
+/** The context with the step's baggage, except what depends on the elements of a fan-out. Null: it would exceed the limit. */
 function contextAt({ foreach, baggage }: WorkStep, token: Token): Packed | null {
   const known = foreach === null ? baggage : baggage.filter(([, path]) => !isOfElement(path));
   if (known.length === 0) return token.context;
@@ -185,7 +185,7 @@ const nothingAdded: PlannedWith = {
   missing: null,
 };
 
-/** What `with` gives to the children of a fan-out, as far as it is known before the elements. */
+/** What `with` adds to all children of a fan-out, as far as it does not depend on the elements. */
 function planWith(step: WorkStep, perElement: boolean, token: Token): PlannedWith {
   const entries = step.with ?? [];
   const data = dataOf(token, null);

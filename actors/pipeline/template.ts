@@ -1,4 +1,4 @@
-// Renders the templates of `with`. What is missing refuses, and names the path.
+// Renders the templates of `with`. A reference to a missing path fails, and the result names the path.
 import type { Path, Template } from '../../config/pipeline/definition.ts';
 import { type Json, pack } from '../../runtime/packing.ts';
 import { bytesOf, type Section } from '../../runtime/parted.ts';
@@ -6,7 +6,7 @@ import { listHead, mapHead, textHead } from '../../runtime/splice.ts';
 import { type Data, formatPath } from './lookup.ts';
 
 export type Entries = readonly (readonly [string, Template])[];
-/** A template refers to this path, and there is nothing. */
+/** The result of a template that refers to a missing path. */
 export class Missing {
   readonly missing: string;
   constructor(path: Path) {
@@ -18,7 +18,7 @@ export function isMissing(value: unknown): value is Missing {
   return value instanceof Missing;
 }
 
-/** The value of a template, or the path that is missing. A lone reference keeps the kind of its value. */
+/** The value of a template, or the missing path. A single reference keeps the type of its value. */
 export function render(template: Template, data: Data): Json | Missing {
   switch (template.kind) {
     case 'literal':
@@ -36,7 +36,7 @@ export function render(template: Template, data: Data): Json | Missing {
   }
 }
 
-/** What is made of each, or the first path that is missing. */
+/** Applies `make` to each item; returns the first missing path, if there is one. */
 function collect<A, B>(from: readonly A[], make: (each: A) => B | Missing): B[] | Missing {
   const all: B[] = [];
   for (const each of from) {
@@ -57,13 +57,13 @@ export function renderEntries(entries: Entries, data: Data): { [key: string]: Js
   return rendered;
 }
 
-/** Finds what lies under a path, packed or as the bytes of a text: in pieces. Null: it is missing. */
+/** Finds the value under a path, packed or as the bytes of its text, in pieces. Null: it is missing. */
 export type FindPieces = {
   value(path: Path): readonly Section[] | null;
   text(path: Path): readonly Uint8Array[] | null;
 };
 
-/** The entries of a packed map, without its head. What references find is not decoded. */
+/** The entries of a packed map, without its head. Referenced values are copied without decoding. */
 export function packEntries(entries: Entries, find: FindPieces): Section[] | Missing {
   const packed: Section[] = [];
   return addEntries(packed, entries, find) ?? packed;
@@ -130,15 +130,15 @@ function renderText(parts: readonly (string | Path)[], data: Data): string | Mis
   return text;
 }
 
-/** Whether a path is only known for each element of a fan-out. */
+/** Whether a path has a value only for each element of a fan-out. */
 export function isOfElement({ root, keys }: Path): boolean {
   return root === 'payload' && (keys[0] === 'item' || keys[0] === 'index');
 }
 
-/** Says of a path whether it is only known later. */
+/** Whether the value of a path becomes known later. */
 export type IsLate = (path: Path) => boolean;
 
-/** Whether a template holds a path that is only known later. */
+/** Whether a template contains a path whose value becomes known later. */
 export function isLateTemplate(template: Template, isLate: IsLate): boolean {
   switch (template.kind) {
     case 'literal':
@@ -154,7 +154,7 @@ export function isLateTemplate(template: Template, isLate: IsLate): boolean {
   }
 }
 
-/** The template with all that is known now put in: what is left refers to what is late alone. */
+/** Replaces all references whose values are known. Only those that become known later remain. */
 export function bindTemplate(template: Template, data: Data, isLate: IsLate): Template | Missing {
   if (!isLateTemplate(template, isLate)) {
     const value = render(template, data);

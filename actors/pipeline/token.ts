@@ -1,4 +1,4 @@
-// A token on its way through a run: the event or result it carries, its baggage, and where it has come from.
+// A token that moves through a run: the event or result it carries, its baggage, and its origin.
 
 import type { Path } from '../../config/pipeline/definition.ts';
 import type { EventEnvelope } from '../../runtime/host/wire/plugin-host.ts';
@@ -19,21 +19,21 @@ import { besideAt } from './join-payload.ts';
 import { Looks, plainSight, type Sight } from './looks.ts';
 import { type Data, dataOfValues, follow, LargeValue, textOf } from './lookup.ts';
 
-/** `cause` null: the run itself. `result`: what the last job gave, packed, perhaps in parts; null before any. */
+/** `cause` null: the run itself. `result`: the last job's result, packed, possibly in parts; null before the first job. */
 export type Token = {
   readonly path: readonly number[];
   readonly payload: Packed;
   readonly context: Packed;
   readonly event: EventEnvelope;
-  /** How many jobs it has crossed. */
+  /** The length of the chain of jobs behind it. */
   readonly depth: number;
   readonly cause: JobId | null;
   readonly result: Uint8Array;
-  /** The payload is that of the run, or the result of its cause: both are in the store. */
+  /** Whether the store has the payload: it is the run's payload, or the result of the cause. */
   readonly isStored: boolean;
 };
 
-/** Where new jobs belong in their run. */
+/** The position of new jobs in their run. */
 export type StepPosition = {
   readonly scope: number;
   readonly node: number;
@@ -45,9 +45,9 @@ export type StepPosition = {
   readonly context: Uint8Array;
 };
 
-// Both are written out: an object that is copied by spread has a shape of its own, and whatever reads it gets slow.
+// Both list all fields: an object copied by spread has a hidden class of its own, which slows down every access.
 
-/** The token at another place. */
+/** The token with another path. */
 export function movedTo(
   { payload, context, event, depth, cause, result, isStored }: Token,
   path: readonly number[],
@@ -55,16 +55,16 @@ export function movedTo(
   return { path, payload, context, event, depth, cause, result, isStored };
 }
 
-/** The token with other baggage. */
+/** The token with another context. */
 export function carrying({ path, payload, event, depth, cause, result, isStored }: Token, context: Packed): Token {
   return { path, payload, context, event, depth, cause, result, isStored };
 }
 
-/** Packed bytes that are looked at when somebody asks, and put together when they are in parts. */
+/** A packed value that is decoded on demand, and assembled if it is in parts. */
 export class Packed {
-  /** As they are written: perhaps in parts. */
+  /** As it is stored, possibly in parts. */
   readonly stored: Uint8Array;
-  /** What is found out about it step by step. */
+  /** The looks into it, with their results. */
   readonly looks: Looks;
   readonly #sight: Sight;
   #value: Json | undefined;
@@ -90,19 +90,19 @@ export class Packed {
     return this.value as JsonObject;
   }
 
-  /** It is not decoded whole. */
+  /** Too large to be decoded whole. */
   get isLarge(): boolean {
     return isParted(this.stored) || this.stored.length > this.#sight.wholeBytesMax;
   }
 
-  /** What lies under the keys; undefined when something on the way is missing. */
+  /** The value under these keys; undefined if any of them is missing. */
   find(keys: readonly string[]): Json | undefined {
     if (!this.isLarge) return follow(this.value, keys);
     const bytes = this.bytesAt(keys);
     return bytes === null ? undefined : unpack<Json>(bytes);
   }
 
-  /** The same for a condition: a list or map that is large stays packed. */
+  /** Like `find`, for conditions: a large list or map stays packed. */
   view(keys: readonly string[]): Json | LargeValue | undefined {
     const bytes = this.#largeAt(keys);
     if (bytes === null) return this.find(keys);
@@ -112,7 +112,7 @@ export class Packed {
     );
   }
 
-  /** The same, packed. */
+  /** Like `find`, packed. */
   bytesAt(keys: readonly string[]): Uint8Array | null {
     const beside = keys.length === 1 && isParted(this.stored) ? besideAt(this.stored, keys[0]!) : null;
     if (beside !== null) return beside;
@@ -126,13 +126,13 @@ export class Packed {
     return this.looks.find(JSON.stringify(keys), () => spanInSteps(bytes, keys, this.#sight.stepBytes));
   }
 
-  /** The same as text. */
+  /** Like `find`, as text. */
   textAt(keys: readonly string[]): string | undefined {
     const pieces = this.isLarge ? this.textPiecesAt(keys) : null;
     return pieces ? Buffer.concat(pieces).toString() : textOf(this.find(keys));
   }
 
-  /** The same in pieces. */
+  /** Like `textAt`, in pieces. */
   textPiecesAt(keys: readonly string[]): readonly Uint8Array[] | null {
     const large = this.#largeAt(keys);
     if (large !== null)
@@ -143,14 +143,14 @@ export class Packed {
     return [from < 0 ? Buffer.from(JSON.stringify(unpack(bytes))) : bytes.subarray(from)];
   }
 
-  /** A list or map that is not decoded whole; null: it is small, something else, or missing. */
+  /** The packed list or map under these keys, if it is too large to be decoded; otherwise null. */
   #largeAt(keys: readonly string[]): Uint8Array | null {
     const bytes = this.isLarge ? this.bytesAt(keys) : null;
     if (bytes === null || bytes.length <= this.#sight.wholeBytesMax) return null;
     return listCount(bytes) >= 0 || mapCount(bytes) >= 0 ? bytes : null;
   }
 
-  /** The same as it is stored: where that is in parts, so is this. */
+  /** The value under these keys as it is stored: in parts if it lies in parts. */
   sectionsAt(keys: readonly string[]): readonly Section[] | null {
     const span = this.spanAt(keys);
     if (span === null) return null;
@@ -159,7 +159,7 @@ export class Packed {
       : [this.stored.subarray(span.from, span.to)];
   }
 
-  /** The entries of the map without those under these keys (packed). */
+  /** The entries of the map, except those with these (packed) keys. */
   without(keys: readonly Uint8Array[]): { readonly sections: readonly Section[]; readonly count: number } {
     const { bytes } = this;
     const name = `without ${keys.map(key => Buffer.from(key).toString())}`;
@@ -169,7 +169,7 @@ export class Packed {
   }
 }
 
-/** What conditions and templates look at. */
+/** The data for conditions and templates. */
 export function dataOf({ payload, context }: Pick<Token, 'payload' | 'context'>, config: Json): Data {
   const under = ({ root }: Path) => (root === 'payload' ? payload : context);
   const configured = dataOfValues({ config });
@@ -182,12 +182,15 @@ export function dataOf({ payload, context }: Pick<Token, 'payload' | 'context'>,
 
 const resultKey = Buffer.from('\xa6result', 'latin1');
 
-/** The packed map with `result`, which it has not yet. */
+/** The packed map with `result` added, a key that it must not have yet. */
 export function withResult(map: Uint8Array, result: Uint8Array): Uint8Array {
   return Buffer.concat([mapHead(mapCount(map) + 1), map.subarray(contentsOf(map)), resultKey, result]);
 }
 
-/** A result as a payload: a map as it is, nothing as an empty map, anything else as `{result: …}`. `headOf` finds how one in parts begins. */
+/**
+ * A result as a payload: a map is used as it is, null becomes an empty map, any other value becomes `{result: …}`. `headOf` returns the
+ * first bytes of a value in parts.
+ */
 export function asPayload(
   result: Uint8Array | undefined,
   headOf: (parted: Uint8Array) => Uint8Array = unreadable,

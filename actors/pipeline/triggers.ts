@@ -1,4 +1,4 @@
-// What starts runs besides calls: events that jobs emit, and hooks on how jobs end.
+// Starts runs for events that jobs emit, and for hooks when jobs and runs end.
 
 import { type Hook, isJobHook, type JobHook, type RunHook } from '../../config/pipeline/definition.ts';
 import { type Body, bodyPart } from '../../runtime/host/wire/outcome.ts';
@@ -31,17 +31,17 @@ const runHookOf: { readonly [status in TerminalStatus]: RunHook } = {
   cancelled: 'pipeline.cancelled',
 };
 
-/** The job that emitted an event, as far as the runs it starts take over from it. */
+/** The job that emitted an event: the fields that the started runs take from it. */
 type Emitter = Omit<Origin, 'place'>;
 
 export class Triggers {
   readonly #table: RunTable;
   readonly #children: Children;
   #onEvent = new Map<string, Version[]>();
-  /** Whether an event may take long: a pipeline looks at it closely before it begins. */
+  /** Whether handling an event may take long, because a pipeline has an expensive condition of its own. */
   isLong = false;
   #onHook = new Map<Hook, Version[]>();
-  /** Whether a pipeline waits for the end of jobs. */
+  /** Whether any pipeline is a hook of jobs. */
   hasJobHooks = false;
 
   constructor(table: RunTable, children: Children) {
@@ -50,7 +50,7 @@ export class Triggers {
     this.configure();
   }
 
-  /** Which pipelines are started by what; again after each change of the configuration. */
+  /** Must be called after each change of the configuration. */
   configure(): void {
     this.#onEvent = new Map();
     this.#onHook = new Map();
@@ -66,19 +66,19 @@ export class Triggers {
     this.#table.hasRunHooks = !awaited.every(isJobHook);
   }
 
-  /** Whether a pipeline waits for one of these. */
+  /** Whether any of these events starts a pipeline. */
   areAwaited(events: readonly Emitted[]): boolean {
     return events.some(({ type }) => this.#onEvent.has(type));
   }
 
-  /** Starts the pipelines that wait for an event of this type; false: none was started. */
+  /** Starts the pipelines that wait for an event of this type. False: it started none. */
   fire({ type, payload, dedupeKey }: Emitted, emitter: Emitter): boolean {
     const table = this.#table;
     const { job: parent, plugin, submittedBy, depth, context, hooked } = emitter;
     const root = emitter.root ?? parent;
     let started = false;
     for (const version of this.#onEvent.get(type) ?? []) {
-      // First: an event that the pipeline does not want leaves its key to a later one.
+      // Tested before the dedupe key, so that a rejected event does not use up its key.
       if (!wants(version, { payload: new Packed(payload), context: new Packed(context) })) continue;
       if (dedupeKey !== null && !table.dedupe.isNew(version.name, '', dedupeKey, table.turn)) continue;
       const event = { type, source: plugin, dedupeKey };
@@ -92,18 +92,18 @@ export class Triggers {
     return this.#onEvent.size > 0;
   }
 
-  /** Whether a pipeline waits for this end of a job; never for that of one that a hook's run brought about. */
+  /** Whether a pipeline is a hook of this end. Jobs inside a hook's run have no hooks. */
   isHooked({ status }: SettledJob, { hooked }: JobGroup): boolean {
     return !hooked && this.#onHook.has(hookOf[status]);
   }
 
-  /** The hooks of a job that ended for good. */
+  /** Fires the hooks of a job that has ended. */
   fireHooks(job: SettledJob, { plugin, command, group }: JobsSettled): void {
     const { submittedBy, root } = group;
     this.#fireHook(hookOf[job.status], { job: job.id, plugin, submittedBy, root }, hookPayload(job, plugin, command));
   }
 
-  /** The same of an end that has waited. */
+  /** Fires the hooks of an end that was deferred. */
   fireWaiting({ job: id, plugin, submittedBy, root, hook }: Origin, body: Body): true {
     const { status, command } = hook!;
     const payload = hookPayload({ id, status, body }, plugin, command);
@@ -111,7 +111,7 @@ export class Triggers {
     return true;
   }
 
-  /** The hooks of a run that is over; it is none that a step called, and none that a hook brought about. */
+  /** Fires the hooks of a run that has ended, unless a step called it or a hook caused it. */
   fireRunHooks(run: FinishedRun, { status, error }: RunEnd): void {
     const { id, name: pipeline, submittedBy, root, inside, unsuccessful } = run;
     const hook = runHookOf[status];
@@ -147,7 +147,10 @@ export class Triggers {
     }
   }
 
-  /** The run that is one too many below its root is dead; false: there was one already, and no more begin. */
+  /**
+   * Begins a run, unless the root has too many descendants. The first run beyond the limit is created as dead; for further ones the
+   * result is false.
+   */
   #begin(version: Version, start: RunStart, cause: JobId, root: JobId): boolean {
     const { descendants } = this.#table;
     const tree = descendants.of(root);
@@ -163,13 +166,13 @@ export class Triggers {
 
 const nothing = new Packed(packedEmpty);
 
-/** Whether the pipeline's own condition lets an event or a hook start it: where it is false there is no run. */
+/** Whether the pipeline's own condition accepts the event or hook. */
 function wants({ compiled }: Version, data: Pick<Token, 'payload' | 'context'>): boolean {
   const { definition } = compiled;
   return definition.if === null || holds(definition.if, dataOf(data, null));
 }
 
-/** The result is not decoded: it may be large. */
+/** The payload of a hook. The result stays packed, because it may be large. */
 function hookPayload({ id, status, body }: Omit<SettledJob, 'offset'>, plugin: string, command: string): Uint8Array {
   const error = bodyPart(body, 'error');
   const result = bodyPart(body, 'result');

@@ -8,14 +8,14 @@ import { isParted } from '../../../runtime/parted.ts';
 import { listHead } from '../../../runtime/splice.ts';
 
 const bytesMin = 256;
-/** Of the two lengths. */
+/** The size of the two length fields. */
 const lengthsBytes = 8;
 
-/** A log of arrivals that grows. */
+/** A growing list of arrivals. */
 export class ArrivalLog {
   #bytes: Buffer;
   #length: number;
-  /** The last stretch: the offset of its lengths, or -1; the path of its last token, or null if it may not grow. */
+  /** The last stretch: the offset of its lengths, or -1; and the path of its last token, or null if nothing can be added to it. */
   #open = -1;
   #last: readonly number[] | null = null;
   #count = 0;
@@ -40,13 +40,13 @@ export class ArrivalLog {
     this.#length += result.length;
   }
 
-  /** A view of what is there. */
+  /** A view of the contents. */
   bytes(): Uint8Array {
     this.#seal();
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Hands the bytes over, and is empty. */
+  /** Returns the contents and clears the log. */
   take(): Uint8Array {
     const taken = this.bytes();
     this.#bytes = Buffer.alloc(0);
@@ -65,7 +65,7 @@ export class ArrivalLog {
     this.#length += lengthsBytes;
   }
 
-  /** Writes down how long the open stretch is by now. */
+  /** Writes the lengths of the open stretch. */
   #seal(): void {
     if (this.#open < 0) return;
     this.#bytes.writeUInt32LE(this.#count, this.#open);
@@ -93,8 +93,8 @@ export class ArrivalLog {
 type Stretch = { readonly path: readonly number[]; readonly results: Uint8Array };
 
 /**
- * The `count` results as a packed list in parts, in the order of their paths: its head, then the results. No path is the beginning
- * of another.
+ * The results as a packed list, in the order of their paths: the list's head, then its results in pieces. No path is a prefix of
+ * another.
  */
 export function spliceArrivals(logs: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   const stretches: Stretch[] = [];
@@ -107,7 +107,7 @@ export function spliceArrivals(logs: readonly Uint8Array[], count: number): read
   return [listHead(count), ...stretches.map(({ results }) => results)];
 }
 
-/** Tells of each stretch where its results lie, and returns how many they are in all. */
+/** Calls a function with the position of each stretch's results, and returns how many results there are in total. */
 export function readStretches(
   bytes: Uint8Array,
   take: (path: readonly number[], from: number, to: number) => void,
@@ -138,7 +138,7 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Whether the path `b` comes right after `a`. */
+/** Whether path `b` immediately follows path `a`. */
 function follows(a: readonly number[], b: readonly number[]): boolean {
   const last = a.length - 1;
   if (last < 0 || b.length !== a.length || b[last] !== a[last]! + 1) return false;
@@ -146,7 +146,7 @@ function follows(a: readonly number[], b: readonly number[]): boolean {
   return true;
 }
 
-/** Lexicographic, a prefix first. */
+/** Lexicographic order; a prefix comes first. */
 export function comparePaths(a: readonly number[], b: readonly number[]): number {
   const common = Math.min(a.length, b.length);
   for (let i = 0; i < common; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;

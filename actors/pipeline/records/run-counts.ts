@@ -1,7 +1,7 @@
-// What is counted of the open runs of a definition, as it is stored.
+// The stored counts of a definition's open runs.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
-/** Of open runs: how many, their records, the settled jobs inside them, and the bytes of the records. */
+/** The number of open runs, of their records, of settled jobs inside them, and the size of the records. */
 export type RunCounts = { runs: number; records: number; settled: number; bytes: number };
 type PackedCounts = [runs: number, records: number, settled: number, bytes: number];
 

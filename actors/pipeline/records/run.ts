@@ -5,12 +5,12 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import { noneUnsuccessful, type Tally, tallyOf, type Unsuccessful } from '../../job/records/job.ts';
 import { ArrivalLog } from './arrivals.ts';
 
-/** One value that a token brought to a join, at its place in the context. */
+/** A value that a token added to the context, with its place there and the token's path. */
 export type MergedValue = { readonly keys: readonly string[]; readonly path: readonly number[]; readonly value: Json };
-/** What the tokens brought, by the text of its keys: of each, the one of the first token. */
+/** Added values by the text of their keys; of several tokens, the value of the first. */
 export type MergedValues = Map<string, MergedValue>;
 
-/** For a run that a `call` step started: where the token goes on when it is over, and with what baggage. */
+/** Where a run was called: the step, and the baggage with which its token continues when the run ends. */
 export type CallSite = {
   readonly run: JobId;
   readonly node: number;
@@ -19,31 +19,31 @@ export type CallSite = {
   readonly context: Uint8Array;
 };
 
-/** Where the tokens of a segment come from: the job that caused them (null: the run itself) and its context. */
+/** The origin of a segment's tokens: the job that caused them (null: the run itself), and its context. */
 export type SegmentOrigin = { readonly cause: JobId | null; readonly context: Uint8Array };
 
-/** One instance of a sequence with joins, between two of them. */
+/** A scope: one pass through a sequence with joins. A segment is its part between two joins. */
 export type StoredScope = {
   readonly sequence: number;
-  /** The scope that its last join goes on in, and the path there; -1 for the top one. */
+  /** The scope in which its last join continues, and the token's path there; -1 for the top scope. */
   readonly parent: number;
   readonly path: readonly number[];
-  /** How many joins of the sequence have run. */
+  /** How many of the sequence's joins have fired. */
   position: number;
-  /** Tokens that have not come to the next join: unsettled jobs, fan-outs being expanded, and inner scopes. */
+  /** Tokens on the way to the next join: unsettled jobs, fan-outs, and inner scopes. */
   live: number;
   arrived: number;
   failed: number;
-  /** What the results of the next join take so far. */
+  /** The size of the results that have arrived so far. */
   bytes: number;
-  /** Too many for a run's result: they are left out. */
+  /** The results exceed the limit and are left out of the run's result. */
   overflown: boolean;
-  /** The most jobs that a token of it has crossed. */
+  /** The longest chain of jobs behind any of its tokens. */
   depth: number;
-  /** The start of the segment, or the fork in it, or the only token there is. */
+  /** The origin of the segment: its start, its first fork, or its only token. */
   origin: SegmentOrigin;
   merged: MergedValues | null;
-  /** Arrivals: as many values in the store, and a rest that is kept in the record. */
+  /** Arrivals: the number of values in the table `arrivals`, and the rest, which this record contains. */
   stored: number;
   inlineArrivals: ArrivalLog;
 };
@@ -52,7 +52,7 @@ export type StoredScope = {
 export type StoredFan = {
   readonly id: number;
   readonly count: number;
-  /** How many elements have been taken, and where the next begins; 0 where a token waits, and no elements. */
+  /** How many elements were taken, and the offset of the next one; 0 for a parked token, which has no elements. */
   index: number;
   at: number;
 };
@@ -60,17 +60,17 @@ export type StoredFan = {
 export type StoredRun = {
   readonly createdUs: number;
   readonly submittedBy: string;
-  /** The root of its tree when that is another job. */
+  /** The root of its tree; null: the run itself. */
   readonly root: JobId | null;
   readonly hooked: boolean;
   readonly outer: CallSite | null;
-  /** Set: nothing new starts, and it ends when its jobs have settled. */
+  /** Set: nothing new starts, and the run ends when its jobs have settled. */
   failure: string | null;
-  /** Created and unsettled. */
+  /** Unsettled jobs. */
   jobs: number;
   scopesMade: number;
   fansMade: number;
-  /** Jobs inside it that have settled, those of called runs that are over too. */
+  /** Settled jobs inside it, including those of called runs that have ended. */
   settled: number;
   readonly unsuccessful: Unsuccessful;
 };
@@ -131,12 +131,12 @@ function packRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, to
     packScope(top),
     // Absent in records of format 9.
     run.settled,
-    // Absent while all succeeded.
+    // Absent if all succeeded.
     failed + timed_out + dead + cancelled > 0 ? ([failed, timed_out, dead, cancelled] as const) : undefined,
   ] as const;
 }
 
-/** `hash`: of its definition. `top`: its outermost scope. */
+/** `hash` of its definition; `top`: its outermost scope. */
 export function encodeRun(run: StoredRun, hash: Uint8Array, fans: Iterable<StoredFan>, top: StoredScope): Uint8Array {
   const packed = packRun(run, hash, fans, top);
   return pack(packed.at(-1) === undefined ? packed.slice(0, -1) : packed);
@@ -157,12 +157,12 @@ export function decodeRun(bytes: Uint8Array) {
   return { hash, run, fans, top: unpackScope(top) };
 }
 
-/** run id (16), and the number of an inner scope (4). */
+/** run id (16), number of the inner scope (4). */
 export function scopeKey(run: JobId, scope: number): Uint8Array {
   return numbered(run, scope);
 }
 
-/** run id (16), the number of the fan-out (4). */
+/** run id (16), number of the fan-out (4). */
 export function listKey(run: JobId, fan: number): Uint8Array {
   return numbered(run, fan);
 }
@@ -174,7 +174,7 @@ function numbered(run: JobId, number: number): Buffer {
   return key;
 }
 
-/** run id (16), scope (4), which segment of it (4), sequence (4). */
+/** run id (16), scope (4), segment of the scope (4), sequence (4). */
 export function arrivalKey(run: JobId, scope: number, position: number, sequence: number): Uint8Array {
   const key = Buffer.allocUnsafe(28);
   key.set(run);
@@ -184,12 +184,12 @@ export function arrivalKey(run: JobId, scope: number, position: number, sequence
   return key;
 }
 
-/** A part of a value that the token of this number has made: as what came to a scope that no run opens. */
+/** The key of a part of a value that a token made. It has the form of an arrival's key, with a scope number that no run uses. */
 export function madeKey(run: JobId, id: number, sequence: number): Uint8Array {
   return arrivalKey(run, 2 ** 31 + id, 0, sequence);
 }
 
-/** What a stored run says of its jobs: whether it is the root of its tree, and how many jobs inside it there must be. */
+/** What a stored run says about its jobs: whether it is the root of its tree, and how many jobs must be inside it. */
 export function readJobsOf(value: Uint8Array): { readonly isRoot: boolean; readonly jobs: number } {
   const { root, jobs, settled } = decodeRun(value).run;
   return { isRoot: root === null, jobs: jobs + settled };

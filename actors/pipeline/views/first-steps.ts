@@ -1,7 +1,7 @@
-// How many steps a call of a pipeline starts with; a synchronous call may have one only (docs/contract.md#synchronous-call).
+// How many steps a call of a pipeline begins with. A synchronous call requires exactly one (docs/contract.md#synchronous-call).
 import type { PipelineDefinition, Step } from '../../../config/pipeline/definition.ts';
 
-/** More than one only for a pipeline that begins with a `split`. A `foreach` is one. */
+/** More than one only if the pipeline begins with a `split`. A `foreach` counts as one. */
 export function firstStepCount({ steps }: PipelineDefinition): number {
   return firstStepsOf(steps[0]);
 }

@@ -4,7 +4,7 @@ import type { PipelineDefinition, Step } from '../../../config/pipeline/definiti
 import { pipelinePlugin } from '../../job/records/job.ts';
 import { callEventType, joinEventType } from '../protocol.ts';
 
-/** A signal at one end: what a plugin's command emits, or is started by. */
+/** A signal at one of its ends: a command emits it, or is started by it. */
 export type Wire = { readonly signal: string; readonly command: string };
 export type End = { readonly plugin: string; readonly command: string };
 
@@ -22,20 +22,20 @@ export type Topology = {
   }[];
 };
 
-/** A webhook starts this command of its plugin. */
+/** The command that a webhook of a plugin starts. */
 const webhookCommand = 'handle';
 
 type Edges = Map<string, Map<string, End>>;
 
 /**
- * Everything sorted by name. `outputs` are what manifests declare; `inputs` come from pipelines (their trigger, or what the step before
- * hands on) and from webhooks. A step whose command declares no events hands on `<plugin>.<command>.result`.
+ * Sorted by name. `outputs` are declared by manifests. `inputs` come from webhooks and from pipelines: a step receives the pipeline's
+ * trigger, or what the step before it passes on. A step whose command declares no events passes on `<plugin>.<command>.result`.
  */
 export function topologyOf(config: Config): Topology {
   const walk = new Walk(config);
   for (const pipeline of config.pipelines) walk.pipeline(pipeline);
   for (const { name, plugin, pipeline, event } of config.webhooks.endpoints) {
-    // A type that is a template is told as it is written: what comes of it nobody knows before a delivery.
+    // A template of an event type is shown as written: the actual types are known only when deliveries arrive.
     const signal = event?.written ?? `webhook.${name}`;
     if (plugin !== undefined) walk.consume(signal, { plugin, command: webhookCommand });
     else if (pipeline !== undefined) walk.delivery(pipeline, signal);
@@ -47,7 +47,7 @@ export function topologyOf(config: Config): Topology {
     }
   }
   const producers: Edges = new Map([...outputs].map(([signal, ends]) => [signal, new Map(ends)]));
-  // A result that nobody is handed is no signal.
+  // A result that no step receives is not a signal.
   for (const [signal, end] of walk.handedOn) if (walk.consumers.has(signal)) put(producers, signal, end);
   const names = [...new Set([...producers.keys(), ...walk.consumers.keys()])].sort();
   return {
@@ -63,10 +63,10 @@ export function topologyOf(config: Config): Topology {
   };
 }
 
-/** Follows the steps of pipelines with the signals that can come to each. */
+/** Walks the steps of pipelines with the set of signals that can reach each step. */
 class Walk {
   readonly consumers: Edges = new Map();
-  /** Results that steps hand on, by the signal that stands for each. */
+  /** The results that steps pass on, by signal. */
   readonly handedOn = new Map<string, End>();
   readonly #config: Config;
   readonly #byName: ReadonlyMap<string, PipelineDefinition>;
@@ -80,7 +80,7 @@ class Walk {
     this.#sequence(steps, [on ?? onHook ?? callEventType]);
   }
 
-  /** A webhook starts the pipeline: its first steps get this signal. */
+  /** A webhook starts the pipeline: its first steps receive this signal. */
   delivery(pipeline: string, signal: string): void {
     this.#sequence(this.#byName.get(pipeline)?.steps ?? [], [signal]);
   }
@@ -96,7 +96,7 @@ class Walk {
   #step(step: Step, entering: readonly string[]): readonly string[] {
     const signals = step.join ? [joinEventType] : entering;
     const leaving = this.#leaving(step, signals);
-    // Its condition may be false: then what came to it goes on.
+    // If the condition is false, the incoming signals pass by the step.
     return step.if === null ? leaving : [...new Set([...leaving, ...signals])];
   }
 
