@@ -6,8 +6,10 @@ import { descendantsOf } from '../usage.ts';
 
 export type Sample = {
   readonly minute: number;
-  /** Of service and hosts. */
+  /** Of service and hosts, with the pages of the store that are mapped. */
   readonly memoryMb: number;
+  /** Of service and hosts, without pages of mapped files. */
+  readonly anonymousMb: number;
   /** Of single jobs since the sample before: from the request to the end. */
   readonly p99Ms: number;
   readonly descriptors: number;
@@ -21,7 +23,9 @@ export function held(service: Service, state: string): Held {
   const processes = [service.pid, ...descendantsOf(service.pid)];
   const entries = (part: string) => processes.reduce((sum, pid) => sum + countIn(`/proc/${pid}/${part}`), 0);
   const files = readdirSync(state, { recursive: true }).length;
-  return { memoryMb: rssMb(service.usage()), descriptors: entries('fd'), threads: entries('task'), files };
+  const usage = service.usage();
+  const anonymousMb = usage.service.rssAnonymousMb + usage.host.rssAnonymousMb;
+  return { memoryMb: rssMb(usage), anonymousMb, descriptors: entries('fd'), threads: entries('task'), files };
 }
 
 /** 0 where the process has just ended. */

@@ -174,6 +174,7 @@ function compared(samples: readonly Sample[]): Metric[] {
   };
   return [
     ...[...pair('memoryMb', 'MB'), share('memoryMb')],
+    ...[...pair('anonymousMb', 'MB'), share('anonymousMb')],
     ...[...pair('p99Ms', 'ms'), share('p99Ms')],
     ...(['descriptors', 'threads', 'files'] as const).flatMap(name => [...pair(name, ''), more(name)]),
   ];
@@ -190,6 +191,7 @@ function plot(samples: readonly Sample[]): string {
   });
   const panels = [
     panel('memory of service and hosts, MB', 'memoryMb'),
+    panel('memory without mapped files, MB', 'anonymousMb'),
     panel('p99 of a single job, ms', 'p99Ms'),
     panel('descriptors', 'descriptors'),
     panel('threads', 'threads'),

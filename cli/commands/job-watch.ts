@@ -37,9 +37,9 @@ export const jobWatch = clientCommand({
     let isUnsure = true;
     /** The state in the first line. */
     let standing: StreamEvent | null = null;
+    const noteOpened = () => out.note(`listening to ${client.url}`);
 
     for await (const news of follow(client, `/events${queryText({ types: 'job.*', ...aboutOf(watched) })}`)) {
-      if (news.kind === 'opened') out.note(`listening to ${client.url}`);
       if (news.kind === 'lost') out.note(`connection lost (${news.why}); reconnecting`);
       const events = news.kind === 'events' ? news.events : [];
       for (const event of events) {
@@ -49,6 +49,7 @@ export const jobWatch = clientCommand({
         if (status !== undefined) return exitStatusOfJob(status);
       }
       if (news.kind === 'opened' ? !news.continues : events.some(({ type }) => type === 'gap')) isUnsure = true;
+      if (news.kind === 'opened' && !isUnsure) noteOpened();
       if (news.kind === 'lost' || !(isUnsure || crowd.isDue)) continue;
       const job = await fetchJob(client, id).catch(unlessAway);
       if (job === null) continue;
@@ -58,6 +59,7 @@ export const jobWatch = clientCommand({
         await show(endOf(job));
         return exitStatusOfJob(job.status);
       }
+      if (news.kind === 'opened') noteOpened();
       if (standing !== null) continue;
       standing = standingOf(job);
       await show(standing);
