@@ -1,4 +1,4 @@
-// The job actor: it alone writes jobs. Each message is a small change of its state; a turn ends with dispatch.
+// The job actor, the only writer of jobs. Each message is a small change of its state; a turn ends with the dispatch of jobs.
 import type { Config } from '../../config/config.ts';
 import type { HostedPlugin, Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
@@ -34,7 +34,7 @@ import { runNow } from './run-now.ts';
 import { Sandboxes, type TrySandbox } from './sandboxes.ts';
 import { waitsOf } from './waits.ts';
 
-/** A message from the ledger thread: from a host, a timer, or the actor itself. */
+/** A message of the ledger thread: from a host, from a timer, or from the actor to itself. */
 export type InnerMessage =
   | {
       readonly kind: 'outcomes';
@@ -47,12 +47,15 @@ export type InnerMessage =
       readonly slot: HostSlotName;
       readonly frameId: number;
       readonly tasks: readonly number[];
-      /** Their attempts had begun: they run alone the next time. */
+      /** These attempts had begun: each runs alone the next time. */
       readonly alone?: boolean;
     }
-  /** `sentUpTo`: the newest frame that the host had got. After a failed turn other frames may leave before this message is handled again. */
+  /**
+   * `sentUpTo`: the newest frame that was sent to the host. After a failed turn newer frames may be sent before this message is handled
+   * again.
+   */
   | { readonly kind: 'host_lost'; readonly slot: HostSlotName; readonly reason: string; readonly sentUpTo: number }
-  /** The host stops the task, or has no such task any more: none of its code begins from now on. */
+  /** The host is stopping the task or no longer has it: the task's code cannot start any more. */
   | { readonly kind: 'cancelling'; readonly slot: HostSlotName; readonly frameId: number; readonly task: number }
   | { readonly kind: 'thread_replaced'; readonly slot: HostSlotName }
   | { readonly kind: 'alarm' }
@@ -67,26 +70,26 @@ export type InnerMessage =
 export type JobActorOptions = JobStateOptions &
   Omit<DispatcherPorts, 'deliver'> & {
     readonly pipeline: PipelineCalls;
-    /** Absent: no job waits for a vault, and none gets secrets. */
+    /** Absent: no job waits for the vault or receives secrets. */
     readonly vault?: VaultDelivery;
-    /** Absent: every sandbox is available. */
+    /** Absent: every sandbox counts as available. */
     readonly trySandbox?: TrySandbox;
     readonly nowMs: number;
     /** Sends a message to the actor itself, for a later turn. */
     readonly self: (message: InnerMessage) => void;
-    /** Has `alarm` sent at this time; a later call replaces an earlier one. */
+    /** Requests the message `alarm` at this time; a later request replaces an earlier one. */
     readonly alarm: (atUs: number | null) => void;
   };
 
 export type JobActor = Actor &
   JobCalls & {
     readonly dispatcher: Dispatcher;
-    /** Before the first message of a turn. */
+    /** Must be called before the first message of a turn. */
     begin(turn: Turn): void;
     reconfigure(config: Config): void;
-    /** Writes the blocks of new jobs, and fills the hosts. True: jobs have ended, and their runs may have created more. */
+    /** Writes the blocks of new jobs and dispatches jobs. True: jobs have ended, and their runs may have created further jobs. */
     dispatch(turn: Turn): boolean;
-    /** Writes what the turn changed. */
+    /** Writes the changes of the turn. */
     close(turn: Turn): void;
   };
 
@@ -108,7 +111,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const retention = new Retention(state);
   let alarmUs: number | null = null;
   let isLoaded = false;
-  /** The holds that hold jobs are to be noted at the end of this turn, when all accepted jobs are counted. */
+  /** Whether the holds in use must be stored at the end of this turn, when all accepted jobs have been counted. */
   let areHoldsDue = true;
   let isFirstTurn = true;
 
@@ -126,7 +129,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         cancelling.ask(turn, message);
         break;
       case 'ask_idle':
-        // As of the end of the turn: a job that came back in it may have been dispatched again.
+        // Answered at the end of the turn, because a job that returned in it may have been dispatched again.
         turn.after(() => {
           turn.reply(message.replyTo, { kind: 'idle', ids: isLoaded ? idleOf(dispatcher, message.ids) : null });
         });
@@ -197,7 +200,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         idempotency.keys.sweepSoon();
         if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));
         break;
-      // Only causes a turn.
+      // Requests a turn, nothing else.
       case 'wake':
         break;
       case 'admit':
@@ -208,7 +211,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'stop':
         acceptor.closed = 'stopping';
-        // From this turn on: a host that was started for a frame now would not be stopped with the others.
+        // Nothing is dispatched from this turn on: a host that started now would not be stopped with the others.
         dispatcher.hold(turn.nowUs, false);
         turn.after(() => {
           const stopped = dispatcher.stop(message.graceMs);
@@ -229,7 +232,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     return { kind: 'set_aside', all: size, listed };
   }
 
-  /** Jobs that settled move their runs on. These may create jobs that end at once, which move them further. */
+  /** Moves the runs of settled jobs on. A run may create jobs that end at once, which moves it on again. */
   function moveRuns(turn: Turn): boolean {
     let settled = state.takeSettled();
     const haveMoved = settled.length > 0;
@@ -292,7 +295,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     begin(turn) {
       if (!isFirstTurn) return;
       isFirstTurn = false;
-      // Hosts may have frames of the actors before these.
+      // Hosts may still have frames that the previous actors sent.
       recovery.adopt(turn, dispatcher.adopt());
       cancelling.goOn(turn);
       moveRuns(turn);

@@ -1,5 +1,5 @@
-// After a failed turn the actors are created again from the store, and take over the frames that hosts still have. For each job the
-// store says whether a host has it, and which attempt of it.
+// After a failed turn the actors are created again from the store and take over the frames that hosts still have. The store says of
+// each job whether a host has it, and which attempt.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { HostSlot, HostSlotName } from './host-slot.ts';
@@ -11,12 +11,12 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import { attemptOf, type KeyText, OpenBlock } from './records/open.ts';
 import { isInFlight } from './records/retry.ts';
 
-/** An open block with jobs in frames that were taken over. */
+/** An open block, and which of its jobs are in frames that were taken over. */
 export type AdoptedBlock = { readonly open: OpenBlock; readonly held: ReadonlySet<number> };
 
 type Adopting = { readonly open: OpenBlock; readonly held: Set<number> };
 
-/** Afterwards the frames are in their slots. The other open jobs of their blocks are left to the recovery. */
+/** Puts the frames into their slots. Recovery handles the other open jobs of their blocks. */
 export function adoptFrames(
   state: JobState,
   outstanding: OutstandingFrames,
@@ -56,14 +56,14 @@ function adoptFrame(state: JobState, frame: JobFrame, blockOf: (key: KeyText) =>
   return { ...frame, lane, command, jobs, reported, unreportedCount };
 }
 
-/** Whether a host has that attempt, as far as the records tell. */
+/** Whether a host has this attempt, according to the records. */
 function isSent(state: JobState, open: OpenBlock, { index, attempt }: OpenAttempt): boolean {
   if (open.isSettled(index)) return false;
   const known = state.setAside.read('retries', jobId(open.keyBytes, index), () => attemptOf(state.reader, open, index));
   return known !== undefined && isInFlight(known) && known.attempt === attempt;
 }
 
-/** Null: no job of the block is open any more, or its record cannot be used. */
+/** Null: the block has no open job, or its record is unusable. */
 function readOpen(state: JobState, key: KeyText): Adopting | null {
   const keyBytes = Buffer.from(key, 'latin1');
   const bytes = state.reader.get('open', keyBytes);

@@ -1,11 +1,11 @@
-// The jobs that wait and run now, as GET /analytics/queue shows them (docs/contract.md#analytics).
+// The waiting and running jobs, for GET /analytics/queue (docs/contract.md#analytics).
 import { blockOf, formatId, indexOf, jobId, jobIdBytes } from '../../runtime/ids.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import type { QueueReply } from './protocol.ts';
 import { keyText } from './records/open.ts';
 
-/** Running jobs that an answer names, at most. */
+/** The maximum number of running jobs in a response. */
 export const activeJobsMax = 100;
 
 export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: number): QueueReply {
@@ -43,7 +43,7 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
   };
 }
 
-/** Those of the jobs (16 bytes each) that no host has. */
+/** Those of these jobs (16 bytes each) that no host has. */
 export function idleOf(dispatcher: Dispatcher, ids: Uint8Array): Uint8Array {
   const held = new Set<string>();
   for (const {

@@ -1,9 +1,9 @@
-// What waits to be dispatched, in order.
+// Jobs that wait to be dispatched, in order.
 
 import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
 import type { OpenBlock } from './records/open.ts';
 
-/** First in, first out, without moving what waits. */
+/** A first-in, first-out queue that never moves its items. */
 class Queue<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -16,7 +16,7 @@ class Queue<T> {
     this.#items.push(item);
   }
 
-  /** Takes out the items that are `wanted`. */
+  /** Removes the wanted items and returns them. */
   take(wanted: (item: T) => boolean): T[] {
     const taken: T[] = [];
     const kept: T[] = [];
@@ -46,9 +46,9 @@ class Queue<T> {
 
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
-  /** Jobs whose blocks were passed already: retries, returned jobs, suspects. They go before all others. */
+  /** Jobs that are dispatched before all blocks: retries, returned jobs and suspects. */
   readonly attempts = new Queue<OpenAttempt>();
-  /** Jobs in both. */
+  /** The number of jobs in attempts and blocks. */
   waiting = 0;
 
   enqueue(open: OpenBlock): void {
@@ -57,7 +57,7 @@ export class Backlog {
     this.waiting += open.untouched;
   }
 
-  /** The block of the job that is next, if no attempt comes before it. Jobs that were cancelled are passed over. */
+  /** The block of the next job, unless an attempt comes first. Skips cancelled jobs. */
   get nextBlock(): OpenBlock | undefined {
     for (;;) {
       const open = this.blocks.peek();
@@ -68,7 +68,7 @@ export class Backlog {
     }
   }
 
-  /** The job that is next. */
+  /** The next job. */
   peek(): OpenAttempt | undefined {
     const next = this.attempts.peek();
     if (next) return next;
@@ -81,12 +81,12 @@ export class Backlog {
     this.waiting++;
   }
 
-  /** The command of the job that is next. */
+  /** The command of the next job. */
   get nextCommand(): string | undefined {
     return this.attempts.peek()?.open.command ?? this.nextBlock?.command;
   }
 
-  /** Takes the next job. */
+  /** Removes and returns the next job. */
   shift(): OpenAttempt | undefined {
     const job = this.attempts.shift() ?? this.#shiftOfBlock();
     if (job) this.waiting--;
@@ -101,14 +101,14 @@ export class Backlog {
     return job;
   }
 
-  /** Takes attempts out, wherever in the line they are. */
+  /** Removes the wanted attempts, wherever they are in the line, and returns them. */
   withdraw(wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
     const taken = this.attempts.take(wanted);
     this.waiting -= taken.length;
     return taken;
   }
 
-  /** Moves the next job, or the next block of them. */
+  /** Moves the next job or block to the other backlog. */
   moveNextTo(other: Backlog): void {
     const job = this.attempts.shift();
     if (job) {

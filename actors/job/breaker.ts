@@ -1,8 +1,8 @@
-// The breaker of a plugin instance: it counts how the last attempts ended, in memory, and says when too many of them failed.
+// The circuit breaker of a plugin instance. It counts in memory how the last attempts ended, and pauses the plugin if too many failed.
 //
-//   closed      counts; so many failures among the last attempts pause the plugin, by `breaker`
-//   open        the pause holds its jobs, until its time is over
-//   half open   one job at a time is let out: one that succeeds closes it, one that fails opens it again
+//   closed      counts attempts; too many failures open it
+//   open        a pause by `breaker` holds the plugin's jobs until it expires
+//   half open   one job at a time runs: if it succeeds, the breaker closes; if it fails, the breaker opens again
 import type { PluginInstance } from '../../config/config.ts';
 
 export type BreakerLimits = NonNullable<PluginInstance['breaker']>;
@@ -12,7 +12,7 @@ export const breakerName = 'breaker';
 
 export class Breaker {
   readonly limits: BreakerLimits;
-  /** Of the last attempts, oldest first: 1 where it failed. */
+  /** How the last attempts ended, oldest first: 1 for a failure. */
   #ended: number[] = [];
   #failed = 0;
 
@@ -20,7 +20,7 @@ export class Breaker {
     this.limits = limits;
   }
 
-  /** An attempt has ended. True: too many have failed, and counting starts again. */
+  /** Records the end of an attempt. True: too many have failed, and the counter is reset. */
   isTripped(hasFailed: boolean): boolean {
     const { failures, of } = this.limits;
     this.#ended.push(hasFailed ? 1 : 0);

@@ -1,23 +1,23 @@
-// How busy the workers were in the last minute.
+// Measures how busy the workers were during the last minute.
 
-/** The window that is measured. */
+/** The length of the measured window. */
 export const busyWindowUs = 60_000_000;
 const bucketUs = 1_000_000;
 const buckets = busyWindowUs / bucketUs;
 
-/** Busy time of the workers in the last minute, second by second. */
+/** Accumulates busy time in buckets of one second. */
 export class BusyMeter {
   readonly #bucketUs = new Float64Array(buckets);
   #atUs = 0;
   #workers = 0;
 
-  /** From now on `workers` workers are busy. */
+  /** Sets the number of busy workers from now on. */
   note(nowUs: number, workers: number): void {
     this.#advance(nowUs);
     this.#workers = workers;
   }
 
-  /** Busy time of all workers together, in the last minute. */
+  /** The busy time of all workers in the last minute. */
   busyUs(nowUs: number): number {
     this.#advance(nowUs);
     return this.#bucketUs.reduce((sum, busy) => sum + busy, 0);
@@ -25,7 +25,7 @@ export class BusyMeter {
 
   #advance(nowUs: number): void {
     if (nowUs - this.#atUs > busyWindowUs) {
-      // The whole window has passed. Workers that are busy were busy all the time.
+      // The whole window has passed, and the busy workers were busy throughout.
       this.#atUs = nowUs - busyWindowUs;
       this.#bucketUs.fill(0);
     }

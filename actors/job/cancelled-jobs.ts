@@ -1,4 +1,4 @@
-// The ends of cancelled jobs: of one that waits, wherever it does, of one at the head of its lane, and of an attempt that was stopped.
+// Ends cancelled jobs: waiting ones, those at the head of their lane, and attempts that were stopped.
 import { type Body, emptyBody, encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -11,12 +11,12 @@ import type { OpenBlock } from './records/open.ts';
 /** Jobs of one block, by index. */
 export type Wanted = Map<OpenBlock, Set<number>>;
 
-/** The attempt was stopped, or failed. `startedUs` null: nobody saw when it started. */
+/** Ends a job whose attempt was stopped or failed. `startedUs` null: its start was not observed. */
 export function endStopped(state: JobState, turn: Turn, job: OpenAttempt, startedUs: number | null, body: Body): void {
   state.end(turn, job, 'cancelled', startedUs, body);
 }
 
-/** The attempt never started. Where it is the first, and the job was cancelled with its run, nobody is told of it. */
+/** Ends a job whose attempt never started. If it was the first attempt and its run was cancelled, no event or hook reports it. */
 export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): void {
   const { open, index } = job;
   const own = state.cancels.of(jobId(open.keyBytes, index));
@@ -27,7 +27,7 @@ export function endUnstarted(state: JobState, turn: Turn, job: OpenAttempt): voi
   state.end(turn, job, 'cancelled', null, body, 'queued', own === undefined && isFirst);
 }
 
-/** Ends cancelled jobs at the head of the lane. Returns how many, at most `max`. */
+/** Ends the cancelled jobs at the head of the lane. Returns their number, at most `max`. */
 export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: number): number {
   let dropped = 0;
   for (; dropped < max; dropped++) {
@@ -38,7 +38,7 @@ export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: numb
   return dropped;
 }
 
-/** Ends jobs that wait. No host has any of them. */
+/** Ends waiting jobs, none of which a host has. */
 export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
   const lanes = new Set<Lane>();
   for (const [open, indexes] of wanted) {

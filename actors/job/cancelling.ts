@@ -1,4 +1,5 @@
-// Cancels: jobs that wait end in the commit, those that hosts have are stopped, and a run's jobs are gone through a few in each turn.
+// Cancels jobs and runs. Waiting jobs end in the same commit, and hosts are told to stop running ones. The jobs of a cancelled run are
+// handled over several turns.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -16,15 +17,15 @@ import { keyText, type OpenBlock } from './records/open.ts';
 import { rangesOf } from './records/tree.ts';
 import { findJob } from './views/jobs.ts';
 
-/** Jobs of cancelled runs that end in one turn, at most, and jobs that are looked at. */
+/** The maximum number of jobs of cancelled runs that end per turn, and that are examined per turn. */
 export const cancelledPerTurnMax = 1024;
 const lookedAtPerTurnMax = 16_384;
-/** Blocks of a tree that are read in one scan. */
+/** Blocks of a tree that one scan reads. */
 const blocksPerScan = 16;
-/** Above every key of a block. */
+/** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** A walk through the tree of a cancelled run, from the run's own block on. */
+/** The position in the tree of a cancelled run. It starts at the block of the run itself. */
 type Walk = { readonly run: JobId; readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
@@ -32,11 +33,11 @@ export class Cancelling {
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
   readonly #walks: Walk[] = [];
-  /** Callers that wait until no code of these jobs can begin any more. */
+  /** Callers to answer once none of the code of these jobs can start any more. */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The same callers, as of the last commit. */
   readonly #callers: Set<WaitingCancel>;
-  /** The last turn that walked, or began a walk: what it has written cannot be read yet. */
+  /** The last turn that began or continued a walk. Its writes cannot be read before the commit. */
   #turn: Turn | null = null;
 
   constructor(state: JobState, dispatcher: Dispatcher, pipeline: PipelineCalls, callers: Set<WaitingCancel>) {
@@ -64,7 +65,7 @@ export class Cancelling {
     turn.after(() => this.#callers.add(caller));
   }
 
-  /** Hosts stop what they have of the job or run; then the caller is answered. */
+  /** Tells hosts to stop the job or the jobs of the run. The caller is answered when they have done so. */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;
     const isWanted = (job: OpenAttempt) => isJob(job, id) || this.#state.cancelledRun(job.open, job.index) === id;
@@ -72,14 +73,14 @@ export class Cancelling {
     this.#asked.push({ caller, left: new Set(left) });
   }
 
-  /** After a failed turn hosts may have cancelled jobs, and callers wait for an answer. */
+  /** Repeats the requests after a failed turn: hosts may have cancelled jobs, and callers are waiting for answers. */
   goOn(turn: Turn): void {
     const state = this.#state;
     if (!state.cancels.isEmpty) this.#stop(turn, job => (state.isCancelled(job) ? 'cancelled' : null));
     for (const caller of this.#callers) this.#await(turn, caller, 'cancelled');
   }
 
-  /** None of the task's code begins from now on. */
+  /** The host confirms that none of the task's code can start any more. */
   confirmed(name: HostSlotName, frameId: number, wanted: number): void {
     for (const { job, slot, frame, task } of this.#dispatcher.active()) {
       if (slot.name !== name || frame.id !== frameId || task !== wanted) continue;
@@ -87,7 +88,7 @@ export class Cancelling {
     }
   }
 
-  /** Has the hosts stop the jobs for which there is a reason. Returns these. */
+  /** Tells hosts to stop the jobs for which there is a reason. Returns these jobs. */
   #stop(turn: Turn, reasonFor: (job: OpenAttempt) => string | null): OpenAttempt[] {
     const stopped: OpenAttempt[] = [];
     for (const { job, slot, frame, task } of this.#dispatcher.active()) {
@@ -111,7 +112,7 @@ export class Cancelling {
     return false;
   }
 
-  /** Answers the callers whose jobs have ended, or are being stopped: at the end of a turn. */
+  /** At the end of a turn, answers the callers whose jobs have ended or are being stopped. */
   answer(turn: Turn): void {
     if (this.#asked.length === 0) return;
     for (const asked of this.#asked.splice(0)) {
@@ -128,18 +129,18 @@ export class Cancelling {
     if (open ? open.isSettled(index) : !this.#isUnread(id)) return;
     if (!state.cancels.of(id) && !(open && state.cancelledRun(open, index)))
       state.cancels.mark(turn, id, cancel, false);
-    // Recovery ends it once it is read.
+    // Recovery ends the job when it reads the block.
     if (!open) return;
     if (!this.#has(open, index)) endWaiting(state, turn, new Map([[open, new Set([index])]]));
   }
 
-  /** The start has not come to the job yet. */
+  /** Whether recovery has not read the job yet. */
   #isUnread(id: JobId): boolean {
     const view = findJob(this.#state.reader, id);
     return view !== undefined && (view.status === 'queued' || view.status === 'running');
   }
 
-  /** As it stands after the commit. */
+  /** The answer is the job's status after the commit. */
   #answer(turn: Turn, caller: WaitingCancel): void {
     const { replyTo, id } = caller;
     turn.after(() => {
@@ -169,7 +170,7 @@ export class Cancelling {
     return this.#walks.length > 0;
   }
 
-  /** True: the walk has come to the end of its tree. */
+  /** True: the walk is complete. */
   #walk(walk: Walk, wanted: Wanted, budget: { jobs: number; looks: number }): boolean {
     const { reader } = this.#state;
     const to = Buffer.concat([walk.root, afterBlocks]);
@@ -188,7 +189,7 @@ export class Cancelling {
     return entries.length < blocksPerScan;
   }
 
-  /** The unsettled jobs of an entry of the tree that the walk has not come to. */
+  /** The unsettled jobs of a tree's entry, from the position of the walk on. */
   *#left({ index: first }: Walk, key: Buffer, ranges: readonly number[]): Iterable<number> {
     const open = this.#state.open.get(keyText(key));
     if (!open && !this.#state.reader.get('open', key)) return;
@@ -199,7 +200,7 @@ export class Cancelling {
     }
   }
 
-  /** Ends or stops the job, if it belongs to a cancelled run. True: it will end in this turn. */
+  /** Ends or stops the job if it belongs to a cancelled run. True: it will end in this turn. */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;
     const open = state.open.get(keyText(key));
@@ -210,7 +211,7 @@ export class Cancelling {
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;
-    // Its host was told as the run was cancelled.
+    // Its host was told when the run was cancelled.
     if (this.#has(open, index)) return false;
     addTo(wanted, open, index);
     return true;

@@ -1,4 +1,4 @@
-// The cancels of jobs that have not ended: their marks, as they are on disk. While there is none, nothing is looked up.
+// The stored cancels of unsettled jobs, called marks. If there are none, no lookup costs anything.
 
 import type { JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
@@ -7,10 +7,10 @@ import type { Turn } from '../../runtime/turn.ts';
 import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './records/cancel.ts';
 import { keyText } from './records/open.ts';
 
-/** The run that called this one; null: none, or the run is over. */
+/** The run that called this one; null: none, or that run has ended. */
 export type CallerOf = (run: JobId) => JobId | null;
 
-/** Runs that were looked up, and are remembered. */
+/** The maximum number of cached lookups of runs. */
 const knownRunsMax = 16_384;
 
 type Mark = { readonly id: JobId; readonly isRun: boolean; cancel: Cancel; isDirty: boolean };
@@ -18,7 +18,7 @@ type Mark = { readonly id: JobId; readonly isRun: boolean; cancel: Cancel; isDir
 export class Cancels {
   readonly #marks = new Map<string, Mark>();
   #runs = 0;
-  /** By run: the marked run that it is inside of, or is itself. */
+  /** By run: the marked run that contains it, or the run itself if it is marked. */
   readonly #known = new Map<string, JobId | null>();
   readonly #callerOf: CallerOf;
 
@@ -60,7 +60,7 @@ export class Cancels {
     this.#known.clear();
   }
 
-  /** The job has ended: if it was marked, the mark becomes a note. */
+  /** The job has ended: its mark, if any, becomes a note. */
   ended(turn: Turn, id: JobId): void {
     const name = keyText(id);
     const mark = this.#marks.get(name);
@@ -72,7 +72,7 @@ export class Cancels {
     this.#known.clear();
   }
 
-  /** The marked run that this one is, or that it is inside of. Null: nobody cancelled it. */
+  /** The marked run that this run is or is inside. Null: there is none. */
   around(run: JobId): JobId | null {
     if (this.#runs === 0) return null;
     const name = keyText(run);
@@ -85,7 +85,7 @@ export class Cancels {
     return found;
   }
 
-  /** Jobs and elements of a marked run that never started. */
+  /** Counts jobs and elements of a marked run that never started. */
   countNotStarted(run: JobId, jobs: number, elements: number): void {
     const mark = this.#marks.get(keyText(run));
     if (!mark) return;
@@ -94,7 +94,7 @@ export class Cancels {
     mark.isDirty = true;
   }
 
-  /** Writes the counts that this turn has changed. */
+  /** Writes the counts that changed in this turn. */
   close(turn: Turn): void {
     if (this.#runs === 0) return;
     for (const mark of this.#marks.values()) {

@@ -1,4 +1,4 @@
-// Writes everything of the job actor but blocks: attempts, the journal entry of a commit, counters and plugin states.
+// Writes everything of the job actor except blocks: attempts, the journal entry of a commit, counters and plugin states.
 
 import { unpinned } from '../../runtime/bytes.ts';
 import { overlayMap } from '../../runtime/overlay.ts';
@@ -20,13 +20,13 @@ import { isNeverStarted, JournalPage, newestCommitUs, usKey } from './records/jo
 import { byCommandKey, unsuccessfulKey } from './records/list-indexes.ts';
 import { NameTableWriter } from './records/name-table.ts';
 
-/** The most that a plugin's state may take, packed. */
+/** The maximum size of a plugin's packed state. */
 export const stateBytesMax = 2 ** 20;
 
-/** The counters of one plugin and command, and their numbers in keys. */
+/** The counters of a plugin and command, and the number that stands for both in keys. */
 type CommandCounters = CommandCounts & { readonly key: string; readonly number: number; dirty: boolean };
 
-/** Where an attempt comes from. */
+/** The job that an attempt belongs to, as the journal needs it. */
 export type AttemptOrigin = {
   readonly plugin: string;
   readonly command: string;
@@ -42,13 +42,13 @@ export class CompletionWriter {
   readonly #names: NameTableWriter;
   readonly #accounts = new Map<string, CommandCounters>();
   #last: { readonly plugin: string; readonly command: string; readonly account: CommandCounters } | null = null;
-  /** Settled jobs that are still kept. `retention.max_jobs` limits them. */
+  /** Settled jobs that are still stored, which `retention.max_jobs` limits. */
   settledKept = 0;
   readonly #dirty = new Set<CommandCounters>();
   readonly #states = new Map<string, { bytes: Uint8Array; dirty: boolean }>();
   readonly #attempts = new AttemptWriter();
   readonly #page = new JournalPage();
-  /** The newest time in the journal; 0: there is none. */
+  /** The newest time in the journal; 0: it is empty. */
   journalUs: number;
 
   constructor(reader: Reader, setAside?: SetAside) {
@@ -61,7 +61,7 @@ export class CompletionWriter {
     this.journalUs = newestCommitUs(reader) ?? 0;
   }
 
-  /** The counters as of now, of every plugin and command. */
+  /** The current counters of every plugin and command. */
   get counts(): readonly CommandTotals[] {
     return Array.from(this.#accounts.values(), account => account.counts);
   }
@@ -74,19 +74,19 @@ export class CompletionWriter {
     }
   }
 
-  /** A block of jobs was accepted. */
+  /** Counts an accepted block. */
   accepted(batch: Batch, key: Uint8Array, plugin: string, command: string, jobs: number): void {
     const account = this.#change(plugin, command);
     account.counts.accepted += jobs;
     batch.put('by_command', byCommandKey(account.number, key), nothing);
   }
 
-  /** `jobs` jobs were sent to a host, or (negative) have ended or come back. */
+  /** `jobs` jobs were sent to a host or, if negative, have ended or returned. */
   running(plugin: string, command: string, jobs: number): void {
     this.#change(plugin, command).counts.running += jobs;
   }
 
-  /** After a start no job runs: the counters still have those of the last process. */
+  /** After a start no job is running: the stored counters are those of the previous process. */
   nothingRuns(): void {
     for (const account of this.#accounts.values()) {
       const { plugin, command, counts } = account;
@@ -94,12 +94,12 @@ export class CompletionWriter {
     }
   }
 
-  /** The time of this commit in the journal: later than that of every commit before. */
+  /** The time of this commit in the journal, which is later than that of every commit before. */
   commitUs(nowUs: number): number {
     return this.#page.length > 0 ? this.journalUs : Math.max(nowUs, this.journalUs + 1);
   }
 
-  /** Writes one ended attempt. */
+  /** Writes an ended attempt. */
   attempt(batch: Batch, owner: AttemptOrigin, id: Uint8Array, number: number, attempt: Attempt): void {
     const { status } = attempt;
     this.journalUs = attempt.completedUs;
@@ -114,7 +114,7 @@ export class CompletionWriter {
     this.#page.add(id, number, owner, attempt, account.number, this.#names.submitter(owner.submittedBy));
   }
 
-  /** An attempt is no longer kept. */
+  /** An attempt was pruned. */
   pruned(
     batch: Batch,
     plugin: string,
@@ -135,12 +135,12 @@ export class CompletionWriter {
     if (status !== 'succeeded') batch.remove('unsuccessful', unsuccessfulKey(number, status, id));
   }
 
-  /** A block is no longer kept. */
+  /** A block was pruned. */
   prunedBlock(batch: Batch, plugin: string, command: string, key: Uint8Array): void {
     batch.remove('by_command', byCommandKey(this.#change(plugin, command).number, key));
   }
 
-  /** The state of a plugin, packed, with the changes of this turn. */
+  /** The packed state of a plugin, including the changes of this turn. */
   pluginState(instance: string): Uint8Array {
     const known = this.#states.get(instance);
     if (known) return known.bytes;
@@ -149,7 +149,9 @@ export class CompletionWriter {
     return bytes;
   }
 
-  /** Merges updates into the state key by key, or replaces it by them. Returns an error where the state would get too large. */
+  /**
+   * Merges updates into the state key by key, or replaces the state with them. Returns an error if the state would become too large.
+   */
   updateState(instance: string, updates: Uint8Array, replaces: boolean): string | null {
     if (updates.length > stateBytesMax) return tooLarge(updates.length);
     const bytes = replaces ? unpinned(updates) : overlayMap(this.pluginState(instance), updates);
@@ -158,7 +160,7 @@ export class CompletionWriter {
     return null;
   }
 
-  /** Writes what was collected in this turn. */
+  /** Writes what was collected during the turn. */
   close(batch: Batch): void {
     this.#attempts.close(batch);
     if (this.#page.length > 0) batch.put('journal', usKey(this.journalUs), this.#page.take());
@@ -176,7 +178,7 @@ export class CompletionWriter {
   }
 
   #change(plugin: string, command: string): CommandCounters {
-    // Jobs of one command come one after the other.
+    // Consecutive jobs often belong to the same command.
     let account = this.#last?.plugin === plugin && this.#last.command === command ? this.#last.account : undefined;
     if (!account) {
       account = this.#accounts.get(countsKey(plugin, command)) ?? this.#open(plugin, command, emptyCounts());

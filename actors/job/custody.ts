@@ -1,20 +1,19 @@
-// What happens to an attempt that is not simply next in its block, as one table. Its custody is what is known of it
-// (`records/retry.ts`).
+// The transitions of an attempt that has left its block. Its custody is what the ledger knows about it (`records/retry.ts`).
 //
-//   event                                           custody       what follows
-//   a frame takes it                                waiting       sent; sentAlone where the frame holds nothing else
+//   event                                           custody       next
+//   a frame takes it                                waiting       sent; sentAlone if the frame has no other job
 //                                                   suspect       sentAlone
 //   it ends                                         in flight     the job ends, or its next attempt is waiting
-//   it comes back unstarted                         in flight     waiting; suspect where its host is one for suspects
+//   it is returned unstarted                        in flight     waiting; suspect if its host is one for suspects
 //   its thread or process died of another job       in flight     suspect
-//   its host died, and held other jobs too          in flight     suspect; charged where the command is not retry-safe
-//   its host died, and held nothing else            in flight     charged, the next attempt is suspect
-//   the service stops                               in flight     waiting; charged where the command is not retry-safe
-//   the service starts again                        sent          waiting, alone in its next frame
-//                                                   sentAlone     charged; lost while its command is missing
-//   its command is back                             lost          charged
+//   its host died and had other jobs, too           in flight     suspect; charged unless the command is retry-safe
+//   its host died and had no other job              in flight     charged; the next attempt is suspect
+//   the service stops                               in flight     waiting; charged unless the command is retry-safe
+//   the service starts                              sent          waiting, alone in its next frame
+//                                                   sentAlone     charged; lost if its command is missing
+//   its command is available again                  lost          charged
 //
-// In flight is sent or sentAlone. A charged attempt has failed: the job ends with it, or is retried at once.
+// In flight means sent or sentAlone. A charged attempt has failed: the job ends with it or is retried at once.
 import { bodyPart, encodeBody, failedBody, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -29,7 +28,7 @@ import { decide } from './retry-policy.ts';
 const lostBody = encodeBody({ error: Buffer.from('lost while running') });
 const stoppedBody = encodeBody({ error: Buffer.from('the service ended while the job ran') });
 
-/** A task of a frame ended: its job ends, with the plugin's state changed, or waits for its next attempt. */
+/** A task of a frame has ended: its job ends, possibly with an update of the plugin's state, or waits for its next attempt. */
 export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome: Outcome): void {
   const job = frame.jobs[outcome.task]!;
   const { verdict, permanent, body } = withState(state, frame, outcome);
@@ -50,7 +49,10 @@ export function settleTask(state: JobState, turn: Turn, frame: JobFrame, outcome
   else state.retry(turn, job, decision.status, outcome.startedUs, body, decision.delayMs, 'waiting');
 }
 
-/** Changes the plugin's state as a good outcome says. Where the state would grow too large it stays, and the attempt fails for good. */
+/**
+ * Applies the state update of a successful outcome. If the state would become too large, it stays as it is and the attempt fails
+ * permanently.
+ */
 function withState(
   state: JobState,
   frame: JobFrame,
@@ -63,7 +65,7 @@ function withState(
   return refusal === null ? outcome : { verdict: 'error', permanent: true, body: failedBody(body, refusal) };
 }
 
-/** An attempt was lost with its host or the service: it failed, and the job is retried at once while attempts are left. */
+/** An attempt was lost with its host or the service. It failed, and the job is retried at once if it has attempts left. */
 export function charge(
   state: JobState,
   turn: Turn,
@@ -86,7 +88,7 @@ export function charge(
 }
 
 /**
- * A host gave the attempt back, uncharged: from now on it is `waiting` or `suspect`. Null: it was cancelled, and has ended.
+ * A host returned the attempt, which is not charged and becomes `waiting` or `suspect`. Null: the job was cancelled and has ended.
  * `hasBegun`: plugin code may have run.
  */
 export function giveBack(
@@ -102,7 +104,7 @@ export function giveBack(
   return null;
 }
 
-/** The service starts, and no host has the attempt. */
+/** Recovers an attempt after a start, when no host has it. */
 export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
   const lane = state.lane(job.open.plugin);
   if (state.isCancelled(job)) {
@@ -115,22 +117,24 @@ export function recover(state: JobState, turn: Turn, job: OpenAttempt): void {
     if (!chargeStopped(state, turn, job)) lane.lost.push(state.move(turn, job, 'lost', turn.nowUs));
   } else if (job.custody === 'sent') {
     state.move(turn, job, 'waiting', job.dueUs);
-    // It may have started: it runs alone, so that a second loss is certain.
+    // It may have started. It now runs alone, so that a second loss is certain to be its own.
     lane.enqueueAttempt({ ...job, custody: 'suspect' });
   } else if (!hasRecord(job)) lane.enqueueAttempt(job);
   else {
-    // No longer than any retry waits, though the clock was set back meanwhile.
+    // At most the longest wait of any retry, even if the clock was set back in the meantime.
     const latestUs = turn.nowUs + state.policyOf(job.open.plugin).backoffMaxMs * 1000;
     state.delay({ ...job, dueUs: Math.min(job.dueUs, latestUs) });
   }
 }
 
-/** Charges the lost attempts whose commands are back. */
+/** Charges the lost attempts whose commands are available again. */
 export function chargeLost(state: JobState, turn: Turn, lane: Lane): void {
   for (const job of lane.lost.splice(0)) if (!chargeStopped(state, turn, job)) lane.lost.push(job);
 }
 
-/** Only its command says whether the job may run again. False: the command is missing. */
+/**
+ * Charges the attempt by the rules of its command. False: the command is missing, and nobody else knows whether the job may run again.
+ */
 function chargeStopped(state: JobState, turn: Turn, job: OpenAttempt): boolean {
   const command = state.commandOf(job.open);
   if (command) charge(state, turn, job, 'waiting', command.retrySafe ? stoppedBody : lostBody);

@@ -1,4 +1,4 @@
-// Dispatches jobs to the hosts: lanes take turns, frames fill the free places, and reported outcomes settle jobs.
+// Dispatches jobs to hosts: lanes take turns, frames fill the free places, and reported outcomes settle jobs.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { HostedPlugin, Outcome, PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -32,27 +32,27 @@ import { heldOf, queuedJobs } from './queued.ts';
 import type { KeyText } from './records/open.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** Starts a host. Its reports come back as messages that carry the slot's name. */
+/** Starts a host, whose reports arrive as messages with the slot's name. */
 export type StartHost = (slot: HostSlot) => PluginHost;
 
-/** What the dispatcher needs of the outside. */
+/** The dispatcher's connections to the rest of the ledger. */
 export type DispatcherPorts = {
   readonly startHost: StartHost;
-  /** The frames that hosts have. Absent: none, and nobody reads them after the actors have ended. */
+  /** The frames that hosts have. Absent: none, and nobody needs them after the actors have ended. */
   readonly outstanding?: OutstandingFrames;
-  /** The secrets that the vault delivers to jobs of a plugin. Absent: there is no vault. */
+  /** Delivers the vault's secrets to jobs of a plugin. Absent: there is no vault. */
   readonly deliver?: Deliver;
   /** Called when a plugin is isolated because its jobs ended hosts. */
   readonly onIsolated?: (plugin: string) => void;
 };
 
-/** Lanes that take turns for the same places, and the slots that have these places. */
+/** Lanes that compete for the same places, and the slots with these places. */
 type DispatchGroup = { readonly turns: RoundRobin; readonly slots: readonly HostSlot[]; readonly hasRunners?: boolean };
 
-/** Held jobs that are moved or end in one turn, at most. The others wait for the next turn, so that no turn takes long. */
+/** The maximum number of held jobs that move or end per turn, which keeps turns short. */
 export const heldMovesPerTurnMax = 1024;
 
-/** No lane dispatches anything. */
+/** The reason why nothing is dispatched from any lane. */
 export type DispatchPause = { readonly isDisk: boolean; readonly detail: string; readonly sinceUs: number };
 
 /** A job that a host has. */
@@ -72,7 +72,7 @@ export class Dispatcher {
   readonly quarantine: Quarantine;
   readonly #slots: ReadonlyMap<HostSlotName, HostSlot>;
   readonly #outstanding: OutstandingFrames;
-  /** The current turn, and how many held jobs were moved or have ended in it. */
+  /** The current turn, and how many held jobs have moved or ended in it. */
   #turn: Turn | null = null;
   #heldMoves = 0;
   #generation = 0;
@@ -87,7 +87,7 @@ export class Dispatcher {
     this.#deliver = outside.deliver ?? (() => null);
     this.quarantine = new Quarantine(state, threads, outside.onIsolated ?? (() => {}), this.#outstanding);
     this.#main = mainSlot(threads);
-    // Each kind of lane has as many places as there are workers, so that no kind holds another back.
+    // Each kind of lane has a place for every worker, so that no kind delays another.
     const slotsOf = { threads: [this.#main], persistent: [persistentSlot(threads)], attempts: programSlots(threads) };
     const kinds = Object.entries(slotsOf).map(([kind, slots]) => {
       return { turns: new RoundRobin(state.lanes, lane => lane.nextKind === kind && !lane.isIsolated), slots };
@@ -108,7 +108,7 @@ export class Dispatcher {
     for (const slot of slots) slot.host = this.#outstanding.hostOf(slot.name);
   }
 
-  /** Takes over the frames that hosts have from the actors before these. */
+  /** Takes over the frames that hosts have from the previous actors. */
   adopt(): ReadonlyMap<KeyText, AdoptedBlock> {
     return adoptFrames(this.#state, this.#outstanding, this.#slots);
   }
@@ -127,12 +127,12 @@ export class Dispatcher {
     );
   }
 
-  /** Starts the main host early, so that the first job does not wait for it. The others start when they are needed. */
+  /** Starts the main host early, so that the first job need not wait for it. Other hosts start on demand. */
   warm(): void {
     this.#hostOf(this.#main);
   }
 
-  /** From now on nothing is dispatched. */
+  /** Stops dispatching. */
   hold(nowUs: number, isDisk: boolean): void {
     const detail = isDisk ? 'the disk is full: nothing new is started' : 'the service is stopping';
     this.#pause = { isDisk, detail, sinceUs: this.#pause?.sinceUs ?? nowUs };
@@ -142,12 +142,12 @@ export class Dispatcher {
     this.#pause = null;
   }
 
-  /** Why nothing at all is dispatched. Null: jobs are dispatched. */
+  /** Why nothing is dispatched. Null: dispatching is on. */
   get pause(): DispatchPause | null {
     return this.#pause;
   }
 
-  /** Fills the free places. Frames leave after the commit. True: held jobs are left to move, and another turn must follow. */
+  /** Fills the free places. Frames leave after the commit. True: held jobs remain to be moved, which requires another turn. */
   dispatch(turn: Turn): boolean {
     if (this.#turn !== turn) {
       this.#turn = turn;
@@ -170,14 +170,14 @@ export class Dispatcher {
       open = open.filter(kind => this.#handOut(turn, kind));
   }
 
-  /** Moves some of the held jobs: those that may run again go back to their lanes, those that were held too long fail. */
+  /** Moves some of the held jobs: those whose hold has ended return to their lanes, and those that were held for too long fail. */
   #stepHolds(turn: Turn): void {
     const { moved, ended } = advanceHolds(this.#state, turn, heldMovesPerTurnMax - this.#heldMoves);
     this.#heldMoves += moved + ended;
     if (ended > 0) this.keepHolds(turn);
   }
 
-  /** Notes on disk which holds have jobs now. */
+  /** Stores which holds have jobs now. */
   keepHolds(turn: Turn): void {
     const held = heldOf(this.#state, this.queued());
     this.#state.holds.keep(turn, new Set(held.map(({ hold }) => hold)));
@@ -191,7 +191,7 @@ export class Dispatcher {
     );
   }
 
-  /** The next lane has its turn. False: no lane can have it, or no slot has a free place for it. */
+  /** Gives the next lane its turn. False: there is no such lane, or no slot with a free place for it. */
   #handOut(turn: Turn, { turns, slots, hasRunners = false }: DispatchGroup): boolean {
     const lane = turns.next();
     if (!lane) return false;
@@ -204,10 +204,10 @@ export class Dispatcher {
     if (!this.#state.cancels.isEmpty) {
       const dropped = dropCancelled(this.#state, turn, lane, heldMovesPerTurnMax - this.#heldMoves);
       this.#heldMoves += dropped;
-      // Another command may be next.
+      // The next command may be a different one.
       if (dropped > 0) return true;
     }
-    // A lane that finds no free place keeps its turn.
+    // A lane without a free place keeps its turn.
     const slot = hasRunners ? slots[0] : freeSlotFor(slots, command);
     if (!slot) return false;
     turns.advance(lane);
@@ -236,7 +236,7 @@ export class Dispatcher {
     });
   }
 
-  /** The attempts fail without being sent: plugin code never runs without the secrets that it should have. */
+  /** The attempts fail without being sent: plugin code never runs without its secrets. */
   #failRevoked(turn: Turn, slot: HostSlot, frame: JobFrame, { reason }: RevokedDelivery): void {
     this.#heldMoves += frame.jobs.length;
     const body = encodeBody({ error: Buffer.from(reason) });
@@ -257,7 +257,7 @@ export class Dispatcher {
     return slot.host;
   }
 
-  /** A host reports how tasks of a frame ended. */
+  /** A host has reported how tasks of a frame ended. */
   settle(turn: Turn, slotName: HostSlotName, frameId: number, outcomes: readonly Outcome[]): void {
     const slot = this.#slots.get(slotName)!;
     const frame = slot.frames.get(frameId);
@@ -272,14 +272,14 @@ export class Dispatcher {
       heard++;
       settleTask(this.#state, turn, frame, outcome);
     }
-    // Jobs that run side by side do not show how long a frame of them takes one after another.
+    // Concurrent jobs do not show how long the frame would take one job after another.
     if (frame.runner < 0) frame.command.pace.measured(heard, ranUs);
     this.#closeIfOver(turn, slot, frame);
   }
 
   /**
-   * A host gives tasks back, and they are not charged. Unstarted ones wait again, before all others of their lane; `alone`: they ran when
-   * their thread or process died of another task, and run alone the next time.
+   * A host returns tasks, which are not charged. Tasks that had not started wait again, before all others of their lane. `alone`: they
+   * had started when their thread or process died because of another task, and each runs alone the next time.
    */
   returned(turn: Turn, slotName: HostSlotName, frameId: number, tasks: readonly number[], alone: boolean): void {
     const slot = this.#slots.get(slotName)!;
@@ -302,7 +302,7 @@ export class Dispatcher {
     this.#closeIfOver(turn, slot, frame);
   }
 
-  /** A host died. If it had one job, that job is charged. If it had several, each runs again alone, in the quarantine. */
+  /** A host has died. A single job in it is charged. If there were several, each runs again alone, in the quarantine. */
   hostLost(turn: Turn, slotName: HostSlotName, reason: string, sentUpTo: number): void {
     const state = this.#state;
     const slot = this.#slots.get(slotName)!;
@@ -311,7 +311,7 @@ export class Dispatcher {
     if (culpritKnown) this.quarantine.endedHost(turn, held[0]!.lane);
     const body = encodeBody({ error: Buffer.from(`the plugin host ended while the job ran: ${reason}`) });
     for (const frame of held) {
-      // Without a runner the jobs of a frame run in order: the first that did not end is the likely culprit.
+      // Without a runner the jobs of a frame run in order, so the first one that has not ended is the likely culprit.
       let isLikely = frame.runner < 0;
       for (const task of unreported(frame)) {
         countReported(this.#state, slot, frame, task);
@@ -329,12 +329,12 @@ export class Dispatcher {
     state.observations.plain('worker.replaced', turn.nowUs, { host: slotName });
   }
 
-  /** Stops the hosts. Resolves when no plugin code runs any more. Nothing may be dispatched from then on. */
+  /** Stops the hosts. Resolves when no plugin code runs any more. Nothing may be dispatched afterwards. */
   async stop(graceMs: number): Promise<void> {
     await Promise.all([...this.#slots.values()].map(({ host }) => host?.stop(graceMs)));
   }
 
-  /** After `stop`: jobs that were still running wait again, uncharged. Those that must not run twice are charged. */
+  /** Must follow `stop`. Jobs that were still running wait again, uncharged; those that must not run twice are charged. */
   requeueAll(turn: Turn): void {
     const state = this.#state;
     for (const slot of this.#slots.values()) {
@@ -360,7 +360,7 @@ export class Dispatcher {
     turn.after(() => this.#outstanding.over(slot.name, frame.id));
     countFinished(slot, frame);
     for (const { open } of frame.jobs) {
-      // Only retries are left of it: the block is read again when one is due.
+      // Only retries are left: the block is read again when one is due.
       if (open.inFlight === 0 && open.next === open.count && !open.hasReturned) this.#state.release(open);
     }
   }
@@ -374,12 +374,12 @@ export class Dispatcher {
     }
   }
 
-  /** Threads, persistent processes that have a frame, and programs for an attempt each, at once. */
+  /** The number of workers of each kind: threads, persistent processes with a frame, and programs for one attempt. */
   get threads(): number {
     return this.#main.threads;
   }
 
-  /** The part of the last minute that the workers of the busiest kind were busy, 0 to 1. */
+  /** The share of the last minute in which the workers of the busiest kind were busy, 0 to 1. */
   utilization(nowUs: number): number {
     return this.#busy.busyUs(nowUs) / (this.threads * busyWindowUs);
   }

@@ -1,4 +1,5 @@
-// Moves held jobs, a few in each turn: out of the way of other commands, back into their lane, or to their end when held too long.
+// Moves held jobs, a few per turn: out of the way of other commands, back into their lane, or to their end if they were held for too
+// long.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Backlog } from './backlog.ts';
@@ -8,7 +9,7 @@ import type { Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import type { Hold } from './records/hold.ts';
 
-/** Moves the jobs at the head of the lane whose command is missing or paused out of the way. Returns how many moves that took. */
+/** Moves jobs at the head of the lane out of the way if their command is missing or paused. Returns the number of moves. */
 export function moveToHeld(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (let name = lane.nextCommand; name !== undefined && moves < movesMax; name = lane.nextCommand) {
@@ -19,7 +20,7 @@ export function moveToHeld(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Moves held jobs whose command is back behind those that wait already. Returns how many moves that took. */
+/** Moves held jobs whose command is available again to the end of the lane. Returns the number of moves. */
 function takeBack(lane: Lane, movesMax: number): number {
   let moves = 0;
   for (const [name, backlog] of lane.heldByCommand) {
@@ -30,7 +31,7 @@ function takeBack(lane: Lane, movesMax: number): number {
   return moves;
 }
 
-/** Jobs whose hold has ended go back to their lane; jobs that were held too long fail. At most `max` of both. */
+/** Returns jobs to their lane if their hold has ended, and fails jobs that were held for too long; at most `max` in total. */
 export function advanceHolds(
   state: JobState,
   turn: Turn,
@@ -65,7 +66,7 @@ function failHeld(state: JobState, turn: Turn, hold: Hold, max: number): number 
   return ended;
 }
 
-/** Ends the next jobs of the backlog with this reason; returns how many, at most `jobsMax`. */
+/** Fails the next jobs of the backlog with this reason. Returns their number, at most `jobsMax`. */
 function failBacklog(state: JobState, turn: Turn, backlog: Backlog, reason: string, jobsMax: number): number {
   let jobs = 0;
   for (; jobs < jobsMax; jobs++) {

@@ -1,4 +1,4 @@
-// Which lanes and commands are held, since when (on disk), and which have been held too long.
+// Which lanes and commands are held, since when (stored), and which have been held for too long.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -6,12 +6,12 @@ import type { Turn } from '../../runtime/turn.ts';
 import type { Lane } from './lane.ts';
 import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from './records/hold.ts';
 
-/** Sources of holds, asked in this order. */
+/** The sources of holds, in the order in which they are asked. */
 export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf])[];
 
 export class Holds {
   readonly #sources: HoldSources;
-  /** By key: each hold that has jobs, and those that may have some later. */
+  /** By key: the holds that have jobs, and others that may have some later. */
   readonly #known = new Map<string, Hold>();
 
   constructor(reader: Reader, sources: HoldSources, setAside = new SetAside()) {
@@ -22,7 +22,7 @@ export class Holds {
     }
   }
 
-  /** Why no job of the lane may be dispatched. Null: jobs may. `isDisabled`: the configuration has the plugin, but disabled. */
+  /** Why no job of the lane may be dispatched. Null: jobs may be. `isDisabled`: the plugin is configured, but disabled. */
   ofLane({ name, instance }: Lane, isDisabled: boolean): Hold | null {
     const absence = isDisabled
       ? `the plugin ${name} is disabled`
@@ -51,7 +51,7 @@ export class Holds {
     return hold;
   }
 
-  /** Writes which holds have jobs (`used`): those that begin, and those that end. */
+  /** Stores which holds have jobs (`used`): those that are new, and those that have ended. */
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {
@@ -64,7 +64,7 @@ export class Holds {
     }
   }
 
-  /** Holds that have lasted so long that their jobs fail. A hold by a closed vault never does: its operator decides. */
+  /** Holds that have lasted so long that their jobs fail. A hold by a sealed vault never does: its operator decides. */
   expired(nowUs: number, lastingUs: number): readonly Hold[] {
     if (this.#known.size === 0) return none;
     const isExpired = ({ reason, sinceUs }: Hold) => reason === 'plugin' && sinceUs > 0 && nowUs - sinceUs >= lastingUs;

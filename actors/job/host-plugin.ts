@@ -11,10 +11,10 @@ export function hostPlugin({ name, manifest, config, parallelism, sandbox }: Plu
     dialect: manifest.dialect,
     runtime: manifest.runtime,
     directory: manifest.directory,
-    // The configuration has an absolute path. A host resolves this one in the plugin's directory, and names it in messages.
+    // Relative, unlike in the configuration: the host resolves the path in the plugin's directory, and shows it in messages.
     entrypoint: relative(manifest.directory, manifest.entrypoint),
     ...(manifest.digests === undefined ? {} : { digests: manifest.digests }),
-    // A plugin that takes one job at a time must not be sent the next one early.
+    // A plugin that takes one job at a time must not receive the next one early.
     ...(persistent === undefined ? {} : { persistent: { ...persistent, pipelined: parallelism !== 1 } }),
     ...(sandbox === undefined ? {} : { sandbox }),
     config,

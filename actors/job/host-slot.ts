@@ -4,13 +4,13 @@ import type { JobFrame } from './job-frame.ts';
 import type { CommandLane, Lane } from './lane.ts';
 import { frameTasksMax, frameUsTarget, programsUsTarget } from './pace.ts';
 
-/** Hosts that start programs, at most. A host is blocked while it starts a program, so several hosts start them side by side. */
+/** The maximum number of hosts that start programs. Starting a program blocks its host, so several hosts start programs in parallel. */
 export const programHostsMax = 4;
 
-/** Suspects that run side by side, at most. Each has a host with one thread. */
+/** The maximum number of suspects that run at the same time. Each has a host with one thread. */
 export const quarantineHostsMax = 4;
 
-/** Frames in one place while all are short: one runs, and one waits for it to end. */
+/** Frames per place if all of them are short: one runs, and one waits behind it. */
 const framesPerPlace = 2;
 
 export type HostSlotName =
@@ -23,19 +23,21 @@ export type HostSlotName =
 
 export type HostSlot = {
   readonly name: HostSlotName;
-  /** What its host runs. Programs have small hosts of their own: starting a process takes longer the more memory its parent has. */
+  /**
+   * What its host runs. Programs have small hosts of their own, because starting a process takes longer the more memory its parent has.
+   */
   readonly runtimes: readonly Runtime[];
-  /** How many threads it has, or how many programs it runs at once. */
+  /** How many threads it has, or how many programs it may run at once. */
   readonly threads: number;
-  /** A frame may wait behind another one that takes at most this time. */
+  /** A frame may wait behind another one that is expected to take at most this time. */
   readonly shortUs: number;
   /** Each thread or process runs several jobs at once. */
   readonly isConcurrent: boolean;
   host: PluginHost | null;
   readonly frames: Map<number, JobFrame>;
-  /** Frames whose jobs are not short: nothing may wait behind them. */
+  /** Frames with longer jobs: no frame may wait behind them. */
   slow: number;
-  /** Its host gave jobs back because its threads were busy. Until its next report no frame may wait there. */
+  /** Its host returned jobs because its threads were busy. No frame may wait there until its next report. */
   congested: boolean;
   /** Runners that have jobs. */
   busyRunners: number;
@@ -56,17 +58,17 @@ export function mainSlot(threads: number): HostSlot {
   return emptySlot('main', ['worker'], threads, frameUsTarget);
 }
 
-/** Persistent processes. One host runs them faster than two would, since it knows all idle and all crashed ones. */
+/** For persistent processes. One host is faster than two would be, since it knows all idle and all crashed processes. */
 export function persistentSlot(places: number): HostSlot {
   return emptySlot('persistent', ['process'], places, programsUsTarget);
 }
 
-/** For commands that run several jobs at once, in at most `threads` threads or processes for each command. */
+/** For commands that run several jobs at once, in at most `threads` threads or processes per command. */
 export function concurrentSlot(threads: number): HostSlot {
   return emptySlot('concurrent', ['worker', 'process'], threads, 0, true);
 }
 
-/** Programs, one for each attempt. The places are divided among several hosts, the larger ones first. */
+/** For programs that each run one attempt. The places are divided among several hosts, the larger ones first. */
 export function programSlots(places: number): readonly HostSlot[] {
   const count = Math.min(places, programHostsMax);
   return Array.from({ length: count }, (_, i) =>
@@ -74,7 +76,7 @@ export function programSlots(places: number): readonly HostSlot[] {
   );
 }
 
-/** For suspects: as many slots as jobs ran side by side, so that no suspect waits behind one that takes long. */
+/** For suspects. There are as many slots as jobs ran at the same time, so that no suspect waits behind a long one. */
 export function quarantineSlots(places: number): readonly HostSlot[] {
   return Array.from({ length: Math.min(places, quarantineHostsMax) }, (_, i) => singleJobSlot(`quarantine-${i + 1}`));
 }
@@ -85,8 +87,8 @@ export function singleJobSlot(name: HostSlotName): HostSlot {
 }
 
 /**
- * Of the slots with room for the command the one with the fewest frames; of several, the first, whose processes are warm.
- * So no frame waits in one slot while another slot has a free place. Undefined: no slot has room.
+ * The slot with the fewest frames among those with room for the command; among equals the first, whose processes are warm. So no frame
+ * waits in one slot while another has a free place. Undefined: no slot has room.
  */
 export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): HostSlot | undefined {
   let best: HostSlot | undefined;
@@ -96,20 +98,20 @@ export function freeSlotFor(slots: readonly HostSlot[], command: CommandLane): H
   return best;
 }
 
-/** Each thread takes one frame, and one more while all frames are short. */
+/** Each thread takes one frame, and a second one while all frames are short. */
 function hasRoom(slot: HostSlot, command: CommandLane): boolean {
   const out = slot.frames.size;
   if (out < slot.threads) return true;
   return isShort(slot, command) && slot.slow === 0 && !slot.congested && out < framesPerPlace * slot.threads;
 }
 
-/** How many waiting jobs may share a frame so that every place gets as many: side by side they end sooner. */
+/** How many waiting jobs may share a frame so that every place gets the same number: run in parallel, they end sooner. */
 export function fairShare(slots: readonly HostSlot[], waiting: number): number {
   const places = slots.reduce((sum, { threads }) => sum + threads, 0);
   return Math.max(1, Math.floor(waiting / (framesPerPlace * places)));
 }
 
-/** How many jobs the next frame of the lane may have. An isolated lane runs one at a time. */
+/** How many jobs the next frame of the lane may have. An isolated lane runs one job at a time. */
 export function tasksMax(
   lane: Lane,
   { runners, concurrency }: CommandLane,

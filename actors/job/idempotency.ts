@@ -1,11 +1,12 @@
-// Which request with an Idempotency-Key created which job: the hash of the request (16) and the job's id (16), remembered with the key.
+// Which request with an Idempotency-Key created which job. The value of a key is the hash of the request (16) and the id of the job
+// (16).
 import type { JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { keyHashBytes, RememberedKeys } from '../remembered-keys.ts';
 import type { IdempotencyKey, IdempotencyStore, SubmitReply } from './protocol.ts';
 
-/** Ends that are removed in one turn. */
+/** Entries removed per turn. */
 const endsPerTurnMax = 256;
 
 export class IdempotencyTable implements IdempotencyStore {
@@ -30,7 +31,7 @@ export class IdempotencyTable implements IdempotencyStore {
     this.keys.remember(key, Buffer.concat([request, id]), turn);
   }
 
-  /** Earlier versions listed the keys by the time of their end, too. */
+  /** Removes the list of keys by expiry time that earlier versions wrote. */
   dropEnds({ batch }: Turn): void {
     const keys = this.#reader.keys('idempotency_ends', { limit: endsPerTurnMax });
     for (const key of keys) batch.remove('idempotency_ends', Buffer.from(key));

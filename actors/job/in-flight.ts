@@ -1,10 +1,10 @@
-// Counts what hosts have, in slot, lane and job state: a frame is sent, its tasks are reported, it has ended.
+// Counts the jobs that hosts have, in slot, lane and job state, when a frame is sent, its tasks are reported, and it has ended.
 
 import type { HostSlot } from './host-slot.ts';
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
 
-/** A host gets the frame, or still has it. */
+/** A frame is sent to a host, or was taken over from a host. */
 export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): void {
   const { lane, command, unreportedCount: left, runner } = frame;
   slot.frames.set(frame.id, frame);
@@ -15,12 +15,12 @@ export function countSent(state: JobState, slot: HostSlot, frame: JobFrame): voi
   lane.running += left;
   state.running += left;
   state.completions.running(lane.name, command.name, left);
-  // The jobs of a frame that has no runner run one after another.
+  // Without a runner the jobs of a frame run one after another.
   lane.inFlight += runner < 0 ? 1 : left;
   if (runner >= 0) slot.busyRunners += command.runners.take(runner, left);
 }
 
-/** A task of the frame has ended, or was given back. */
+/** A task of the frame has ended or was returned. */
 export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, task: number): void {
   const { lane, command, runner } = frame;
   frame.reported[task] = 1;
@@ -35,7 +35,7 @@ export function countReported(state: JobState, slot: HostSlot, frame: JobFrame, 
   frame.jobs[task]!.open.inFlight--;
 }
 
-/** The host has no task of the frame any more. */
+/** The host has none of the frame's tasks any more. */
 export function countFinished(slot: HostSlot, frame: JobFrame): void {
   slot.frames.delete(frame.id);
   if (frame.slow) slot.slow--;

@@ -1,4 +1,4 @@
-// New jobs, of calls and of runs. Those of one plugin and command that are created in one turn share a block.
+// Accepts the new jobs of calls and runs. Jobs of one plugin and command that are created in the same turn share a block.
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { type JobId, jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { packedEmpty } from '../../runtime/packing.ts';
@@ -67,7 +67,7 @@ export class JobAcceptor {
     return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'waiting_full' : null;
   }
 
-  /** Jobs of the plugin are held, or wait for their next attempt: the next job may, too. */
+  /** Whether some jobs of the plugin are held or wait for their next attempt, so that a new one may have to wait as well. */
   #mayWait(plugin: string): boolean {
     const { hold, delayed, heldByCommand } = this.#state.lane(plugin);
     return hold !== null || delayed > 0 || heldByCommand.size > 0;
@@ -89,7 +89,7 @@ export class JobAcceptor {
       last.submittedBy === submittedBy &&
       last.event?.type === event?.type &&
       last.event?.source === event?.source &&
-      // Headers are not compared: each delivery has its own.
+      // Groups with headers are never equal: each delivery has its own.
       last.event?.headers === undefined &&
       event?.headers === undefined &&
       last.rerun === null &&
@@ -123,7 +123,7 @@ export class JobAcceptor {
     this.#state.unsettled += payloads.length;
   }
 
-  /** Writes the blocks of this turn, and queues their jobs in their lanes. */
+  /** Writes the blocks of this turn and adds their jobs to their lanes. */
   seal(turn: Turn): void {
     for (const { builder, failed } of this.#builders.values()) this.#close(turn, builder, failed);
     this.#builders.clear();
@@ -162,7 +162,7 @@ export class JobAcceptor {
     }
   }
 
-  /** Some jobs of the block end at once; the others are queued one by one. */
+  /** Ends the failed jobs of the block, and queues the others one by one. */
   #endFailed(turn: Turn, open: OpenBlock, failed: readonly FailedAtCreation[]): void {
     const state = this.#state;
     const lane = state.lane(open.plugin);

@@ -1,4 +1,4 @@
-// From waiting jobs to a frame: jobs of one lane and command, in order, as many as the pace of the command allows.
+// Makes frames of waiting jobs: jobs of one lane and command, in order, as many as the pace of the command allows.
 import type { TaskFrame, TaskGroup } from '../../runtime/host/wire/plugin-host.ts';
 import { jobIdBytes, writeJobId } from '../../runtime/ids.ts';
 import { lengthOf, type PartReader } from '../../runtime/parted.ts';
@@ -8,27 +8,27 @@ import type { CommandLane, Lane } from './lane.ts';
 import type { OpenAttempt } from './open-attempt.ts';
 import { groupOf } from './records/block.ts';
 
-/** Payload bytes in one frame, at most. A larger job gets a frame of its own. */
+/** The maximum size of a frame's payloads. A larger job gets a frame of its own. */
 export const frameBytesMax = 2 ** 20;
 
-/** A frame that a host has: which attempts its tasks are, and whose ends were reported. */
+/** A frame that a host has: the attempts of its tasks, and which of them were reported. */
 export type JobFrame = {
   readonly id: number;
   readonly lane: Lane;
   readonly command: CommandLane;
   readonly jobs: readonly OpenAttempt[];
-  /** By task: 1 where it was. */
+  /** By task: 1 if it was reported. */
   readonly reported: Uint8Array;
   unreportedCount: number;
-  /** Which runner of the command runs its jobs side by side; -1: none, they run one after another. */
+  /** The runner of the command that runs the jobs concurrently; -1: none, they run one after another. */
   readonly runner: number;
-  /** Its jobs are not short: set when it is dispatched. */
+  /** Its jobs are not short. Set at dispatch. */
   slow: boolean;
   readonly sentUs: number;
   readonly ids: Uint8Array;
 };
 
-/** Takes the next jobs of a lane, which has some waiting: at most `tasksMax`, for a runner or, with -1, for none. */
+/** Takes the next jobs of a lane with waiting jobs, at most `tasksMax`, for this runner; -1: for none. */
 export function pickFrame(
   state: JobState,
   turn: Turn,
@@ -55,7 +55,7 @@ export function pickFrame(
     takeNext();
     isComplete = isAlone || jobs.length >= sizeMax || bytes >= frameBytesMax;
   }
-  // What is left of the attempts goes before the blocks.
+  // Remaining attempts come before all blocks.
   isComplete ||= lane.attempts.length > 0;
   while (!isComplete && lane.nextBlock?.command === command.name) {
     if (!state.cancels.isEmpty && state.isCancelled(lane.peek()!)) break;
@@ -65,7 +65,7 @@ export function pickFrame(
   return frameOf(state, turn, lane, command, frameId, jobs, runner);
 }
 
-/** These jobs as a frame: from now on, on disk too, a host has them. */
+/** Turns these jobs into a frame, and notes in their records that a host has them. */
 export function frameOf(
   state: JobState,
   turn: Turn,
@@ -89,7 +89,7 @@ export function frameOf(
   return { id, lane, command, jobs, reported, unreportedCount, runner, slow: false, sentUs: nowUs, ids };
 }
 
-/** What the host gets of a frame. `secrets` are packed. */
+/** The frame in the form that the host receives. `secrets` are packed. */
 export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader, secrets?: Uint8Array): TaskFrame {
   const groups: TaskGroup[] = [];
   const payloads: Uint8Array[] = [];
@@ -129,7 +129,7 @@ export function taskFrame(frame: JobFrame, state: Uint8Array, parts: PartReader,
   };
 }
 
-/** Tasks of a frame whose end was not reported. */
+/** The tasks of a frame that were not reported. */
 export function* unreported({ reported }: JobFrame): Iterable<number> {
   for (let task = 0; task < reported.length; task++) if (reported[task] === 0) yield task;
 }

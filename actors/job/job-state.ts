@@ -1,4 +1,4 @@
-// The job actor's state, and the few changes that everything else consists of: touch, move, end, retry.
+// The job actor's state and its basic changes: touch, move, end, retry.
 
 import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
@@ -28,7 +28,7 @@ import { type Custody, encodeRetry } from './records/retry.ts';
 import { Retries } from './retries.ts';
 import { assertMove } from './transitions.ts';
 
-/** Payload bytes of waiting blocks that stay decoded. Blocks beyond it are read again when their turn comes. */
+/** The maximum size of payloads of waiting blocks that stay decoded. Other blocks are read again when their turn comes. */
 export const cachedBytesMax = 8 * 2 ** 20;
 
 export type JobStateOptions = {
@@ -38,17 +38,17 @@ export type JobStateOptions = {
   /** In [0, 1). */
   readonly random: () => number;
   readonly gauges: Gauges;
-  /** Records that cannot be used. Absent: a new list. */
+  /** Unusable records. Default: a new list. */
   readonly setAside?: SetAside;
-  /** What may hold a plugin, other than that it is missing. */
+  /** What may hold a plugin besides its absence from the configuration. */
   readonly holdSources?: HoldSources;
-  /** Which run called a run. Absent: none was. */
+  /** Returns the run that called a run. Default: none. */
   readonly callerOf?: CallerOf;
 };
 
 export class JobState {
   readonly reader: Reader;
-  /** Reads the parts of payloads in parts. */
+  /** Reads the parts of values in parts. */
   readonly parts: PartReader;
   readonly blockKeys: BlockKeys;
   readonly random: () => number;
@@ -62,22 +62,22 @@ export class JobState {
   readonly holds: Holds;
   readonly pauses: Pauses;
   readonly cancels: Cancels;
-  /** Blocks with unsettled jobs, other than those of runs. */
+  /** Blocks with unsettled jobs, except those of runs. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
   readonly suspects: OpenAttempt[] = [];
   /** Blocks whose open records are written at the end of the turn. */
   readonly #touched = new Set<OpenBlock>();
-  /** Unsettled jobs, without those that stand for runs. */
+  /** Unsettled jobs, except those that stand for runs. */
   unsettled = 0;
   running = 0;
-  /** How many of the unsettled jobs are held or wait for their next attempt, as of the end of the last turn. */
+  /** How many of the unsettled jobs were held or waited for their next attempt at the end of the last turn. */
   waiting = 0;
   cachedBytes = 0;
   config!: Config;
   #journaledUs = -1;
   #hooked = false;
-  /** Jobs that settled and matter to runs, those of one group together. */
+  /** Settled jobs that concern runs, grouped. */
   #settled: (JobsSettled & { readonly jobs: SettledJob[] })[] = [];
 
   constructor(options: JobStateOptions) {
@@ -146,12 +146,15 @@ export class JobState {
     return open.block;
   }
 
-  /** The open record of this block is written at the end of the turn. */
+  /** Marks the block's open record to be written at the end of the turn. */
   touch(open: OpenBlock): void {
     this.#touched.add(open);
   }
 
-  /** A job ends: record, log, journal, counters, and what its run makes of it are one commit. `isSilent`: no event, no hook. */
+  /**
+   * Ends a job. Its attempt, its log, the journal, the counters and the consequences for its run share a commit. `isSilent`: without
+   * events or hooks.
+   */
   end(
     turn: Turn,
     job: OpenAttempt,
@@ -185,7 +188,7 @@ export class JobState {
     this.#route(open, group, offset, id, status, body, false);
   }
 
-  /** The attempt ends, and the job waits for its next one. */
+  /** Ends the attempt; the job waits for its next one. */
   retry(
     turn: Turn,
     job: OpenAttempt,
@@ -202,7 +205,7 @@ export class JobState {
     this.delay(this.move(turn, job, custody, turn.nowUs + delayMs * 1000, attempt + 1));
   }
 
-  /** `startedUs` null: nobody saw when it started. */
+  /** `startedUs` null: the start was not observed. */
   #writeAttempt(
     turn: Turn,
     open: OpenBlock,
@@ -223,7 +226,7 @@ export class JobState {
     return member;
   }
 
-  /** Notes on disk what is known of the job's attempt from now on, or of its next one. */
+  /** Stores the new custody of the job's attempt, or of its next attempt. */
   move(turn: Turn, job: OpenAttempt, custody: Custody, dueUs: number, attempt = job.attempt): OpenAttempt {
     const { open, index } = job;
     const moved = { open, index, attempt, custody, dueUs };
@@ -239,7 +242,7 @@ export class JobState {
     return moved;
   }
 
-  /** From now on the job waits for the time of its attempt. */
+  /** Delays the job until its attempt is due. */
   delay(job: OpenAttempt): void {
     this.retries.push(job);
     this.lane(job.open.plugin).delayed++;
@@ -252,20 +255,20 @@ export class JobState {
     return due;
   }
 
-  /** The marked run that the job is inside of. Null: there is none. */
+  /** The cancelled run that contains the job. Null: there is none. */
   cancelledRun(open: OpenBlock, index: number): JobId | null {
     if (!this.cancels.haveRuns) return null;
     const { run } = groupOf(this.load(open), index).group;
     return run && this.cancels.around(run.run);
   }
 
-  /** Whether somebody has cancelled the job, or a run around it: it starts no more, and is not retried. */
+  /** Whether the job or a run that contains it was cancelled: it is neither started nor retried. */
   isCancelled({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): boolean {
     if (this.cancels.isEmpty) return false;
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
-  /** Takes attempts of these lanes out of wherever they wait. */
+  /** Removes attempts of these lanes from wherever they wait. */
   withdraw(lanes: Iterable<Lane>, wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
     const delayed = this.retries.take(wanted);
     for (const { open } of delayed) this.lane(open.plugin).delayed--;
@@ -285,14 +288,14 @@ export class JobState {
     return this.lane(open.plugin).command(open.command);
   }
 
-  /** The jobs that settled since the last call, for the pipeline actor. */
+  /** The jobs that have settled since the last call, for the pipeline actor. */
   takeSettled(): readonly JobsSettled[] {
     const settled = this.#settled;
     if (settled.length > 0) this.#settled = [];
     return settled;
   }
 
-  /** Writes what the turn changed. */
+  /** Writes the changes of the turn. */
   close(turn: Turn): void {
     for (const open of this.#touched) {
       const key = open.keyBytes;
@@ -307,7 +310,7 @@ export class JobState {
     this.cancels.close(turn);
     this.completions.close(turn.batch);
     const { journalUs } = this.completions;
-    // After the commit, since followers of the journal may take only entries that nothing can undo.
+    // Set after the commit, because journal consumers may process only committed entries.
     if (journalUs !== this.#journaledUs) turn.after(() => this.gauges.set({ journaled: journalUs }));
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
@@ -320,14 +323,14 @@ export class JobState {
     });
   }
 
-  /** Queued jobs that are held. */
+  /** Held jobs. */
   get held(): number {
     let held = 0;
     for (const lane of this.lanes.values()) held += lane.held;
     return held;
   }
 
-  /** Those of them that a pause holds. */
+  /** Jobs held by a pause. */
   get paused(): number {
     let paused = 0;
     for (const lane of this.lanes.values()) paused += lane.paused;
@@ -365,14 +368,14 @@ export class JobState {
   }
 }
 
-/** Removes the items that are `wanted` from the list, and returns them. */
+/** Removes the wanted items from the list, and returns them. */
 function takeFrom<T>(list: T[], wanted: (item: T) => boolean): T[] {
   const taken = list.filter(wanted);
   if (taken.length > 0) list.splice(0, list.length, ...list.filter(item => !wanted(item)));
   return taken;
 }
 
-/** Decodes all of the block, since its jobs are about to be dispatched. Throws where it cannot be used. */
+/** Decodes the whole block, since its jobs are about to be dispatched. Throws if the block is unusable. */
 function readWhole(bytes: Uint8Array, { count }: OpenBlock): Block {
   const block = decodeBlock(bytes);
   if (block.count !== count) throw new Error(`the block has ${block.count} jobs, its open record ${count}`);

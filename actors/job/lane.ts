@@ -1,4 +1,4 @@
-// A lane: the jobs of one plugin instance that wait or run. Lanes take turns, so that no plugin starves another.
+// A lane: the waiting and running jobs of one plugin instance. Lanes take turns, so that no plugin starves another.
 import { isDeepStrictEqual } from 'node:util';
 import { type PluginInstance, type RetryPolicy, retryDefault } from '../../config/config.ts';
 import { Backlog } from './backlog.ts';
@@ -8,54 +8,54 @@ import { frameUsTarget, Pace, programsUsTarget } from './pace.ts';
 import type { Hold } from './records/hold.ts';
 import { Runners } from './runners.ts';
 
-/** What the dispatcher must know of a command. */
+/** What the dispatcher needs to know about a command. */
 export type CommandLane = {
   readonly name: string;
-  /** The name in the plugin's manifest; several instances may share it. */
+  /** The plugin's name in its manifest, which several instances may share. */
   readonly plugin: string;
   readonly retrySafe: boolean;
   readonly replacesState: boolean;
   readonly deadlineMs: number;
   readonly pace: Pace;
-  /** How many of its jobs each of its runners may run at once. 1: it has no runners. */
+  /** How many jobs each of its runners may run at once. 1: it has no runners. */
   readonly concurrency: number;
   readonly runners: Runners;
 };
 
-/** What runs the lane's jobs: threads, persistent processes, a program for each attempt, or runners with several jobs at once. */
+/** What runs the lane's jobs: threads, persistent processes, a program per attempt, or runners. */
 export type LaneKind = 'threads' | 'persistent' | 'attempts' | 'concurrent';
 
 export class Lane extends Backlog {
-  /** Jobs that hosts have, and how many of them run: of a frame whose jobs run one after another, one. */
+  /** The jobs that hosts have, and how many of them run: one per frame whose jobs run one after another. */
   running = 0;
   inFlight = 0;
-  /** Its jobs run apart from those of all other plugins, since they ended several hosts recently. */
+  /** Its jobs run in a host of their own, because they recently ended several hosts. */
   isIsolated = false;
-  /** Frames that hosts have, by the manifest's name, which may be that of an earlier configuration. */
+  /** How many frames hosts have, by the plugin's name in its manifest, which a reload may change. */
   readonly #framesOf = new Map<string, number>();
-  /** Null: the configuration has no such plugin. */
+  /** Null: the plugin is not configured. */
   instance: PluginInstance | null = null;
-  /** Not null: no job of the lane is dispatched. `JobState` sets it. */
+  /** Not null: no job of the lane is dispatched. Set by `JobState`. */
   hold: Hold | null = null;
-  /** Jobs whose command the plugin does not have, or is paused, by command. */
+  /** By command: jobs whose command is missing or paused. */
   readonly heldByCommand = new Map<string, Backlog>();
-  /** Jobs whose attempt is `lost`: they wait until their command is back. */
+  /** Jobs whose attempt is `lost`: they wait until their command is available again. */
   readonly lost: OpenAttempt[] = [];
-  /** Counts how its attempts end. Null: the configuration asks for none. */
+  /** Counts how its attempts end. Null: not configured. */
   breaker: Breaker | null = null;
-  /** Since when its breaker lets out one job at a time. Null: it does not. */
+  /** Since when its half-open breaker has let one job run at a time. Null: it does not. */
   probingSinceUs: number | null = null;
   /** Jobs that wait for the time of their next attempt. */
   delayed = 0;
-  /** The policy of the newest configuration that had the plugin. */
+  /** The retry policy of the newest configuration with this plugin. */
   retry: RetryPolicy = retryDefault;
-  /** At least one of its commands has runners. */
+  /** Whether any of its commands has runners. */
   #isConcurrent = false;
   #commands = new Map<string, CommandLane>();
   /** The commands that are not paused. */
   #runnable: ReadonlyMap<string, CommandLane> = this.#commands;
   #paused: ReadonlyMap<string, Hold> = new Map();
-  /** Includes commands of earlier configurations. */
+  /** Also contains commands of earlier configurations. */
   readonly #known = new Map<string, CommandLane>();
   readonly name: string;
   readonly #holdOfCommand: (plugin: string, command: string) => Hold;
@@ -66,7 +66,7 @@ export class Lane extends Backlog {
     this.#holdOfCommand = holdOfCommand;
   }
 
-  /** Takes a new configuration over. Measured paces stay while its jobs run in the same way. */
+  /** Applies a new configuration. Measured paces are kept if its jobs run in the same way as before. */
   configure(instance: PluginInstance | null): void {
     const kind = this.kind;
     this.instance = instance;
@@ -104,7 +104,7 @@ export class Lane extends Backlog {
     return this.#commands.has(command) ? (this.#paused.get(command) ?? null) : this.#holdOfCommand(this.name, command);
   }
 
-  /** From now on these commands are paused, and no others. */
+  /** Pauses exactly these commands. */
   pauseCommands(paused: ReadonlyMap<string, Hold>): void {
     this.#paused = paused;
     this.#runnable =
@@ -121,14 +121,14 @@ export class Lane extends Backlog {
     return backlog;
   }
 
-  /** Jobs that wait, held or not. */
+  /** Waiting jobs, including held ones. */
   get queued(): number {
     let queued = this.waiting + this.lost.length;
     for (const backlog of this.heldByCommand.values()) queued += backlog.waiting;
     return queued;
   }
 
-  /** Jobs that wait and are held. */
+  /** Held jobs. */
   get held(): number {
     if (this.hold === null && this.heldByCommand.size === 0 && this.lost.length === 0) return 0;
     let held = this.hold ? this.waiting : 0;
@@ -136,7 +136,7 @@ export class Lane extends Backlog {
     return held + this.lost.length;
   }
 
-  /** Those of them that a pause holds. */
+  /** Jobs held by a pause. */
   get paused(): number {
     if (this.hold) return this.hold.reason === 'paused' ? this.held : 0;
     let paused = 0;
@@ -145,14 +145,14 @@ export class Lane extends Backlog {
     return paused;
   }
 
-  /** What its jobs run in. */
+  /** What runs its jobs. */
   get kind(): LaneKind {
     const { instance } = this;
     if (instance?.manifest.runtime !== 'process') return 'threads';
     return instance.manifest.persistent === undefined ? 'attempts' : 'persistent';
   }
 
-  /** What its next job runs in. A suspect has no runner, since it runs alone. */
+  /** What runs its next job. A suspect has no runner, because it runs alone. */
   get nextKind(): LaneKind {
     if (!this.#isConcurrent || this.attempts.peek()?.custody === 'suspect') return this.kind;
     return (this.#nextCommand?.concurrency ?? 1) > 1 ? 'concurrent' : this.kind;
@@ -178,22 +178,22 @@ export class Lane extends Backlog {
     return this.#runnable.get(name);
   }
 
-  /** The command as the newest configuration that had it describes it. */
+  /** The command as described by the newest configuration that had it. */
   lastKnown(name: string): CommandLane | undefined {
     return this.#known.get(name);
   }
 
-  /** A frame of the command is sent, 1, or has ended, -1. */
+  /** Counts a frame of the command that was sent (1) or has ended (-1). */
   countFrame({ plugin }: CommandLane, change: 1 | -1): void {
     this.#framesOf.set(plugin, (this.#framesOf.get(plugin) ?? 0) + change);
   }
 
-  /** Whether a host has a frame of this lane for the plugin with this manifest name. */
+  /** Whether a host has a frame of this lane for the plugin with this name in its manifest. */
   runs(plugin: string): boolean {
     return (this.#framesOf.get(plugin) ?? 0) > 0;
   }
 
-  /** How many more of its jobs may run: `parallelism` limits them. */
+  /** How many more of its jobs may run, given `parallelism`. */
   get room(): number {
     const most = this.instance?.parallelism ?? Number.POSITIVE_INFINITY;
     return (this.probingSinceUs === null ? most : 1) - this.inFlight;

@@ -1,4 +1,4 @@
-// Observations of a turn for the hub: consecutive jobs of one plugin and command with the same observation form one group.
+// Collects the observations of a turn for the hub. Consecutive jobs of one plugin and command with the same observation form one group.
 
 import { copyBytes } from '../../runtime/bytes.ts';
 import { jobIdBytes } from '../../runtime/ids.ts';
@@ -18,7 +18,7 @@ export class ObservationBuffer {
   #groups: Observations[] = [];
   #last: OpenGroup | null = null;
 
-  /** One job. It joins the last group if that is of the same kind. */
+  /** Adds an observation of one job, to the last group if that is of the same kind. */
   job(
     type: ObservationType,
     atUs: number,
@@ -38,7 +38,7 @@ export class ObservationBuffer {
     this.#last = { type, atUs, plugin, command, ids: [id], errors: shown === undefined ? null : [shown] };
   }
 
-  /** Jobs whose ids are concatenated already. */
+  /** Adds an observation of several jobs. `ids` has 16 bytes per job. */
   jobs(type: ObservationType, atUs: number, plugin: string, command: string, ids: Uint8Array): void {
     this.#seal();
     this.#groups.push({ kind: 'jobs', type, atUs, plugin, command, ids });
@@ -53,7 +53,7 @@ export class ObservationBuffer {
     this.#groups.push({ kind: 'plain', type, atUs, fields });
   }
 
-  /** Sends the gathered groups. */
+  /** Sends the groups to the hub after the commit. */
   flush(turn: Turn): void {
     this.#seal();
     if (this.#groups.length === 0) return;

@@ -1,5 +1,5 @@
-// An attempt that has not ended: of which job it is, and what is known of it. Objects of one shape, never changed: a turn that
-// fails must leave those of the turn before as they were.
+// An attempt that has not ended: its job, and its custody. These objects are of one shape and never change: a turn that fails must not
+// affect those of the turn before.
 import type { OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 

@@ -1,10 +1,10 @@
-// Which jobs belong to open runs: steps of these runs, and of the runs that they called.
+// Which jobs belong to open runs: the steps of open runs, and of runs that these called.
 import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './records/block.ts';
 import { keyText } from './records/open.ts';
 
-/** As of one commit. */
+/** Valid for one commit. */
 export class OpenRuns {
   readonly #reader: Reader;
   readonly #known = new Map<string, boolean>();
@@ -21,7 +21,7 @@ export class OpenRuns {
     });
   }
 
-  /** Whether the run, or one that called it, directly or not, is open. As long as it is, the job of this run is kept. */
+  /** Whether the run, or one that called it directly or indirectly, is open. Until then the job of this run is kept. */
   #isOpen(run: JobId): boolean {
     const name = keyText(run);
     let isOpen = this.#known.get(name);

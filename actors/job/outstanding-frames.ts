@@ -1,4 +1,5 @@
-// The frames that hosts have, as of the last commit, and the cancels that wait for a host's word. It outlives the memory of the actors, so that no work is lost with a failed turn.
+// The frames that hosts have and the cancels that hosts must confirm, as of the last commit. They outlive the memory of the actors, so
+// that a failed turn loses no work.
 import type { PluginHost } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
 import type { ReplyTo } from '../../runtime/turn.ts';
@@ -9,19 +10,19 @@ type HostFrames = { readonly host: PluginHost; readonly frames: Map<number, JobF
 
 export type WaitingCancel = { readonly replyTo: ReplyTo; readonly id: JobId };
 
-/** Only effects change it, and effects run when their turn is on disk. */
+/** Changed only by the effects of a turn, which run after its commit. */
 export class OutstandingFrames {
   readonly #slots = new Map<HostSlotName, HostFrames>();
-  /** Callers that are answered once no code of the job, or of the run's jobs, can begin any more. */
+  /** Callers to answer once none of the code of the job, or of the run's jobs, can start any more. */
   readonly cancels = new Set<WaitingCancel>();
   #ids = 0;
 
-  /** The id of the next frame. No two generations of actors give the same one. */
+  /** The id of the next frame. Ids are unique even across restarts of the actors. */
   nextId(): number {
     return ++this.#ids;
   }
 
-  /** The id that was given last. */
+  /** The last id that was assigned. */
   get newestId(): number {
     return this.#ids;
   }
@@ -46,12 +47,12 @@ export class OutstandingFrames {
     this.#slots.get(slot)?.frames.delete(frameId);
   }
 
-  /** All hosts were stopped. */
+  /** Called when all hosts have been stopped. */
   clear(): void {
     this.#slots.clear();
   }
 
-  /** Newest first: if two frames name the same job, it is in the newer one. */
+  /** Newest first: if two frames contain the same job, the newer one has it. */
   all(): { readonly slot: HostSlotName; readonly frame: JobFrame }[] {
     const all = [...this.#slots].flatMap(([slot, { frames }]) =>
       Array.from(frames.values(), frame => ({ slot, frame })),

@@ -1,11 +1,11 @@
-// How many jobs of a command one frame may have: as many as fit into a target time, by how long they took so far.
+// Chooses how many jobs of a command a frame may have: as many as fit into a target time, given how long jobs have taken so far.
 
-/** How long a frame is to take. */
+/** The target time of a frame. */
 export const frameUsTarget = 2_000;
-/** How long a frame of programs is to take. Few programs fit into less, and each frame costs a commit. */
+/** The target time of a frame of programs. Less would fit only a few programs, and each frame costs a commit. */
 export const programsUsTarget = 20_000;
 export const frameTasksMax = 512;
-/** A frame has at most this many times the jobs of the one before, so that a wrong guess costs little. */
+/** A frame has at most this many times the jobs of the one before, which limits the cost of a wrong estimate. */
 const growth = 8;
 /** The weight of the newest frame in the estimate. */
 const weight = 0.25;
@@ -15,22 +15,22 @@ export class Pace {
   #taskUs = Number.POSITIVE_INFINITY;
   #size = 1;
 
-  /** `targetUs`: how long a frame may take. */
+  /** `targetUs`: the target time of a frame. */
   constructor(targetUs: number) {
     this.#targetUs = targetUs;
   }
 
-  /** Jobs for the next frame. */
+  /** The number of jobs for the next frame. */
   get size(): number {
     return this.#size;
   }
 
-  /** How long the next frame is expected to take. */
+  /** The expected duration of the next frame. */
   get frameUs(): number {
     return this.#taskUs * this.#size;
   }
 
-  /** Notes how long tasks of a frame took together. */
+  /** Records how long tasks of a frame took in total. */
   measured(tasks: number, totalUs: number): void {
     if (tasks === 0) return;
     const taskUs = Math.max(totalUs / tasks, 0.5);
@@ -40,7 +40,7 @@ export class Pace {
     this.#size = Math.min(fitting, this.#size * growth, frameTasksMax);
   }
 
-  /** Jobs of a frame were given back because one of them was slow. */
+  /** Jobs of a frame were returned because one of them was slow. */
   tooLarge(): void {
     this.#size = Math.max(1, this.#size >> 2);
   }

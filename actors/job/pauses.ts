@@ -1,4 +1,4 @@
-// The pauses in force. Without any, asking costs one look at a number.
+// The pauses in force. While there are none, a check costs one comparison.
 
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
@@ -12,7 +12,7 @@ const noCommands: ReadonlyMap<string, Hold> = new Map();
 
 export class Pauses {
   readonly #known = new Map<string, Pause>();
-  /** Keys of pauses by a breaker that is half open, and since when. */
+  /** Keys of pauses whose breaker is half open, and since when. */
   readonly #probing = new Map<string, number>();
 
   constructor(reader: Reader, setAside = new SetAside()) {
@@ -30,7 +30,7 @@ export class Pauses {
     turn.batch.put('pauses', Buffer.from(key), encodePause(pause));
   }
 
-  /** The pause that ends; null: the target has none. */
+  /** Removes the pause of this target and returns it; null: there is none. */
   remove(turn: Turn, target: PauseTarget): Pause | null {
     const key = pauseKey(target);
     const pause = this.#known.get(key) ?? null;
@@ -40,17 +40,17 @@ export class Pauses {
     return pause;
   }
 
-  /** The pause is over for one job at a time, whose end decides. */
+  /** The breaker is half open: one job at a time runs, and its end decides. */
   probe(pause: Pause, nowUs: number): void {
     this.#probing.set(pauseKey(pause), nowUs);
   }
 
-  /** The configuration may have no such breaker any more: pauses whose time is over are looked at again. */
+  /** The breaker may be gone from the configuration: expired pauses are checked again. */
   endProbes(): void {
     this.#probing.clear();
   }
 
-  /** Since when the breaker of the lane lets out one job at a time. Null: it does not. */
+  /** Since when the half-open breaker of the lane has let one job run at a time. Null: it does not. */
   probingSince({ name }: Lane): number | null {
     if (this.#probing.size === 0) return null;
     return this.#probing.get(pauseKey({ kind: 'plugin', name, command: null })) ?? null;
@@ -74,7 +74,7 @@ export class Pauses {
     return pause && holdBy(pause, lane);
   }
 
-  /** Commands that are paused apart from their plugin. */
+  /** Commands that are paused individually. */
   commandsOf(lane: Lane): ReadonlyMap<string, Hold> {
     if (this.#known.size === 0) return noCommands;
     const held = (lane.instance?.manifest.commands ?? []).flatMap(({ name }) => {
@@ -98,7 +98,7 @@ export class Pauses {
     return found.find(pause => pause?.rejects) ?? null;
   }
 
-  /** When the next one ends by itself; null: none does. */
+  /** When the next pause expires; null: none does. */
   get nextEndUs(): number | null {
     let nextUs: number | null = null;
     for (const [key, { untilUs }] of this.#known)
@@ -106,7 +106,7 @@ export class Pauses {
     return nextUs;
   }
 
-  /** Those whose time is over. */
+  /** The pauses that have expired. */
   over(nowUs: number): readonly Pause[] {
     const isOver = ({ untilUs }: Pause) => untilUs !== null && untilUs <= nowUs;
     return [...this.#known.values()].filter(pause => isOver(pause) && !this.#probing.has(pauseKey(pause)));

@@ -1,4 +1,4 @@
-// Pauses begin and end: by operators, by their time, and by the breakers of plugins.
+// Begins and ends pauses: on request, when they expire, and for breakers.
 import type { Turn } from '../../runtime/turn.ts';
 import { breakerName } from './breaker.ts';
 import type { JobState } from './job-state.ts';
@@ -10,14 +10,14 @@ export function beginPause(state: JobState, turn: Turn, pause: Pause): void {
   announce(state, turn, 'paused', pause, pause.by);
 }
 
-/** The pause that has ended; null: the target had none. */
+/** Ends the pause of the target and returns it; null: there is none. */
 export function endPause(state: JobState, turn: Turn, target: PauseTarget, by: string): Pause | null {
   const pause = state.pauses.remove(turn, target);
   if (pause) announce(state, turn, 'resumed', pause, by);
   return pause;
 }
 
-/** The time of the pause is over. One by a breaker is half open from now on. */
+/** The pause has expired. If it is a breaker's, the breaker is now half open. */
 export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   if (pause.by !== breakerName || !state.lane(pause.name).breaker) {
     endPause(state, turn, pause, 'until');
@@ -27,13 +27,13 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
   state.reviewHolds();
 }
 
-/** An attempt of the lane, which has a breaker, has ended. `sentUs`: when it was dispatched. */
+/** Counts an ended attempt of a lane with a breaker. `sentUs`: when it was dispatched. */
 export function countEnd(state: JobState, turn: Turn, lane: Lane, hasFailed: boolean, sentUs: number): void {
   const { name, probingSinceUs } = lane;
   const breaker = lane.breaker!;
   const paused = state.pauses.ofInstance(name);
   if (paused) {
-    // What was dispatched before the pause decides nothing.
+    // Attempts that were dispatched before the pause do not count.
     if (probingSinceUs === null || sentUs < probingSinceUs) return;
     if (hasFailed) open(state, turn, lane, 'the job that it let out failed');
     else endPause(state, turn, paused, breakerName);
@@ -55,7 +55,7 @@ function announce(state: JobState, turn: Turn, change: 'paused' | 'resumed', pau
   state.observations.plain(`${pause.kind}.${change}`, turn.nowUs, fieldsOf(pause, by));
 }
 
-/** What the event of a pause, or of its end, says. */
+/** The fields of the event that reports a pause or its end. */
 function fieldsOf({ kind, name, command, reason, untilUs }: Pause, by: string) {
   return {
     ...(kind !== 'system' && { [kind]: name }),

@@ -1,4 +1,4 @@
-// The job actor's protocol: messages from other threads, and calls from and to the actors of its own.
+// The job actor's protocol: messages from other threads, and calls between the actors of the ledger thread.
 import type { Body } from '../../runtime/host/wire/outcome.ts';
 import type { EventHeaders } from '../../runtime/host/wire/plugin-host.ts';
 import type { JobId } from '../../runtime/ids.ts';
@@ -8,21 +8,21 @@ import type { Cancels } from './cancels.ts';
 import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
-/** Hashes (16 bytes each): of an Idempotency-Key with the token it belongs to, and of the whole request. */
+/** Hashes (16 bytes each) of the whole request, and of the Idempotency-Key together with the token that it belongs to. */
 export type IdempotencyKey = { readonly key: Uint8Array; readonly request: Uint8Array };
 
-/** The answers to calls with an Idempotency-Key, of jobs and of runs: a key belongs to one request of either kind. */
+/** Which calls with an Idempotency-Key were answered, and how. A key belongs to one request, of a job or of a run. */
 export interface IdempotencyStore {
-  /** The answer that the key got before, a refusal if that was for another request; null: the key is new. */
+  /** The earlier answer to this key; a refusal if that was for another request; null: the key is new. */
   answer(key: IdempotencyKey, turn: Turn): SubmitReply | null;
-  /** In the commit of this turn. */
+  /** Must be called in the turn that creates the job. */
   remember(key: IdempotencyKey, id: JobId, turn: Turn): void;
 }
 
-/** The event that a call or a webhook delivery stands for. */
+/** The event that a call or webhook delivery represents. */
 export type EntryEvent = { readonly type: string; readonly source: string; readonly headers?: EventHeaders };
 
-/** The job that is run again, and what the new one takes over from it beside payload and event. */
+/** A job that is run again: what the new job takes over from it besides payload and event. */
 export type RerunSource = {
   readonly rerun: Rerun;
   /** Packed map: the baggage. */
@@ -30,20 +30,20 @@ export type RerunSource = {
   readonly dedupeKey: string | null;
 };
 
-/** From the edge: jobs of direct calls, or of a webhook, that differ only in their payloads. Answered with a SubmitJobsReply. */
+/** From the edge: jobs of direct calls or of a webhook that differ only in their payloads. Answered with a SubmitJobsReply. */
 export type SubmitJobs = {
   readonly kind: 'submit';
   readonly replyTo: ReplyTo;
   readonly plugin: string;
   readonly command: string;
-  /** Packed, one a job. */
+  /** Packed, one per job. */
   readonly payloads: readonly Uint8Array[];
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
   readonly event: EntryEvent | null;
-  /** Only of a single job. */
+  /** Only with a single job. */
   readonly idempotency?: IdempotencyKey;
-  /** Only of a single job. */
+  /** Only with a single job. */
   readonly source?: RerunSource;
 };
 
@@ -63,27 +63,27 @@ export const refusals = [
 ] as const;
 export type Refusal = (typeof refusals)[number];
 
-/** `untilUs`: when the reason ends by itself; absent: unknown. */
+/** `untilUs`: when the reason ends; absent: unknown. */
 export type RefusedWork = { readonly kind: 'refused'; readonly refusal: Refusal; readonly untilUs?: number };
 
 /** The answer to the submission of one job or run. */
 export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | RefusedWork;
 
-/** `ids` has 16 bytes a job, in the order of the payloads; if there are fewer, the queue was full for the rest. */
+/** `ids` has 16 bytes per job, in the order of the payloads; if there are fewer, the queue had no room for the rest. */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
-/** Jobs of one plugin and command for a step of a run, side by side in one block. */
+/** Adjacent jobs of one plugin and command for a step of a run. */
 export type NewJobs = {
   readonly plugin: string;
   readonly command: string;
   readonly group: JobGroup;
-  /** Packed, one a job; the group's job k has payloads[k]. */
+  /** Packed, one per job: payloads[k] belongs to job k of the group. */
   readonly payloads: readonly Uint8Array[];
   /** Not null: the jobs end at once, without an attempt (template error, hop limit). */
   readonly failedAtCreation: { readonly status: 'failed' | 'dead'; readonly error: string } | null;
 };
 
-/** A run that ends. */
+/** The end of a run. */
 export type EndedRun = {
   readonly id: JobId;
   readonly pipeline: string;
@@ -95,42 +95,42 @@ export type EndedRun = {
   readonly createdUs: number;
 };
 
-/** The job actor, as the other actors of its thread call it. What they change is part of the turn's commit. */
+/** The job actor, as the other actors of its thread call it. All changes are part of the turn's commit. */
 export interface JobCalls {
   /** Why no new work is accepted at the moment; null: it is. Without a plugin: for a run, which may call any plugin. */
   refusal(plugin?: string): Refusal | null;
   /** The answers to calls with an Idempotency-Key. */
   readonly idempotency: IdempotencyStore;
-  /** Never refused: their run was accepted. */
+  /** Never refused, because their run was accepted. */
   createJobs(jobs: NewJobs, turn: Turn): void;
-  /** Creates the job that stands for a run; it is never dispatched. */
+  /** Creates the job that stands for a run. It is never dispatched. */
   createRun(pipeline: string, group: JobGroup, payload: Uint8Array, turn: Turn): JobId;
   settleRun(run: EndedRun, turn: Turn): void;
-  /** The pause that holds the runs of this pipeline at their next step. Null: they go on. */
+  /** The pause that holds the runs of this pipeline at their next step. Null: there is none. */
   pauseOf(pipeline: string): Pause | null;
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
   pauseRefusal(pipeline: string): RefusedWork | null;
   /** The cancels of runs that have not ended. */
   readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'>;
-  /** A hold source has changed its answer for some plugins. */
+  /** A source of holds has changed its answer for some plugins. */
   holdsChanged(): void;
 }
 
 /** The pipeline actor, as the job actor calls it. */
 export interface PipelineCalls {
-  /** In the commit that settles the jobs, after the message that settled them. */
+  /** Must be called in the commit that settles the jobs, after the message that settled them. */
   jobsSettled(settled: readonly JobsSettled[], turn: Turn): void;
-  /** A pause has ended: the runs that it held go on in this turn. */
+  /** A pause has ended: the runs that it held continue in this turn. */
   resumed(): void;
-  /** Whether the run has not ended. */
+  /** Whether the run is unfinished. */
   isOpen(run: JobId): boolean;
-  /** The run that called this one. Null: none, or the run is over. */
+  /** The run that called this one. Null: none, or that run has ended. */
   callerOf(run: JobId): JobId | null;
-  /** The run, or one around it, is marked: nothing new starts in it. */
+  /** The run or one that contains it was cancelled: nothing new starts in it. */
   cancelRun(run: JobId): void;
 }
 
-/** Jobs of one group that settled. */
+/** Jobs of one group that have settled. */
 export type JobsSettled = {
   readonly plugin: string;
   readonly command: string;
@@ -139,15 +139,15 @@ export type JobsSettled = {
 };
 export type SettledJob = {
   readonly id: JobId;
-  /** Index in the group: the job's ordinal is the group's first plus this. */
+  /** Index in the group: the job's ordinal is the group's first ordinal plus this. */
   readonly offset: number;
   readonly status: TerminalStatus;
   readonly body: Body;
-  /** It was cancelled with its run before it started: no hook fires. */
+  /** It was cancelled with its run before it started, so that no hook fires. */
   readonly isSilent?: boolean;
 };
 
-/** From the edge: a job, or a run with all that is inside, shall end. Answered with a CancelReply. */
+/** From the edge: cancel a job, or a run with everything inside it. Answered with a CancelReply. */
 export type CancelJob = {
   readonly kind: 'cancel';
   readonly replyTo: ReplyTo;
@@ -155,27 +155,27 @@ export type CancelJob = {
   readonly by: string;
   readonly reason: string | null;
 };
-/** As of the commit; null: there is no such job. An unsettled one is being stopped. */
+/** The status after the commit; null: there is no such job. An unsettled job is being stopped. */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };
 
-/** From the edge: which of these jobs (16 bytes each) does no host hold? Answered with an IdleReply. */
+/** From the edge: which of these jobs (16 bytes each) does no host have? Answered with an IdleReply. */
 export type IdleQuery = { readonly kind: 'ask_idle'; readonly replyTo: ReplyTo; readonly ids: Uint8Array };
-/** Null: unknown, since the start is still reading the open jobs. */
+/** Null: unknown, because open jobs are still being read after the start. */
 export type IdleReply = { readonly kind: 'idle'; readonly ids: Uint8Array | null };
 
-/** From the edge: what waits and runs now? Answered with a QueueReply. */
+/** From the edge: which jobs are waiting and running? Answered with a QueueReply. */
 export type QueueQuery = { readonly kind: 'ask_queue'; readonly replyTo: ReplyTo };
 export type QueueReply = {
   readonly kind: 'queue';
   readonly queued: number;
   readonly running: number;
-  /** Waiting for their next attempt. */
+  /** Waiting for the time of their next attempt. */
   readonly delayed: number;
-  /** Queued, and not dispatched while a hold lasts, other than a pause. */
+  /** Held by something other than a pause. */
   readonly held: number;
-  /** Queued, and not dispatched while a pause lasts. */
+  /** Held by a pause. */
   readonly paused: number;
-  /** Delayed, held and paused. */
+  /** The sum of delayed, held and paused. */
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;
@@ -195,15 +195,15 @@ export type QueueReply = {
   }[];
 };
 
-/** Why a job is not with a worker. */
+/** Why a job has no worker. */
 export const waitReasons = ['worker', 'retry', 'children', 'paused', 'plugin', 'vault', 'disk'] as const;
 export type WaitReason = (typeof waitReasons)[number];
-/** `sinceUs` 0: since it was accepted. */
+/** `sinceUs` 0: since the job was accepted. */
 export type Waits = {
   readonly reason: WaitReason;
   readonly detail: string;
   readonly sinceUs: number;
-  /** When the wait ends at the latest; absent if unknown. */
+  /** The latest time at which the wait ends; absent: unknown. */
   readonly untilUs?: number;
 };
 /** From the edge: what does this job wait for? Answered with a WaitsReply. */
@@ -214,8 +214,8 @@ export type WaitsReply = { readonly kind: 'waits'; readonly waits: Waits | null 
 export type QueuedJobs = { readonly plugin: string; readonly command: string; readonly jobs: number };
 export type HeldJobs = QueuedJobs & { readonly detail: string; readonly sinceUs: number };
 /**
- * From the edge: which jobs are held? With `next`, the commands of each plugin in another configuration: which others would that one
- * hold? Answered with a HeldReply.
+ * From the edge: which jobs are held? `next` has the commands of each plugin in another configuration: the answer then lists the jobs
+ * that only that configuration would hold. Answered with a HeldReply.
  */
 export type HeldQuery = {
   readonly kind: 'ask_held';
@@ -224,22 +224,22 @@ export type HeldQuery = {
 };
 export type HeldReply = { readonly kind: 'held'; readonly held: readonly HeldJobs[] };
 
-/** From the edge: which records cannot be used? Answered with a SetAsideReply. */
+/** From the edge: which records are unusable? Answered with a SetAsideReply. */
 export type SetAsideQuery = { readonly kind: 'ask_set_aside'; readonly replyTo: ReplyTo };
-/** `all` includes records that are not listed. */
+/** `all` also counts the records that are not listed. */
 export type SetAsideReply = {
   readonly kind: 'set_aside';
   readonly all: number;
   readonly listed: readonly SetAsideRecord[];
 };
 
-/** From the edge: nothing new of the target starts. Answered with a PauseReply. */
+/** From the edge: pause the target, so that nothing new of it starts. Answered with a PauseReply. */
 export type PauseTargetNow = {
   readonly kind: 'pause';
   readonly replyTo: ReplyTo;
   readonly pause: Omit<Pause, 'sinceUs'>;
 };
-/** From the edge: the target's pause ends, if it has one. Answered with a PauseReply. */
+/** From the edge: end the pause of the target, if there is one. Answered with a PauseReply. */
 export type ResumeTarget = {
   readonly kind: 'resume';
   readonly replyTo: ReplyTo;
@@ -249,7 +249,7 @@ export type ResumeTarget = {
 /** The pause that has begun or ended. Null: there was none to end. */
 export type PauseReply = { readonly kind: 'pause'; readonly pause: Pause | null };
 
-/** From the edge: a job that waits for the time of its next attempt is due at once. Answered with a RunNowReply. */
+/** From the edge: a job that waits for the time of its next attempt becomes due at once. Answered with a RunNowReply. */
 export type RunNow = { readonly kind: 'run_now'; readonly replyTo: ReplyTo; readonly id: JobId };
 export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boolean };
 

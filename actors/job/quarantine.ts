@@ -1,5 +1,5 @@
-// The quarantine: jobs that may have ended their host run here, each alone in a host of its own. All jobs of a plugin that ended
-// several hosts recently run here too: the plugin is isolated, so that it ends no host that others use.
+// The quarantine, where each suspect runs alone in a host of its own. If several jobs of a plugin have ended their hosts recently, the
+// plugin is isolated: all its jobs run here, so that it ends no host that others use.
 import { CircuitBreaker } from '../../runtime/circuit-breaker.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { endUnstarted } from './cancelled-jobs.ts';
@@ -12,10 +12,10 @@ import type { OutstandingFrames } from './outstanding-frames.ts';
 import type { OpenBlock } from './records/open.ts';
 import { isAtLimit } from './round-robin.ts';
 
-/** A plugin is isolated when this many of its jobs were each alone in a host that died, within the window. */
+/** A plugin is isolated when this many of its jobs were alone in a host that died, within the window. */
 export const endedHostsMax = 2;
 export const endedHostsWindowMs = 60_000;
-/** It stays isolated until none of its jobs has ended a host for this time, or until a reload. */
+/** The isolation ends when none of its jobs has ended a host for this time, or at a reload. */
 export const isolationMs = 30_000;
 
 export class Quarantine {
@@ -35,7 +35,7 @@ export class Quarantine {
     this.#outstanding = outstanding;
   }
 
-  /** Takes a job that is to run alone. Likely culprits run first, so that the others are cleared soon. */
+  /** Adds a suspect. Likely culprits run first, so that the others are cleared soon. */
   take(job: OpenAttempt, isLikely: boolean): void {
     const lane = this.#state.lane(job.open.plugin);
     if (lane.isIsolated) lane.enqueueAttempt(job);
@@ -56,13 +56,13 @@ export class Quarantine {
     turn.after(() => this.#onIsolated(lane.name));
   }
 
-  /** Plugin code was loaded again, and may have been fixed. */
+  /** Plugin code was loaded again, and may be fixed. */
   reloaded(): void {
     for (const lane of this.#breakers.keys()) lane.isIsolated = false;
     this.#breakers.clear();
   }
 
-  /** Ends isolations whose time has passed, dispatches suspects, and stops hosts that no job needs. */
+  /** Ends isolations that have expired, dispatches suspects, and stops hosts that are no longer needed. */
   dispatch(turn: Turn, send: (slot: HostSlot, frame: JobFrame) => void, nextFrameId: () => number): void {
     let isIsolating = false;
     for (const [lane, breaker] of this.#breakers) {
@@ -84,7 +84,7 @@ export class Quarantine {
     }
   }
 
-  /** The limits of a plugin hold here too, since its other jobs may be running in another host. */
+  /** The next suspect that may run. The limits of its plugin count its other jobs too, which may run in another host. */
   #nextSuspect(turn: Turn): OpenAttempt | undefined {
     const { lanes, suspects } = this.#state;
     for (;;) {

@@ -1,4 +1,4 @@
-// Queued jobs by plugin and command, from counters alone: those that are unsettled and that no host has.
+// Queued jobs by plugin and command, calculated from counters: unsettled jobs that no host has.
 
 import type { JobFrame } from './job-frame.ts';
 import type { JobState } from './job-state.ts';
@@ -7,7 +7,7 @@ import { countsKey } from './records/counts.ts';
 import type { Hold } from './records/hold.ts';
 import { pipelinePlugin } from './records/job.ts';
 
-/** Jobs that neither run nor have settled. `frames`: all that hosts have. */
+/** Jobs that neither run nor have settled. `frames`: all frames that hosts have. */
 export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly JobFrame[]): QueuedJobs[] {
   const running = new Map<string, number>();
   for (const { lane, command, unreportedCount: left } of frames) {
@@ -22,7 +22,7 @@ export function queuedJobs(unsettled: Iterable<QueuedJobs>, frames: readonly Job
   return queued;
 }
 
-/** Those of the queued jobs that are held. Paused ones are not: somebody wants them to wait. */
+/** The held jobs among the queued ones, without paused jobs, which are meant to wait. */
 export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJobs & { readonly hold: Hold })[] {
   return queued.flatMap(jobs => {
     const hold = state.lane(jobs.plugin).holdOf(jobs.command);
@@ -30,7 +30,7 @@ export function heldOf(state: JobState, queued: readonly QueuedJobs[]): (QueuedJ
   });
 }
 
-/** Those of the queued jobs that are not held, and would be if plugins had the commands of `next`. */
+/** The queued jobs that are not held, but would be if the plugins had the commands of `next`. */
 export function wouldBeHeld(
   state: JobState,
   queued: readonly QueuedJobs[],

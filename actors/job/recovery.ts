@@ -1,4 +1,4 @@
-// After a start the unsettled jobs are read from the store, in steps, so that work begins while the rest still loads.
+// After a start, reads the unsettled jobs from the store in steps, so that work begins while the rest is still loading.
 
 import { jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -11,14 +11,14 @@ import { pipelinePlugin } from './records/job.ts';
 import { attemptOf, type KeyText, keyText, OpenBlock } from './records/open.ts';
 import type { RetryRecord } from './records/retry.ts';
 
-/** Open blocks that are read in one turn. */
+/** Open blocks per turn. */
 const blocksPerTurnMax = 4096;
 const nobody: ReadonlySet<number> = new Set();
 
 export class Recovery {
   readonly #state: JobState;
   #from: Buffer | undefined;
-  /** Blocks from this key on are new, and in memory already. */
+  /** Blocks from this key on were created after the start, and are in memory. */
   readonly #to: Uint8Array;
   /** Blocks with jobs in frames that were taken over. */
   #adopted: ReadonlyMap<KeyText, AdoptedBlock> = new Map();
@@ -29,13 +29,13 @@ export class Recovery {
     state.completions.nothingRuns();
   }
 
-  /** The jobs of these blocks that no frame has wait again, or are charged. */
+  /** Jobs of these blocks that are in no frame wait again or are charged. */
   adopt(turn: Turn, adopted: ReadonlyMap<KeyText, AdoptedBlock>): void {
     this.#adopted = adopted;
     for (const { open, held } of adopted.values()) this.#take(turn, open, held);
   }
 
-  /** Reads the next blocks. True: there are none left. */
+  /** Reads the next blocks. True: none are left. */
   step(turn: Turn): boolean {
     const range = { ...(this.#from && { from: this.#from }), to: this.#to, limit: blocksPerTurnMax };
     let count = 0;
@@ -64,19 +64,19 @@ export class Recovery {
     if (open.inFlight === 0) state.release(open);
   }
 
-  /** Where the record cannot be used the job runs again now: its attempt follows the last one that there is a log of. */
+  /** The attempt that the job is at. If its record is unusable, the job runs again now, with the attempt after the last logged one. */
   #attemptOf(open: OpenBlock, index: number): RetryRecord {
     const { reader, setAside } = this.#state;
     const id = jobId(open.keyBytes, index);
     const known = setAside.read('retries', id, () => attemptOf(reader, open, index));
     if (known) return known;
-    // A first attempt has a record only where it was lost: it is over, too.
+    // Without a log, the record is of a first attempt that was `lost`, which counts as ended.
     const last = latestAttempt(reader, id)?.number ?? 1;
     return { attempt: last + 1, custody: 'suspect', dueUs: 0 };
   }
 }
 
-/** Ends jobs that were cancelled before the start had come to them, and that nobody had dispatched. */
+/** Ends waiting jobs that were cancelled before recovery reached them. */
 function endMarked(state: JobState, turn: Turn, open: OpenBlock): void {
   const marked = new Set<number>();
   for (let index = open.next; index < open.count; index++) {

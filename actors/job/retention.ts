@@ -1,4 +1,4 @@
-// Pruning removes the oldest settled jobs, with their logs and index entries, a block at a time.
+// Removes the oldest settled jobs, block by block, with their logs and index entries.
 import { blockKeyMs, blockOf, jobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { JobState } from './job-state.ts';
@@ -19,57 +19,57 @@ import {
 import { keyText } from './records/open.ts';
 import { pruneReruns } from './records/reruns.ts';
 
-/** Blocks that are read in one turn, and keys of blocks that are scanned, at most. */
+/** The maximum number of blocks that one turn reads, and of block keys that it scans. */
 const blocksPerTurnMax = 4;
 const keysPerTurnMax = 512;
-/** Blocks that one sweep reads without pruning them, at its front and behind it each. The next sweep continues after them. */
+/** Blocks that each walk of a sweep reads without pruning them. The next sweep continues after them. */
 export const passedPerSweepMax = 256;
-/** Open blocks that one sweep passes without reading them, at its front and behind it each. */
+/** Open blocks that each walk of a sweep passes without reading them. */
 const openPerSweepMax = 8192;
 
-/** Commits of the journal whose entries are removed in this turn, by time. */
+/** Journal commits whose entries this turn removes, by time. */
 type Commits = Map<number, Buffer>;
 
 /** The position of a walk through the blocks, and what it has passed in this sweep. */
 type SweepCursor = { at: Buffer | undefined; passed: number; open: number };
 
-/** A block that a walk passes. An open one is read only where its key does not say when it was accepted. */
+/** A block on the way of a walk. `block` null: it is open and was not read, because its key says when it was accepted. */
 type Met = { readonly key: Buffer; readonly block: Block | null; readonly isOpen: boolean; readonly createdUs: number };
 
 /** What the steps of one turn share. */
 type SweepContext = {
   readonly turn: Turn;
   readonly beforeUs: number;
-  /** How many jobs more than `max_jobs` are kept. */
+  /** By how many the number of stored jobs exceeds `max_jobs`. */
   surplus: number;
   readonly commits: Commits;
   readonly runs: OpenRuns;
 };
 
 /**
- * A sweep has two walks. The front goes from the oldest block to the first that is young enough, and stays there: it passes each
- * block once. The second walk goes over what the front has passed, for blocks that have ended since, and begins again when it
- * reaches the front. So a block that stays open costs a look at its key once a round, however many there are.
+ * A sweep has two walks. The first one, the front, moves from the oldest block to the first that is young enough, and waits there; it
+ * passes each block once. The second walk checks the blocks behind the front again, since some have ended since, and starts over when
+ * it reaches the front. So a block that stays open costs one look at its key per round, however many there are.
  */
 export class Retention {
   readonly #state: JobState;
   readonly #front: SweepCursor = { at: undefined, passed: 0, open: 0 };
   readonly #behind: SweepCursor = { at: undefined, passed: 0, open: 0 };
   #isAtFront = false;
-  /** The last turn that pruned. In that turn reads still show what it removed. */
+  /** The last turn that pruned. During that turn reads still show what it removed. */
   #turn: Turn | null = null;
-  /** Blocks that were accepted while the clock was ahead lie before this key, and were accepted by this time at the latest. */
+  /** Set after the clock was ahead: blocks before this key with a time in the future were accepted by `acceptedUs` at the latest. */
   #ahead: { readonly to: Uint8Array; readonly acceptedUs: number } | null = null;
-  /** The sweep passes over blocks from the future that are not known yet, to learn when they were accepted. */
+  /** The sweep passes over blocks with times in the future, to find out when they were accepted. */
   #isPassing = false;
-  /** The newest of the blocks that were pruned since the start, by its key. */
+  /** The newest key of a block pruned since the start, as a time. */
   #acceptedUpToUs = 0;
 
   constructor(state: JobState) {
     this.#state = state;
   }
 
-  /** Prunes a little, once in a turn. True: there may be more to prune in this sweep. */
+  /** Prunes a little, once per turn. True: this sweep may have more to prune. */
   step(turn: Turn): boolean {
     if (this.#turn === turn) return false;
     this.#turn = turn;
@@ -83,7 +83,7 @@ export class Retention {
       commits: new Map(),
       runs: new OpenRuns(reader),
     };
-    // The oldest first: what lies behind the front is older than what it comes to.
+    // The front comes first: it reaches older blocks than those behind it.
     const goesOn = this.#isAtFront ? this.#advance(step) : this.#lookBehind(step);
     this.#pruneJournal(turn, step.commits);
     if (goesOn) return true;
@@ -93,7 +93,7 @@ export class Retention {
     return !isSwept;
   }
 
-  /** Moves the front on. False: not in this sweep any more. */
+  /** Advances the front. False: not any more in this sweep. */
   #advance(step: SweepContext): boolean {
     const { nowUs } = step.turn;
     const walk = this.#front;
@@ -114,7 +114,7 @@ export class Retention {
     return !isEnd && hasBudget(walk);
   }
 
-  /** Checks again what the front has passed. False: not in this sweep any more. */
+  /** Checks the blocks behind the front again. False: not any more in this sweep. */
   #lookBehind(step: SweepContext): boolean {
     if (this.#front.at === undefined) return false;
     const walk = this.#behind;
@@ -126,7 +126,7 @@ export class Retention {
     return !isEnd && hasBudget(walk);
   }
 
-  /** The blocks that come next, as many as a turn has time for. */
+  /** The next blocks, as many as a turn has time for. */
   #meet(from: Buffer | undefined, to: Buffer | undefined, nowUs: number): { met: Met[]; isEnd: boolean } {
     const { reader } = this.#state;
     const range = { ...(from && { from }), ...(to && { to }), limit: keysPerTurnMax };
@@ -150,7 +150,7 @@ export class Retention {
     return { met, isEnd: keys.length < keysPerTurnMax && met.length === keys.length };
   }
 
-  /** Prunes the block, or passes it. `acceptedUs` null: not known. */
+  /** Prunes the block or passes it. `acceptedUs` null: unknown. */
   #take(step: SweepContext, walk: SweepCursor, { key, block, isOpen }: Met, acceptedUs: number | null): void {
     walk.at = keyAfter(key);
     if (isOpen || block === null) walk.open++;
@@ -174,7 +174,7 @@ export class Retention {
     return this.#isAwaited(key, block) || runs.have(block) || this.#isOfKeptRun(block);
   }
 
-  /** A run that a step called goes after its caller, whose result may name parts of it. */
+  /** A called run is pruned after its caller, whose result may refer to parts of it. */
   #isOfKeptRun(block: Block): boolean {
     if (block.plugin !== pipelinePlugin) return false;
     return block.starts.some((_, place) => {
@@ -184,7 +184,7 @@ export class Retention {
   }
 
   /**
-   * When the block was accepted, at the latest. A time in the future is that of a clock which was ahead: the block was accepted
+   * The latest time at which the block was accepted. A time in the future comes from a clock that was ahead; such a block was accepted
    * before those that follow it. Null: not known yet.
    */
   #acceptedUs(key: Uint8Array, createdUs: number, nowUs: number): number | null {
@@ -192,7 +192,7 @@ export class Retention {
     return this.#ahead && Buffer.compare(key, this.#ahead.to) < 0 ? this.#ahead.acceptedUs : null;
   }
 
-  /** Blocks from the future that lie before this key were accepted by this time: the sweep begins again, knowing that. */
+  /** Blocks with a time in the future and a key below `to` were accepted by this time. The sweep begins again with this knowledge. */
   #learn(to: Uint8Array, acceptedUs: number): true {
     this.#ahead = { to: Buffer.from(to), acceptedUs };
     this.#isPassing = false;
@@ -203,14 +203,14 @@ export class Retention {
     return true;
   }
 
-  /** Whether events of its jobs are still to be read from their records. */
+  /** Whether events of its jobs are still waiting to be read from their records. */
   #isAwaited(key: Uint8Array, block: Block): boolean {
     const range = { from: jobId(key, 0), to: jobId(key, block.count), limit: 1 };
     for (const _ of this.#state.reader.scan('emissions', range)) return true;
     return false;
   }
 
-  /** When the last of its jobs ended; null: by a clock that was ahead, or after such a commit. */
+  /** When the last of its jobs ended. Null: unknown, because the clock was ahead. */
   #endedUs(key: Uint8Array, block: Block, nowUs: number): number | null {
     let latest = 0;
     for (const { attempt } of attemptsOf(this.#state.reader, key, 0, block.count)) {
@@ -243,7 +243,7 @@ export class Retention {
     turn.batch.remove('blocks', Buffer.from(key));
   }
 
-  /** Removes the arrivals that the runs' values in parts name. */
+  /** Removes the arrivals that values in parts of these runs refer to. */
   #pruneNamed(turn: Turn, key: Uint8Array, { count }: Block): void {
     const range = { from: jobId(key, 0), to: jobId(key, count) };
     for (const part of this.#state.reader.keys('arrivals', range)) turn.batch.remove('arrivals', Buffer.from(part));
@@ -271,7 +271,7 @@ export class Retention {
       if (isEmpty(page)) turn.batch.remove('journal', usKey(us));
       else turn.batch.put('journal', usKey(us), page);
     }
-    // Ids say when jobs were accepted. If the clock was set back meanwhile, that is later than their end.
+    // If the clock was set back, a job can end before the time of its acceptance: the latest of these times counts.
     const latestUs = Math.max(upToUs, this.#acceptedUpToUs, ...commits.keys());
     turn.batch.put('meta', ...pruneMarkRecord({ upToUs: latestUs, number: number + 1 }));
   }
@@ -281,7 +281,7 @@ function hasBudget({ passed, open }: SweepCursor): boolean {
   return passed < passedPerSweepMax && open < openPerSweepMax;
 }
 
-/** The smallest key above all that begin with this one. */
+/** The smallest key greater than all keys with this prefix. */
 function keyAfter(key: Uint8Array): Buffer {
   return Buffer.concat([key, Buffer.of(0)]);
 }

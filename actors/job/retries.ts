@@ -25,7 +25,7 @@ export class Retries {
     heap[at] = item;
   }
 
-  /** The soonest one, if it is due. */
+  /** Removes and returns the soonest one, if it is due. */
   popDue(nowUs: number): OpenAttempt | undefined {
     const heap = this.#heap;
     const first = heap[0];
@@ -35,7 +35,7 @@ export class Retries {
     return first;
   }
 
-  /** Takes out those that are `wanted`. */
+  /** Removes the wanted ones and returns them. */
   take(wanted: (item: OpenAttempt) => boolean): OpenAttempt[] {
     const taken: OpenAttempt[] = [];
     const kept: OpenAttempt[] = [];

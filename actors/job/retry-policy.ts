@@ -1,14 +1,14 @@
-// Decides what follows from the end of an attempt: the job ends or is retried (docs/contract.md#retries). Pure.
+// Decides whether a job ends or is retried after an attempt (docs/contract.md#retries). Pure.
 import type { RetryPolicy } from '../../config/config.ts';
 import type { Outcome } from '../../runtime/host/wire/plugin-host.ts';
 import type { TerminalStatus } from './records/job.ts';
 
-/** `permanent`: the plugin, or the protocol, says that another attempt is of no use. */
+/** `permanent`: the plugin or the protocol says that another attempt would be useless. */
 type AttemptEnd = Pick<Outcome, 'verdict' | 'permanent'> & { readonly retrySafe: boolean };
 
 export type Decision =
   | { readonly kind: 'end'; readonly status: TerminalStatus }
-  /** `status` is the attempt's own, for its log record. */
+  /** `status`: that of the attempt, for its log. */
   | { readonly kind: 'retry'; readonly status: 'failed' | 'timed_out'; readonly delayMs: number };
 
 /** `random` in [0, 1): full jitter. */
@@ -20,7 +20,7 @@ export function decide(end: AttemptEnd, attempt: number, policy: RetryPolicy, ra
   return { kind: 'retry', status, delayMs: Math.floor(random() * backoffMs(policy, attempt)) };
 }
 
-/** The longest wait before the attempt after this one. */
+/** The longest possible wait after this attempt. */
 function backoffMs(policy: RetryPolicy, attempt: number): number {
   return Math.min(policy.backoffMaxMs, policy.backoffBaseMs * 2 ** (attempt - 1));
 }

@@ -1,4 +1,4 @@
-// Lanes take turns: this decides whose jobs are dispatched next.
+// Decides which lane dispatches next: lanes take turns.
 import type { Lane } from './lane.ts';
 
 export class RoundRobin {
@@ -7,13 +7,13 @@ export class RoundRobin {
   /** The position of the lane whose turn it is. */
   #place = 0;
 
-  /** `isOurs` says which of the lanes take turns here. */
+  /** `isOurs`: whether a lane takes turns here. */
   constructor(lanes: ReadonlyMap<string, Lane>, isOurs: (lane: Lane) => boolean) {
     this.#lanes = lanes;
     this.#isOurs = isOurs;
   }
 
-  /** The next lane that has jobs waiting, is not held and is below its limits. It keeps its turn until `advance`. */
+  /** The next lane that has waiting jobs, is not held and is below its limits. It keeps its turn until `advance`. */
   next(): Lane | null {
     const lanes = [...this.#lanes.values()];
     for (let step = 0; step < lanes.length; step++) {
@@ -23,14 +23,14 @@ export class RoundRobin {
     return null;
   }
 
-  /** The lane has had its turn. */
+  /** Ends the turn of the lane. */
   advance(lane: Lane): void {
     const lanes = [...this.#lanes.values()];
     this.#place = (lanes.indexOf(lane) + 1) % lanes.length;
   }
 }
 
-/** Whether the plugin's limits leave no room for another of its jobs. `lanes`: all lanes. */
+/** Whether the plugin's limits leave no room for another job. `lanes`: all lanes. */
 export function isAtLimit(lane: Lane, lanes: ReadonlyMap<string, Lane>): boolean {
   if (lane.room <= 0) return true;
   const manifest = lane.instance?.manifest;

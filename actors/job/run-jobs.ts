@@ -1,4 +1,4 @@
-// The jobs that stand for pipeline runs. They are never dispatched: such a job runs from the run's beginning to its end.
+// The jobs that stand for runs of pipelines. They are never dispatched, and are running from the beginning of the run to its end.
 
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
@@ -13,18 +13,18 @@ import { type KeyText, keyText, OpenBlock } from './records/open.ts';
 import { writeRerun } from './records/reruns.ts';
 import { writeTree } from './records/tree.ts';
 
-/** Runs of one block, at most: one that lasts keeps the others from being pruned. */
+/** The maximum number of runs in a block: a single open run keeps the others from being pruned. */
 export const runsPerBlockMax = 64;
 
-/** A block of runs that began in this turn; `ended`: the places of those that have ended already. */
+/** A block of runs that began in this turn. `ended`: indexes of those that have ended already. */
 type NewBlock = { readonly builder: BlockBuilder; readonly ended: number[] };
 
 export class RunJobs {
   readonly #state: JobState;
   readonly #new = new Map<KeyText, NewBlock>();
-  /** By pipeline: the new block that takes the next run without a parent. */
+  /** By pipeline: the block that takes the next run without a parent. */
   readonly #filling = new Map<string, BlockBuilder>();
-  /** Blocks with open runs, if a run of theirs began or ended since the start. */
+  /** Blocks with open runs, if one of their runs has begun or ended since the start. */
   readonly #open = new Map<KeyText, OpenBlock>();
 
   constructor(state: JobState) {
@@ -42,8 +42,8 @@ export class RunJobs {
   }
 
   /**
-   * Runs that are roots of their trees share blocks: they have no baggage, and only their payloads may be large. Any other run
-   * has a block of its own, younger than its parent's, since a tree is listed in the order of its blocks.
+   * Root runs share blocks: they have no baggage, and only their payloads may be large. Any other run has a block of its own, younger
+   * than its parent's, because a tree is listed in the order of its blocks.
    */
   #builderFor(turn: Turn, pipeline: string, { root }: JobGroup): BlockBuilder {
     const filling = root === null ? this.#filling.get(pipeline) : undefined;
@@ -113,7 +113,7 @@ export class RunJobs {
     }
   }
 
-  /** The run began before the last start. */
+  /** For a run that began before the last start. */
   #read(name: KeyText, id: JobId): OpenBlock {
     const bytes = this.#state.reader.get('open', blockOf(id));
     if (!bytes) throw new Error(`no open record for a run that ends: ${Buffer.from(id).toString('hex')}`);
@@ -123,7 +123,7 @@ export class RunJobs {
   }
 }
 
-/** Calls of one pipeline by one caller differ only in their payloads. */
+/** Calls of one pipeline by the same caller differ only in their payloads. */
 function isAlike(before: JobGroup | undefined, group: JobGroup): boolean {
   return (
     before !== undefined &&

@@ -1,11 +1,11 @@
-// A job that waits for the time of its next attempt is due at once.
+// Makes a job due at once that waits for the time of its next attempt.
 import { blockOf, indexOf, type JobId } from '../../runtime/ids.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { JobState } from './job-state.ts';
 import { keyText } from './records/open.ts';
 
-/** False: the job does not wait for a time. */
+/** False: the job waits for no time. */
 export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: JobId): boolean {
   const key = keyText(blockOf(id));
   const index = indexOf(id);

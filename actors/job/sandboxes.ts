@@ -1,8 +1,9 @@
-// Sandboxes that plugins require. Each is tried before a job of such a plugin is dispatched; where it does not work here, jobs are held.
+// The sandboxes that plugins require. A sandbox is tried before the first job of such a plugin is dispatched; if it does not work on
+// this machine, the jobs are held.
 import type { Config } from '../../config/config.ts';
 import type { Sandbox } from '../../runtime/processes/sandbox.ts';
 
-/** Why the sandbox does not work on this machine. Null: it works. */
+/** Returns why the sandbox does not work on this machine. Null: it works. */
 export type TrySandbox = (sandbox: Sandbox) => Promise<string | null>;
 
 export class Sandboxes {
@@ -12,14 +13,14 @@ export class Sandboxes {
   /** Results by sandbox; undefined while it is being tried. */
   readonly #found = new Map<string, string | null | undefined>();
 
-  /** `onTried`: a trial has ended, and some plugins may no longer be held. */
+  /** `onTried` is called when a trial has ended, after which fewer plugins may be held. */
   constructor(config: Config, attempt: TrySandbox, onTried: () => void) {
     this.#config = config;
     this.#attempt = attempt;
     this.#onTried = onTried;
   }
 
-  /** Tries the sandboxes of this configuration that are new, or did not work. */
+  /** Tries the sandboxes of this configuration that are new or did not work before. */
   configure(config: Config): void {
     this.#config = config;
     for (const { sandbox } of Object.values(config.plugins)) if (sandbox) this.#try(sandbox);
@@ -27,7 +28,7 @@ export class Sandboxes {
 
   #try(sandbox: Sandbox): void {
     const key = JSON.stringify(sandbox);
-    // Null: it works. Undefined, and known: it is being tried.
+    // It works, or it is being tried.
     if (this.#found.has(key) && !this.#found.get(key)) return;
     this.#found.set(key, undefined);
     const found = (fault: string | null): void => {
