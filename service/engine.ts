@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
-import type { CancelReply, RefusedWork, RunNowReply, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type { CancelJob, CancelReply, RefusedWork, RunNowReply, SubmitReply, Waits } from '../actors/job/protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
@@ -89,9 +89,9 @@ export function openEngine({ link, reader, gauges, hub, ...parts }: EngineParts)
       return findJob(reader, id, blocks);
     },
     /** Ends the job, or a run with all that is inside. Resolves once nothing of it starts any more; null: the ledger did not answer. */
-    async cancel(id: JobId, by: string, reason: string | null): Promise<CancelReply | null> {
+    async cancel(cancel: Omit<CancelJob, 'kind' | 'replyTo'>): Promise<CancelReply | null> {
       const late = sleep(cancelMsMax, null, { ref: false });
-      return Promise.race([askLedger(link, { kind: 'cancel', id, by, reason }), late]);
+      return Promise.race([askLedger(link, { kind: 'cancel', ...cancel }), late]);
     },
     /** What an unsettled job waits for; null: nothing, or the ledger did not answer in time. */
     async waits(id: JobId): Promise<Waits | null> {

@@ -5,6 +5,7 @@ import type { Actor, ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { VaultDelivery } from '../vault/protocol.ts';
 import { idleOf, queueState } from './analytics.ts';
 import { Cancelling } from './cancelling.ts';
+import type { RunLookups } from './cancels.ts';
 import { Dispatcher, type DispatcherPorts } from './dispatch.ts';
 import type { HoldSources } from './holds.ts';
 import { hostPlugin } from './host-plugin.ts';
@@ -98,7 +99,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
   const attempt = options.trySandbox ?? (async () => null);
   const sandboxes = new Sandboxes(options.config, attempt, () => self({ kind: 'holds_changed' }));
   const sources: HoldSources = [['plugin', sandboxes.holdOf], ...(vault ? [['vault', vault.waitsFor] as const] : [])];
-  const state = new JobState({ ...options, holdSources: sources, callerOf: run => options.pipeline.callerOf(run) });
+  const openRuns: RunLookups = {
+    isOpen: run => options.pipeline.isOpen(run),
+    callerOf: run => options.pipeline.callerOf(run),
+    begun: run => options.pipeline.begun(run),
+  };
+  const state = new JobState({ ...options, holdSources: sources, openRuns });
   const idempotency = new IdempotencyTable(options.reader);
   const acceptor = new JobAcceptor(state, idempotency);
   const runs = new RunJobs(state);
@@ -320,7 +326,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       return moveRuns(turn);
     },
     close(turn) {
-      cancelling.answer(turn);
+      cancelling.close(turn);
       if (idempotency.keys.sweep(turn)) turn.after(() => self({ kind: 'wake' }));
       state.close(turn);
       setAlarm(turn);

@@ -11,8 +11,8 @@ import type { OpenAttempt } from './open-attempt.ts';
 import type { WaitingCancel } from './outstanding-frames.ts';
 import type { CancelJob, CancelReply, PipelineCalls } from './protocol.ts';
 import { findBlock, groupOf } from './records/block.ts';
-import { cancelText } from './records/cancel.ts';
-import { pipelinePlugin } from './records/job.ts';
+import { type Cancel, cancelText } from './records/cancel.ts';
+import { pipelinePlugin, type Status } from './records/job.ts';
 import { keyText, type OpenBlock } from './records/open.ts';
 import { rangesOf } from './records/tree.ts';
 import { findJob } from './views/jobs.ts';
@@ -25,14 +25,15 @@ const blocksPerScan = 16;
 /** Greater than every block key. */
 const afterBlocks = Buffer.alloc(12, 0xff);
 
-/** The position in the tree of a cancelled run. It starts at the block of the run itself. */
-type Walk = { readonly run: JobId; readonly root: JobId; from: Buffer; index: number };
+/** A position in a tree. It starts at the block of the first run that was cancelled in the tree. */
+type Walk = { readonly root: JobId; from: Buffer; index: number };
 
 export class Cancelling {
   readonly #state: JobState;
   readonly #dispatcher: Dispatcher;
   readonly #pipeline: PipelineCalls;
-  readonly #walks: Walk[] = [];
+  /** By root. The first one is in progress. */
+  readonly #walks = new Map<string, Walk>();
   /** Callers to answer once none of the code of these jobs can start any more. */
   readonly #asked: { readonly caller: WaitingCancel; readonly left: Set<OpenAttempt> }[] = [];
   /** The same callers, as of the last commit. */
@@ -48,27 +49,39 @@ export class Cancelling {
     for (const run of state.cancels.runs) this.#begin(run);
   }
 
-  ask(turn: Turn, { id, by, reason, replyTo }: CancelJob): void {
+  ask(turn: Turn, { id, by, reason, detached = false, replyTo }: CancelJob): void {
     const state = this.#state;
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
     if (block?.plugin === pipelinePlugin) {
-      if (this.#pipeline.isOpen(id) && state.cancels.around(id) === null) {
-        state.cancels.mark(turn, id, cancel, true);
-        this.#begin(id);
-        this.#turn = turn;
-        this.#pipeline.cancelRun(id);
-      }
+      if (this.#pipeline.isOpen(id)) this.#cancelRun(turn, id, cancel, detached);
     } else if (block) this.#cancelJob(turn, id, cancel);
     const caller = { replyTo, id };
     this.#await(turn, caller, cancelText(cancel));
     turn.after(() => this.#callers.add(caller));
   }
 
+  #cancelRun(turn: Turn, id: JobId, cancel: Cancel, isDetached: boolean): void {
+    const { cancels } = this.#state;
+    const marked = cancels.around(id);
+    const detaches = isDetached && cancels.detached.of(id) === undefined;
+    if (marked === null) cancels.mark(turn, id, cancel);
+    if (detaches) cancels.detach(turn, id, (marked && cancels.of(marked)) ?? cancel);
+    if (marked !== null && !detaches) return;
+    this.#begin(id);
+    this.#turn = turn;
+    this.#pipeline.cancelRun(id);
+  }
+
   /** Tells hosts to stop the job or the jobs of the run. The caller is answered when they have done so. */
   #await(turn: Turn, caller: WaitingCancel, reason: string): void {
     const { id } = caller;
-    const isWanted = (job: OpenAttempt) => isJob(job, id) || this.#state.cancelledRun(job.open, job.index) === id;
+    const { cancels } = this.#state;
+    const isWanted = (job: OpenAttempt) => {
+      if (isJob(job, id)) return true;
+      const run = cancels.haveRuns ? this.#state.runOf(job) : null;
+      return run !== null && cancels.isUnder(run, id);
+    };
     const left = this.#stop(turn, job => (isWanted(job) ? reason : null));
     this.#asked.push({ caller, left: new Set(left) });
   }
@@ -82,10 +95,8 @@ export class Cancelling {
 
   /** The host confirms that none of the task's code can start any more. */
   confirmed(name: HostSlotName, frameId: number, wanted: number): void {
-    for (const { job, slot, frame, task } of this.#dispatcher.active()) {
-      if (slot.name !== name || frame.id !== frameId || task !== wanted) continue;
-      for (const { left } of this.#asked) left.delete(job);
-    }
+    const job = this.#dispatcher.jobAt(name, frameId, wanted);
+    if (job) for (const { left } of this.#asked) left.delete(job);
   }
 
   /** Tells hosts to stop the jobs for which there is a reason. Returns these jobs. */
@@ -107,28 +118,29 @@ export class Cancelling {
     return false;
   }
 
-  #hasAttempt(wanted: OpenAttempt): boolean {
-    for (const { job } of this.#dispatcher.active()) if (job === wanted) return true;
-    return false;
+  /** Removes detached cancels that are complete, and answers callers, at the end of a turn. */
+  close(turn: Turn): void {
+    const { detached } = this.#state.cancels;
+    if (detached.size > 0) detached.end(turn, root => this.#isQuiet(root));
+    if (this.#asked.length > 0) this.#answerStopped(turn);
   }
 
-  /** At the end of a turn, answers the callers whose jobs have ended or are being stopped. */
-  answer(turn: Turn): void {
-    if (this.#asked.length === 0) return;
+  /** Answers the callers whose jobs have ended or are being stopped. */
+  #answerStopped(turn: Turn): void {
+    const active = new Set(Array.from(this.#dispatcher.active(), ({ job }) => job));
     for (const asked of this.#asked.splice(0)) {
-      for (const job of asked.left) if (!this.#hasAttempt(job)) asked.left.delete(job);
+      for (const job of asked.left) if (!active.has(job)) asked.left.delete(job);
       if (asked.left.size > 0) this.#asked.push(asked);
       else this.#answer(turn, asked.caller);
     }
   }
 
-  #cancelJob(turn: Turn, id: JobId, cancel: Parameters<JobState['cancels']['mark']>[2]): void {
+  #cancelJob(turn: Turn, id: JobId, cancel: Cancel): void {
     const state = this.#state;
     const open = state.open.get(keyText(blockOf(id)));
     const index = indexOf(id);
     if (open ? open.isSettled(index) : !this.#isUnread(id)) return;
-    if (!state.cancels.of(id) && !(open && state.cancelledRun(open, index)))
-      state.cancels.mark(turn, id, cancel, false);
+    if (!state.cancels.of(id) && !(open && state.cancelledRun(open, index))) state.cancels.mark(turn, id, cancel);
     // Recovery ends the job when it reads the block.
     if (!open) return;
     if (!this.#has(open, index)) endWaiting(state, turn, new Map([[open, new Set([index])]]));
@@ -136,8 +148,14 @@ export class Cancelling {
 
   /** Whether recovery has not read the job yet. */
   #isUnread(id: JobId): boolean {
-    const view = findJob(this.#state.reader, id);
-    return view !== undefined && (view.status === 'queued' || view.status === 'running');
+    const status = this.#statusOf(id);
+    return status === 'queued' || status === 'running';
+  }
+
+  /** The job's status as of the last commit. Null: there is no such job, or its record is unusable. */
+  #statusOf(id: JobId): Status | null {
+    const { reader, setAside } = this.#state;
+    return setAside.read('open', blockOf(id), () => findJob(reader, id)?.status) ?? null;
   }
 
   /** The answer is the job's status after the commit. */
@@ -145,32 +163,45 @@ export class Cancelling {
     const { replyTo, id } = caller;
     turn.after(() => {
       this.#callers.delete(caller);
-      const job = findJob(this.#state.reader, id);
-      turn.reply(replyTo, { kind: 'cancel', status: job?.status ?? null } satisfies CancelReply);
+      turn.reply(replyTo, { kind: 'cancel', status: this.#statusOf(id) } satisfies CancelReply);
     });
   }
 
   #begin(run: JobId): void {
     const block = findBlock(this.#state.reader, run);
     const root = block ? (groupOf(block, indexOf(run)).group.root ?? run) : run;
-    this.#walks.push({ run, root, from: Buffer.concat([root, blockOf(run)]), index: 0 });
+    const from = Buffer.concat([root, blockOf(run)]);
+    const walk = this.#walks.get(keyText(root));
+    // The walk goes back to the new run.
+    if (!walk) this.#walks.set(keyText(root), { root, from, index: 0 });
+    else if (Buffer.compare(from, walk.from) <= 0) Object.assign(walk, { from, index: 0 });
+  }
+
+  /** Whether a detached cancel has nothing left to end in this tree. */
+  #isQuiet(root: JobId): boolean {
+    if (this.#walks.has(keyText(root)) || this.#state.cancels.haveRunsIn(root)) return false;
+    return !this.#pipeline.haveWaitingEvents(root);
   }
 
   /** Ends or stops the next jobs of cancelled runs. True: there are more. */
   step(turn: Turn): boolean {
-    if (this.#walks.length === 0 || this.#turn === turn) return this.#walks.length > 0;
-    this.#turn = turn;
-    const wanted: Wanted = new Map();
-    const budget = { jobs: cancelledPerTurnMax, looks: lookedAtPerTurnMax };
-    while (this.#walks.length > 0 && budget.jobs > 0 && budget.looks > 0) {
-      if (this.#walk(this.#walks[0]!, wanted, budget)) this.#walks.shift();
+    const state = this.#state;
+    if (this.#turn === turn) return this.#walks.size > 0;
+    if (this.#walks.size > 0) {
+      this.#turn = turn;
+      const wanted: Wanted = new Map();
+      const budget = { jobs: cancelledPerTurnMax, looks: lookedAtPerTurnMax };
+      for (const [root, walk] of this.#walks) {
+        if (!this.#walk(walk, wanted, budget)) break;
+        this.#walks.delete(root);
+      }
+      endWaiting(state, turn, wanted);
+      for (const open of wanted.keys()) if (open.inFlight === 0) state.release(open);
     }
-    endWaiting(this.#state, turn, wanted);
-    for (const open of wanted.keys()) if (open.inFlight === 0) this.#state.release(open);
-    return this.#walks.length > 0;
+    return this.#walks.size > 0;
   }
 
-  /** True: the walk is complete. */
+  /** True: the walk is complete. False: this turn has done enough. */
   #walk(walk: Walk, wanted: Wanted, budget: { jobs: number; looks: number }): boolean {
     const { reader } = this.#state;
     const to = Buffer.concat([walk.root, afterBlocks]);
@@ -200,14 +231,13 @@ export class Cancelling {
     }
   }
 
-  /** Ends or stops the job if it belongs to a cancelled run. True: it will end in this turn. */
+  /** Ends or stops the job if it belongs to a cancelled run. True: it will end in this turn, or it is a run that is now cancelled. */
   #drop(key: Buffer, index: number, wanted: Wanted): boolean {
     const state = this.#state;
     const open = state.open.get(keyText(key));
     if (!open) {
       const id = Buffer.concat([key, indexBytes(index)]);
-      if (state.cancels.around(id) !== null) this.#pipeline.cancelRun(id);
-      return false;
+      return state.cancels.around(id) !== null && this.#pipeline.cancelRun(id);
     }
     const run = state.cancelledRun(open, index);
     if (!run) return false;

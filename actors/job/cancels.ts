@@ -1,63 +1,102 @@
 // The stored cancels of unsettled jobs, called marks. If there are none, no lookup costs anything.
 
-import type { JobId } from '../../runtime/ids.ts';
+import { indexOf, type JobId } from '../../runtime/ids.ts';
 import type { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
+import { type BegunRun, DetachedCancels } from './detached-cancels.ts';
+import { type Block, findBlock, groupOf } from './records/block.ts';
 import { type Cancel, decodeCancel, putMark, putNote, readMarks } from './records/cancel.ts';
+import { pipelinePlugin } from './records/job.ts';
 import { keyText } from './records/open.ts';
 
-/** The run that called this one; null: none, or that run has ended. */
-export type CallerOf = (run: JobId) => JobId | null;
+/** Lookups of open runs. */
+export type RunLookups = {
+  readonly isOpen: (run: JobId) => boolean;
+  readonly callerOf: (run: JobId) => JobId | null;
+  readonly begun: (run: JobId) => BegunRun | null;
+};
 
 /** The maximum number of cached lookups of runs. */
 const knownRunsMax = 16_384;
 
-type Mark = { readonly id: JobId; readonly isRun: boolean; cancel: Cancel; isDirty: boolean };
+/** `root` is the root of the run's tree; null: the job is not a run. */
+type Mark = { readonly id: JobId; readonly root: JobId | null; cancel: Cancel };
 
 export class Cancels {
+  readonly #reader: Reader;
   readonly #marks = new Map<string, Mark>();
-  #runs = 0;
+  /** Marks that are written at the end of the turn. */
+  readonly #changed = new Set<Mark>();
+  /** The number of marked runs per tree, by root. */
+  readonly #runsIn = new Map<string, number>();
   /** By run: the marked run that contains it, or the run itself if it is marked. */
   readonly #known = new Map<string, JobId | null>();
-  readonly #callerOf: CallerOf;
+  readonly #openRuns: RunLookups;
+  readonly detached: DetachedCancels;
 
-  constructor(reader: Reader, setAside: SetAside, isRun: (id: JobId) => boolean, callerOf: CallerOf) {
-    this.#callerOf = callerOf;
+  constructor(reader: Reader, setAside: SetAside, openRuns: RunLookups) {
+    this.#reader = reader;
+    this.#openRuns = openRuns;
     for (const [id, value] of readMarks(reader)) {
       const cancel = setAside.read('cancels', id, () => decodeCancel(value));
-      if (cancel) this.#keep({ id, isRun: isRun(id), cancel, isDirty: false });
+      if (cancel) this.#keep({ id, root: this.#rootOf(id), cancel });
     }
+    this.detached = new DetachedCancels(reader, setAside, run => openRuns.begun(run));
+  }
+
+  #rootOf(id: JobId): JobId | null {
+    const block = findBlock(this.#reader, id);
+    return block?.plugin === pipelinePlugin ? rootIn(block, id) : null;
   }
 
   get isEmpty(): boolean {
-    return this.#marks.size === 0;
+    return this.#marks.size === 0 && this.detached.size === 0;
   }
 
   /** Whether a run is marked. */
   get haveRuns(): boolean {
-    return this.#runs > 0;
+    return this.#runsIn.size > 0 || this.detached.size > 0;
   }
 
-  /** The marked runs. */
+  /** The marked runs, and those with detached cancels. */
   get runs(): readonly JobId[] {
-    return [...this.#marks.values()].flatMap(({ id, isRun }) => (isRun ? [id] : []));
+    const marked = [...this.#marks.values()].flatMap(({ id, root }) => (root ? [id] : []));
+    return [...marked, ...this.detached.runs];
   }
 
   of(id: JobId): Cancel | undefined {
-    return this.#marks.get(keyText(id))?.cancel;
+    return this.#marks.get(keyText(id))?.cancel ?? this.detached.of(id);
   }
 
-  mark(turn: Turn, id: JobId, cancel: Cancel, isRun: boolean): void {
+  mark(turn: Turn, id: JobId, cancel: Cancel): void {
     putMark(turn.batch, id, cancel);
-    this.#keep({ id, isRun, cancel, isDirty: false });
+    this.#keep({ id, root: this.#rootOf(id), cancel });
+    this.#known.clear();
+  }
+
+  /** The cancel of this run also covers the runs that events of its jobs have started. */
+  detach(turn: Turn, run: JobId, cancel: Cancel): void {
+    this.detached.add(turn, run, cancel);
+    this.#known.clear();
   }
 
   #keep(mark: Mark): void {
     this.#marks.set(keyText(mark.id), mark);
-    if (!mark.isRun) return;
-    this.#runs++;
-    this.#known.clear();
+    this.#count(mark.root, 1);
+  }
+
+  #count(root: JobId | null, change: 1 | -1): void {
+    if (!root) return;
+    const name = keyText(root);
+    const runs = (this.#runsIn.get(name) ?? 0) + change;
+    if (runs === 0) this.#runsIn.delete(name);
+    else this.#runsIn.set(name, runs);
+  }
+
+  /** Whether a run of this tree is marked. */
+  haveRunsIn(root: JobId): boolean {
+    return this.#runsIn.has(keyText(root));
   }
 
   /** The job has ended: its mark, if any, becomes a note. */
@@ -66,23 +105,42 @@ export class Cancels {
     const mark = this.#marks.get(name);
     if (!mark) return;
     this.#marks.delete(name);
+    this.#changed.delete(mark);
     putNote(turn.batch, id, mark.cancel);
-    if (!mark.isRun) return;
-    this.#runs--;
-    this.#known.clear();
+    this.#count(mark.root, -1);
+    if (mark.root) this.#known.clear();
   }
 
   /** The marked run that this run is or is inside. Null: there is none. */
   around(run: JobId): JobId | null {
-    if (this.#runs === 0) return null;
+    if (!this.haveRuns) return null;
     const name = keyText(run);
     const known = this.#known.get(name);
     if (known !== undefined) return known;
-    const caller = this.#marks.has(name) ? null : this.#callerOf(run);
-    const found = this.#marks.has(name) ? run : caller && this.around(caller);
+    const caller = this.#marks.has(name) ? null : this.#openRuns.callerOf(run);
+    const found = this.#marks.has(name) ? run : caller ? this.around(caller) : this.#follow(run);
     if (this.#known.size >= knownRunsMax) this.#known.clear();
     this.#known.set(name, found);
     return found;
+  }
+
+  /** A run that a detached cancel covers gets a mark of its own in this turn. */
+  #follow(run: JobId): JobId | null {
+    const above = this.detached.above(run);
+    // Of a run that has ended, only jobs may be left.
+    if (above === null || !this.#openRuns.isOpen(run)) return above;
+    const cancel = { ...this.detached.of(above)!, notStarted: { jobs: 0, elements: 0 } };
+    const mark = { id: run, root: this.#openRuns.begun(run)?.root ?? this.#rootOf(run) ?? run, cancel };
+    this.#keep(mark);
+    this.#changed.add(mark);
+    return run;
+  }
+
+  /** Whether this run is `outer`, or is inside it, or is covered by its detached cancel. */
+  isUnder(run: JobId, outer: JobId): boolean {
+    const name = keyText(outer);
+    for (let at: JobId | null = run; at; at = this.#openRuns.callerOf(at)) if (keyText(at) === name) return true;
+    return this.detached.covers(outer, run);
   }
 
   /** Counts jobs and elements of a marked run that never started. */
@@ -91,16 +149,17 @@ export class Cancels {
     if (!mark) return;
     const before = mark.cancel.notStarted;
     mark.cancel = { ...mark.cancel, notStarted: { jobs: before.jobs + jobs, elements: before.elements + elements } };
-    mark.isDirty = true;
+    this.#changed.add(mark);
   }
 
-  /** Writes the counts that changed in this turn. */
+  /** Writes the marks that changed in this turn. */
   close(turn: Turn): void {
-    if (this.#runs === 0) return;
-    for (const mark of this.#marks.values()) {
-      if (!mark.isDirty) continue;
-      mark.isDirty = false;
-      putMark(turn.batch, mark.id, mark.cancel);
-    }
+    if (this.#changed.size === 0) return;
+    for (const { id, cancel } of this.#changed) putMark(turn.batch, id, cancel);
+    this.#changed.clear();
   }
+}
+
+function rootIn(block: Block, id: JobId): JobId {
+  return groupOf(block, indexOf(id)).group.root ?? id;
 }

@@ -365,6 +365,12 @@ export class Dispatcher {
     }
   }
 
+  /** The job of this task. Undefined: no host has it any more. */
+  jobAt(slotName: HostSlotName, frameId: number, task: number): OpenAttempt | undefined {
+    const frame = this.#slots.get(slotName)!.frames.get(frameId);
+    return frame?.reported[task] === 0 ? frame.jobs[task] : undefined;
+  }
+
   /** The jobs that hosts have now. */
   *active(): Iterable<InFlightJob> {
     for (const slot of this.#slots.values()) {

@@ -4,13 +4,13 @@ import type { Config, RetryPolicy } from '../../config/config.ts';
 import { isJobHook } from '../../config/pipeline/definition.ts';
 import { type Body, hasPart } from '../../runtime/host/wire/outcome.ts';
 import type { BlockKeys } from '../../runtime/ids.ts';
-import { blockOf, type JobId, jobId } from '../../runtime/ids.ts';
+import { type JobId, jobId } from '../../runtime/ids.ts';
 import { type PartReader, partsIn } from '../../runtime/parted.ts';
 import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
-import { type CallerOf, Cancels } from './cancels.ts';
+import { Cancels, type RunLookups } from './cancels.ts';
 import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
 import { type HoldSources, Holds } from './holds.ts';
@@ -21,7 +21,7 @@ import { Pauses } from './pauses.ts';
 import type { JobsSettled, SettledJob } from './protocol.ts';
 import { errorOf } from './records/attempt.ts';
 import { type Block, decodeBlock, groupOf } from './records/block.ts';
-import { type JobGroup, pipelinePlugin, type TerminalStatus } from './records/job.ts';
+import type { JobGroup, TerminalStatus } from './records/job.ts';
 import { MinuteCounters } from './records/minute-counters.ts';
 import type { KeyText, OpenBlock } from './records/open.ts';
 import { type Custody, encodeRetry } from './records/retry.ts';
@@ -42,9 +42,11 @@ export type JobStateOptions = {
   readonly setAside?: SetAside;
   /** What may hold a plugin besides its absence from the configuration. */
   readonly holdSources?: HoldSources;
-  /** Returns the run that called a run. Default: none. */
-  readonly callerOf?: CallerOf;
+  /** Lookups of open runs. Default: there are none. */
+  readonly openRuns?: RunLookups;
 };
+
+const noRuns: RunLookups = { isOpen: () => false, callerOf: () => null, begun: () => null };
 
 export class JobState {
   readonly reader: Reader;
@@ -92,13 +94,8 @@ export class JobState {
     this.minutes = new MinuteCounters(options.reader, this.setAside);
     this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
     this.pauses = new Pauses(options.reader, this.setAside);
-    this.cancels = new Cancels(options.reader, this.setAside, id => this.#isRun(id), options.callerOf ?? (() => null));
+    this.cancels = new Cancels(options.reader, this.setAside, options.openRuns ?? noRuns);
     this.configure(options.config);
-  }
-
-  #isRun(id: JobId): boolean {
-    const bytes = this.reader.get('blocks', blockOf(id));
-    return bytes !== undefined && decodeBlock(bytes).plugin === pipelinePlugin;
   }
 
   configure(config: Config): void {
@@ -255,11 +252,16 @@ export class JobState {
     return due;
   }
 
+  /** The run that contains the job. Null: there is none. */
+  runOf({ open, index }: Pick<OpenAttempt, 'open' | 'index'>): JobId | null {
+    return groupOf(this.load(open), index).group.run?.run ?? null;
+  }
+
   /** The cancelled run that contains the job. Null: there is none. */
   cancelledRun(open: OpenBlock, index: number): JobId | null {
     if (!this.cancels.haveRuns) return null;
-    const { run } = groupOf(this.load(open), index).group;
-    return run && this.cancels.around(run.run);
+    const run = this.runOf({ open, index });
+    return run && this.cancels.around(run);
   }
 
   /** Whether the job or a run that contains it was cancelled: it is neither started nor retried. */

@@ -86,7 +86,8 @@ export class Lane extends Backlog {
             deadlineMs: instance!.deadlineMs[name]!,
             pace: known?.pace ?? new Pace(targetUs),
             concurrency: instance!.concurrency?.[name] ?? 1,
-            runners: known?.runners ?? new Runners(),
+            // They may have jobs of an earlier configuration.
+            runners: this.#known.get(name)?.runners ?? new Runners(),
           },
         ];
       }),

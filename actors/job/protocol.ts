@@ -5,6 +5,7 @@ import type { JobId } from '../../runtime/ids.ts';
 import type { SetAsideRecord } from '../../runtime/store/set-aside.ts';
 import type { ReplyTo, Turn } from '../../runtime/turn.ts';
 import type { Cancels } from './cancels.ts';
+import type { BegunRun, DetachedCancels } from './detached-cancels.ts';
 import type { JobGroup, Rerun, Status, TerminalStatus } from './records/job.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
@@ -111,7 +112,9 @@ export interface JobCalls {
   /** Why a pause refuses new runs of this pipeline. Null: none does. */
   pauseRefusal(pipeline: string): RefusedWork | null;
   /** The cancels of runs that have not ended. */
-  readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'>;
+  readonly cancels: Pick<Cancels, 'haveRuns' | 'of' | 'around' | 'countNotStarted'> & {
+    readonly detached: Pick<DetachedCancels, 'coversEventsOf'>;
+  };
   /** A source of holds has changed its answer for some plugins. */
   holdsChanged(): void;
 }
@@ -126,8 +129,12 @@ export interface PipelineCalls {
   isOpen(run: JobId): boolean;
   /** The run that called this one. Null: none, or that run has ended. */
   callerOf(run: JobId): JobId | null;
-  /** The run or one that contains it was cancelled: nothing new starts in it. */
-  cancelRun(run: JobId): void;
+  /** The origin of a run that the store may not contain yet. Null: the store contains the run, or the run has ended. */
+  begun(run: JobId): BegunRun | null;
+  /** Whether events in the tree with this root wait to start runs. */
+  haveWaitingEvents(root: JobId): boolean;
+  /** The run or one that contains it was cancelled: nothing new starts in it. False: nothing new would have started anyway. */
+  cancelRun(run: JobId): boolean;
 }
 
 /** Jobs of one group that have settled. */
@@ -154,6 +161,8 @@ export type CancelJob = {
   readonly id: JobId;
   readonly by: string;
   readonly reason: string | null;
+  /** Also the runs that events of its jobs have started, and so on. */
+  readonly detached?: boolean;
 };
 /** The status after the commit; null: there is no such job. An unsettled job is being stopped. */
 export type CancelReply = { readonly kind: 'cancel'; readonly status: Status | null };

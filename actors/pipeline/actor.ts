@@ -147,10 +147,18 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     },
     isOpen: id => table.runs.find(idText(id)) !== undefined,
     callerOf: id => table.runs.find(idText(id))?.outer?.run ?? null,
+    begun(id) {
+      const run = table.runs.find(idText(id));
+      if (!run?.parent) return null;
+      const { root, parent, hooked, outer } = run;
+      return { root, parent, hooked, run: outer };
+    },
+    haveWaitingEvents: root => router.deferred.areBelow(root),
     cancelRun(id) {
       const run = table.runs.find(idText(id));
-      if (run) table.cancel(run);
+      const isNew = run !== undefined && table.cancel(run);
       router.drain();
+      return isNew;
     },
     advance() {
       do router.drain();

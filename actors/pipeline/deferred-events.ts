@@ -77,6 +77,12 @@ export class DeferredEvents {
     return this.#table.isCrowded || this.#lines.size > 0 || this.#arriving.length > 0;
   }
 
+  /** Whether events of the tree with this root wait. */
+  areBelow(root: JobId): boolean {
+    const name = idText(root);
+    return this.#lines.has(name) || this.#arriving.some(origin => idText(rootOf(origin)) === name);
+  }
+
   #pushNew(origin: Origin): void {
     const { job, hook } = origin;
     this.#push(origin, hook ? { key: originKey(origin), index: 0, at: 0, events: null } : idText(job));

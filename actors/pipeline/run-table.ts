@@ -189,15 +189,16 @@ export class RunTable {
     return run;
   }
 
-  /** Fails a run that is cancelled, or is inside a cancelled one. */
-  cancel(run: Run): void {
+  /** Fails a run that is cancelled or is inside a cancelled one. False: it is not, or it has failed already. */
+  cancel(run: Run): boolean {
     const { cancels } = this.jobs;
     const marked = cancels.around(run.id);
-    if (marked === null || run.failure !== null) return;
+    if (marked === null || run.failure !== null) return false;
     let elements = 0;
     for (const fan of run.fans.values()) if (!isParked(fan)) elements += fan.count - fan.index;
     cancels.countNotStarted(marked, 0, elements);
     this.fail(run, cancelText(cancels.of(marked)!));
+    return true;
   }
 
   /**

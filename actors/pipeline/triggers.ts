@@ -76,6 +76,7 @@ export class Triggers {
     const table = this.#table;
     const { job: parent, plugin, submittedBy, depth, context, hooked } = emitter;
     const root = emitter.root ?? parent;
+    if (table.jobs.cancels.detached.coversEventsOf(parent, root)) return false;
     let started = false;
     for (const version of this.#onEvent.get(type) ?? []) {
       // Tested before the dedupe key, so that a rejected event does not use up its key.

@@ -8,7 +8,7 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure } from '../failure.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 
-type Options = { readonly reason?: string; readonly wait?: true };
+type Options = { readonly reason?: string; readonly detached?: true; readonly wait?: true };
 type Cancelled = { readonly job_id: string; readonly status: string; readonly cancelling?: true };
 
 export const jobCancel = clientCommand<Options>({
@@ -20,13 +20,14 @@ export const jobCancel = clientCommand<Options>({
   ],
   options: [
     new Option('--reason <text>', 'is shown with the jobs'),
+    new Option('--detached', 'for a run: also the runs that events of its jobs have started, and so on'),
     new Option('--wait', 'wait until jobs that were running have ended'),
   ],
   statuses: '0 the jobs are cancelled or being stopped, 1 one of them had ended already, or succeeded first',
   async run({ options, args, client, out }) {
     const jobs: Cancelled[] = [];
     for (const id of args as readonly string[]) {
-      const job = await cancel(client, id, options.reason);
+      const job = await cancel(client, id, options);
       if (!options.wait || isSettled(job.status)) jobs.push(job);
       else jobs.push({ job_id: id, status: (await settledJob(client, id, null, out)).status });
     }
@@ -36,9 +37,9 @@ export const jobCancel = clientCommand<Options>({
 });
 
 /** A job that has ended otherwise is an answer, too: the other jobs are still to be cancelled. */
-async function cancel(client: Client, id: string, reason: string | undefined): Promise<Cancelled> {
+async function cancel(client: Client, id: string, { reason, detached }: Options): Promise<Cancelled> {
   try {
-    const body = reason === undefined ? {} : { reason };
+    const body = { ...(reason !== undefined && { reason }), ...(detached && { detached }) };
     return await client.post<Cancelled>(`/job/${segment(id)}/cancel`, { job_id: true, status: true }, body);
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.problem.code !== 'already_settled') throw error;

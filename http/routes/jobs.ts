@@ -167,7 +167,18 @@ const getTree = route({
   },
 });
 
-const cancelBody = Type.Object({ reason: reasonSchema('Shown with the job.') }, { additionalProperties: false });
+const cancelBody = Type.Object(
+  {
+    reason: reasonSchema('Shown with the job.'),
+    detached: Type.Optional(
+      Type.Boolean({
+        description: 'Of a run: also the runs that events of its jobs have started, and so on.',
+        default: false,
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
 
 const cancelJob = route({
   method: 'POST',
@@ -177,7 +188,7 @@ const cancelJob = route({
   notes:
     'After the answer nothing of it starts any more. A job that waits has ended; the code of one that runs is being stopped. If that ' +
     'code succeeds first, the job stays `succeeded`; otherwise it ends `cancelled` and is not retried. A run ends when its last job has. ' +
-    'Runs that events of the jobs started go on. Repeating the call returns how it stands.',
+    'Runs that events of its jobs have started go on, unless `detached` is true. Repeating the call returns how it stands.',
   access: anyOf('jobs:rw'),
   body: cancelBody,
   problems: ['unknown_job', 'already_settled'],
@@ -196,8 +207,11 @@ const cancelJob = route({
     return id && engine.job(id) ? { id } : unknownJob(params.job_id);
   },
   async handle({ engine, found: { id }, body, caller }) {
-    const { reason = null } = (body ?? {}) as { readonly reason?: string };
-    const reply = await engine.cancel(id, caller!.origin, reason);
+    const { reason = null, detached = false } = (body ?? {}) as {
+      readonly reason?: string;
+      readonly detached?: boolean;
+    };
+    const reply = await engine.cancel({ id, by: caller!.origin, reason, detached });
     if (reply === null) return problem('unavailable', 'the ledger cannot be asked right now');
     const { status: stands } = reply;
     const text = formatId(id);

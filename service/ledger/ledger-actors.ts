@@ -47,6 +47,8 @@ export function startLedgerActors(options: LedgerActorsOptions): Actors {
       resumed: () => pipeline.resumed(),
       isOpen: run => pipeline.isOpen(run),
       callerOf: run => pipeline.callerOf(run),
+      begun: run => pipeline.begun(run),
+      haveWaitingEvents: root => pipeline.haveWaitingEvents(root),
       cancelRun: run => pipeline.cancelRun(run),
     },
     vault,

@@ -1,10 +1,12 @@
 // The table of cancels: who asked for the end of a job, when, and why. The record of a job that has not ended is its mark: nothing of the
 // job starts any more. When the job ends, the mark becomes a note, which is pruned with the job. Jobs inside a cancelled run have no
-// record of their own: theirs is that of the run.
-import { type JobId, jobId } from '../../../runtime/ids.ts';
+// record of their own: theirs is that of the run. A detached cancel of a run has a second record: nothing starts in the runs either that
+// events of its jobs have started. They get marks of their own, one by one; the second record is removed when no more can follow.
+import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Block, findBlock, groupOf } from './block.ts';
+import type { JobGroup } from './job.ts';
 
 export type Cancel = {
   readonly by: string;
@@ -19,6 +21,7 @@ type StoredCancel = [by: string, atUs: number, reason: string | null, jobs: numb
 
 const marks = 0;
 const notes = 1;
+const detached = 2;
 
 function keyOf(kind: number, id: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(kind), id]);
@@ -34,22 +37,46 @@ export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));
 }
 
+export function putDetached(batch: Batch, run: JobId, cancel: Cancel): void {
+  batch.put('cancels', keyOf(detached, run), encodeCancel(cancel));
+}
+
+export function removeDetached(batch: Batch, run: JobId): void {
+  batch.remove('cancels', keyOf(detached, run));
+}
+
+type StoredCancels = Iterable<readonly [id: JobId, value: Uint8Array]>;
+
 /** The marks of jobs that have not ended. */
-export function* readMarks(reader: Reader): Iterable<readonly [id: JobId, value: Uint8Array]> {
-  const range = { from: Buffer.of(marks), to: Buffer.of(notes) };
+export function readMarks(reader: Reader): StoredCancels {
+  return readKind(reader, marks);
+}
+
+/** The second records of detached cancels. */
+export function readDetached(reader: Reader): StoredCancels {
+  return readKind(reader, detached);
+}
+
+function* readKind(reader: Reader, kind: number): StoredCancels {
+  const range = { from: Buffer.of(kind), to: Buffer.of(kind + 1) };
   for (const { key, value } of reader.scan('cancels', range)) yield [Buffer.from(key.subarray(1)), value];
 }
 
-/** Removes the notes of a block that is pruned. */
+/** Removes what is left of the cancels of a block that is pruned. */
 export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, count: number): void {
   if (reader.count('cancels') === 0) return;
-  const range = { from: keyOf(notes, jobId(block, 0)), to: keyOf(notes, jobId(block, count)) };
-  for (const key of reader.keys('cancels', range)) batch.remove('cancels', Buffer.from(key));
+  for (const kind of [notes, detached]) {
+    const range = { from: keyOf(kind, jobId(block, 0)), to: keyOf(kind, jobId(block, count)) };
+    for (const key of reader.keys('cancels', range)) batch.remove('cancels', Buffer.from(key));
+  }
 }
 
-/** The job that a key is about, and whether that job has not ended. */
-export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly isMark: boolean } {
-  return { id: Buffer.from(key.subarray(1)), isMark: key[0] === marks };
+export type CancelKind = 'mark' | 'note' | 'detached';
+const kinds: readonly CancelKind[] = ['mark', 'note', 'detached'];
+
+/** The job that a key is about. */
+export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly kind: CancelKind | undefined } {
+  return { id: Buffer.from(key.subarray(1)), kind: kinds[key[0]!] };
 }
 
 /** The cancel of this very job. Null: nobody asked for one. */
@@ -58,16 +85,46 @@ export function cancelOfJob(reader: Reader, id: JobId): Cancel | null {
   return bytes ? decodeCancel(bytes) : null;
 }
 
-/** The cancel of the run that the job is inside of, or of one around that. Null: there is none. */
+/** The cancel of the run that the job is inside of, or of one around that, or a detached one that it comes under. Null: there is none. */
 export function cancelAround(reader: Reader, block: Block, index: number): Cancel | null {
-  let position = groupOf(block, index).group.run;
-  while (position) {
-    const cancel = cancelOfJob(reader, position.run);
+  let group: JobGroup | null = groupOf(block, index).group;
+  let isInside = true;
+  for (;;) {
+    const run: JobId | null = group.run?.run ?? null;
+    if (run === null) {
+      if (group.parent === null || !hasDetached(reader)) return null;
+      isInside = false;
+    }
+    const above = run ?? starterOf(reader, group);
+    if (above === null) return null;
+    const cancel = isInside ? cancelOfJob(reader, above) : detachedOf(reader, above);
     if (cancel) return cancel;
-    const outer = findBlock(reader, position.run);
-    position = outer ? groupOf(outer, Buffer.from(position.run).readUInt32BE(12)).group.run : null;
+    group = groupIn(reader, above);
+    if (group === null) return null;
   }
-  return null;
+}
+
+function hasDetached(reader: Reader): boolean {
+  for (const _ of reader.keys('cancels', { from: Buffer.of(detached), limit: 1 })) return true;
+  return false;
+}
+
+function detachedOf(reader: Reader, run: JobId): Cancel | null {
+  const bytes = reader.get('cancels', keyOf(detached, run));
+  return bytes ? decodeCancel(bytes) : null;
+}
+
+/** What the job has in common with its neighbours. Null: it is not stored. */
+export function groupIn(reader: Reader, id: JobId): JobGroup | null {
+  const block = findBlock(reader, id);
+  return block ? groupOf(block, indexOf(id)).group : null;
+}
+
+/** The run whose job started this one by an event. Null: none did. What a hook has started tells of the end, and is not meant. */
+export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
+  const cause = run.parent && groupIn(reader, run.parent);
+  if (!cause?.run || (run.hooked && !cause.hooked)) return null;
+  return cause.run.run;
 }
 
 function encodeCancel({ by, atUs, reason, notStarted }: Cancel): Uint8Array {

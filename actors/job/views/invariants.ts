@@ -114,10 +114,12 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
   }
 
-  /** The mark of a job that has not ended, or the note of one that has. */
+  /** The mark of a job that has not ended, or the note of one that has. A detached cancel may last longer than its run. */
   function cancelHasJob(key: Uint8Array): string | null {
-    const { id, isMark } = readCancelKey(key);
+    const { id, kind } = readCancelKey(key);
     if (!findBlock(reader, id)) return `the job ${formatId(id)} was cancelled and does not exist`;
+    if (kind === 'detached') return null;
+    const isMark = kind === 'mark';
     const open = openOf(reader, blockOf(id));
     const isOpen = open !== undefined && !open.isSettled(indexOf(id));
     if (isOpen === isMark) return null;

@@ -53,6 +53,8 @@ const gateway = shareGateway({
         uses('all', { join: 'all' }),
       ],
     },
+    { name: 'source', on: 'source', steps: [uses('tell'), { id: 'last', uses: 'single' }] },
+    { name: 'heard_of', on: 'heard_of', steps: [uses('tell'), { id: 'last', uses: 'single' }] },
     {
       name: 'heard',
       on_hook: 'job.cancelled',
@@ -131,6 +133,7 @@ test('what cannot be cancelled is told', async () => {
   expect([wrong, problem['detail']]).toEqual([400, expect.stringContaining('/reason')]);
   expect((await cancel(done, { reason: 'x'.repeat(501) }))[0]).toBe(400);
   expect((await cancel(done, { force: true }))[0]).toBe(400);
+  expect((await cancel(done, { detached: 'yes' }))[0]).toBe(400);
   const denied = await gateway.call('POST', `/job/${done}/cancel`, {}, { token: readToken });
   expect([denied.status, denied.body['detail']]).toEqual([403, expect.stringContaining('jobs:rw')]);
 });
@@ -197,6 +200,41 @@ test('called runs are inside, and a step after them never starts', async () => {
   );
   expect(own.map(job => job.status)).toEqual(Array(7).fill('cancelled'));
   gateway.open('called');
+});
+
+/** A run whose job has started a run by an event, whose job has started one: each then waits for the place of `single`. */
+async function lineOfRuns(): Promise<string[]> {
+  const told = { type: 'heard_of', payload: {} };
+  const run = await gateway.run('source', { emit: [{ type: 'heard_of', payload: { emit: [told] } }] });
+  const tree = await until('three jobs wait', async () => {
+    const jobs = await gateway.tree(run);
+    return jobs.filter(({ plugin, status }) => plugin === 'single' && status === 'queued').length === 3 ? jobs : null;
+  });
+  return tree.flatMap(({ plugin, job_id }) => (plugin === 'pipeline' ? [job_id] : []));
+}
+
+test.each([
+  ['go on', false],
+  ['end with a detached cancel, also if the service is killed at once', true],
+])('runs that events started %s', async (_, detached) => {
+  await occupy(`events ${detached}`);
+  const [source, ...others] = await lineOfRuns();
+  const [status] = await cancel(source!, { detached, reason: 'all of it' });
+  expect([200, 202]).toContain(status);
+  if (detached) {
+    const shown = await Promise.all(others.map(detail));
+    expect(shown.map(({ cancel }) => cancel)).toMatchObject([{ reason: 'all of it' }, { reason: 'all of it' }]);
+    await gateway.restart();
+  } else
+    expect(await Promise.all(others.map(async id => (await detail(id))['cancel']))).toEqual([undefined, undefined]);
+  expect((await gateway.settled(source!)).status).toBe('cancelled');
+  gateway.open(`events ${detached}`);
+  const ended = await Promise.all(others.map(id => gateway.settled(id)));
+  expect(ended.map(job => job.status)).toEqual(Array(2).fill(detached ? 'cancelled' : 'succeeded'));
+  const last = (await gateway.tree(source!)).filter(({ plugin }) => plugin === 'single');
+  expect(last.filter(({ job_id }) => gateway.notesOf(job_id).length > 0)).toHaveLength(detached ? 0 : 2);
+  const { body } = await gateway.call('GET', '/system/selfcheck');
+  expect(body).toMatchObject({ failures: [] });
 });
 
 test('one cancelled child counts as not succeeded: on_error decides', async () => {

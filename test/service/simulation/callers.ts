@@ -9,7 +9,7 @@ import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { ReplyTo } from '../../../runtime/turn.ts';
 import { holds } from './broken.ts';
-import type { CancelModel } from './cancel-model.ts';
+import type { AskedCancel, CancelModel } from './cancel-model.ts';
 import type { Dice } from './dice.ts';
 import { called } from './setup.ts';
 import type { VaultModel } from './vault-model.ts';
@@ -20,7 +20,7 @@ type Ask =
   | { readonly kind: 'submit'; readonly plugin: string; readonly numbers: readonly number[] }
   | { readonly kind: 'run'; readonly pipeline: string; readonly number: number; readonly watch: boolean }
   | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
-  | { readonly kind: 'cancel'; readonly id: string }
+  | { readonly kind: 'cancel'; readonly cancel: AskedCancel }
   | { readonly kind: 'look' | 'stop' };
 type Message = { readonly actor: 'job' | 'pipeline' | 'vault'; readonly message: object };
 /** A request with a key, that may be repeated. */
@@ -158,11 +158,11 @@ export class Callers {
 
   /** Somebody cancels a job or a run, if there is one. */
   cancel(): Message[] {
-    const id = this.#cancels.pick(this.#dice);
-    if (id === null) return [];
+    const cancel = this.#cancels.pick(this.#dice);
+    if (cancel === null) return [];
     const reason = this.#dice.pick([null, 'enough']);
-    const message = { kind: 'cancel', id: parseId(id)!, by: 'x', reason };
-    return [this.#send({ kind: 'cancel', id }, 'job', message, null, 0)];
+    const message = { kind: 'cancel', id: parseId(cancel.id)!, by: 'x', reason, detached: cancel.detached };
+    return [this.#send({ kind: 'cancel', cancel }, 'job', message, null, 0)];
   }
 
   /** The ledger hears nothing of it. */
@@ -212,7 +212,7 @@ export class Callers {
     if (isOver) return;
     if (ask!.kind === 'submit') this.#submitted(ask!, value as SubmitJobsReply);
     else if (ask!.kind === 'run') this.#began(ask!, value as SubmitReply);
-    else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.id, value as CancelReply);
+    else if (ask!.kind === 'cancel') this.#cancels.answered(ask!.cancel, value as CancelReply);
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }
 

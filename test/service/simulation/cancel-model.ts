@@ -12,10 +12,16 @@ import type { HeldFrame } from './hosts.ts';
 /** Of the newest jobs so many may be cancelled: most of the others have ended. */
 const newestMax = 40;
 
+/** `isFirst`: it was open, and nobody had cancelled it. */
+export type AskedCancel = { readonly id: string; readonly detached: boolean; readonly isFirst: boolean };
+
 export class CancelModel {
   readonly #commits: Commits;
   readonly #isDamaged: (id: string) => boolean;
   readonly #asked = new Set<string>();
+  /** Runs for which somebody has asked for a detached cancel, and those of them that surely have one. */
+  readonly #detached = new Set<string>();
+  readonly #surelyDetached = new Set<string>();
   /** What callers were told: nothing of these starts any more. */
   readonly #answered = new Map<string, 'cancelled' | 'queued' | 'running'>();
   /** Jobs that have ended `cancelled`: a comparison of nothing proves nothing. */
@@ -27,15 +33,19 @@ export class CancelModel {
   }
 
   /** A job or run to be cancelled; null: there is none. */
-  pick(dice: Dice): string | null {
+  pick(dice: Dice): AskedCancel | null {
     const newest = [...this.#commits.jobs()].slice(-newestMax);
     if (newest.length === 0) return null;
-    const { id } = dice.pick(newest);
-    this.#asked.add(id);
-    return id;
+    const job = dice.pick(newest);
+    const detached = dice.chance(0.4);
+    // What has ended, or was cancelled before, may answer so and do nothing.
+    const isFirst = !this.isAsked(job) && !job.attempts.at(-1)?.final;
+    this.#asked.add(job.id);
+    if (detached) this.#detached.add(job.id);
+    return { id: job.id, detached, isFirst };
   }
 
-  answered(id: string, reply: CancelReply | { readonly kind: 'refused' }): void {
+  answered({ id, detached, isFirst }: AskedCancel, reply: CancelReply | { readonly kind: 'refused' }): void {
     if (reply.kind !== 'cancel') return;
     const { status } = reply;
     const known = this.#commits.find(id)!.attempts.at(-1);
@@ -46,28 +56,44 @@ export class CancelModel {
         () => `the cancel of ${id} is answered ${status}: it is ${stands}`,
       );
       this.#answered.set(id, status);
+      if (detached && (isFirst || status === 'running')) this.#detachedHolds(id);
     } else if (status !== null)
       holds(stands === status, () => `the cancel of ${id} is answered ${status}, not ${stands}`);
+  }
+
+  /** Whatever events have started below the run, and is open now, will be cancelled. */
+  #detachedHolds(run: string): void {
+    this.#surelyDetached.add(run);
+    for (const job of this.#commits.jobs()) {
+      const isOpen = !job.attempts.at(-1)?.final && !this.#answered.has(job.id);
+      if (isOpen && this.#above(job.id, other => other === run) !== null) this.#answered.set(job.id, 'running');
+    }
   }
 
   /** Nothing that was cancelled gets to a host. */
   frameHolds({ tasks }: HeldFrame): void {
     for (const { id, attempt } of tasks) {
-      const by = this.#around(id, other => this.#answered.has(other));
+      const inside = this.#around(id, other => this.#answered.has(other));
+      const by = inside ?? this.#above(id, other => this.#surelyDetached.has(other));
       holds(by === null, () => `attempt ${attempt} of ${id} is handed out after the cancel of ${by} was answered`);
     }
   }
 
   /** Whether somebody has asked for the end of the job, or of a run around it. */
   isAsked(job: KnownJob): boolean {
-    return this.#around(job.id, other => this.#asked.has(other)) !== null;
+    return this.#around(job.id, other => this.#asked.has(other)) !== null || this.isDetached(job);
+  }
+
+  /** Whether somebody has asked for the end of whatever the events of this job start. */
+  isDetached(job: KnownJob): boolean {
+    return this.#above(job.id, other => this.#detached.has(other)) !== null;
   }
 
   /** At the end: what was cancelled has ended so, or had succeeded first; what was not has not. */
   ends(reader: Reader): void {
     for (const key of reader.keys('cancels', {})) {
-      const { id, isMark } = readCancelKey(key);
-      const isOver = !isMark || this.#isDamaged(formatId(id));
+      const { id, kind } = readCancelKey(key);
+      const isOver = kind === 'note' || this.#isDamaged(formatId(id));
       holds(isOver, () => `everything should have settled, and ${formatId(id)} is still to be cancelled`);
     }
     for (const job of this.#commits.jobs()) {
@@ -86,11 +112,26 @@ export class CancelModel {
 
   /** The nearest of the job, its run and those that called it, for which this holds. */
   #around(id: string, holdsFor: (id: string) => boolean): string | null {
-    for (let at: string | null = id; at !== null; ) {
-      if (holdsFor(at)) return at;
-      const run: Uint8Array | undefined = this.#commits.find(at)?.group.run?.run;
-      at = run ? formatId(run) : null;
-    }
+    for (let at: string | null = id; at !== null; at = this.#runOf(at)) if (holdsFor(at)) return at;
     return null;
+  }
+
+  /** The same, beyond these also of the runs whose jobs have started them by events. */
+  #above(id: string, holdsFor: (id: string) => boolean): string | null {
+    for (let at: string | null = id; at !== null; at = this.#runOf(at) ?? this.#starterOf(at))
+      if (holdsFor(at)) return at;
+    return null;
+  }
+
+  #runOf(id: string): string | null {
+    const run = this.#commits.find(id)?.group.run?.run;
+    return run ? formatId(run) : null;
+  }
+
+  #starterOf(id: string): string | null {
+    const group = this.#commits.find(id)?.group;
+    const cause = group?.parent ? formatId(group.parent) : null;
+    const isHook = cause !== null && group!.hooked && !this.#commits.find(cause)!.group.hooked;
+    return cause === null || isHook ? null : this.#runOf(cause);
   }
 }

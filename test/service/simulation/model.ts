@@ -334,7 +334,8 @@ function startsHold(past: Past, family: Family, job: KnownJob, full: ReadonlySet
     if (isHooked && job.plugin === pipelinePlugin) for (const run of runs) tellingHolds(job, run);
     compared.started += count;
     holds(count <= most, () => `the job ${job.id} has started ${count} runs of ${name}, and gives reason for ${most}`);
-    const isSure = !full.has(rootOf(job)) && fitting.every(event => event.dedupe_key === undefined);
+    const isCut = full.has(rootOf(job)) || past.cancels.isDetached(job);
+    const isSure = !isCut && fitting.every(event => event.dedupe_key === undefined);
     holds(
       count === most || !isSure,
       () => `the job ${job.id} has started ${count} runs of ${name}, and gives reason for ${most}`,

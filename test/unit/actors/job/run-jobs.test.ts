@@ -9,7 +9,7 @@ import { type Loop, startLoop } from '../../../../runtime/loop.ts';
 import { pack } from '../../../../runtime/packing.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
-import { config } from './simulator.ts';
+import { config, noPipeline } from './simulator.ts';
 
 type Move =
   /** `over`: it ends in the turn that it begins in. */
@@ -41,7 +41,7 @@ function start(): void {
     gauges: new Gauges(),
     nowMs: Math.floor(nowUs / 1000),
     self: () => {},
-    pipeline: { resumed() {}, jobsSettled() {}, isOpen: () => false, callerOf: () => null, cancelRun() {} },
+    pipeline: noPipeline,
     alarm: () => {},
     startHost: () => ({ configure() {}, submit() {}, cancel() {}, stop: async () => {} }),
   });

@@ -2,7 +2,7 @@
 import { type InnerMessage, startJobActor } from '../../../../actors/job/actor.ts';
 import { Gauges } from '../../../../actors/job/gauges.ts';
 import type { HostSlotName } from '../../../../actors/job/host-slot.ts';
-import type { SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
+import type { PipelineCalls, SubmitJobs, SubmitJobsReply, Waits, WaitsReply } from '../../../../actors/job/protocol.ts';
 import { newestBlock } from '../../../../actors/job/records/block.ts';
 import type { Config, PluginInstance } from '../../../../config/config.ts';
 import { encodeBody } from '../../../../runtime/host/wire/outcome.ts';
@@ -13,6 +13,17 @@ import { pack } from '../../../../runtime/packing.ts';
 import type { Store } from '../../../../runtime/store/store.ts';
 import { Dice } from '../../../service/simulation/dice.ts';
 import { openMemoryStore } from '../../../support/memory-store.ts';
+
+/** There is no run. */
+export const noPipeline: PipelineCalls = {
+  resumed() {},
+  jobsSettled() {},
+  isOpen: () => false,
+  callerOf: () => null,
+  begun: () => null,
+  haveWaitingEvents: () => false,
+  cancelRun: () => false,
+};
 
 export type Faults = {
   /** Chances, each between 0 and 1. */
@@ -115,7 +126,7 @@ export class Simulation {
       random: this.#random,
       gauges: new Gauges(),
       vault: { waitsFor: name => (this.sealed.has(name) ? 'the vault does not open' : null), deliver: () => null },
-      pipeline: { resumed() {}, jobsSettled() {}, isOpen: () => false, callerOf: () => null, cancelRun() {} },
+      pipeline: noPipeline,
       nowMs: Math.floor(this.nowUs / 1000),
       self: toSelf,
       alarm: atUs => {

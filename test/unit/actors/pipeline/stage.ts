@@ -279,7 +279,13 @@ export class Stage {
       holdsChanged() {},
       pauseOf: name => (this.paused.has(name) ? pauseOf(name) : null),
       pauseRefusal: () => null,
-      cancels: { haveRuns: false, of: () => undefined, around: () => null, countNotStarted() {} },
+      cancels: {
+        haveRuns: false,
+        of: () => undefined,
+        around: () => null,
+        countNotStarted() {},
+        detached: { coversEventsOf: () => false },
+      },
       createJobs: jobs => this.#create(jobs),
       createRun: (pipeline, group, payload) => {
         const job = this.#add('pipeline', pipeline, group, 0, payload, this.#newKey());
