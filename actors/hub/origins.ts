@@ -1,9 +1,8 @@
 // The trees and runs of the jobs of events: looked up once each, when a subscriber first needs them.
 
 import { type JobId, jobIdBytes } from '../../runtime/ids.ts';
-import type { Tally } from '../job/records/job.ts';
 import { pipelinePlugin } from '../job/records/job.ts';
-import type { JobObservations, JobOrigin, ObservationType, Origins } from './protocol.ts';
+import type { JobObservations, JobOrigin, ObservationType, Origins, RunEnding } from './protocol.ts';
 
 /** Lookups of one read, about a millisecond. The next read continues. */
 export const readingWorkMax = 256;
@@ -19,14 +18,14 @@ const ends = new Set<ObservationType>([
 ]);
 
 /** For a hub without a ledger. */
-export const noOrigins: Origins = { find: () => null, counts: () => null, refresh: () => {}, work: 0 };
+export const noOrigins: Origins = { find: () => null, ended: () => null, refresh: () => {}, work: 0 };
 
 /** The origins of the jobs of one group, kept as long as the ring holds the group. */
 export class GroupOrigins {
   readonly #origins: Origins;
   readonly #group: JobObservations;
   readonly #found: (JobOrigin | null | undefined)[] = [];
-  readonly #counts: (Tally | null | undefined)[] = [];
+  readonly #ended: (RunEnding | null | undefined)[] = [];
 
   constructor(origins: Origins, group: JobObservations) {
     this.#origins = origins;
@@ -42,14 +41,14 @@ export class GroupOrigins {
   }
 
   /** For events of runs that have ended. */
-  countsAt(place: number): Tally | null {
+  endedAt(place: number): RunEnding | null {
     const { type, plugin } = this.#group;
     if (plugin !== pipelinePlugin || !ends.has(type)) return null;
-    const known = this.#counts[place];
+    const known = this.#ended[place];
     if (known !== undefined) return known;
-    const counts = this.#origins.counts(this.#id(place));
-    this.#counts[place] = counts;
-    return counts;
+    const ended = this.#origins.ended(this.#id(place));
+    this.#ended[place] = ended;
+    return ended;
   }
 
   #id(place: number): JobId {

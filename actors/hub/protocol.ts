@@ -1,5 +1,6 @@
 // Observations: events of the service, published after their commit. Observations of one kind are sent as one group.
 import type { JobId } from '../../runtime/ids.ts';
+import type { NotStarted } from '../job/records/cancel.ts';
 import type { Tally } from '../job/records/job.ts';
 
 /** Every type of an observation (docs/events.md). */
@@ -65,12 +66,15 @@ export type Observed = { readonly kind: 'observed'; readonly groups: readonly Ob
 /** The tree and runs of an event's job, as ids. `runs`: the run that the job is a step of, then the run that called that one, and so on. */
 export type JobOrigin = { readonly root: string; readonly runs: readonly string[] };
 
+/** How the jobs inside an ended run ended. `notStarted`: only of a run that was itself cancelled. */
+export type RunEnding = { readonly counts: Tally | null; readonly notStarted: NotStarted | null };
+
 /** Reads origins from the committed store. */
 export interface Origins {
   /** Null: the job is no longer stored. */
   find(id: JobId): JobOrigin | null;
-  /** How the jobs inside an ended run ended. Null: it is no longer stored. */
-  counts(id: JobId): Tally | null;
+  /** An ended run. Null: it is no longer stored. */
+  ended(id: JobId): RunEnding | null;
   /** Makes the newest commits visible. */
   refresh(): void;
   /** A running count of lookups: one for each record read, and one for each 16 KiB of it. */

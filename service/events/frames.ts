@@ -137,10 +137,11 @@ function originText(origins: GroupOrigins | null, place: number): string {
   const origin = origins?.at(place);
   if (!origin) return '';
   const run = origin.runs[0];
-  const counts = origins!.countsAt(place);
+  const { counts = null, notStarted = null } = origins!.endedAt(place) ?? {};
   return (
     `,"root_id":"${origin.root}","run_id":${run === undefined ? 'null' : `"${run}"`}` +
-    (counts === null ? '' : `,"counts":${JSON.stringify(counts)}`)
+    (counts === null ? '' : `,"counts":${JSON.stringify(counts)}`) +
+    (notStarted === null ? '' : `,"children_not_started":${JSON.stringify(notStarted)}`)
   );
 }
 

@@ -1,9 +1,9 @@
 // To which tree and runs a job belongs, for callers that look up many in the order of events: neighbours often share a group.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
-import type { JobOrigin, Origins } from '../../hub/protocol.ts';
+import type { JobOrigin, Origins, RunEnding } from '../../hub/protocol.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
-import type { Tally } from '../records/job.ts';
+import { cancelOfJob } from '../records/cancel.ts';
 import { keyText } from '../records/open.ts';
 import { GroupReader } from './group-reader.ts';
 import { findJob } from './jobs.ts';
@@ -43,9 +43,12 @@ export class JobOrigins implements Origins {
     return place && { root: place.root ?? formatId(id), runs: place.runs };
   }
 
-  counts(id: JobId): Tally | null {
+  ended(id: JobId): RunEnding | null {
     this.#work++;
-    return (this.#reader && findJob(this.#reader, id)?.counts) ?? null;
+    const job = this.#reader && findJob(this.#reader, id);
+    if (!job) return null;
+    const cancel = job.status === 'cancelled' ? cancelOfJob(this.#reader!, id) : null;
+    return { counts: job.counts, notStarted: cancel?.notStarted ?? null };
   }
 
   #blockOf(id: JobId): Block | undefined {

@@ -182,6 +182,13 @@ test('a run ends with the jobs that wait; nothing of it starts any more, and no 
   expect(inside.every(job => job.status === 'cancelled')).toBe(true);
   expect(counts).toEqual({ succeeded: 0, failed: 0, timed_out: 0, dead: 0, cancelled: inside.length });
   expect(await detail(inside[0]!.job_id)).toMatchObject({ status: 'cancelled', cancel: { reason: 'too many' } });
+  const events = ['events', '--types', 'pipeline.cancelled', '--job', run, '--after', '0', '--count', '2', '--json'];
+  const { stdout } = await headgate([...events, '--url', gateway.url], { env });
+  const jobs = inside.length;
+  // The first one is the gap of what the ring has dropped.
+  expect(JSON.parse(stdout.trim().split('\n')[1]!)).toMatchObject({
+    children_not_started: { jobs, elements: 20_000 - jobs },
+  });
   await until('the hook has heard of the run', () => gateway.journal().some(({ name }) => name === run));
   expect(gateway.journal().some(({ name }) => name === inside[0]!.job_id)).toBe(false);
   gateway.open('run');

@@ -177,7 +177,7 @@ function origins(): Origins & { work: number } {
       const index = Buffer.from(job).readUInt32BE(12);
       return { root: id(runs[index] ? 1 : index), runs: runs[index] ?? [] };
     },
-    counts: () => null,
+    ended: () => null,
     refresh: () => {},
   };
 }
