@@ -54,10 +54,11 @@ export class Caller {
     return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
   }
 
-  /** Jobs that are queued, run, or wait for their next attempt. */
+  /** Jobs that have not ended. */
   async unsettled(): Promise<number> {
     const queue = (await this.#get('/analytics/queue')) as { [name: string]: number };
-    return queue['queue_depth']! + queue['running_count']! + queue['delayed_count']!;
+    const { queue_depth, running_count, delayed_count, waiting_count } = queue;
+    return queue_depth! + running_count! + delayed_count! + waiting_count!;
   }
 
   async #get(path: string): Promise<unknown> {

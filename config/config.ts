@@ -141,7 +141,7 @@ export type Config = {
     readonly strictMode: boolean;
     readonly workersMax: number;
     readonly queueDepthMax: number;
-    /** Limit for jobs that are held or wait for their next attempt. */
+    /** Limit for jobs that are paused or held. */
     readonly waitingMax: number;
     readonly jobsPerRootMax: number;
     readonly pluginEnvPassthrough: readonly string[];

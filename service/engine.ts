@@ -62,7 +62,8 @@ export function openEngine({ link, reader, gauges, hub, ...parts }: EngineParts)
     /** Lets a job that waits for its next attempt run at once. */
     runNow: (id: JobId) => link.ask<RunNowReply | RefusedWork>('job', { kind: 'run_now', id }),
     pauses: openPauses(link, reader),
-    queueDepth: () => gauges.get('queued'),
+    /** Jobs that could run now, or will by a retry. */
+    queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     /** The open event streams. */
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
     /** Resolves when the job is on disk or refused. */

@@ -21,15 +21,15 @@ export function queueState(state: JobState, dispatcher: Dispatcher, nowUs: numbe
     const id = formatId(jobId(open.keyBytes, index));
     active.push({ jobId: id, plugin: open.plugin, command: open.command, startedUs: frame.sentUs });
   }
-  const paused = state.paused;
+  const { held, paused } = state;
   return {
     kind: 'queue',
-    queued: state.unsettled - state.running - state.retries.size,
+    queued: state.unsettled - state.running - state.retries.size - held,
     running: state.running,
     delayed: state.retries.size,
-    held: state.held - paused,
+    held: held - paused,
     paused,
-    waiting: state.retries.size + state.held,
+    waiting: held,
     dead,
     workers: dispatcher.threads,
     utilization: Math.min(1, dispatcher.utilization(nowUs)),

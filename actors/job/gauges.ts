@@ -1,7 +1,7 @@
 // A few numbers in shared memory, which any thread of the process may read at any time.
 
-const names = ['queued', 'running', 'delayed', 'runs', 'settledInRuns', 'journaled'] as const;
-/** `journaled`: the time in µs up to which the journal is committed; 0 until a job settles. */
+const names = ['queued', 'running', 'delayed', 'held', 'runs', 'settledInRuns', 'journaled'] as const;
+/** `held` jobs are queued and held, by a pause or otherwise. `journaled`: the time in µs up to which the journal is committed; 0 until a job settles. */
 type Name = (typeof names)[number];
 
 export class Gauges {

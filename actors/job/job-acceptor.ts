@@ -64,13 +64,13 @@ export class JobAcceptor {
     if (this.closed) return this.closed;
     const { queueDepthMax, waitingMax } = config.service;
     if (unsettled - waiting >= queueDepthMax) return 'queue_full';
-    return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'waiting_full' : null;
+    return waiting >= waitingMax && (plugin === undefined || this.#mayWait(plugin)) ? 'too_many_waiting' : null;
   }
 
-  /** Whether some jobs of the plugin are held or wait for their next attempt, so that a new one may have to wait as well. */
+  /** Whether some jobs of the plugin are held, so that a new one may have to wait as well. */
   #mayWait(plugin: string): boolean {
-    const { hold, delayed, heldByCommand } = this.#state.lane(plugin);
-    return hold !== null || delayed > 0 || heldByCommand.size > 0;
+    const { hold, heldByCommand } = this.#state.lane(plugin);
+    return hold !== null || heldByCommand.size > 0;
   }
 
   #unknown({ plugin, command }: SubmitJobs): Refusal | null {

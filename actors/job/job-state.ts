@@ -73,7 +73,7 @@ export class JobState {
   /** Unsettled jobs, except those that stand for runs. */
   unsettled = 0;
   running = 0;
-  /** How many of the unsettled jobs were held or waited for their next attempt at the end of the last turn. */
+  /** How many unsettled jobs are held, by a pause or otherwise, as of the end of the last turn. */
   waiting = 0;
   cachedBytes = 0;
   config!: Config;
@@ -242,14 +242,11 @@ export class JobState {
   /** Delays the job until its attempt is due. */
   delay(job: OpenAttempt): void {
     this.retries.push(job);
-    this.lane(job.open.plugin).delayed++;
   }
 
   /** The next job whose attempt is due. */
   popDue(nowUs: number): OpenAttempt | undefined {
-    const due = this.retries.popDue(nowUs);
-    if (due) this.lane(due.open.plugin).delayed--;
-    return due;
+    return this.retries.popDue(nowUs);
   }
 
   /** The run that contains the job. Null: there is none. */
@@ -272,9 +269,7 @@ export class JobState {
 
   /** Removes attempts of these lanes from wherever they wait. */
   withdraw(lanes: Iterable<Lane>, wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
-    const delayed = this.retries.take(wanted);
-    for (const { open } of delayed) this.lane(open.plugin).delayed--;
-    const taken = [...delayed, ...takeFrom(this.suspects, wanted)];
+    const taken = [...this.retries.take(wanted), ...takeFrom(this.suspects, wanted)];
     for (const lane of lanes) {
       taken.push(...lane.withdraw(wanted), ...takeFrom(lane.lost, wanted));
       for (const backlog of lane.heldByCommand.values()) taken.push(...backlog.withdraw(wanted));
@@ -317,11 +312,12 @@ export class JobState {
     this.#journaledUs = journalUs;
     this.minutes.close(turn.batch);
     this.observations.flush(turn);
-    this.waiting = this.retries.size + this.held;
+    this.waiting = this.held;
     this.gauges.set({
       queued: this.unsettled - this.running - this.retries.size,
       running: this.running,
       delayed: this.retries.size,
+      held: this.waiting,
     });
   }
 

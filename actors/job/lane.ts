@@ -45,8 +45,6 @@ export class Lane extends Backlog {
   breaker: Breaker | null = null;
   /** Since when its half-open breaker has let one job run at a time. Null: it does not. */
   probingSinceUs: number | null = null;
-  /** Jobs that wait for the time of their next attempt. */
-  delayed = 0;
   /** The retry policy of the newest configuration with this plugin. */
   retry: RetryPolicy = retryDefault;
   /** Whether any of its commands has runners. */

@@ -51,7 +51,7 @@ export type SubmitJobs = {
 /** Why new work is refused. The first seven reasons are temporary. */
 export const refusals = [
   'queue_full',
-  'waiting_full',
+  'too_many_waiting',
   'disk_full',
   'paused',
   'unavailable',
@@ -184,7 +184,7 @@ export type QueueReply = {
   readonly held: number;
   /** Held by a pause. */
   readonly paused: number;
-  /** The sum of delayed, held and paused. */
+  /** The sum of held and paused. */
   readonly waiting: number;
   readonly dead: number;
   readonly workers: number;

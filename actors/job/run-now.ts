@@ -13,7 +13,6 @@ export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: 
   if (!job) return false;
   const { open, custody } = job;
   const lane = state.lane(open.plugin);
-  lane.delayed--;
   const due = state.move(turn, job, custody, turn.nowUs);
   if (custody === 'suspect') dispatcher.quarantine.take(due, true);
   else lane.enqueueAttempt(due);

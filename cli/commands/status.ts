@@ -20,6 +20,7 @@ type QueueStatus = {
   readonly queue_depth: number;
   readonly running_count: number;
   readonly delayed_count: number;
+  readonly waiting_count: number;
   readonly dead_count: number;
   readonly max_workers: number;
   readonly utilization: number;
@@ -88,6 +89,7 @@ function healthLines(url: string, health: Health): TerminalLine[] {
 
 function queueLines(queue: QueueStatus): TerminalLine[] {
   const { queue_depth: queued, running_count: running, delayed_count: delayed, dead_count: dead } = queue;
+  const waiting = queue.waiting_count > 0 ? `${queue.waiting_count} paused or held, ` : '';
   const busy = `${Math.round(queue.utilization * 100)} % of ${queue.max_workers} workers busy`;
   const active = queue.active_jobs
     .slice(0, activeShown)
@@ -97,7 +99,7 @@ function queueLines(queue: QueueStatus): TerminalLine[] {
   return [
     [
       { text: 'now      ', style: 'dim' },
-      `${queued} queued, ${running} running, ${delayed} delayed, ${dead} dead; ${busy}`,
+      `${queued} queued, ${running} running, ${delayed} delayed, ${waiting}${dead} dead; ${busy}`,
     ],
     ...active,
   ];

@@ -13,10 +13,14 @@ const count = Type.Integer({ minimum: 0 });
 const queueSchema = Type.Object({
   queue_depth: Type.Integer({
     minimum: 0,
-    description: 'Queued jobs, including held ones, without those that wait for their next attempt.',
+    description: 'Jobs that could run now. The jobs of the next four counts are not among them.',
   }),
   running_count: count,
   delayed_count: Type.Integer({ minimum: 0, description: 'Jobs that wait for their next attempt.' }),
+  scheduled_count: Type.Integer({
+    minimum: 0,
+    description: 'Jobs whose time to run has not come; always 0 in this version.',
+  }),
   held_count: Type.Integer({
     minimum: 0,
     description: 'Queued jobs that are not dispatched because their plugin cannot run now.',
@@ -24,7 +28,7 @@ const queueSchema = Type.Object({
   paused_count: Type.Integer({ minimum: 0, description: 'Queued jobs that a pause holds.' }),
   waiting_count: Type.Integer({
     minimum: 0,
-    description: 'Delayed, held and paused jobs: what `service.max_waiting` limits.',
+    description: 'Scheduled, held and paused jobs together: what `service.max_waiting` limits.',
   }),
   dead_count: Type.Integer({ minimum: 0, description: 'Dead jobs that are still stored.' }),
   max_workers: count,
@@ -71,6 +75,7 @@ const getQueue = route({
       queue_depth: queue.queued,
       running_count: queue.running,
       delayed_count: queue.delayed,
+      scheduled_count: 0,
       held_count: queue.held,
       paused_count: queue.paused,
       waiting_count: queue.waiting,

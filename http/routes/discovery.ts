@@ -57,7 +57,10 @@ const getStart = route({
 const healthSchema = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('stopping')]),
   uptime_seconds: Type.Integer(),
-  queue_depth: Type.Integer(),
+  queue_depth: Type.Integer({
+    minimum: 0,
+    description: 'Jobs that could run now, or will by a retry; paused and held ones are not among them.',
+  }),
   plugins_loaded: Type.Integer(),
   config_path: Type.String(),
   binary_path: Type.String(),

@@ -37,7 +37,7 @@ const idempotencyProblems = ['invalid_idempotency_key', 'idempotency_mismatch'] 
 export const takingProblems = [
   ...idempotencyProblems,
   'queue_full',
-  'waiting_full',
+  'too_many_waiting',
   'paused',
   'disk_full',
   'unavailable',

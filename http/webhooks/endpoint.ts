@@ -106,7 +106,7 @@ function deliveryIdOf(
 
 const passing = [
   'queue_full',
-  'waiting_full',
+  'too_many_waiting',
   'paused',
   'disk_full',
   'stopping',

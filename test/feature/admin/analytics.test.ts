@@ -36,6 +36,7 @@ test('what runs, waits, is delayed and dead is counted, and running jobs are nam
       { plugin: 'worker', active_count: 1, queued_count: 3, limit: 1 },
     ],
   });
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ queue_depth: 4 });
   expect(await stats(gateway)).toEqual({
     queued: 4,
     running: 1,
@@ -55,6 +56,7 @@ test('an idle service has an empty queue', async () => {
     queue_depth: 0,
     running_count: 0,
     delayed_count: 0,
+    scheduled_count: 0,
     held_count: 0,
     paused_count: 0,
     waiting_count: 0,

@@ -96,7 +96,8 @@ test('a paused plugin starts nothing new, keeps accepting, and goes on when it i
   // What ran ends.
   gateway.open('plugin');
   expect((await gateway.settled(running)).status).toBe('succeeded');
-  expect(await counts()).toMatchObject({ paused_count: 2, held_count: 0, waiting_count: 2 });
+  expect(await counts()).toMatchObject({ queue_depth: 0, paused_count: 2, held_count: 0, waiting_count: 2 });
+  expect((await gateway.call('GET', '/healthz')).body).toMatchObject({ queue_depth: 0 });
   expect(await resume('plugin/worker')).toBe(true);
   for (const id of [held, built]) expect(await gateway.settled(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   expect(await resume('plugin/worker')).toBe(false);

@@ -127,7 +127,7 @@ it('held jobs leave room in the queue, and are bounded by a limit of their own',
     for (let job = 0; job < 2; job++) world.submit('gone', 'handle', {});
     world.turn();
   }
-  expect([world.accepted.length, ...world.refused]).toEqual([4, 'waiting_full', 'waiting_full']);
+  expect([world.accepted.length, ...world.refused]).toEqual([4, 'too_many_waiting', 'too_many_waiting']);
   for (let job = 0; job < 3; job++) world.submit('fast', 'handle', {});
   world.turn();
   expect([world.accepted.length, world.refused.at(-1)]).toEqual([6, 'queue_full']);
