@@ -10,6 +10,7 @@ import { type CommandName, NameTable } from '../job/records/name-table.ts';
 import { BlockCache } from '../job/views/block-cache.ts';
 import { GroupReader } from '../job/views/group-reader.ts';
 import type { IndexStores, JournalConsumer } from './consumer.ts';
+import { HoldEnds } from './hold-ends.ts';
 import {
   commandStep,
   MinutePage,
@@ -25,13 +26,14 @@ const pagesPerPrune = 1_000;
 
 type OpenPage = { readonly minute: number; readonly key: Buffer; readonly page: MinutePage; isDirty: boolean };
 /** The names of a command's steps. */
-type StepNames = { readonly run: string; readonly queue: string; readonly total: string };
+type StepNames = { readonly run: string; readonly queue: string; readonly waited: string; readonly total: string };
 
 export class Stopwatch implements JournalConsumer {
   readonly name = stopwatchName;
   readonly #stores: IndexStores;
   readonly #attempts: AttemptReader;
   readonly #names: NameTable;
+  readonly #holdEnds: HoldEnds;
   /** The names of pipeline steps. Null: the job belongs to none. */
   readonly #steps: GroupReader<string | null>;
   /** The newest page of each plugin. */
@@ -44,6 +46,7 @@ export class Stopwatch implements JournalConsumer {
     this.#stores = stores;
     this.#attempts = new AttemptReader(stores.ledger);
     this.#names = new NameTable(stores.ledger);
+    this.#holdEnds = new HoldEnds(stores.ledger);
     const blocks = new BlockCache(stores.ledger);
     this.#steps = new GroupReader(
       id => blocks.find(blockOf(id)),
@@ -53,6 +56,7 @@ export class Stopwatch implements JournalConsumer {
 
   take(entries: readonly JournalEntry[], batch: Batch<IndexTable>): number {
     const { commands } = this.#names;
+    this.#holdEnds.refresh();
     for (const entry of entries) {
       const name = commands[entry.commandNumber]!;
       // A run is measured by its jobs, and a job that never ran has no times.
@@ -65,10 +69,16 @@ export class Stopwatch implements JournalConsumer {
 
   #record(entry: JournalEntry, name: CommandName, batch: Batch<IndexTable>): void {
     const page = this.#pageOf(Math.floor(entry.atUs / minuteUs), name.plugin, batch);
-    const { run, queue, total } = this.#namesOf(name);
+    const { run, queue, waited, total } = this.#namesOf(name);
     const { queuedUs, ranUs } = entry;
     page.add(run, ranUs);
-    if (entry.attempt === 1) page.add(queue, queuedUs);
+    if (entry.attempt === 1) {
+      // A job that was paused or held is queued from the end of that on.
+      const startedUs = entry.atUs - ranUs;
+      const freeUs = this.#holdEnds.last(name.plugin, name.command, startedUs - queuedUs, startedUs);
+      if (freeUs !== null) page.add(waited, freeUs - (startedUs - queuedUs));
+      page.add(queue, freeUs === null ? queuedUs : startedUs - freeUs);
+    }
     if (entry.final) page.add(total, queuedUs + ranUs);
     const step = entry.stepped ? this.#steps.find(entry.id) : null;
     if (step !== null) page.add(step, ranUs);
@@ -85,6 +95,7 @@ export class Stopwatch implements JournalConsumer {
       names = {
         run: commandStep(command, 'run'),
         queue: commandStep(command, 'queue'),
+        waited: commandStep(command, 'waited'),
         total: commandStep(command, 'total'),
       };
       this.#stepNames[number] = names;

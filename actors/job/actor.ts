@@ -27,6 +27,7 @@ import type {
   WaitsReply,
 } from './protocol.ts';
 import { heldOf, wouldBeHeld } from './queued.ts';
+import { pruneHoldEnds } from './records/hold-ends.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 import { Recovery } from './recovery.ts';
 import { Retention } from './retention.ts';
@@ -202,6 +203,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
       case 'prune':
         areHoldsDue = true;
         state.minutes.prune(turn.nowUs, turn.batch);
+        pruneHoldEnds(state.reader, turn.batch, turn.nowUs - state.config.state.retention.jobsMs * 1000);
         idempotency.dropEnds(turn);
         idempotency.keys.sweepSoon();
         if (retention.step(turn)) turn.after(() => self({ kind: 'prune' }));

@@ -5,6 +5,7 @@ import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import type { Lane } from './lane.ts';
 import { decodeHold, encodeHold, type Hold, type HoldOf, type HoldReason, holdKey } from './records/hold.ts';
+import { writeHoldEnd } from './records/hold-ends.ts';
 
 /** The sources of holds, in the order in which they are asked. */
 export type HoldSources = readonly (readonly [reason: HoldReason, holdOf: HoldOf])[];
@@ -13,8 +14,10 @@ export class Holds {
   readonly #sources: HoldSources;
   /** By key: the holds that have jobs, and others that may have some later. */
   readonly #known = new Map<string, Hold>();
+  readonly #reader: Reader;
 
   constructor(reader: Reader, sources: HoldSources, setAside = new SetAside()) {
+    this.#reader = reader;
     this.#sources = sources;
     for (const { key, value } of reader.scan('holds', {})) {
       const hold = setAside.read('holds', key, () => decodeHold(key, value));
@@ -55,7 +58,11 @@ export class Holds {
   keep(turn: Turn, used: ReadonlySet<Hold>): void {
     for (const [key, hold] of this.#known) {
       if (!used.has(hold)) {
-        if (hold.sinceUs > 0) turn.batch.remove('holds', Buffer.from(key));
+        if (hold.sinceUs > 0) {
+          turn.batch.remove('holds', Buffer.from(key));
+          const { plugin, command } = hold;
+          writeHoldEnd(this.#reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });
+        }
         hold.sinceUs = 0;
       } else if (hold.sinceUs === 0) {
         hold.sinceUs = turn.nowUs;

@@ -3,6 +3,7 @@ import type { Turn } from '../../runtime/turn.ts';
 import { breakerName } from './breaker.ts';
 import type { JobState } from './job-state.ts';
 import type { Lane } from './lane.ts';
+import { writeHoldEnd } from './records/hold-ends.ts';
 import type { Pause, PauseTarget } from './records/pause.ts';
 
 export function beginPause(state: JobState, turn: Turn, pause: Pause): void {
@@ -13,7 +14,10 @@ export function beginPause(state: JobState, turn: Turn, pause: Pause): void {
 /** Ends the pause of the target and returns it; null: there is none. */
 export function endPause(state: JobState, turn: Turn, target: PauseTarget, by: string): Pause | null {
   const pause = state.pauses.remove(turn, target);
-  if (pause) announce(state, turn, 'resumed', pause, by);
+  if (pause) {
+    noteEnd(state, turn, pause);
+    announce(state, turn, 'resumed', pause, by);
+  }
   return pause;
 }
 
@@ -24,6 +28,7 @@ export function endInTime(state: JobState, turn: Turn, pause: Pause): void {
     return;
   }
   state.pauses.probe(pause, turn.nowUs);
+  noteEnd(state, turn, pause);
   state.reviewHolds();
 }
 
@@ -48,6 +53,15 @@ function open(state: JobState, turn: Turn, { name, breaker }: Lane, reason: stri
   const untilUs = sinceUs + breaker!.limits.forMs * 1000;
   const target = { kind: 'plugin', name, command: null } as const;
   beginPause(state, turn, { ...target, reason, by: breakerName, sinceUs, untilUs, rejects: false });
+}
+
+/** From now on the jobs of the target are queued, unless something else holds them. */
+function noteEnd({ reader, lanes }: JobState, turn: Turn, { kind, name, command }: PauseTarget): void {
+  const write = (plugin: string) =>
+    writeHoldEnd(reader, turn.batch, { atUs: turn.nowUs, plugin, command: command ?? '' });
+  if (kind === 'system') write('');
+  if (kind !== 'plugin') return;
+  for (const lane of lanes.values()) if (lane.name === name || lane.instance?.bases?.includes(name)) write(lane.name);
 }
 
 function announce(state: JobState, turn: Turn, change: 'paused' | 'resumed', pause: Pause, by: string): void {

@@ -9,6 +9,7 @@ export const tables = [
   'cancels', // 0 + job id (16) -> who cancelled the job, which has not ended; 1 + job id (16) -> the same of a job that has, pruned with it; absent until used
   'holds', // reason + plugin + command, NUL between them -> since when its queued jobs are held; gone when none is held
   'pauses', // kind + name + command, NUL between them -> a pause: by whom, since when, until when; gone when it is resumed
+  'hold_ends', // time in µs (8) + plugin + command, NUL between them -> a pause or hold of these jobs ended then; absent until used
   'attempts', // job id (16) + attempt (2) -> how that attempt ended, or those of the jobs from it on: the job logs
   'bodies', // job id (16) + attempt (2) -> what that attempt left behind, where it is large; else it lies with how it ended
   'journal', // commit time in µs (8) -> the attempts that ended in that commit, in order

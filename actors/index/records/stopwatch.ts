@@ -20,7 +20,7 @@ export function pageKey(minute: number, plugin: string): Buffer {
   return key;
 }
 
-export function commandStep(command: string, what: 'queue' | 'run' | 'total'): string {
+export function commandStep(command: string, what: 'queue' | 'waited' | 'run' | 'total'): string {
   return `${command}.${what}`;
 }
 

@@ -19,6 +19,7 @@ import { type Block, decodeBlock, findBlock, groupEnd, groupOf } from '../record
 import { readCancelKey } from '../records/cancel.ts';
 import { readCounts, settledOf } from '../records/counts.ts';
 import { decodeHold } from '../records/hold.ts';
+import { decodeHoldEnd } from '../records/hold-ends.ts';
 import { pipelinePlugin, statuses } from '../records/job.ts';
 import { AttemptReader, entriesOf, readPruneMark, readUs, usKey } from '../records/journal.ts';
 import { byCommandKey, unsuccessfulKey } from '../records/list-indexes.ts';
@@ -56,6 +57,11 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
       name: 'pauses_can_be_read',
       table: 'pauses',
       wrong: (key, value) => (readPause(key, value) ? null : `the pause ${hex(key)} cannot be used`),
+    },
+    {
+      name: 'hold_ends_can_be_read',
+      table: 'hold_ends',
+      wrong: key => (decodeHoldEnd(key) ? null : `the end of a hold ${hex(key)} cannot be used`),
     },
     { name: 'settled_jobs_have_logs', table: 'blocks', wrong: settledHaveLogs },
     { name: 'final_states_are_last', table: 'blocks', wrong: finalIsLast },

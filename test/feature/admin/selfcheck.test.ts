@@ -141,6 +141,7 @@ const groups: readonly { readonly [invariant: string]: Tampering }[] = [
       writer.close(batch);
     },
     pauses_can_be_read: batch => batch.put('pauses', Buffer.from('whim\0echo\0'), pack([])),
+    hold_ends_can_be_read: batch => batch.put('hold_ends', Buffer.alloc(9, 1), Buffer.alloc(0)),
     cancels_have_jobs: (batch, _, { dead }) =>
       putMark(batch, dead, { by: 'x', atUs: 1, reason: null, notStarted: { jobs: 0, elements: 0 } }),
     holds_have_jobs: batch => batch.put('holds', Buffer.from('whim\0echo\0say'), Buffer.of(1)),

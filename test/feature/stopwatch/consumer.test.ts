@@ -10,6 +10,7 @@ import {
 } from '../../../actors/index/records/stopwatch.ts';
 import { Stopwatch } from '../../../actors/index/stopwatch.ts';
 import { StopwatchReading, windowOf } from '../../../actors/index/views/stopwatch.ts';
+import { holdEndsMax, writeHoldEnd } from '../../../actors/job/records/hold-ends.ts';
 import { entriesOf, JournalPage } from '../../../actors/job/records/journal.ts';
 import { NameTableWriter } from '../../../actors/job/records/name-table.ts';
 import { emptyBody } from '../../../runtime/host/wire/outcome.ts';
@@ -40,7 +41,12 @@ function stage() {
   const again = () => {
     consumer = new Stopwatch(stores);
   };
-  return { index, end, again };
+  const freed = (atUs: number, plugin: string, command: string) => {
+    const batch = ledger.batch();
+    writeHoldEnd(ledger, batch, { atUs, plugin, command });
+    ledger.commit(batch);
+  };
+  return { ledger, index, end, again, freed };
 }
 
 function read(index: IndexStores['index'], sinceUs: number, nowUs: number) {
@@ -59,6 +65,32 @@ it('counts the wait once, each run, and the total of a job that ended', () => {
     ['handle.queue', 1, 10],
     ['handle.total', 1, 5030],
   ]);
+});
+
+it('counts the wait from the last end of a pause or hold of the command, of its plugin, or of the whole service', () => {
+  const { index, end, freed } = stage();
+  freed(start - 900, 'echo', 'handle');
+  freed(start - 800, '', '');
+  freed(start - 700, 'echo', '');
+  freed(start - 650, 'echo', 'other');
+  freed(start - 600, 'another', 'handle');
+  freed(start - 50, 'echo', 'handle');
+  // The last end that concerns it is 700 µs before its end: it ran for 100, and waited for 1000 - 600.
+  end(start, 1000, 100);
+  // This one was accepted after every end but the newest, and had started by then.
+  end(start + 1, 300, 200);
+  const steps = read(index, start, start);
+  const maxOf = (step: string) => [steps.get(step)!.all.count, steps.get(step)!.all.maxUs];
+  expect([maxOf('handle.waited'), maxOf('handle.queue')]).toEqual([
+    [1, 400],
+    [2, 600],
+  ]);
+});
+
+it('keeps so many ends of pauses', () => {
+  const { ledger, freed } = stage();
+  for (let n = 0; n < holdEndsMax + 10; n++) freed(start + n, 'echo', '');
+  expect(ledger.count('hold_ends')).toBe(holdEndsMax);
 });
 
 it('goes on in the same minute after a restart', () => {

@@ -16,7 +16,7 @@ export async function handle({ event }, { span }) {
 export const quick = () => ({});
 export const fail = () => { throw Object.assign(new Error('no'), { retry: false }); };`,
 };
-const tests = ['timed', 'stepped', 'spanned', 'kept', 'bounded', 'asked'];
+const tests = ['timed', 'stepped', 'paused', 'stopped', 'spanned', 'kept', 'bounded', 'asked'];
 const line = (name: string) => ({ name, on: name, steps: [{ id: 'first', uses: name }, { uses: `${name}.quick` }] });
 const scopes = ['jobs:status:ro', 'jobs:rw', 'jobs:ro', 'plugin:rw'];
 const scoped = (name: string, scopes: readonly string[]) => ({ name, token: `token-${name}`, scopes });
@@ -103,6 +103,38 @@ test('queue, run and total of a command are those of the job records, within the
     stepOf(watch, 'handle.total'),
     times.map(([created, , completed]) => completed - created),
   );
+});
+
+test('a job that was paused has waited until the end of the pause, and is queued from then on', async () => {
+  await gateway.call('POST', '/control/plugin/paused/pause');
+  const id = await gateway.submit('paused/handle');
+  const resumedUs = Date.now() * 1000;
+  await gateway.call('POST', '/control/plugin/paused/resume');
+  const job = await gateway.settled(id);
+  const free = await gateway.finished('paused/quick');
+  const watch = await counted('paused', 'quick.run', 1);
+  const [waited, queue] = [stepOf(watch, 'handle.waited'), stepOf(watch, 'handle.queue')];
+  expect([waited.sample_count, queue.sample_count]).toEqual([1, 1]);
+  const created = us(job.created_at);
+  expect(waited['max_us']).toBeGreaterThanOrEqual(resumedUs - created);
+  expect(waited['max_us']! + queue['max_us']!).toBeCloseTo(us(job.started_at) - created, 0);
+  // A command that nothing has held is listed without.
+  expect(stepOf(watch, 'quick.waited')).toBeUndefined();
+  expect(stepOf(watch, 'quick.queue')['max_us']).toBeCloseTo(us(free.started_at) - us(free.created_at), 0);
+});
+
+test('a job that was cancelled before it started gives no sample, a stopped attempt one of its run', async () => {
+  await gateway.call('POST', '/control/plugin/stopped/pause');
+  const waiting = await gateway.submit('stopped/handle');
+  await gateway.call('POST', `/job/${waiting}/cancel`);
+  await gateway.call('POST', '/control/plugin/stopped/resume');
+  const running = await gateway.submit('stopped/handle', { ms: 60_000 });
+  await until('it runs', async () => (await gateway.job(running)).status === 'running');
+  await gateway.call('POST', `/job/${running}/cancel`);
+  expect(await gateway.settled(running)).toMatchObject({ status: 'cancelled', attempt: 1 });
+  const watch = await counted('stopped', 'handle.run', 1);
+  const counts = ['run', 'queue', 'waited'].map(what => stepOf(watch, `handle.${what}`)?.sample_count);
+  expect(counts).toEqual([1, 1, undefined]);
 });
 
 test('every command and pipeline step is a step; the trend has 24 buckets; failures count too', async () => {

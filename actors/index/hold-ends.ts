@@ -1,0 +1,58 @@
+// When pauses and holds ended, as the stopwatch needs it: from when a job could first run.
+import type { Reader } from '../../runtime/store/store.ts';
+import { countsKey } from '../job/records/counts.ts';
+import { readHoldEnds } from '../job/records/hold-ends.ts';
+
+export class HoldEnds {
+  readonly #reader: Reader;
+  /** By plugin and command: times in µs, oldest first. */
+  readonly #times = new Map<string, number[]>();
+  /** The newest and the number of the records that were read. */
+  #read = '';
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Reads the records again if some were added or removed. */
+  refresh(): void {
+    const count = this.#reader.count('hold_ends');
+    let newest = '';
+    if (count > 0) for (const key of this.#reader.keys('hold_ends', { reverse: true, limit: 1 })) newest = hex(key);
+    const read = `${newest} ${count}`;
+    if (read === this.#read) return;
+    this.#read = read;
+    this.#times.clear();
+    for (const { atUs, plugin, command } of readHoldEnds(this.#reader)) {
+      const key = countsKey(plugin, command);
+      const times = this.#times.get(key);
+      if (times) times.push(atUs);
+      else this.#times.set(key, [atUs]);
+    }
+  }
+
+  /** The last end of a hold of this command between the two times. Null: there was none. */
+  last(plugin: string, command: string, fromUs: number, toUs: number): number | null {
+    if (this.#times.size === 0) return null;
+    const keys = [countsKey(plugin, command), countsKey(plugin, ''), countsKey('', '')];
+    const found = keys.map(key => lastUpTo(this.#times.get(key) ?? [], toUs));
+    const last = Math.max(...found);
+    return last > fromUs ? last : null;
+  }
+}
+
+/** The last of the sorted times that is not after `toUs`; 0: there is none. */
+function lastUpTo(times: readonly number[], toUs: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! <= toUs) low = middle + 1;
+    else high = middle;
+  }
+  return times[low - 1] ?? 0;
+}
+
+function hex(key: Uint8Array): string {
+  return Buffer.from(key).toString('hex');
+}

@@ -1,0 +1,41 @@
+// The table of hold ends: when pauses and holds ended. A job that was accepted before such an end and started after it could not run until then.
+import type { Batch, Reader } from '../../../runtime/store/store.ts';
+import { readUs, usKey } from './journal.ts';
+
+/** The maximum number of stored ends; older ones are removed. */
+export const holdEndsMax = 10_000;
+/** The maximum number that one turn removes because of their age. */
+const prunedPerTurnMax = 1_000;
+const timeBytes = 8;
+
+/** `plugin` is empty for a pause of the whole service; `command` is empty for all commands. */
+export type HoldEnd = { readonly atUs: number; readonly plugin: string; readonly command: string };
+
+/** A pause or hold of these jobs ends in this turn. */
+export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, command }: HoldEnd): void {
+  batch.put('hold_ends', Buffer.concat([usKey(atUs), Buffer.from(`${plugin}\0${command}`)]), new Uint8Array(0));
+  const excess = reader.count('hold_ends') + 1 - holdEndsMax;
+  if (excess > 0)
+    for (const key of reader.keys('hold_ends', { limit: excess })) batch.remove('hold_ends', Buffer.from(key));
+}
+
+/** Removes those that are older than any stored log. */
+export function pruneHoldEnds(reader: Reader, batch: Batch, beforeUs: number): void {
+  const range = { to: usKey(Math.max(0, beforeUs)), limit: prunedPerTurnMax };
+  for (const key of reader.keys('hold_ends', range)) batch.remove('hold_ends', Buffer.from(key));
+}
+
+/** Oldest first. Unusable records are skipped. */
+export function* readHoldEnds(reader: Reader): Iterable<HoldEnd> {
+  for (const key of reader.keys('hold_ends', {})) {
+    const end = decodeHoldEnd(key);
+    if (end) yield end;
+  }
+}
+
+/** Null: the record is unusable. */
+export function decodeHoldEnd(key: Uint8Array): HoldEnd | null {
+  const [plugin, command, ...more] = Buffer.from(key.subarray(timeBytes)).toString().split('\0');
+  if (key.length <= timeBytes || plugin === undefined || command === undefined || more.length > 0) return null;
+  return { atUs: readUs(key), plugin, command };
+}
