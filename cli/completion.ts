@@ -1,5 +1,6 @@
 // Shell completion: the shells pass the words on the line, and `offersFor` says what can follow. The scripts only hand both over.
 import type { Command, Option } from 'commander';
+import type { AddressOptions } from './client/address.ts';
 
 export type Offer = { readonly text: string; readonly description: string };
 export type Shell = 'bash' | 'zsh' | 'fish';
@@ -7,17 +8,31 @@ export type Shell = 'bash' | 'zsh' | 'fish';
 /** Printed instead of offers where a path stands: the shell completes it. */
 const pathMark = '<path>';
 
+/** The names of a kind that begin with the current word; only the service with this address knows them. */
+export type WantedNames = {
+  readonly names: 'plugin' | 'pipeline';
+  readonly current: string;
+  readonly address: AddressOptions;
+};
+
 /** What can stand in place of the last word, which the cursor is at; `path`: any path. */
-export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | 'path' {
+export function offersFor(program: Command, words: readonly string[]): readonly Offer[] | WantedNames | 'path' {
   let at = program;
   let expects: Option | undefined;
   let isPastOptions = false;
+  let argumentsGiven = 0;
+  const values: { [option: string]: string } = {};
   for (const word of words.slice(0, -1)) {
-    if (expects !== undefined) expects = undefined;
-    else if (isPastOptions || word === '--') isPastOptions = true;
+    if (expects !== undefined) {
+      values[expects.attributeName()] = word;
+      expects = undefined;
+    } else if (isPastOptions || word === '--') isPastOptions = true;
     else {
       expects = optionsOf(at).find(option => option.long === word && takesValue(option));
-      at = at.commands.find(command => command.name() === word) ?? at;
+      const inner = at.commands.find(command => command.name() === word);
+      if (inner) at = inner;
+      else if (!word.startsWith('-')) argumentsGiven++;
+      else Object.assign(values, valueInWord(at, word));
     }
   }
   const current = words.at(-1) ?? '';
@@ -33,7 +48,19 @@ export function offersFor(program: Command, words: readonly string[]): readonly 
   if (current.startsWith('-') && !isPastOptions)
     return beginning(optionsOf(at).map(({ long, description }) => ({ text: long ?? '', description })));
   if (at.registeredArguments.some(argument => isPath(argument.name()))) return 'path';
+  const names = at.registeredArguments[argumentsGiven]?.name();
+  if ((names === 'plugin' || names === 'pipeline') && optionsOf(at).some(({ long }) => long === '--url')) {
+    const { url, config } = values;
+    return { names, current, address: { ...(url !== undefined && { url }), ...(config !== undefined && { config }) } };
+  }
   return beginning(at.commands.map(command => ({ text: command.name(), description: command.description() })));
+}
+
+/** The value of `--option=value`, by the name of the option. */
+function valueInWord(command: Command, word: string): { [option: string]: string } {
+  const end = word.indexOf('=');
+  const option = optionsOf(command).find(({ long }) => end > 0 && long === word.slice(0, end));
+  return option ? { [option.attributeName()]: word.slice(end + 1) } : {};
 }
 
 function optionsOf(command: Command): Option[] {
@@ -52,11 +79,17 @@ function isPath(name: string): boolean {
   return ['path', 'directory', 'file'].includes(name);
 }
 
-/** What can stand in place of the last word, in lines as the script of the shell reads them. */
-export function offerLines(program: Command, shell: Shell, words: readonly string[]): string[] {
+/** What can stand in place of the last word, in lines as the script of the shell reads them. `namesOf` asks the service. */
+export async function offerLines(
+  program: Command,
+  shell: Shell,
+  words: readonly string[],
+  namesOf: (wanted: WantedNames) => Promise<readonly Offer[]>,
+): Promise<string[]> {
   const whole = shell === 'bash' ? joinedWords(words) : words;
-  const offers = offersFor(program, whole);
-  if (offers === 'path') return [pathMark];
+  const found = offersFor(program, whole);
+  if (found === 'path') return [pathMark];
+  const offers = 'names' in found ? await namesOf(found) : found;
   // What bash takes for earlier words is on the line already.
   const [, onLine = ''] = shell === 'bash' ? (/^(.*[:=])/.exec(whole.at(-1) ?? '') ?? []) : [];
   return offers.map(({ text, description }) => {

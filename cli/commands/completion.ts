@@ -13,11 +13,12 @@ export const completionCommands = (Object.keys(examples) as Shell[]).map(complet
 function completion(shell: Shell): CommandDeclaration {
   return command({
     usage: `completion ${shell} [words...]`,
-    description: `print the completion script for ${shell}; with the words of a command line, print what can be the last one`,
+    description: `print the completion script for ${shell}; with the words of a command line, print what can be the last one (names of plugins and pipelines are those of the service)`,
     examples: [examples[shell]],
-    async run({ args, program, out }) {
+    async run({ args, program, io, out }) {
       const { offerLines, scripts } = await import('../completion.ts');
-      const offers = offerLines(program, shell, args);
+      const { offeredNames } = await import('../client/names.ts');
+      const offers = await offerLines(program, shell, args, wanted => offeredNames(wanted, io));
       const isAsked = args.length > 0;
       if (out.json) return out.answer({ shell, ...(isAsked ? { offers } : { script: scripts[shell] }) }, () => []);
       return out.verbatim(isAsked ? offers.join('\n') : scripts[shell]);

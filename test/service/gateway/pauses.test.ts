@@ -342,6 +342,21 @@ test('events tell of each pause and its end', async () => {
   ]);
 });
 
+test('a shell completes the names of plugins and pipelines, and nothing while the service does not answer', async () => {
+  const offered = async (words: readonly string[], url = gateway.url) => {
+    const env = { HEADGATE_TOKEN: everythingToken, HEADGATE_URL: url };
+    const { stdout } = await headgate(['completion', 'fish', '--', ...words], { env });
+    return stdout.split('\n').flatMap(line => (line === '' ? [] : [line.split('\t')[0]!]));
+  };
+  expect(await offered(['pause', 'plugin', 'ech'])).toEqual(['echo']);
+  expect(await offered(['resume', 'plugin', '--command', 'say', 'ech'])).toEqual(['echo']);
+  expect(await offered(['pause', 'pipeline', 'tw'])).toEqual(['two']);
+  expect(await offered(['plugin', 'run', 'ech'])).toEqual(['echo']);
+  expect(await offered(['pause', 'plugin', 'echo', ''])).toEqual([]);
+  expect(await offered(['pause', 'plugin', '--url=http://127.0.0.1:1', ''])).toEqual([]);
+  expect(await offered(['pause', 'plugin', ''], 'http://127.0.0.1:1')).toEqual([]);
+});
+
 test('the command line pauses, lists and resumes, and status shows pauses first', async () => {
   const run = (...words: string[]) =>
     headgate([...words, '--url', gateway.url], { env: { HEADGATE_TOKEN: everythingToken } });

@@ -1,0 +1,40 @@
+// The names of plugins and pipelines, for the completion of command lines: nothing is offered if the service does not answer at once.
+import type { Offer, WantedNames } from '../completion.ts';
+import type { Io } from '../io.ts';
+import { findAddress } from './address.ts';
+import { Client } from './client.ts';
+
+/** The time limit of an answer, while somebody has pressed a key. */
+const answerMsMax = 1_000;
+
+type Named = { readonly description?: string };
+type Plugins = { readonly plugins: readonly (Named & { readonly name: string })[] };
+type Skills = { readonly skills: readonly (Named & { readonly kind: string; readonly pipeline: string })[] };
+
+export async function offeredNames({ names, current, address }: WantedNames, io: Io): Promise<readonly Offer[]> {
+  try {
+    const client = new Client(await findAddress(address, io));
+    const offers = names === 'plugin' ? await plugins(client) : await pipelines(client);
+    return offers
+      .filter(({ text }) => text.startsWith(current) && !/[\s\p{Cc}]/u.test(text))
+      .map(({ text, description }) => ({ text, description: description.replaceAll(/[\s\p{Cc}]+/gu, ' ') }));
+  } catch {
+    return [];
+  }
+}
+
+async function plugins(client: Client): Promise<Offer[]> {
+  const answer = (await read(client, '/plugins')) as Plugins;
+  return answer.plugins.map(({ name, description = '' }) => ({ text: name, description }));
+}
+
+async function pipelines(client: Client): Promise<Offer[]> {
+  const { skills } = (await read(client, '/skills')) as Skills;
+  const found = skills.filter(({ kind }) => kind === 'pipeline');
+  return found.map(({ pipeline, description = '' }) => ({ text: pipeline, description }));
+}
+
+async function read(client: Client, path: string): Promise<unknown> {
+  const response = await client.open('GET', path, undefined, { signal: AbortSignal.timeout(answerMsMax) });
+  return response.json();
+}
