@@ -1,53 +1,13 @@
 // Jobs that wait to be dispatched, in order.
 
 import { firstAttempt, type OpenAttempt } from './open-attempt.ts';
+import { AttemptQueue, Queue } from './queues.ts';
 import type { OpenBlock } from './records/open.ts';
-
-/** A first-in, first-out queue that never moves its items. */
-class Queue<T> {
-  #items: (T | undefined)[] = [];
-  #head = 0;
-
-  get length(): number {
-    return this.#items.length - this.#head;
-  }
-
-  push(item: T): void {
-    this.#items.push(item);
-  }
-
-  /** Removes the wanted items and returns them. */
-  take(wanted: (item: T) => boolean): T[] {
-    const taken: T[] = [];
-    const kept: T[] = [];
-    for (const item of this.#items.slice(this.#head) as T[]) (wanted(item) ? taken : kept).push(item);
-    if (taken.length > 0) {
-      this.#items = kept;
-      this.#head = 0;
-    }
-    return taken;
-  }
-
-  peek(): T | undefined {
-    return this.#items[this.#head];
-  }
-
-  shift(): T | undefined {
-    const item = this.#items[this.#head];
-    if (item === undefined) return undefined;
-    this.#items[this.#head++] = undefined;
-    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head);
-      this.#head = 0;
-    }
-    return item;
-  }
-}
 
 export class Backlog {
   readonly blocks = new Queue<OpenBlock>();
   /** Jobs that are dispatched before all blocks: retries, returned jobs and suspects. */
-  readonly attempts = new Queue<OpenAttempt>();
+  readonly attempts = new AttemptQueue();
   /** The number of jobs in attempts and blocks. */
   waiting = 0;
 
@@ -101,11 +61,11 @@ export class Backlog {
     return job;
   }
 
-  /** Removes the wanted attempts, wherever they are in the line, and returns them. */
-  withdraw(wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
-    const taken = this.attempts.take(wanted);
-    this.waiting -= taken.length;
-    return taken;
+  /** Removes the attempt of this job, wherever it is in the line. Undefined: it is not in the line. */
+  withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
+    const job = this.attempts.remove(open, index);
+    if (job) this.waiting--;
+    return job;
   }
 
   /** Moves the next job or block to the other backlog. */

@@ -40,20 +40,15 @@ export function dropCancelled(state: JobState, turn: Turn, lane: Lane, max: numb
 
 /** Ends waiting jobs, none of which a host has. */
 export function endWaiting(state: JobState, turn: Turn, wanted: Wanted): void {
-  const lanes = new Set<Lane>();
   for (const [open, indexes] of wanted) {
     for (const index of indexes) {
-      if (index < open.next) lanes.add(state.lane(open.plugin));
-      else {
+      if (index >= open.next) {
         open.waitsIn!.waiting--;
         endUnstarted(state, turn, firstAttempt(open, index));
+        continue;
       }
+      const job = state.withdraw(open, index);
+      if (job) endUnstarted(state, turn, job);
     }
   }
-  if (lanes.size === 0) return;
-  const attempts = state.withdraw(
-    lanes,
-    ({ open, index }) => index < open.next && wanted.get(open)?.has(index) === true,
-  );
-  for (const job of attempts) endUnstarted(state, turn, job);
 }

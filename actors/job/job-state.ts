@@ -267,14 +267,16 @@ export class JobState {
     return this.cancels.of(jobId(open.keyBytes, index)) !== undefined || this.cancelledRun(open, index) !== null;
   }
 
-  /** Removes attempts of these lanes from wherever they wait. */
-  withdraw(lanes: Iterable<Lane>, wanted: (job: OpenAttempt) => boolean): OpenAttempt[] {
-    const taken = [...this.retries.take(wanted), ...takeFrom(this.suspects, wanted)];
-    for (const lane of lanes) {
-      taken.push(...lane.withdraw(wanted), ...takeFrom(lane.lost, wanted));
-      for (const backlog of lane.heldByCommand.values()) taken.push(...backlog.withdraw(wanted));
-    }
-    return taken;
+  /** Removes the attempt of a job from wherever it waits. Undefined: it does not wait. */
+  withdraw(open: OpenBlock, index: number): OpenAttempt | undefined {
+    const lane = this.lane(open.plugin);
+    return (
+      this.retries.remove(open, index) ??
+      lane.withdraw(open, index) ??
+      lane.heldByCommand.get(open.command)?.withdraw(open, index) ??
+      takeFrom(this.suspects, open, index) ??
+      takeFrom(lane.lost, open, index)
+    );
   }
 
   policyOf(plugin: string): RetryPolicy {
@@ -366,11 +368,10 @@ export class JobState {
   }
 }
 
-/** Removes the wanted items from the list, and returns them. */
-function takeFrom<T>(list: T[], wanted: (item: T) => boolean): T[] {
-  const taken = list.filter(wanted);
-  if (taken.length > 0) list.splice(0, list.length, ...list.filter(item => !wanted(item)));
-  return taken;
+/** Removes the job from the list. */
+function takeFrom(list: OpenAttempt[], open: OpenBlock, index: number): OpenAttempt | undefined {
+  const place = list.findIndex(job => job.index === index && job.open === open);
+  return place < 0 ? undefined : list.splice(place, 1)[0];
 }
 
 /** Decodes the whole block, since its jobs are about to be dispatched. Throws if the block is unusable. */

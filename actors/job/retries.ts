@@ -1,62 +1,79 @@
 // Jobs that wait for the time of their next attempt, soonest first.
+import { AttemptIndex } from './attempt-index.ts';
 import type { OpenAttempt } from './open-attempt.ts';
+import type { OpenBlock } from './records/open.ts';
 
-/** A binary heap by due time. */
+/** An item of the heap, and its place in it. */
+type Item = { readonly job: OpenAttempt; at: number };
+
+/** A binary heap by due time, from which any job can be removed. */
 export class Retries {
-  readonly #heap: OpenAttempt[] = [];
+  readonly #heap: Item[] = [];
+  readonly #index = new AttemptIndex<Item>();
 
   get size(): number {
     return this.#heap.length;
   }
 
   get nextDueUs(): number | null {
-    return this.#heap[0]?.dueUs ?? null;
+    return this.#heap[0]?.job.dueUs ?? null;
   }
 
-  push(item: OpenAttempt): void {
-    const heap = this.#heap;
-    let at = heap.push(item) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (heap[parent]!.dueUs <= item.dueUs) break;
-      heap[at] = heap[parent]!;
-      at = parent;
-    }
-    heap[at] = item;
+  push(job: OpenAttempt): void {
+    const item = { job, at: 0 };
+    this.#index.add(job.open, job.index, item);
+    this.#heap.push(item);
+    this.#rise(item, this.#heap.length - 1);
   }
 
   /** Removes and returns the soonest one, if it is due. */
   popDue(nowUs: number): OpenAttempt | undefined {
-    const heap = this.#heap;
-    const first = heap[0];
-    if (!first || first.dueUs > nowUs) return undefined;
-    const last = heap.pop()!;
-    if (heap.length > 0) this.#sink(last);
-    return first;
+    const first = this.#heap[0]?.job;
+    return first && first.dueUs <= nowUs ? this.remove(first.open, first.index) : undefined;
   }
 
-  /** Removes the wanted ones and returns them. */
-  take(wanted: (item: OpenAttempt) => boolean): OpenAttempt[] {
-    const taken: OpenAttempt[] = [];
-    const kept: OpenAttempt[] = [];
-    for (const item of this.#heap) (wanted(item) ? taken : kept).push(item);
-    if (taken.length === 0) return taken;
-    this.#heap.length = 0;
-    for (const item of kept) this.push(item);
-    return taken;
+  /** Removes the next attempt of a job. Undefined: the job does not wait for a time. */
+  remove(open: OpenBlock, index: number): OpenAttempt | undefined {
+    const item = this.#index.take(open, index);
+    if (!item) return undefined;
+    const last = this.#heap.pop()!;
+    if (last !== item) {
+      // The last one takes the place, and moves to where it belongs.
+      if (last.job.dueUs < item.job.dueUs) this.#rise(last, item.at);
+      else this.#sink(last, item.at);
+    }
+    return item.job;
   }
 
-  #sink(item: OpenAttempt): void {
+  /** Puts the item at this place, or nearer to the first one. */
+  #rise(item: Item, from: number): void {
+    let at = from;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.#heap[parent]!.job.dueUs <= item.job.dueUs) break;
+      this.#put(this.#heap[parent]!, at);
+      at = parent;
+    }
+    this.#put(item, at);
+  }
+
+  /** Puts the item at this place, or farther from the first one. */
+  #sink(item: Item, from: number): void {
     const heap = this.#heap;
-    let at = 0;
+    let at = from;
     for (;;) {
       let child = 2 * at + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && heap[child + 1]!.dueUs < heap[child]!.dueUs) child++;
-      if (heap[child]!.dueUs >= item.dueUs) break;
-      heap[at] = heap[child]!;
+      if (child + 1 < heap.length && heap[child + 1]!.job.dueUs < heap[child]!.job.dueUs) child++;
+      if (heap[child]!.job.dueUs >= item.job.dueUs) break;
+      this.#put(heap[child]!, at);
       at = child;
     }
-    heap[at] = item;
+    this.#put(item, at);
+  }
+
+  #put(item: Item, at: number): void {
+    this.#heap[at] = item;
+    item.at = at;
   }
 }

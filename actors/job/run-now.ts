@@ -7,11 +7,10 @@ import { keyText } from './records/open.ts';
 
 /** False: the job waits for no time. */
 export function runNow(state: JobState, dispatcher: Dispatcher, turn: Turn, id: JobId): boolean {
-  const key = keyText(blockOf(id));
-  const index = indexOf(id);
-  const [job] = state.retries.take(one => one.index === index && one.open.key === key);
+  const open = state.open.get(keyText(blockOf(id)));
+  const job = open && state.retries.remove(open, indexOf(id));
   if (!job) return false;
-  const { open, custody } = job;
+  const { custody } = job;
   const lane = state.lane(open.plugin);
   const due = state.move(turn, job, custody, turn.nowUs);
   if (custody === 'suspect') dispatcher.quarantine.take(due, true);

@@ -1,0 +1,28 @@
+// What is known of attempts by their jobs, so that one of very many is found without a search.
+import type { OpenBlock } from './records/open.ts';
+
+export class AttemptIndex<T> {
+  readonly #byBlock = new Map<OpenBlock, Map<number, T>>();
+  size = 0;
+
+  add(open: OpenBlock, index: number, value: T): void {
+    let jobs = this.#byBlock.get(open);
+    if (!jobs) {
+      jobs = new Map();
+      this.#byBlock.set(open, jobs);
+    }
+    jobs.set(index, value);
+    this.size++;
+  }
+
+  /** Removes and returns what was added for the job. */
+  take(open: OpenBlock, index: number): T | undefined {
+    const jobs = this.#byBlock.get(open);
+    const value = jobs?.get(index);
+    if (value === undefined) return undefined;
+    jobs!.delete(index);
+    if (jobs!.size === 0) this.#byBlock.delete(open);
+    this.size--;
+    return value;
+  }
+}
