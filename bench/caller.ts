@@ -54,11 +54,23 @@ export class Caller {
     return ((await this.#get('/healthz')) as { queue_depth: number }).queue_depth;
   }
 
+  /** What waits and runs, by count. */
+  async queue(): Promise<{ readonly [count: string]: number }> {
+    return (await this.#get('/analytics/queue')) as { readonly [count: string]: number };
+  }
+
   /** Jobs that have not ended. */
   async unsettled(): Promise<number> {
-    const queue = (await this.#get('/analytics/queue')) as { [name: string]: number };
-    const { queue_depth, running_count, delayed_count, waiting_count } = queue;
+    const { queue_depth, running_count, delayed_count, waiting_count } = await this.queue();
     return queue_depth! + running_count! + delayed_count! + waiting_count!;
+  }
+
+  /** Throws unless it succeeds. */
+  async post(path: string, body: object): Promise<void> {
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await this.#fetch(path, { method: 'POST', body: JSON.stringify(body), headers });
+    if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+    await response.text();
   }
 
   async #get(path: string): Promise<unknown> {

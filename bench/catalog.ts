@@ -3,6 +3,7 @@ import { accept } from './accept.ts';
 import { backlog } from './backlog.ts';
 import { bare } from './bare.ts';
 import type { Bench } from './bench.ts';
+import { cancel } from './cancel.ts';
 import { peers } from './compare/peers.ts';
 import { drain } from './drain.ts';
 import { fanout } from './fanout.ts';
@@ -34,6 +35,7 @@ export const benches: readonly Bench[] = [
   io,
   latency,
   flood,
+  cancel,
   backlog,
   start,
   httpRead,

@@ -18,7 +18,7 @@ import { rangesOf } from './records/tree.ts';
 import { findJob } from './views/jobs.ts';
 
 /** The maximum number of jobs of cancelled runs that end per turn, and that are examined per turn. */
-export const cancelledPerTurnMax = 1024;
+export const cancelledPerTurnMax = 256;
 const lookedAtPerTurnMax = 16_384;
 /** Blocks of a tree that one scan reads. */
 const blocksPerScan = 16;

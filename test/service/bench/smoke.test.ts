@@ -40,6 +40,10 @@ const promised = {
     ],
   },
   flood: { work: '842af659586cc79d', metrics: ['idle_p50_ms', 'single_p99_ms', 'single_max_ms', ...costs] },
+  cancel: {
+    work: '4774418039b6652a',
+    metrics: ['cancel_answer_ms', 'cancel_ended_s', 'idle_p99_ms', 'single_p99_ms', ...costs],
+  },
   'http-read': {
     work: 'dcd499798e712f6c',
     metrics: ['healthz_per_s', 'healthz_p99_ms', 'job_per_s', 'jobs_per_s', 'jobs_p99_ms', ...costs],
