@@ -134,6 +134,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
         break;
       case 'cancel':
         cancelling.ask(turn, message);
+        areHoldsDue = true;
         break;
       case 'ask_idle':
         // Answered at the end of the turn, because a job that returned in it may have been dispatched again.
@@ -321,9 +322,10 @@ export function startJobActor(options: JobActorOptions): JobActor {
     dispatch(turn) {
       runs.seal(turn);
       acceptor.seal(turn);
-      if (areHoldsDue) dispatcher.keepHolds(turn);
-      areHoldsDue = false;
       const isWalking = isLoaded && cancelling.step(turn);
+      // Held jobs may have been among those that have ended.
+      if (areHoldsDue || isWalking) dispatcher.keepHolds(turn);
+      areHoldsDue = isWalking;
       if (dispatcher.dispatch(turn) || isWalking) turn.after(() => self({ kind: 'wake' }));
       return moveRuns(turn);
     },

@@ -54,7 +54,9 @@ export class Cancelling {
     const cancel = { by, reason, atUs: turn.nowUs, notStarted: { jobs: 0, elements: 0 } };
     const block = findBlock(state.reader, id);
     if (block?.plugin === pipelinePlugin) {
-      if (this.#pipeline.isOpen(id)) this.#cancelRun(turn, id, cancel, detached);
+      // Of a run whose record is unusable, the jobs end all the same.
+      const isUnfinished = this.#pipeline.isOpen(id) || state.setAside.has('runs', id);
+      if (isUnfinished) this.#cancelRun(turn, id, cancel, detached);
     } else if (block) this.#cancelJob(turn, id, cancel);
     const caller = { replyTo, id };
     this.#await(turn, caller, cancelText(cancel));

@@ -285,10 +285,15 @@ export class Expansion {
   }
 }
 
-/** The fan-out to expand next: parked tokens come first. */
+/** Waiting tokens come first. Among them, a token whose look has no room in memory comes last: it must not hold up the one that has the room. */
 function nextFan({ fans }: Run): FanOut | undefined {
-  for (const fan of fans.values()) if (isParked(fan)) return fan;
-  return fans.values().next().value;
+  let crowded: FanOut | undefined;
+  for (const fan of fans.values()) {
+    if (!isParked(fan)) continue;
+    if (fan.isCrowded !== true) return fan;
+    crowded ??= fan;
+  }
+  return crowded ?? fans.values().next().value;
 }
 
 /** Whether the token's cause has a large result that this turn writes. The next turn writes what follows from it. */

@@ -35,6 +35,10 @@ export class SetAside {
     this.#onAdded(record);
   }
 
+  has(table: Table, key: Uint8Array): boolean {
+    return this.#keys.has(nameOf(table, key));
+  }
+
   get size(): number {
     return this.#keys.size;
   }

@@ -1,4 +1,5 @@
 // Those who pause, resume and run now: what they ask, what they are answered, and what therefore must be so, whatever fails.
+import { breakerName } from '../../../actors/job/breaker.ts';
 import type { PauseReply } from '../../../actors/job/protocol.ts';
 import { decodeBlock, groupOf } from '../../../actors/job/records/block.ts';
 import { decodePause, type PauseTarget, pauseKey } from '../../../actors/job/records/pause.ts';
@@ -105,9 +106,15 @@ export class Operators {
   }
 
   /** A frame leaves: none of its pauses is in force. */
-  frameHolds({ frame: { instance, command } }: HeldFrame): void {
+  frameHolds({ frame: { instance, command }, tasks }: HeldFrame, others: readonly HeldFrame[], nowUs: number): void {
     const plugin = { kind: 'plugin', name: instance, command: null } as const;
-    for (const target of [system, plugin, { ...plugin, command }])
+    const isHalfOpen = this.#isHalfOpen(plugin, nowUs);
+    const beside = others.filter(other => other.frame.instance === instance).length;
+    holds(
+      !isHalfOpen || (tasks.length === 1 && beside === 0),
+      () => `the breaker of ${instance} lets ${tasks.length} jobs out beside ${beside} frames`,
+    );
+    for (const target of isHalfOpen ? [system, { ...plugin, command }] : [system, plugin, { ...plugin, command }])
       holds(
         !this.#isPaused(target),
         () => `a frame of ${instance}/${command} leaves, and ${name(pauseKey(target))} is paused`,
@@ -140,6 +147,14 @@ export class Operators {
   get first(): PauseTarget | null {
     for (const { key, value } of this.#reader.scan('pauses', { limit: 1 })) return decodePause(key, value);
     return null;
+  }
+
+  /** Its pause is by a breaker, and its time is over. */
+  #isHalfOpen(target: PauseTarget, nowUs: number): boolean {
+    const key = Buffer.from(pauseKey(target));
+    const value = this.#reader.get('pauses', key);
+    const pause = value && decodePause(key, value);
+    return pause?.by === breakerName && pause.untilUs !== null && pause.untilUs <= nowUs;
   }
 
   #isPaused(target: PauseTarget): boolean {

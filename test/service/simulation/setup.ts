@@ -45,8 +45,8 @@ const cast: readonly PluginInstance[] = [
   plugin('served', { runtime: 'process', persistent: { jobsMax: null, ageMs: null } }),
   plugin('shy', { concurrencySafe: false }, { parallelism: 1 }),
   plugin('single', {}, { parallelism: 1 }),
-  plugin('stubborn', {}, few(1)),
-  plugin('tally'),
+  plugin('stubborn', {}, { ...few(1), breaker: { failures: 2, of: 4, forMs: 2_000 } }),
+  plugin('tally', {}, { breaker: { failures: 3, of: 3, forMs: 60_000 } }),
   plugin('throng', { commands: [command('handle'), command('poll')] }, { parallelism: 5, concurrency: { handle: 3 } }),
   plugin('timid', { name: 'shy', concurrencySafe: false }, { parallelism: 1 }),
 ];

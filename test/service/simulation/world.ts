@@ -87,7 +87,7 @@ export class World {
     this.#hosts = new Hosts(new Dice(seed, 'hosts'), this.faults, this.#code, held => {
       holds(this.#stop !== 'hosts ended', () => 'a frame leaves for a host that was told to stop');
       frameHolds(held, this.#surroundings);
-      this.#operators.frameHolds(held);
+      this.#operators.frameHolds(held, this.#hosts.held, this.#nowUs);
     });
     const has = (id: string) => this.#commits.find(id) !== undefined;
     const isDamaged = (id: string) => this.#poison.roots.has(this.#commits.rootOf(parseId(id)!));
