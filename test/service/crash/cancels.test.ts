@@ -59,7 +59,7 @@ test(`${cycles} kills between random cancels: nothing that was cancelled starts 
       await until('the moment of the cancel', () => written() >= moment, 100).catch(() => {});
       await cancel(target);
     });
-    if (random.between(1, 3) === 1) for (const host of childrenOf(gateway.pid)) process.kill(host, 'SIGKILL');
+    if (random.between(1, 3) === 1) killHosts(gateway.pid);
     // One of two kills comes while cancels are under way.
     if (random.between(1, 2) === 1) await Promise.all(cancels);
     else await Promise.race(cancels);
@@ -123,6 +123,16 @@ async function submit(gateway: Gateway, random: Random): Promise<Submitted> {
   const kind = random.between(0, works.length - 1);
   const isRun = kind >= 7;
   return { id: await works[kind]!(), isRun, isDeaf: isDeaf && !isRun };
+}
+
+function killHosts(service: number): void {
+  for (const host of childrenOf(service)) {
+    try {
+      process.kill(host, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
 }
 
 function pick<T>(random: Random, list: readonly T[]): T {

@@ -55,6 +55,18 @@ test.each(fixtures)('a state of format %s', async name => {
     expect(await gateway.settled(told!.job_id)).toMatchObject({ status: 'succeeded' });
   }
 
+  if ('cancelled' in ids) {
+    // Each was cancelled, or told to stop, or came under the detached cancel of a run; this one is paused.
+    for (const id of ['cancelled', 'stopping', 'telling', 'hearing'])
+      expect(await ends(id)).toMatchObject({ status: 'cancelled', cancel: { by: 'api:test', reason: 'kept' } });
+    const waiting = (await gateway.call('GET', `/job/${ids['paused']}`)).body;
+    expect(waiting).toMatchObject({ status: 'queued', waits_for: { reason: 'paused' } });
+    await gateway.call('POST', '/control/plugin/resting/resume');
+    expect(await ends('paused')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await ends('rerun')).toMatchObject({ status: 'failed', rerun_of: ids['failed'], rerun_reason: 'kept' });
+    expect(await ends('failed')).toMatchObject({ reruns: [ids['rerun']] });
+  }
+
   // The state of plugins goes on, and the vault delivers.
   expect((await gateway.finished('keeper/handle')).result?.result).toEqual({ jobs: 2, secret: true });
   const { body } = await gateway.call('POST', '/vault/secret/revoke', { name: 'door' }, { token: vault.adminToken });

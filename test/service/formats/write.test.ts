@@ -12,7 +12,7 @@ import { until } from '../gateway/until.ts';
 import { keepFixture } from './fixture.ts';
 
 const day = '24h';
-const shows = 'headers';
+const shows = 'control';
 
 const settings: Settings = {
   plugins: {
@@ -24,15 +24,26 @@ const settings: Settings = {
       'export const handle = ({ state, secrets }) => ({ state_updates: { jobs: (state.jobs ?? 0) + 1 }, result: { jobs: (state.jobs ?? 0) + 1, secret: secrets?.door !== undefined } });',
     leaving: worker,
     emitter: "export const handle = (_, { emit }) => emit({ type: 'seen', payload: { a: 1 }, dedupe_key: 'once' });",
+    teller: "export const handle = (_, { emit }) => emit({ type: 'told', payload: {} });",
+    // A cancel takes 5 s to end it.
+    deaf: {
+      code: "#!/bin/sh\ntrap '' TERM\nsleep 60\n",
+      entrypoint: 'main.sh',
+      runtime: 'process',
+      commands: { run: {} },
+    },
     adding: 'export const handle = ({ event }) => ({ result: { succeeded: event.payload.succeeded } });',
   },
   instances: {
     single: { uses: 'worker', parallelism: 1 },
     failing: { retry: { max_attempts: 3, backoff_base: day, backoff_max: day } },
     hopeless: { uses: 'failing', retry: { max_attempts: 1 } },
+    resting: { uses: 'worker' },
   },
   pipelines: [
     { name: 'on-seen', on: 'seen', steps: [{ id: 'see', uses: 'echo' }] },
+    { name: 'telling', on: 'telling', steps: [{ uses: 'teller' }, { uses: 'deaf.run' }] },
+    { name: 'hearing', on: 'told', steps: [{ uses: 'deaf.run' }] },
     {
       name: 'fan',
       on: 'fan',
@@ -114,6 +125,25 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
 
   ids['retried'] = await gateway.submit('failing/handle', { times: 1 });
   await until('its first attempt has failed', async () => (await gateway.job(ids['retried']!)).last_error);
+  for (const verb of ['pause', 'resume']) await gateway.call('POST', `/control/plugin/echo/${verb}`, {});
+  await gateway.call('POST', '/control/plugin/resting/pause', { reason: 'kept' });
+  ids['paused'] = await gateway.submit('resting/handle', {});
+  ids['cancelled'] = await gateway.submit('resting/handle', {});
+  const cancel = (id: string, detached = false) =>
+    gateway.call('POST', `/job/${id}/cancel`, { reason: 'kept', detached });
+  await cancel(ids['cancelled']);
+  ids['stopping'] = await gateway.submit('deaf/run', {});
+  ids['telling'] = await gateway.run('telling', {});
+  const running = async () => {
+    const { body } = await gateway.call('GET', '/jobs?plugin=deaf&status=running');
+    return (body['jobs'] as object[]).length;
+  };
+  await until('the deaf programs run', async () => (await running()) === 2);
+  ids['hearing'] = (await gateway.tree(ids['telling'])).find(({ command }) => command === 'hearing')!.job_id;
+  const rerun = await gateway.call('POST', `/job/${ids['failed']}/rerun`, { reason: 'kept' });
+  ids['rerun'] = String(rerun.body['job_id']);
+  await gateway.settled(ids['rerun']);
+
   ids['running'] = await gateway.submit('single/handle', { gate: 'later' });
   await gateway.noted('start', ids['running']);
   for (let n = 0; n < 5; n++) ids[`queued-${n}`] = await gateway.submit('single/handle', { gate: 'later', n });
@@ -140,6 +170,8 @@ test.runIf(process.env['HEADGATE_WRITE_FIXTURE'])('a state with a little of ever
   });
   const now = { before: new Date().toISOString() };
   expect(await vault.do('audit/prune', now)).toMatchObject({ status: 'pruned', more: false });
+  expect((await cancel(ids['stopping'])).status).toBe(202);
+  expect([200, 202]).toContain((await cancel(ids['telling'], true)).status);
   await gateway.kill9();
   const format = await keepFixture(gateway, shows, {
     settings,
