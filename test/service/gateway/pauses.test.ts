@@ -231,6 +231,11 @@ test('with reject new calls get 503 and the time to come again; pausing again re
   const taken = await gateway.submit('mail/say');
   await resume('plugin/mail');
   await gateway.settled(taken);
+  // What makes a job at once is refused; so is a rerun.
+  await pause('plugin/mail', { reject: true });
+  const rerun = await gateway.call('POST', `/job/${taken}/rerun`, {});
+  expect([rerun.status, rerun.body['code']]).toEqual([503, 'paused']);
+  await resume('plugin/mail');
 
   await pause('plugin/echo', { command: 'say', reject: true });
   expect((await gateway.call('POST', '/plugin/echo/say', {})).headers.get('retry-after')).toBe('60');
