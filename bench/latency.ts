@@ -10,6 +10,7 @@ import { Samples } from './percentile.ts';
 import type { Service } from './service.ts';
 import type { Stage } from './stage.ts';
 import { measureSync } from './sync-floor.ts';
+import { oneStep, runWaits } from './waiting.ts';
 
 type Latency = {
   readonly samples: number;
@@ -45,10 +46,11 @@ export const latency: Bench<Latency> = {
   },
 
   async run({ samples, pauseMs, runs, connections, seconds }: Latency, stage: Stage) {
-    const service = await stage.start({ pipelines: [threeSteps] });
+    const service = await stage.start({ pipelines: [threeSteps, oneStep] });
     const sync = await measureSync(Math.ceil(samples / 4), pauseMs);
     const single = await runJobs(service, samples, pauseMs);
     const alone = await runPipelines(service, runs);
+    const waits = await runWaits(service, runs);
     const endStretch = service.stretch();
     const some = await runAtOnce(service, connections, seconds);
     const cost = costMetrics([endStretch()], some.completed);
@@ -66,6 +68,9 @@ export const latency: Bench<Latency> = {
         us('request_to_202_p50_us', single.answerUs.percentile(50)),
         { ...us('run_p50_us', alone.timesUs.percentile(50)), target: atMost(2_000) },
         us('run_p99_us', alone.timesUs.percentile(99)),
+        us('wait_p50_us', waits.jobP50Us),
+        us('wait_beside_run_p50_us', waits.runP50Us),
+        { name: 'wait_to_run', value: waits.jobP50Us / waits.runP50Us, unit: '', target: atMost(1.1) },
         { name: 'runs_per_s', value: some.perS, unit: '1/s', target: atLeast(5_000) },
         { name: `runs_per_s_${runsMany}`, value: many.perS, unit: '1/s' },
         us('runs_at_once_p50_us', some.p50Us),

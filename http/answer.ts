@@ -12,6 +12,8 @@ export type Answer =
   | { readonly kind: 'unchanged'; readonly headers: Headers }
   | {
       readonly kind: 'stream';
+      /** Default: 200. */
+      readonly status?: number;
       /** Default: JSON. */
       readonly contentType?: string;
       readonly headers?: Headers;
@@ -25,21 +27,26 @@ export function json(status: number, body: string): Answer {
 }
 
 /** For parts that are small together: they are encoded on this thread, at once. */
-export function smallAnswer(parts: Iterable<JsonPart>): Answer {
-  return json(200, [...jsonChunks(parts)].join(''));
+export function smallAnswer(parts: Iterable<JsonPart>, status = 200): Answer {
+  return json(status, [...jsonChunks(parts)].join(''));
+}
+
+export function withHeaders(answer: Answer, headers: Headers): Answer {
+  return headers.length === 0 ? answer : { ...answer, headers: [...(answer.headers ?? []), ...headers] };
 }
 
 /** An answer that the reads thread writes. It includes everything that was committed before the call. */
 export async function answerRead(
   call: Disconnectable & { readonly engine: Pick<Engine, 'reads'> },
   read: Read,
+  status = 200,
 ): Promise<Answer> {
   const answer = await call.engine.reads.answer(read, call);
   switch (answer.kind) {
     case 'whole':
-      return json(200, answer.text);
+      return json(status, answer.text);
     case 'pieces':
-      return { kind: 'stream', open: sink => answer.open(sink) };
+      return { kind: 'stream', status, open: sink => answer.open(sink) };
     case 'refused':
       return problem(answer.refusal, answer.detail);
   }

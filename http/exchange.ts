@@ -8,7 +8,7 @@ import type { AnswerSink } from '../service/reads/reads.ts';
 import { admit, readBody } from './admission.ts';
 import { type Authenticate, type Caller, may } from './auth.ts';
 import { type BodyRoom, bodiesBytesMax, RequestBody } from './body.ts';
-import { givenRequestId, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
+import { givenRequestId, headerListOf, headerOf, type RequestHead, type RequestSource, readHead } from './head.ts';
 import type { ServerLog } from './log.ts';
 import { type HttpProblem, isProblem, problem, problemHeaders, problemStatus, writeProblem } from './problem.ts';
 import { readQuery } from './query.ts';
@@ -93,6 +93,10 @@ export class Exchange implements HttpCall, AnswerSink {
 
   header(name: string): string | undefined {
     return headerOf(this.#head, name);
+  }
+
+  headerList(name: string): string {
+    return headerListOf(this.#head, name);
   }
 
   onGone(forget: () => void): void {
@@ -286,10 +290,10 @@ export class Exchange implements HttpCall, AnswerSink {
   }
 
   #stream(answer: Answer & { readonly kind: 'stream' }): void {
-    const head = this.#responseHead(200, answer.contentType ?? jsonType, answer.headers ?? noHeaders);
+    const head = this.#responseHead(answer.status ?? 200, answer.contentType ?? jsonType, answer.headers ?? noHeaders);
     if (this.#head.method === 'head') {
       this.#res.respondBare(head, null);
-      this.#finish(200);
+      this.#finish(head.status);
       return;
     }
     this.#state = 'streaming';

@@ -82,6 +82,15 @@ export function headerOf(head: RequestHead, name: string): string | undefined {
   return undefined;
 }
 
+/** The values of all headers of this (lower-case) name, separated by commas. */
+export function headerListOf(head: RequestHead, name: string): string {
+  let list = '';
+  for (let i = 0; i < head.headers.length; i += 2) {
+    if (head.headers[i] === name) list += list === '' ? head.headers[i + 1] : `, ${head.headers[i + 1]}`;
+  }
+  return list;
+}
+
 const requestIdShape = /^[\w.:+/=~@-]{1,128}$/;
 
 /** The caller's X-Request-Id, if it is safe to echo. */

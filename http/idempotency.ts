@@ -17,7 +17,9 @@ export function idempotencyOf(call: HttpCall, method: string, path: string): Ide
   if (key === '' || key.length > idempotencyKeyCharsMax) {
     return problem('invalid_idempotency_key', `an Idempotency-Key has 1 to ${idempotencyKeyCharsMax} characters`);
   }
-  const { caller, params, query, body } = call;
+  const { caller, params, body } = call;
+  // How long the caller waits is not part of the request.
+  const { wait: _, ...query } = call.query as { readonly wait?: number };
   return {
     key: hash([caller?.tokenDigest ?? '', key]),
     request: hash([method, path, params, query, body === undefined ? [] : [body]]),

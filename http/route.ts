@@ -54,6 +54,8 @@ export interface HttpCall<P = unknown, Q = unknown, F = unknown> {
   nowMs(): number;
   /** The first header of this (lower-case) name. */
   header(name: string): string | undefined;
+  /** All headers of this (lower-case) name as one list; empty: there is none. */
+  headerList(name: string): string;
   /** The caller under the configuration in force now, for long answers. Undefined: its token no longer gives access. */
   callerNow(): Caller | undefined;
   /** Registers a function that is called once if the caller disconnects before the answer is complete. */

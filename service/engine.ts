@@ -3,11 +3,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hub } from '../actors/hub/hub.ts';
 import type { Gauges } from '../actors/job/gauges.ts';
-import type { CancelJob, CancelReply, RefusedWork, RunNowReply, SubmitReply, Waits } from '../actors/job/protocol.ts';
+import type {
+  CancelJob,
+  CancelReply,
+  EdgeMessage,
+  RefusedWork,
+  RunNowReply,
+  SubmitReply,
+  Waits,
+} from '../actors/job/protocol.ts';
 import { BlockCache } from '../actors/job/views/block-cache.ts';
 import type { JobView } from '../actors/job/views/job-view.ts';
 import { findJob, findTree } from '../actors/job/views/jobs.ts';
-import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../runtime/ids.ts';
 import type { Link } from '../runtime/link.ts';
@@ -15,9 +22,9 @@ import type { Reader } from '../runtime/store/store.ts';
 import type { Administration } from './administration.ts';
 import { askLedger } from './ask-ledger.ts';
 import { EventStreams } from './events/streams.ts';
+import { JobWaiters, type OnJobEnd } from './job-waiters.ts';
 import { openPauses } from './pauses.ts';
 import type { Reads } from './reads/reads.ts';
-import { type OnRunEnd, RunWaiters } from './run-waiters.ts';
 import { type RunSubmission, type Submission, Submissions } from './submissions.ts';
 import type { VaultCalls } from './vault-client.ts';
 
@@ -55,7 +62,7 @@ export type Engine = Omit<GatewayEngine, 'told' | 'release'>;
 export function openEngine({ link, reader, gauges, hub, ...parts }: EngineParts) {
   const blocks = new BlockCache(reader);
   const submissions = new Submissions(link);
-  const waiters = new RunWaiters(link, reader);
+  const waiters = new JobWaiters(link, reader);
 
   return {
     ...parts,
@@ -66,18 +73,25 @@ export function openEngine({ link, reader, gauges, hub, ...parts }: EngineParts)
     queueDepth: () => gauges.get('queued') + gauges.get('delayed') - gauges.get('held'),
     /** The open event streams. */
     events: new EventStreams({ hub, nowMs: Date.now, generation: parts.config }),
-    /** Resolves when the job is on disk or refused. */
-    submit: (submission: Submission) => submissions.submit(submission),
-    /** As submit. `onRunEnd` is called once, after the promise has resolved: when the run has settled or the service stops. */
-    async startRun(submission: RunSubmission, onRunEnd?: OnRunEnd): Promise<SubmitReply> {
-      const watch = onRunEnd !== undefined;
-      const reply = await submissions.startRun(submission, watch);
-      if (watch && reply.kind === 'accepted') waiters.add(reply.id, onRunEnd);
-      return reply;
+    /** Resolves when the job is on disk or refused. `onJobEnd` is called once, after the promise has resolved, if the job is accepted. */
+    submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
+      if (onJobEnd === undefined) return submissions.submit(submission);
+      return waiters.start(
+        submission,
+        watch => submissions.submit(watch ? { ...submission, watch: true } : submission),
+        onJobEnd,
+      );
     },
+    /** As submit, for a run. */
+    startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
+      if (onJobEnd === undefined) return submissions.startRun(submission, false);
+      return waiters.start(submission, watch => submissions.startRun(submission, watch), onJobEnd);
+    },
+    /** `onJobEnd` is called once: when the job has settled, the service stops, or at once if too many callers wait. */
+    watch: (id: JobId, onJobEnd: OnJobEnd) => waiters.join(id, onJobEnd),
     /** Removes a caller that no longer waits. */
-    unwatch: (id: JobId, onRunEnd: OnRunEnd) => waiters.remove(id, onRunEnd),
-    /** Handles messages of the pipeline actor. */
+    unwatch: (id: JobId, onJobEnd: OnJobEnd) => waiters.leave(id, onJobEnd),
+    /** Handles messages of the job actor. */
     told(message: EdgeMessage): void {
       if (message.kind === 'actors_restarted') waiters.renew();
       else waiters.settled(message.id);

@@ -2,9 +2,8 @@
 import { firstIdAt, Hub } from '../actors/hub/hub.ts';
 import type { Observations, Observed } from '../actors/hub/protocol.ts';
 import { Gauges } from '../actors/job/gauges.ts';
-import type { HeldJobs } from '../actors/job/protocol.ts';
+import type { EdgeMessage, HeldJobs } from '../actors/job/protocol.ts';
 import { JobOrigins } from '../actors/job/views/job-origins.ts';
-import type { EdgeMessage } from '../actors/pipeline/protocol.ts';
 import type { VaultStatus } from '../actors/vault/protocol.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadOptions, LoadResult } from '../config/load.ts';

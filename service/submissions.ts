@@ -18,6 +18,8 @@ export type Submission = {
   readonly payload: Uint8Array;
   readonly submittedBy: string;
   readonly event: EntryEvent | null;
+  /** The ledger tells when the job has settled. */
+  readonly watch?: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
   readonly asker?: PendingAsk;
@@ -139,6 +141,7 @@ function isAlike(a: Omit<Submission, 'payload'>, b: Submission): boolean {
     a.plugin === b.plugin &&
     a.command === b.command &&
     a.submittedBy === b.submittedBy &&
+    a.watch === b.watch &&
     a.event?.type === b.event?.type &&
     a.event?.source === b.event?.source &&
     a.event?.headers === undefined &&

@@ -136,6 +136,12 @@ export function startJobActor(options: JobActorOptions): JobActor {
         cancelling.ask(turn, message);
         areHoldsDue = true;
         break;
+      case 'await_job':
+        state.awaited.addKnown(message.id, turn);
+        break;
+      case 'forget_job':
+        state.awaited.remove(message.id);
+        break;
       case 'ask_idle':
         // Answered at the end of the turn, because a job that returned in it may have been dispatched again.
         turn.after(() => {
@@ -291,6 +297,7 @@ export function startJobActor(options: JobActorOptions): JobActor {
     dispatcher,
     idempotency,
     cancels: state.cancels,
+    awaited: state.awaited,
     holdsChanged,
     refusal: plugin => acceptor.refusal(plugin),
     createJobs: (jobs, turn) => acceptor.create(turn, jobs),

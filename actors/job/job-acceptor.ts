@@ -40,9 +40,11 @@ export class JobAcceptor {
     turn.reply(message.replyTo, this.#remembered(turn, message) ?? this.#take(turn, message));
   }
 
-  #remembered(turn: Turn, { idempotency }: SubmitJobs): SubmitJobsReply | null {
+  #remembered(turn: Turn, { idempotency, watch }: SubmitJobs): SubmitJobsReply | null {
     const reply = idempotency ? this.#idempotency.answer(idempotency, turn) : null;
-    return reply?.kind === 'accepted' ? { kind: 'accepted', ids: reply.id } : reply;
+    if (reply?.kind !== 'accepted') return reply;
+    if (watch) this.#state.awaited.addKnown(reply.id, turn);
+    return { kind: 'accepted', ids: reply.id };
   }
 
   #take(turn: Turn, message: SubmitJobs): SubmitJobsReply {
@@ -80,7 +82,7 @@ export class JobAcceptor {
   }
 
   #add(turn: Turn, message: SubmitJobs, payload: Uint8Array): JobId {
-    const { plugin, command, submittedBy, event, idempotency, source } = message;
+    const { plugin, command, submittedBy, event, watch, idempotency, source } = message;
     const { builder } = this.#builderFor(turn, plugin, command);
     const last = builder.groups.at(-1);
     const alike =
@@ -99,6 +101,7 @@ export class JobAcceptor {
     const id = builder.add(payload, group, alike);
     if (idempotency) this.#idempotency.remember(idempotency, id, turn);
     if (source) writeRerun(turn.batch, source.rerun.of, id);
+    if (watch) this.#state.awaited.add(id);
     return id;
   }
 

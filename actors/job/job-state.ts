@@ -10,6 +10,7 @@ import { SetAside } from '../../runtime/store/set-aside.ts';
 import type { Reader } from '../../runtime/store/store.ts';
 import type { Turn } from '../../runtime/turn.ts';
 import { blame } from '../failed-record.ts';
+import { Awaited } from './awaited.ts';
 import { Cancels, type RunLookups } from './cancels.ts';
 import { type AttemptOrigin, CompletionWriter } from './completion-writer.ts';
 import type { Gauges } from './gauges.ts';
@@ -64,6 +65,7 @@ export class JobState {
   readonly holds: Holds;
   readonly pauses: Pauses;
   readonly cancels: Cancels;
+  readonly awaited: Awaited;
   /** Blocks with unsettled jobs, except those of runs. */
   readonly open = new Map<KeyText, OpenBlock>();
   /** Suspects that wait for a slot of the quarantine. */
@@ -94,6 +96,7 @@ export class JobState {
     this.minutes = new MinuteCounters(options.reader, this.setAside);
     this.holds = new Holds(options.reader, options.holdSources ?? [], this.setAside);
     this.pauses = new Pauses(options.reader, this.setAside);
+    this.awaited = new Awaited(options.reader);
     this.cancels = new Cancels(options.reader, this.setAside, options.openRuns ?? noRuns);
     this.configure(options.config);
   }
@@ -176,6 +179,7 @@ export class JobState {
     this.unsettled--;
     this.touch(open);
     if (!this.cancels.isEmpty) this.cancels.ended(turn, id);
+    if (!this.awaited.isEmpty) this.awaited.ended(id, turn);
     if (isSilent) {
       this.#route(open, group, offset, id, status, body, true);
       return;

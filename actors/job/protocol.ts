@@ -42,6 +42,8 @@ export type SubmitJobs = {
   readonly submittedBy: string;
   /** The envelope for `handle`, else null. */
   readonly event: EntryEvent | null;
+  /** The callers wait: a JobSettled follows when each job has settled. */
+  readonly watch?: boolean;
   /** Only with a single job. */
   readonly idempotency?: IdempotencyKey;
   /** Only with a single job. */
@@ -73,6 +75,26 @@ export type SubmitReply = { readonly kind: 'accepted'; readonly id: JobId } | Re
 /** `ids` has 16 bytes per job, in the order of the payloads; if there are fewer, the queue had no room for the rest. */
 export type SubmitJobsReply = { readonly kind: 'accepted'; readonly ids: Uint8Array } | RefusedWork;
 
+/** To the edge, after the commit in which an awaited job or run settled. The callers may have left in the meantime. */
+export type JobSettled = { readonly kind: 'job_settled'; readonly id: JobId };
+
+/** To the edge: the actors were restarted and no longer know which jobs are awaited. */
+export type ActorsRestarted = { readonly kind: 'actors_restarted' };
+export type EdgeMessage = JobSettled | ActorsRestarted;
+
+/** The jobs and runs that callers wait for, as the pipeline actor adds to them. */
+export interface AwaitedJobs {
+  /** For a job that this turn has created. */
+  add(id: JobId): void;
+  /** For any other job, which may have settled already. */
+  addKnown(id: JobId, turn: Turn): void;
+}
+
+/** From the edge: callers wait for this job or run. */
+export type AwaitJob = { readonly kind: 'await_job'; readonly id: JobId };
+/** From the edge: nobody waits for it any more. */
+export type ForgetJob = { readonly kind: 'forget_job'; readonly id: JobId };
+
 /** Adjacent jobs of one plugin and command for a step of a run. */
 export type NewJobs = {
   readonly plugin: string;
@@ -102,6 +124,8 @@ export interface JobCalls {
   refusal(plugin?: string): Refusal | null;
   /** The answers to calls with an Idempotency-Key. */
   readonly idempotency: IdempotencyStore;
+  /** The jobs and runs that callers wait for. */
+  readonly awaited: AwaitedJobs;
   /** Never refused, because their run was accepted. */
   createJobs(jobs: NewJobs, turn: Turn): void;
   /** Creates the job that stands for a run. It is never dispatched. */
@@ -265,6 +289,8 @@ export type RunNowReply = { readonly kind: 'run_now'; readonly wasWaiting: boole
 /** A message from another thread. */
 export type JobMessage =
   | RunNow
+  | AwaitJob
+  | ForgetJob
   | PauseTargetNow
   | ResumeTarget
   | SubmitJobs

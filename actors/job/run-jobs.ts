@@ -56,13 +56,14 @@ export class RunJobs {
   }
 
   settle(turn: Turn, { id, pipeline, submittedBy, status, body, createdUs }: EndedRun): void {
-    const { completions, minutes, observations } = this.#state;
+    const { completions, minutes, observations, awaited } = this.#state;
     const completedUs = completions.commitUs(turn.nowUs);
     const attempt = { status, final: true, startedUs: Math.min(createdUs, completedUs), completedUs, body };
     const owner = { plugin: pipelinePlugin, command: pipeline, submittedBy, createdUs, inStep: false };
     completions.attempt(turn.batch, owner, id, 1, attempt);
     minutes.settled(status, turn.nowUs);
     if (!this.#state.cancels.isEmpty) this.#state.cancels.ended(turn, id);
+    if (!awaited.isEmpty) awaited.ended(id, turn);
     this.#end(id);
     const succeeded = status === 'succeeded';
     const error = succeeded ? undefined : errorOf(body);

@@ -54,7 +54,7 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     const known = idempotency && jobs.idempotency.answer(idempotency, turn);
     if (known) {
       turn.reply(replyTo, known);
-      if (known.kind === 'accepted' && watch) awaitRun(known.id, turn);
+      if (known.kind === 'accepted' && watch) jobs.awaited.addKnown(known.id, turn);
       return;
     }
     const version = table.versions.current(pipeline);
@@ -83,14 +83,10 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     });
     if (idempotency) jobs.idempotency.remember(idempotency, id, turn);
     turn.reply(replyTo, { kind: 'accepted', id } satisfies SubmitReply);
-    if (watch) awaitRun(id, turn);
-  }
-
-  /** The edge receives a RunSettled when the run ends. */
-  function awaitRun(id: JobId, turn: Turn): void {
-    // The reply for a run that has already ended is immediate.
-    if (table.runs.find(idText(id))) table.awaited.add(idText(id));
-    else turn.tell('edge', { kind: 'run_settled', id });
+    if (!watch) return;
+    // A run whose condition is false has settled already.
+    if (table.runs.find(idText(id))) jobs.awaited.add(id);
+    else jobs.awaited.addKnown(id, turn);
   }
 
   function failRun({ id, error, atOnce }: FailRun): void {
@@ -104,9 +100,6 @@ export function startPipelineActor(options: PipelineActorOptions): PipelineActor
     switch (message.kind) {
       case 'start_run':
         start(message, turn);
-        break;
-      case 'await_run':
-        awaitRun(message.id, turn);
         break;
       case 'prune':
         table.dedupe.sweepSoon();

@@ -20,21 +20,11 @@ export type StartRun = {
   readonly submittedBy: string;
   /** The event of a webhook delivery; absent: a direct call. */
   readonly event?: EntryEvent;
-  /** The caller waits, and receives a RunSettled. */
+  /** The caller waits, and receives a JobSettled. */
   readonly watch: boolean;
   readonly idempotency?: IdempotencyKey;
   readonly source?: RerunSource;
 };
-
-/** To the edge, after the commit in which an awaited run settled. The callers may have left in the meantime. */
-export type RunSettled = { readonly kind: 'run_settled'; readonly id: JobId };
-
-/** To the edge: the actors were restarted and no longer know which runs are awaited. */
-export type ActorsRestarted = { readonly kind: 'actors_restarted' };
-export type EdgeMessage = RunSettled | ActorsRestarted;
-
-/** From the edge, after `actors_restarted`: callers are waiting for this run. */
-export type AwaitRun = { readonly kind: 'await_run'; readonly id: JobId };
 
 /** From the ledger thread, at intervals: remove expired keys. */
 export type Prune = { readonly kind: 'prune' };
@@ -47,4 +37,4 @@ export type FailRun = {
   readonly atOnce: boolean;
 };
 
-export type PipelineMessage = StartRun | AwaitRun | Prune | FailRun;
+export type PipelineMessage = StartRun | Prune | FailRun;

@@ -3,7 +3,7 @@
 import { encodeBody } from '../../runtime/host/wire/outcome.ts';
 import { packedNull } from '../../runtime/packing.ts';
 import { encodeTally, tallyOf } from '../job/records/job.ts';
-import { type FinishedRun, idText, type Run, type RunEnd } from './run.ts';
+import type { FinishedRun, Run, RunEnd } from './run.ts';
 import type { RunTable } from './run-table.ts';
 
 export function succeededWith(result: Uint8Array, logs: Uint8Array | null = null): RunEnd {
@@ -29,7 +29,6 @@ export function settleRun(table: RunTable, run: FinishedRun, end: RunEnd): void 
   const detail = status === 'succeeded' ? logs && { logs } : { error: Buffer.from(error) };
   const body = encodeBody({ result, ...detail, counts });
   table.jobs.settleRun({ id, pipeline, submittedBy, status, body, createdUs }, table.turn);
-  if (table.awaited.delete(idText(id))) table.turn.tell('edge', { kind: 'run_settled', id });
   if (table.hasRunHooks && !outer && !hooked) table.moves.push({ kind: 'settled', run, end });
   if (outer) table.moves.push({ kind: 'returned', outer, run, end });
 }

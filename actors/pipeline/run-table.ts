@@ -92,8 +92,6 @@ export class RunTable {
   readonly ending: Run[] = [];
   /** The names of runs with fan-outs to expand. */
   readonly expandable = new Set<string>();
-  /** The ids of runs that callers wait for. */
-  readonly awaited = new Set<string>();
   config: Config;
   turn!: Turn;
   /** Whether any pipeline is a hook of runs. */

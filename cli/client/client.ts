@@ -3,8 +3,8 @@ import { exitStatus } from '../exit-status.ts';
 import { CommandFailure, failure, type ProblemDocument, usageFailure } from '../failure.ts';
 import type { Address } from './address.ts';
 
-/** The time limit for the head of an answer. */
-const answerMsMax = 60_000;
+/** The time limit for the head of an answer. An answer that waits for a job may take 60 s. */
+const answerMsMax = 75_000;
 
 export type ClientQuery = { readonly [name: string]: string | number | boolean | undefined };
 

@@ -59,9 +59,16 @@ export type LogLineDocument = { readonly level: string; readonly message: string
 export type TreeJob = Omit<JobDocument, 'submitted_by' | 'attempt' | 'created_at' | 'last_error'>;
 
 /** `whole`: with payload and context, however large they are. */
-export function fetchJob(client: Client, id: string, { whole = false } = {}): Promise<JobDocument> {
+export function fetchJob(
+  client: Client,
+  id: string,
+  { whole = false, waitMs }: { readonly whole?: boolean; readonly waitMs?: number | undefined } = {},
+): Promise<JobDocument> {
   const form = { job_id: true, status: true, plugin: true, command: true } as const;
-  return client.get<JobDocument>(`/job/${segment(id)}`, form, { include: whole ? 'payload' : undefined });
+  return client.get<JobDocument>(`/job/${segment(id)}`, form, {
+    include: whole ? 'payload' : undefined,
+    wait: waitMs === undefined ? undefined : `${Math.floor(waitMs)}ms`,
+  });
 }
 
 /** The unsuccessful jobs inside a run, for people; null: there are none. */

@@ -8,12 +8,12 @@ import { formatMs } from '../terminal/time.ts';
 import type { Client } from './client.ts';
 import { fetchJob, isSettled, type JobDocument } from './jobs.ts';
 
-const firstPauseMs = 20;
-const pauseMsMax = 1_000;
 /** The delay before progress is shown: for shorter jobs it would only flicker. */
 const quietMs = 500;
+/** Between two looks at the progress. */
+const lookMs = 1_000;
 
-/** Polls the job at growing intervals until it has ended. Throws a `CommandFailure` with exit status 5 after `limitMs`. */
+/** Waits at the service until the job has ended. Throws a `CommandFailure` with exit status 5 after `limitMs`. */
 export async function settledJob(
   client: Client,
   id: string,
@@ -22,13 +22,15 @@ export async function settledJob(
 ): Promise<JobDocument> {
   const beganMs = performance.now();
   const waitedMs = (): number => performance.now() - beganMs;
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMsMax, pauseMs * 1.5)) {
-    const job = await fetchJob(client, id);
+  for (let waitMs = quietMs; ; waitMs = lookMs) {
+    const leftMs = limitMs === null ? Number.POSITIVE_INFINITY : Math.max(0, limitMs - waitedMs());
+    const sentMs = waitedMs();
+    const job = await fetchJob(client, id, { waitMs: Math.min(leftMs, waitMs) });
     if (isSettled(job.status)) return job;
-    const leftMs = limitMs === null ? Number.POSITIVE_INFINITY : limitMs - waitedMs();
-    if (leftMs <= 0) throw notSettled(job, limitMs!);
+    if (limitMs !== null && waitedMs() >= limitMs) throw notSettled(job, limitMs);
     if (waitedMs() >= quietMs) out.progress(`${progressOf(job)}, ${formatMs(waitedMs())}`);
-    await pause(Math.min(leftMs, pauseMs));
+    // The service answers at once if too many callers wait.
+    await pause(Math.max(0, Math.min(leftMs, waitMs) - (waitedMs() - sentMs)));
   }
 }
 

@@ -3,11 +3,12 @@ import { Option } from 'commander';
 import { resultText } from '../client/call.ts';
 import { clientCommand } from '../client/connect.ts';
 import { countsText, fetchJob, type JobDocument } from '../client/jobs.ts';
+import { parseMs } from '../quantity.ts';
 import { jsonText } from '../terminal/json-text.ts';
 import { statusPiece, type TerminalLine } from '../terminal/text.ts';
 import { formatAt, formatMs, spanMs } from '../terminal/time.ts';
 
-type Options = { readonly full?: boolean };
+type Options = { readonly full?: boolean; readonly wait?: number };
 
 export const jobShow = clientCommand<Options>({
   usage: 'job show <job_id>',
@@ -15,10 +16,14 @@ export const jobShow = clientCommand<Options>({
   examples: [
     'headgate job show 0198c0de-0000-7000-8000-000000000000',
     'headgate job show 0198c0de-0000-7000-8000-000000000000 --full --json | jq .payload',
+    'headgate job show 0198c0de-0000-7000-8000-000000000000 --wait 30s',
   ],
-  options: [new Option('--full', 'include a payload and a context of more than 64 KiB')],
+  options: [
+    new Option('--full', 'include a payload and a context of more than 64 KiB'),
+    new Option('--wait <duration>', 'wait until the job has ended, for at most 60s').argParser(parseMs),
+  ],
   async run({ options, args, client, out }) {
-    const job = await fetchJob(client, args[0]!, { whole: options.full ?? false });
+    const job = await fetchJob(client, args[0]!, { whole: options.full ?? false, waitMs: options.wait });
     await out.answer(job, () => lines(job));
   },
 });

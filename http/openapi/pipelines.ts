@@ -1,6 +1,8 @@
 // The OpenAPI documents of pipelines: a call of each as an operation. Pure.
 import type { PipelineDefinition } from '../../config/pipeline/definition.ts';
 import type { JsonObject } from '../../runtime/packing.ts';
+import { jobSchema } from '../routes/jobs.ts';
+import { waitParameter, waitSecondsMax } from '../wait.ts';
 import { requestBody } from './document.ts';
 import { answeredWith, byToken, component, type OpenapiSchemas, refusedWith, wholeDocument } from './parts.ts';
 import { accepted, runFinished, runUnfinished } from './schemas.ts';
@@ -18,6 +20,7 @@ export function pipelinesDocument(
   return wholeDocument(title, version, Object.fromEntries(paths), {
     ...schemas,
     AcceptedJob: accepted,
+    Job: jobSchema,
     ...(pipelines.some(isSynchronous) && waiting),
   });
 }
@@ -33,7 +36,7 @@ function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonO
     operationId,
     summary: description ?? `pipeline: ${name}`,
     tags: [name],
-    ...(isSynchronous(pipeline) && { parameters: [waiting(pipeline)] }),
+    parameters: [...(isSynchronous(pipeline) ? [waiting(pipeline)] : []), waitQuery],
     ...requestBody(inputSchema ?? null, operationId, schemas),
     responses: {
       ...answers(pipeline),
@@ -44,16 +47,31 @@ function operation(pipeline: PipelineDefinition, schemas: OpenapiSchemas): JsonO
   };
 }
 
+const waitQuery: JsonObject = {
+  name: 'wait',
+  in: 'query',
+  required: false,
+  description: `How long the answer waits for the end, at most ${waitSecondsMax} s; so does the header \`Prefer: wait=30\`.`,
+  schema: waitParameter.schema as JsonObject,
+};
+
 function waiting({ timeoutMs }: PipelineDefinition): JsonObject {
   const description = `true: the call is answered immediately; otherwise it waits for the run, at most ${timeoutMs / 1000} s.`;
   return { name: 'async', in: 'query', required: false, description, schema: { type: 'boolean' } };
 }
 
 function answers(pipeline: PipelineDefinition): JsonObject {
-  if (!isSynchronous(pipeline)) return { '202': answeredWith('The run is on disk.', component('AcceptedJob')) };
-  const either = { anyOf: [component('AcceptedJob'), component('UnfinishedRun')] };
+  if (!isSynchronous(pipeline)) {
+    const asItStands = { anyOf: [component('AcceptedJob'), component('Job')] };
+    return {
+      '200': answeredWith('With `wait`: the run has ended.', component('Job')),
+      '202': answeredWith('The run is on disk; with `wait`: as it stands.', asItStands),
+    };
+  }
+  const settled = { anyOf: [component('FinishedRun'), component('Job')] };
+  const either = { anyOf: [component('AcceptedJob'), component('UnfinishedRun'), component('Job')] };
   return {
-    '200': answeredWith('The run has settled.', component('FinishedRun')),
+    '200': answeredWith('The run has settled; with `async` and `wait`, its job.', settled),
     '202': answeredWith('The run is on disk, or was not finished in time.', either),
   };
 }

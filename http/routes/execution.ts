@@ -1,6 +1,6 @@
 // Execution: plugin calls and pipeline calls (docs/contract.md#plugin-call, docs/contract.md#pipeline-call).
 
-import type { RefusedWork } from '../../actors/job/protocol.ts';
+import type { RefusedWork, SubmitReply } from '../../actors/job/protocol.ts';
 import { pipelinePlugin } from '../../actors/job/records/job.ts';
 import { callEvent } from '../../actors/pipeline/protocol.ts';
 import { firstStepCount } from '../../actors/pipeline/views/first-steps.ts';
@@ -19,9 +19,12 @@ import { perConfig } from '../per-config.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { flag } from '../query.ts';
 import { refusalDetails, refusalProblem } from '../refusal.ts';
-import { type Answer, anyOf, json, type Route, route } from '../route.ts';
+import { type Answer, anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { type Wait, waitedAnswer, waitNotes, waitOf, waitParameter } from '../wait.ts';
+import { answerAsItStands, jobSchema } from './jobs.ts';
 import { findPlugin } from './plugins.ts';
 import { runAndWait } from './synchronous-run.ts';
+import { submitAndWait, type Waited } from './waiting.ts';
 
 const callBody = Type.Object(
   { payload: Type.Optional(Type.Object({}, { description: 'The payload of the job.' })) },
@@ -75,10 +78,17 @@ const callPlugin = route({
   section: 'Execution',
   summary: 'Runs one command of a plugin as a job.',
   access: anyOf('plugin:ro', 'plugin:rw'),
+  query: { wait: waitParameter },
   body: callBody,
-  notes: idempotencyNotes,
+  notes: `${waitNotes} ${idempotencyNotes}`,
   problems: ['unknown_plugin', 'unknown_command', 'invalid_payload', ...takingProblems],
-  answers: { 202: { description: 'The job is on disk.', schema: accepted } },
+  answers: {
+    200: { description: 'With `wait`: the job, which has ended.', schema: jobSchema },
+    202: {
+      description: 'The job is on disk; with `wait`: the job as it stands.',
+      schema: Type.Union([accepted, jobSchema]),
+    },
+  },
   find({ config, params, caller }): FoundCommand | HttpProblem {
     return findCommand(config, params.plugin, params.command, caller!);
   },
@@ -90,7 +100,7 @@ const callPlugin = route({
     const { payload } = (body as CallBody) ?? {};
     const errors = checkPayload(config, command.inputSchema, payload ?? {}, '/payload');
     if (errors.length > 0) return mismatchProblem('invalid_payload', errors);
-    const submitted = engine.submit({
+    const submission = {
       plugin: plugin.name,
       command: command.name,
       payload: payload === undefined ? packedEmpty : pack(payload),
@@ -98,12 +108,12 @@ const callPlugin = route({
       event: command.name === eventCommand ? callEvent : null,
       asker: call,
       ...(idempotency && { idempotency }),
-    });
-    return submitted.then(reply =>
-      reply.kind === 'refused'
-        ? refuse(reply, plugin.name, command.name, call.nowMs())
-        : queued(formatId(reply.id), plugin.name, command.name),
-    );
+    };
+    const wait = waitOf(call);
+    const answer = (reply: SubmitReply | Waited) => answerSubmitted(call, reply, plugin.name, command.name, wait);
+    return wait
+      ? submitAndWait(call, wait.ms, end => engine.submit(submission, end)).then(answer)
+      : engine.submit(submission).then(answer);
   },
 });
 
@@ -113,24 +123,28 @@ const callPipeline = route({
   section: 'Execution',
   summary: 'Runs a pipeline, and waits for the result if the pipeline is synchronous.',
   access: anyOf('plugin:rw'),
-  query: { async: flag },
+  query: { async: flag, wait: waitParameter },
   body: callBody,
   notes:
-    `${idempotencyNotes} A repeated synchronous call waits for the same run, up to its own timeout, and returns the ` +
-    'state of the run; it gets 404 if the run is no longer stored.',
+    `${waitNotes} A synchronous pipeline waits for the shorter of \`wait\` and its own \`timeout_secs\`. ` +
+    `${idempotencyNotes} A repeated call that waits, waits for the same run or job and returns how it stands; it gets 404 if that ` +
+    'is no longer stored.',
   problems: ['unknown_pipeline', 'several_entry_dispatches', 'invalid_payload', ...takingProblems],
   answers: {
-    200: { description: 'The run has settled.', schema: runFinished },
+    200: {
+      description: 'The run has settled; with `wait` the job of an asynchronous run.',
+      schema: Type.Union([runFinished, jobSchema]),
+    },
     202: {
       description: 'The run is on disk, or it did not finish in time.',
-      schema: Type.Union([accepted, runUnfinished]),
+      schema: Type.Union([accepted, runUnfinished, jobSchema]),
     },
   },
   find: ({ config, params }) => findPipeline(config, params.pipeline),
   async handle(call) {
     const { engine, found: pipeline, body, query, caller } = call;
-    const isWaiting = pipeline.executionMode === 'synchronous' && query.async !== true;
-    if (isWaiting && firstStepCount(pipeline) > 1) {
+    const isSynchronous = pipeline.executionMode === 'synchronous' && query.async !== true;
+    if (isSynchronous && firstStepCount(pipeline) > 1) {
       const detail = `the pipeline ${pipeline.name} has several entry dispatches: call it with ?async=true`;
       return problem('several_entry_dispatches', detail);
     }
@@ -146,11 +160,15 @@ const callPipeline = route({
       asker: call,
       ...(idempotency && { idempotency }),
     };
-    const outcome = isWaiting
-      ? await runAndWait(call, submission, pipeline.timeoutMs)
+    const wait = waitOf(call);
+    if (isSynchronous) {
+      const answer = await runAndWait(call, submission, pipeline.timeoutMs, wait);
+      return answer.kind === 'refused' ? refuse(answer, pipelinePlugin, pipeline.name, call.nowMs()) : answer;
+    }
+    const reply = wait
+      ? await submitAndWait(call, wait.ms, end => engine.startRun(submission, end))
       : await engine.startRun(submission);
-    if (outcome.kind === 'refused') return refuse(outcome, pipelinePlugin, pipeline.name, call.nowMs());
-    return outcome.kind === 'waited' ? outcome.answer : queued(formatId(outcome.id), pipelinePlugin, pipeline.name);
+    return answerSubmitted(call, reply, pipelinePlugin, pipeline.name, wait);
   },
 });
 
@@ -160,6 +178,28 @@ const pipelinesOf = perConfig(({ pipelines }) => new Map(pipelines.map(pipeline 
 
 export function findPipeline(config: Config, name: string): PipelineDefinition | HttpProblem {
   return pipelinesOf(config).get(name) ?? problem('unknown_pipeline', `there is no pipeline ${JSON.stringify(name)}`);
+}
+
+/** 202, or the job document for a caller that has waited. */
+function answerSubmitted(
+  call: HttpCall,
+  reply: SubmitReply | Waited,
+  plugin: string,
+  command: string,
+  wait: Wait | null,
+): Answer | Promise<Answer> {
+  switch (reply.kind) {
+    case 'refused':
+      return refuse(reply, plugin, command, call.nowMs());
+    case 'accepted':
+      return queued(formatId(reply.id), plugin, command);
+    case 'waited':
+      return answerAsItStands(call, reply.id).then(answer => {
+        // The job is on disk: a refusal would make the caller submit it again.
+        const isUnread = answer.kind === 'problem' && answer.code !== 'unknown_job';
+        return waitedAnswer(isUnread ? queued(formatId(reply.id), plugin, command) : answer, wait!, reply.how);
+      });
+  }
 }
 
 function queued(id: string, plugin: string, command: string): Answer {

@@ -8,7 +8,7 @@ import type { ApiScope } from '../../config/section/scope.ts';
 import { formatId, type JobId, parseId } from '../../runtime/ids.ts';
 import { Type } from '../../runtime/schema-type.ts';
 import { isLongToShow, type JobDetail, jobParts, shownInputBytesMax } from '../../service/json/job.ts';
-import { answerRead, smallAnswer } from '../answer.ts';
+import { type Answer, answerRead, smallAnswer } from '../answer.ts';
 import { type Caller, may } from '../auth.ts';
 import {
   countsSchema,
@@ -22,7 +22,9 @@ import {
 } from '../openapi/schemas.ts';
 import { type HttpProblem, problem } from '../problem.ts';
 import { oneOf } from '../query.ts';
-import { anyOf, json, type Route, route } from '../route.ts';
+import { anyOf, type HttpCall, json, type Route, route } from '../route.ts';
+import { waitedAnswer, waitNotes, waitOf, waitParameter } from '../wait.ts';
+import { waitFor } from './waiting.ts';
 
 export const resultScopes: readonly ApiScope[] = ['jobs:result:ro', 'jobs:ro', 'jobs:rw'];
 
@@ -59,7 +61,7 @@ const envelopeSchema = Type.Object(
   { description: 'For `handle`: the event envelope, whose payload is in `payload`.' },
 );
 
-const jobSchema = Type.Object({
+export const jobSchema = Type.Object({
   job_id: uuid,
   status: jobStatus,
   plugin: Type.String(),
@@ -124,26 +126,56 @@ const getJob = route({
   section: 'Jobs',
   summary: 'Returns one job.',
   access: anyOf('jobs:status:ro', 'jobs:ro', 'jobs:rw'),
-  query: { include: oneOf(['payload']) },
+  query: { include: oneOf(['payload']), wait: waitParameter },
+  notes: waitNotes,
   problems: ['unknown_job', 'too_many_reads'],
-  answers: { 200: { description: 'The job.', schema: jobSchema } },
+  answers: {
+    200: { description: 'The job.', schema: jobSchema },
+    202: { description: 'With `wait`: the job, which has not ended yet.', schema: jobSchema },
+  },
   find({ engine, params }): JobView | HttpProblem {
     const id = parseId(params.job_id);
     return (id && engine.job(id)) ?? unknownJob(params.job_id);
   },
-  handle(call) {
-    const { engine, found } = call;
+  async handle(call) {
+    const { found } = call;
+    const isWhole = call.query.include === 'payload';
+    const wait = waitOf(call);
+    if (wait === null) return answerJob(call, found, isWhole);
     const id = parseId(found.jobId)!;
-    const detail = detailFor(call.caller!, call.query.include === 'payload');
-    const answer = (waits: Waits | null) =>
-      isLongToShow(found, detail)
-        ? answerRead(call, { kind: 'job', id, detail, waits })
-        : smallAnswer(jobParts(found, detail, waits));
-    // Only the ledger knows what a job waits for.
-    const isAsked = found.status === 'queued' || (found.status === 'running' && found.plugin === pipelinePlugin);
-    return isAsked ? engine.waits(id).then(answer) : answer(null);
+    const how = isSettled(found) ? 'settled' : await waitFor(call, wait.ms, id);
+    return waitedAnswer(await answerAsItStands(call, id, isWhole), wait, how);
   },
 });
+
+/** The job document. */
+function answerJob(call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>, job: JobView, isWhole: boolean, status = 200) {
+  const { engine, caller } = call;
+  const id = parseId(job.jobId)!;
+  const detail = detailFor(caller!, isWhole);
+  const answer = (waits: Waits | null) =>
+    isLongToShow(job, detail)
+      ? answerRead(call, { kind: 'job', id, detail, waits }, status)
+      : smallAnswer(jobParts(job, detail, waits), status);
+  // Only the ledger knows what a job waits for.
+  const isAsked = job.status === 'queued' || (job.status === 'running' && job.plugin === pipelinePlugin);
+  return isAsked ? engine.waits(id).then(answer) : answer(null);
+}
+
+/** The job document for a caller that has waited: 200 if the job has settled, else 202. */
+export async function answerAsItStands(
+  call: Pick<HttpCall, 'engine' | 'caller' | 'onGone'>,
+  id: JobId,
+  isWhole = false,
+): Promise<Answer> {
+  const job = call.engine.job(id);
+  if (!job) return unknownJob(formatId(id));
+  return answerJob(call, job, isWhole, isSettled(job) ? 200 : 202);
+}
+
+export function isSettled({ status }: Pick<JobView, 'status'>): boolean {
+  return status !== 'queued' && status !== 'running';
+}
 
 function detailFor(caller: Caller, whole: boolean): JobDetail {
   if (!maySeeResults(caller)) return 'bare';

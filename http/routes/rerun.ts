@@ -16,7 +16,7 @@ import { checkPayload } from '../payload.ts';
 import { type HttpProblem, isProblem, mismatchProblem, problem } from '../problem.ts';
 import { anyOf, json, type Route, route } from '../route.ts';
 import { findCommand, findPipeline, idempotencyNotes, refuse, takingProblems } from './execution.ts';
-import { unknownJob } from './jobs.ts';
+import { isSettled, unknownJob } from './jobs.ts';
 
 const rerunBody = Type.Object(
   {
@@ -118,10 +118,6 @@ const rerunJob = route({
 });
 
 export const rerunRoutes: readonly Route[] = [rerunJob];
-
-function isSettled({ status }: JobView): boolean {
-  return status !== 'queued' && status !== 'running';
-}
 
 /** What the job runs, if it is configured and the caller may run it. */
 function findTarget(config: Config, { plugin, command }: JobView, caller: Caller) {

@@ -1,45 +1,44 @@
 // A pipeline call that waits until its run ends, its time-out passes, or its caller disconnects.
 
-import type { SubmitReply } from '../../actors/job/protocol.ts';
+import type { RefusedWork } from '../../actors/job/protocol.ts';
 import type { Status } from '../../actors/job/records/job.ts';
 import { formatId, type JobId } from '../../runtime/ids.ts';
+import { waitersMax } from '../../service/job-waiters.ts';
 import { settledParts, treeJobsMax } from '../../service/json/job.ts';
 import type { RunSubmission } from '../../service/submissions.ts';
 import { type Answer, answerRead, json, smallAnswer } from '../answer.ts';
-import type { HttpCall } from '../route.ts';
+import { type Wait, waitedAnswer } from '../wait.ts';
+import { submitAndWait, type Waited, type WaitingCall } from './waiting.ts';
 
-export type RunOutcome = SubmitReply | { readonly kind: 'waited'; readonly answer: Answer };
-
-type WaitEnd = 'settled' | 'stopped' | 'timed_out' | 'gone';
-
-/** Starts the run and waits for it, for at most `timeoutMs`. */
+/** Starts the run and waits for it: for the shorter of `timeoutMs` and the wait that the caller wants. */
 export async function runAndWait(
-  call: Pick<HttpCall, 'engine' | 'onGone'>,
+  call: WaitingCall,
   submission: RunSubmission,
   timeoutMs: number,
-): Promise<RunOutcome> {
-  const { engine } = call;
-  let end!: (how: WaitEnd) => void;
-  const ended = new Promise<WaitEnd>(resolve => {
-    end = resolve;
-  });
-  call.onGone(() => end('gone'));
-  const timer = setTimeout(() => end('timed_out'), timeoutMs);
-  try {
-    const reply = await engine.startRun(submission, end);
-    if (reply.kind === 'refused') return reply;
-    const how = await ended;
-    if (how === 'settled') return { kind: 'waited', answer: await settled(call, reply.id) };
-    if (how === 'stopped') return { kind: 'waited', answer: stopped(reply.id) };
-    engine.unwatch(reply.id, end);
-    return { kind: 'waited', answer: unfinished(reply.id, timeoutMs) };
-  } finally {
-    clearTimeout(timer);
+  wait: Wait | null,
+): Promise<Answer | RefusedWork> {
+  const waitMs = Math.min(timeoutMs, wait?.ms ?? timeoutMs);
+  const waited = await submitAndWait(call, waitMs, end => call.engine.startRun(submission, end));
+  if (waited.kind === 'refused') return waited;
+  const answer = await answerRun(call, waited, waitMs);
+  return wait ? waitedAnswer(answer, wait, waited.how) : answer;
+}
+
+function answerRun(call: WaitingCall, { id, how }: Waited, waitMs: number): Answer | Promise<Answer> {
+  switch (how) {
+    case 'settled':
+      return settled(call, id);
+    case 'stopped':
+      return stopped(id);
+    case 'crowded':
+      return crowded(id);
+    default:
+      return unfinished(id, waitMs);
   }
 }
 
 /** A small tree is written on this thread, any other on the reads thread. */
-async function settled(call: Pick<HttpCall, 'engine' | 'onGone'>, id: JobId): Promise<Answer> {
+async function settled(call: WaitingCall, id: JobId): Promise<Answer> {
   const { engine } = call;
   const tree = engine.smallTree(id, treeJobsMax + 1);
   if (tree) return smallAnswer(settledParts(tree));
@@ -49,12 +48,12 @@ async function settled(call: Pick<HttpCall, 'engine' | 'onGone'>, id: JobId): Pr
   return unshown(id, engine.job(id)?.status ?? 'running');
 }
 
-function unfinished(id: JobId, timeoutMs: number): Answer {
+function unfinished(id: JobId, waitedMs: number): Answer {
   const text = formatId(id);
   return running(
     id,
     true,
-    `The run did not finish within ${timeoutMs / 1000} s. It continues; follow it at /job/${text}.`,
+    `The run did not finish within ${waitedMs / 1000} s. It continues; follow it at /job/${text}.`,
   );
 }
 
@@ -65,6 +64,11 @@ function stopped(id: JobId): Answer {
     false,
     `The service is stopping, and the run continues at its next start. Follow it at /job/${text}.`,
   );
+}
+
+function crowded(id: JobId): Answer {
+  const message = `Too many callers wait (at most ${waitersMax}). The run continues; follow it at /job/${formatId(id)}.`;
+  return running(id, false, message);
 }
 
 function unshown(id: JobId, status: Status): Answer {

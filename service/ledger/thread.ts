@@ -7,9 +7,9 @@ import type { InnerMessage } from '../../actors/job/actor.ts';
 import { Gauges } from '../../actors/job/gauges.ts';
 import type { HostSlot } from '../../actors/job/host-slot.ts';
 import { OutstandingFrames } from '../../actors/job/outstanding-frames.ts';
+import type { ActorsRestarted } from '../../actors/job/protocol.ts';
 import { endedHostsMax, isolationMs } from '../../actors/job/quarantine.ts';
 import { newestBlock } from '../../actors/job/records/block.ts';
-import type { ActorsRestarted } from '../../actors/pipeline/protocol.ts';
 import { settleAbandoned } from '../../actors/vault/abandoned.ts';
 import type { PruneAudit } from '../../actors/vault/protocol.ts';
 import {

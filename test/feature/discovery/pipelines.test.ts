@@ -109,10 +109,16 @@ test('/openapi-pipelines.json has a call of each pipeline, with its schema as th
   expect(greet['requestBody']).toMatchObject({
     content: { 'application/json': { schema: { properties: { payload: inputSchema } } } },
   });
-  expect(Object.keys(greet['responses'] as object)).toEqual(['202', '400', '403']);
+  expect(Object.keys(greet['responses'] as object)).toEqual(['200', '202', '400', '403']);
   const { post: wait } = paths['/pipeline/wait']!;
   expect(Object.keys(wait['responses'] as object)).toEqual(['200', '202', '400', '403']);
-  expect(wait).toMatchObject({ summary: 'pipeline: wait', parameters: [{ name: 'async', in: 'query' }] });
+  expect(wait).toMatchObject({
+    summary: 'pipeline: wait',
+    parameters: [
+      { name: 'async', in: 'query' },
+      { name: 'wait', in: 'query' },
+    ],
+  });
   expect(paths['/pipeline/plain']!.post).not.toHaveProperty('requestBody');
 });
 

@@ -44,6 +44,8 @@ function headersOf({ token }: Known): fc.Arbitrary<Request['headers']> {
     [['Last-Event-ID', 'nonsense']],
     [['Accept-Encoding', 'gzip, br']],
     [['Cookie', 'a=b']],
+    [['Prefer', 'respond-async, wait=0']],
+    [['Prefer', 'wait="1"; x=",']],
   );
   return fc.tuple(scheme, more).map(([word, rest]) => [['Authorization', `${word} ${token}`], ...rest]);
 }
@@ -117,7 +119,12 @@ function bodies({ properties = {} }: { readonly properties?: object }): fc.Arbit
 
 function queries({ path, query }: Route, known: Known): fc.Arbitrary<string> {
   const parameters = Object.entries(query).map(([name, { schema }]) => {
-    const value = name === 'cursor' ? fc.constant(known.cursors[path]!) : parameter(schema as JsonObject, known);
+    const value =
+      name === 'wait'
+        ? waits
+        : name === 'cursor'
+          ? fc.constant(known.cursors[path]!)
+          : parameter(schema as JsonObject, known);
     return value.map(given => `${name}=${encodeURIComponent(String(given))}`);
   });
   if (parameters.length === 0) return fc.constant('');
@@ -129,6 +136,8 @@ function queries({ path, query }: Route, known: Known): fc.Arbitrary<string> {
       return [...pairs.slice(turn), ...pairs.slice(0, turn)].join('&');
     });
 }
+
+const waits = fc.constantFrom('0s', '20ms', '1s');
 
 const moments = [
   '2020-02-29T23:59:60Z',

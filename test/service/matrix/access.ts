@@ -39,10 +39,12 @@ export const accessTable: readonly Access[] = [
   // 4.1, a read command and a write command
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/say', ['plugin:ro', 'plugin:rw', '*'], 202),
   row('POST /plugin/{plugin}/{command}', '/plugin/echo/handle', ['plugin:rw', '*'], 202),
+  row('POST /plugin/{plugin}/{command}', '/plugin/echo/say?wait=30s', ['plugin:ro', 'plugin:rw', '*'], 200),
   row('POST /pipeline/{pipeline}', '/pipeline/later', ['plugin:rw', '*'], 202),
   row('POST /pipeline/{pipeline}', '/pipeline/now', ['plugin:rw', '*'], 200),
   row('POST /pipeline/{pipeline}', '/pipeline/now?async=true', ['plugin:rw', '*'], 202),
   // 4.2
+  row('GET /job/{job_id}', '/job/JOB?wait=30s', ['jobs:status:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job/{job_id}', '/job/JOB', ['jobs:status:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /job/{job_id}/tree', '/job/JOB/tree', ['jobs:tree:ro', 'jobs:ro', 'jobs:rw', '*']),
   row('GET /jobs', '/jobs', ['jobs:ro', 'jobs:rw', '*']),
@@ -98,6 +100,8 @@ export const accessTable: readonly Access[] = [
 /** What a caller with these scopes gets to see of a job's outcome. */
 export const outcomeTable: readonly (readonly [path: string, scopes: readonly ScopeName[], shown: boolean])[] = [
   ['/job/JOB', ['jobs:status:ro'], false],
+  ['/job/JOB?wait=30s', ['jobs:status:ro'], false],
+  ['/job/JOB?wait=30s', ['jobs:ro'], true],
   ['/job/JOB', ['jobs:status:ro', 'jobs:result:ro'], true],
   ['/job/JOB', ['jobs:ro'], true],
   ['/job/JOB', ['jobs:rw'], true],

@@ -17,7 +17,7 @@ import type { VaultModel } from './vault-model.ts';
 /** `maybe`: nobody was answered, since the process ended. */
 export type Fate = { readonly kind: 'maybe' | 'refused' } | { readonly kind: 'accepted'; readonly id: string };
 type Ask =
-  | { readonly kind: 'submit'; readonly plugin: string; readonly numbers: readonly number[] }
+  | { readonly kind: 'submit'; readonly plugin: string; readonly numbers: readonly number[]; readonly watch: boolean }
   | { readonly kind: 'run'; readonly pipeline: string; readonly number: number; readonly watch: boolean }
   | { readonly kind: 'vault'; readonly request: VaultRequest; readonly isAdmin: boolean }
   | { readonly kind: 'cancel'; readonly cancel: AskedCancel }
@@ -39,7 +39,7 @@ type KnownJobs = {
 export class Callers {
   /** What became of each payload, by its number. */
   readonly fates = new Map<number, Fate>();
-  /** Runs that somebody waits for. */
+  /** Jobs and runs that somebody waits for. */
   readonly waiting = new Set<string>();
   readonly #asks = new Map<number, Ask>();
   readonly #reader: Reader;
@@ -91,6 +91,7 @@ export class Callers {
       pack(plugin === 'echo' ? { n, left: dice.below(4), width: 1 + dice.below(2) } : { n, k: n % 7 }),
     );
     for (const n of numbers) this.fates.set(n, { kind: 'maybe' });
+    const watch = numbers[0]! % 3 === 0;
     const command = (plugin === 'keeper' || plugin === 'throng') && dice.chance(0.3) ? 'poll' : 'handle';
     const event = command === 'handle' ? { type: 'api.trigger', source: 'api' } : null;
     const message = {
@@ -100,9 +101,10 @@ export class Callers {
       payloads,
       submittedBy: dice.pick(['x', 'y']),
       event,
+      ...(watch && { watch }),
       ...(key && { idempotency: key }),
     };
-    return this.#send({ kind: 'submit', plugin, numbers }, 'job', message, key, nowUs);
+    return this.#send({ kind: 'submit', plugin, numbers, watch }, 'job', message, key, nowUs);
   }
 
   #run(nowUs: number): Message {
@@ -216,18 +218,24 @@ export class Callers {
     else if (ask!.kind === 'vault') this.#vault.answered(ask!.request, ask!.isAdmin, value as VaultReply);
   }
 
-  #submitted({ plugin, numbers }: Extract<Ask, { kind: 'submit' }>, reply: SubmitJobsReply): void {
+  #submitted({ plugin, numbers, watch }: Extract<Ask, { kind: 'submit' }>, reply: SubmitJobsReply): void {
     const ids = reply.kind === 'accepted' ? reply.ids : new Uint8Array(0);
     for (const [place, number] of numbers.entries()) {
       const id = ids.subarray(place * jobIdBytes, (place + 1) * jobIdBytes);
       this.#settleFate(number, id.length > 0 ? id : null, plugin);
+      if (watch && id.length > 0) this.#wait(id);
     }
   }
 
   #began({ pipeline, number, watch }: Extract<Ask, { kind: 'run' }>, reply: SubmitReply): void {
     const id = reply.kind === 'accepted' ? reply.id : null;
     this.#settleFate(number, id, 'pipeline', pipeline);
-    if (id && watch && findJob(this.#reader, id)?.status === 'running') this.waiting.add(formatId(id));
+    if (id && watch) this.#wait(id);
+  }
+
+  #wait(id: JobId): void {
+    const status = findJob(this.#reader, id)?.status;
+    if (status === 'queued' || status === 'running') this.waiting.add(formatId(id));
   }
 
   /** Law 1: who is told of a job finds it on disk. */
@@ -263,14 +271,14 @@ export class Callers {
   /** To actors of other threads. */
   told(actor: string, message: unknown): void {
     if (actor === 'hub') this.#observed(message as Observed);
-    else if ((message as { kind: string }).kind === 'run_settled') this.#over(formatId((message as { id: JobId }).id));
+    else if ((message as { kind: string }).kind === 'job_settled') this.#over(formatId((message as { id: JobId }).id));
   }
 
   #over(id: string): void {
     const status = findJob(this.#reader, parseId(id)!)?.status;
     const isOver = status !== 'running' && status !== 'queued';
     // Of a run whose record cannot be decoded nothing more is told.
-    holds(isOver || this.#known.isDamaged(id), () => `the run ${id} is said to be over, and is ${status}`);
+    holds(isOver || this.#known.isDamaged(id), () => `the job ${id} is said to have settled, and is ${status}`);
     this.waiting.delete(id);
   }
 

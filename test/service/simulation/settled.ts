@@ -28,7 +28,7 @@ export function isSettled({ store, commits, callers, poison, vault }: Past): voi
   for (const id of callers.waiting) {
     const job = findJob(store, parseId(id)!);
     if (poison.roots.has(commits.rootOf(parseId(id)!))) continue;
-    holds(false, () => `somebody waits for the run ${id}, which is ${job?.status ?? 'gone'}`);
+    holds(false, () => `somebody waits for the job ${id}, which is ${job?.status ?? 'gone'}`);
   }
   commits.all();
   vault.verify();

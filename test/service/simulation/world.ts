@@ -184,7 +184,7 @@ export class World {
     this.#callers.told(actor, message);
     if ((message as { kind: string }).kind !== 'actors_restarted') return;
     // Whoever waits for a run says so again.
-    for (const id of this.#callers.waiting) this.#ledger.deliver('pipeline', { kind: 'await_run', id: parseId(id)! });
+    for (const id of this.#callers.waiting) this.#ledger.deliver('job', { kind: 'await_job', id: parseId(id)! });
   }
 
   #commit(memory: Store, batch: Batch): void {

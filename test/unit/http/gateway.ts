@@ -19,12 +19,12 @@ import { type JsonObject, pack, packMessages, unpackMessages } from '../../../ru
 import type { Administration } from '../../../service/administration.ts';
 import type { Engine } from '../../../service/engine.ts';
 import { EventStreams } from '../../../service/events/streams.ts';
+import type { OnJobEnd } from '../../../service/job-waiters.ts';
 import { chunkBytes, type JsonPart, jsonChunks } from '../../../service/json/chunks.ts';
 import { jobParts, settledParts, treeParts } from '../../../service/json/job.ts';
 import { logsParts, writeJobs } from '../../../service/json/list.ts';
 import { writeStopwatch } from '../../../service/json/stopwatch.ts';
 import type { AnswerSink, Read, ReadAnswer, Reads } from '../../../service/reads/reads.ts';
-import type { OnRunEnd } from '../../../service/run-waiters.ts';
 import type { RunSubmission, Submission } from '../../../service/submissions.ts';
 import { Submissions } from '../../../service/submissions.ts';
 import type { VaultCalls } from '../../../service/vault-client.ts';
@@ -160,6 +160,8 @@ export class MemoryEngine implements Engine {
   /** What the next submissions are answered with, instead of being taken. */
   refusal: (SubmitReply & { kind: 'refused' })['refusal'] | null = null;
   isStopping = false;
+  /** Too many callers wait. */
+  isCrowded = false;
   /** Called with every run that is waited for. */
   onWatched: (id: JobId, settled: () => void) => void = () => {};
   /** The pages of any tree, when set. */
@@ -199,14 +201,21 @@ export class MemoryEngine implements Engine {
     return this.#config;
   }
 
-  submit(submission: Submission): Promise<SubmitReply> {
-    return this.#gate.submit(submission);
+  async submit(submission: Submission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
+    const reply = await this.#gate.submit(submission);
+    if (reply.kind === 'accepted' && onJobEnd) this.watch(reply.id, onJobEnd);
+    return reply;
   }
 
-  async startRun(submission: RunSubmission, onRunEnd?: OnRunEnd): Promise<SubmitReply> {
-    const reply = await this.#gate.startRun(submission, onRunEnd !== undefined);
-    if (reply.kind === 'accepted' && onRunEnd) setImmediate(() => this.onWatched(reply.id, () => onRunEnd('settled')));
+  async startRun(submission: RunSubmission, onJobEnd?: OnJobEnd): Promise<SubmitReply> {
+    const reply = await this.#gate.startRun(submission, onJobEnd !== undefined);
+    if (reply.kind === 'accepted' && onJobEnd) this.watch(reply.id, onJobEnd);
     return reply;
+  }
+
+  watch(id: JobId, onJobEnd: OnJobEnd): void {
+    if (this.isCrowded) onJobEnd('crowded');
+    else setImmediate(() => this.onWatched(id, () => onJobEnd('settled')));
   }
 
   /** From now on the ledger answers nothing, until what is returned is called. */

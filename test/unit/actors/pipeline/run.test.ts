@@ -15,14 +15,14 @@ describe('a run', () => {
     expect(stage([{ uses: 'echo' }]).start('q')).toBe('unknown_pipeline');
   });
 
-  it('is told to the edge when it settles, if somebody watches', () => {
+  it('whose caller waits is awaited; one that has settled at once is looked up', () => {
     const s = stage([{ uses: 'echo' }], { if: { path: 'payload.n', op: 'exists' } });
     const id = s.start('p', { n: 1 }, true);
     s.start('p', { n: 1 });
     s.finish();
-    expect(s.told).toEqual([{ kind: 'run_settled', id: s.jobs.get(id)!.id }]);
-    s.start('p', {}, true);
-    expect(s.told.length).toBe(2);
+    expect(s.awaited).toEqual({ open: [id], known: [] });
+    const done = s.start('p', {}, true);
+    expect(s.awaited).toEqual({ open: [id], known: [done] });
   });
 
   it('with `continue` goes on quietly without the chain that failed', () => {

@@ -4,7 +4,7 @@ import type { EndedRun, JobCalls, JobsSettled, NewJobs, SettledJob } from '../..
 import type { JobGroup, Status, TerminalStatus } from '../../../../actors/job/records/job.ts';
 import type { Pause } from '../../../../actors/job/records/pause.ts';
 import { type PipelineActor, startPipelineActor } from '../../../../actors/pipeline/actor.ts';
-import type { PipelineMessage, RunSettled } from '../../../../actors/pipeline/protocol.ts';
+import type { PipelineMessage } from '../../../../actors/pipeline/protocol.ts';
 import type { Config } from '../../../../config/config.ts';
 import { type Body, bodyPart, encodeBody } from '../../../../runtime/host/wire/outcome.ts';
 import { formatId, type JobId, jobId, makeBlockKeys } from '../../../../runtime/ids.ts';
@@ -74,7 +74,8 @@ function configOf({ pipelines, plugins, configs, jobsPerRootMax = 10_000_000 }: 
 export class Stage {
   readonly store: Store = openMemoryStore();
   readonly jobs = new Map<string, Job>();
-  readonly told: RunSettled[] = [];
+  /** The runs whose callers wait, by whether they had settled before the actor said so. */
+  readonly awaited: { readonly open: string[]; readonly known: string[] } = { open: [], known: [] };
   /** What the last turn wrote, in records. */
   written = 0;
   /** What jobs had left behind, read again. */
@@ -190,7 +191,7 @@ export class Stage {
         return isSpent();
       },
       batch,
-      tell: (_, message) => effects.push(() => this.told.push(message as RunSettled)),
+      tell: () => {},
       reply: (_, value) => effects.push(() => this.replies.push(value)),
       after: effect => effects.push(effect),
     };
@@ -279,6 +280,10 @@ export class Stage {
       holdsChanged() {},
       pauseOf: name => (this.paused.has(name) ? pauseOf(name) : null),
       pauseRefusal: () => null,
+      awaited: {
+        add: id => void this.awaited.open.push(formatId(id)),
+        addKnown: id => void this.awaited.known.push(formatId(id)),
+      },
       cancels: {
         haveRuns: false,
         of: () => undefined,

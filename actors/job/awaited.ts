@@ -1,0 +1,47 @@
+// The jobs and runs that callers wait for. The edge is told when one of them has settled.
+import { formatId, type JobId } from '../../runtime/ids.ts';
+import type { Reader } from '../../runtime/store/store.ts';
+import type { Turn } from '../../runtime/turn.ts';
+import type { AwaitedJobs, JobSettled } from './protocol.ts';
+import { latestAttempt } from './records/attempts.ts';
+import { findBlock } from './records/block.ts';
+
+export class Awaited implements AwaitedJobs {
+  readonly #reader: Reader;
+  readonly #ids = new Set<string>();
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  get isEmpty(): boolean {
+    return this.#ids.size === 0;
+  }
+
+  add(id: JobId): void {
+    this.#ids.add(formatId(id));
+  }
+
+  addKnown(id: JobId, turn: Turn): void {
+    this.add(id);
+    // After the commit, whatever this turn has ended is on disk.
+    turn.after(() => {
+      if (this.#hasSettled(id)) this.ended(id, turn);
+    });
+  }
+
+  /** Nobody waits for the job any more. */
+  remove(id: JobId): void {
+    this.#ids.delete(formatId(id));
+  }
+
+  /** The job settles in this turn. */
+  ended(id: JobId, turn: Turn): void {
+    if (this.#ids.delete(formatId(id))) turn.tell('edge', { kind: 'job_settled', id } satisfies JobSettled);
+  }
+
+  /** True also if there is no such job. */
+  #hasSettled(id: JobId): boolean {
+    return latestAttempt(this.#reader, id)?.attempt.final ?? findBlock(this.#reader, id) === undefined;
+  }
+}

@@ -1,0 +1,68 @@
+// How long a caller is ready to wait for its job: `?wait=30s`, or the preference `wait` in seconds (RFC 7240).
+
+import { durationPattern, parseDuration } from '../config/quantity.ts';
+import { waitersMax } from '../service/job-waiters.ts';
+import { type Answer, type Headers, withHeaders } from './answer.ts';
+import type { Parameter } from './query.ts';
+import type { HttpCall } from './route.ts';
+import type { WaitEnd } from './routes/waiting.ts';
+
+export const waitSecondsMax = 60;
+
+export const waitParameter: Parameter<number> = {
+  schema: { type: 'string', pattern: durationPattern },
+  rule: `must be a duration from 0s to ${waitSecondsMax}s, such as 30s`,
+  read(text) {
+    const ms = parseDuration(text);
+    return ms !== undefined && ms <= waitSecondsMax * 1000 ? ms : undefined;
+  },
+};
+
+export const waitNotes =
+  `With \`?wait=30s\`, or with the header \`Prefer: wait=30\` (RFC 7240), the answer waits until the job has ended, for at most ` +
+  `${waitSecondsMax} s: 200 if it has ended, else 202. At most ${waitersMax} callers wait at the same time; further ones are answered at once.`;
+
+/** `applied`: the header of an answer that followed the preference. */
+export type Wait = { readonly ms: number; readonly applied: Headers };
+
+/** Null: the caller does not want to wait. The query parameter counts before the preference. */
+export function waitOf(call: Pick<HttpCall<unknown, { readonly wait?: number }>, 'query' | 'headerList'>): Wait | null {
+  const { wait } = call.query;
+  if (wait !== undefined) return { ms: wait, applied: [] };
+  const preferred = preferredSeconds(call.headerList('prefer'));
+  if (preferred === null) return null;
+  const seconds = Math.min(waitSecondsMax, preferred);
+  return { ms: seconds * 1000, applied: [['Preference-Applied', `wait=${seconds}`]] };
+}
+
+/** The answer to a caller that was ready to wait. */
+export function waitedAnswer(answer: Answer, { applied }: Wait, how: WaitEnd): Answer {
+  return how === 'crowded' ? answer : withHeaders(answer, applied);
+}
+
+/** The first `wait` of a list of preferences; what is malformed is ignored, as the standard has it. */
+function preferredSeconds(preferences: string): number | null {
+  if (preferences === '') return null;
+  for (const preference of itemsOf(preferences)) {
+    const found = /^[ \t]*wait[ \t]*=[ \t]*(?:(\d{1,9})|"(\d{1,9})")[ \t]*(?:;|$)/i.exec(preference);
+    if (found) return Number(found[1] ?? found[2]);
+  }
+  return null;
+}
+
+/** Splits at commas that are not quoted. */
+function itemsOf(list: string): string[] {
+  const items: string[] = [];
+  let from = 0;
+  let isQuoted = false;
+  for (let at = 0; at < list.length; at++) {
+    const character = list[at];
+    if (isQuoted && character === '\\') at++;
+    else if (character === '"') isQuoted = !isQuoted;
+    else if (character === ',' && !isQuoted) {
+      items.push(list.slice(from, at));
+      from = at + 1;
+    }
+  }
+  return [...items, list.slice(from)];
+}

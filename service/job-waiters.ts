@@ -1,0 +1,136 @@
+// Callers that wait for jobs and runs. Answers are written for a few milliseconds at a time, and between these the loop handles
+// sockets: so the first callers can send their next calls before the last have their answers.
+import { setImmediate as nextLoop } from 'node:timers/promises';
+import type { IdempotencyKey, SubmitReply } from '../actors/job/protocol.ts';
+import { formatId, type JobId, parseId } from '../runtime/ids.ts';
+import type { Link } from '../runtime/link.ts';
+import type { Reader } from '../runtime/store/store.ts';
+
+/** Why the waiting ends: the job has settled, the service stops, or too many callers wait already. */
+export type OnJobEnd = (how: 'settled' | 'stopped' | 'crowded') => void;
+
+/** Callers that wait at the same time; further ones are answered at once. */
+export const waitersMax = 16_384;
+/** Time for answers to callers that waited before the main thread handles sockets again. */
+export const answersMsMax = 2;
+
+export class JobWaiters {
+  readonly #link: Link;
+  readonly #reader: Reader;
+  readonly #waiting = new Map<string, Set<OnJobEnd>>();
+  /** Jobs that settled in this turn of the loop. */
+  readonly #settled = new Set<string>();
+  readonly #due: OnJobEnd[] = [];
+  /** Callers that wait, including those whose submissions have no reply yet. */
+  #count = 0;
+  /** Submissions that may get the id of an earlier job. */
+  #keyed = 0;
+  #telling = false;
+
+  constructor(link: Link, reader: Reader) {
+    this.#link = link;
+    this.#reader = reader;
+  }
+
+  /** Submits a job whose caller waits. `onJobEnd` is called once, after the promise has resolved, unless the job is refused. */
+  async start(
+    { idempotency }: { readonly idempotency?: IdempotencyKey },
+    submit: (watch: boolean) => Promise<SubmitReply>,
+    onJobEnd: OnJobEnd,
+  ): Promise<SubmitReply> {
+    const watch = this.#count < waitersMax;
+    if (watch) this.#count++;
+    if (watch && idempotency) this.#keyed++;
+    let reply: SubmitReply | null = null;
+    try {
+      reply = await submit(watch);
+    } finally {
+      if (watch && idempotency) this.#keyed--;
+      if (watch && reply?.kind !== 'accepted') this.#count--;
+    }
+    if (reply.kind === 'accepted') {
+      if (watch) this.#add(reply.id, onJobEnd);
+      else queueMicrotask(() => onJobEnd('crowded'));
+    }
+    return reply;
+  }
+
+  /** Waits for a job that is on disk. */
+  join(id: JobId, onJobEnd: OnJobEnd): void {
+    if (this.#count >= waitersMax) {
+      queueMicrotask(() => onJobEnd('crowded'));
+      return;
+    }
+    this.#count++;
+    this.#add(id, onJobEnd);
+    this.#link.tell('job', { kind: 'await_job', id });
+  }
+
+  #add(id: JobId, onJobEnd: OnJobEnd): void {
+    const name = formatId(id);
+    // A job can settle before its caller knows the id.
+    if (this.#settled.has(name)) this.#tellSoon(onJobEnd);
+    else this.#waiting.set(name, (this.#waiting.get(name) ?? new Set()).add(onJobEnd));
+  }
+
+  /** The caller no longer waits. */
+  leave(id: JobId, onJobEnd: OnJobEnd): void {
+    const name = formatId(id);
+    const waiting = this.#waiting.get(name);
+    if (!waiting?.delete(onJobEnd)) return;
+    this.#count--;
+    if (waiting.size > 0) return;
+    this.#waiting.delete(name);
+    // A call with the same idempotency key may be on its way: then the ledger keeps watching the job.
+    if (this.#keyed === 0) this.#link.tell('job', { kind: 'forget_job', id });
+  }
+
+  settled(id: JobId): void {
+    const name = formatId(id);
+    // The reply with the id of this job may be in the same packet, behind this message.
+    if (this.#settled.size === 0) setImmediate(() => this.#settled.clear());
+    this.#settled.add(name);
+    for (const onJobEnd of this.#waiting.get(name) ?? []) this.#tellSoon(onJobEnd);
+    this.#waiting.delete(name);
+  }
+
+  /** The actors have been re-created: tells them again which jobs have waiting callers. */
+  renew(): void {
+    // Callers whose replies are in the same packet as this news are added first.
+    setImmediate(() => {
+      for (const name of this.#waiting.keys()) this.#link.tell('job', { kind: 'await_job', id: parseId(name)! });
+    });
+  }
+
+  /** Ends all waiting, because the service stops. */
+  release(): void {
+    for (const onJobEnd of this.#due.splice(0)) onJobEnd('settled');
+    for (const waiting of this.#waiting.values()) for (const onJobEnd of waiting) onJobEnd('stopped');
+    this.#waiting.clear();
+  }
+
+  /** After the whole packet has been handled. */
+  #tellSoon(onJobEnd: OnJobEnd): void {
+    this.#count--;
+    this.#due.push(onJobEnd);
+    if (this.#telling) return;
+    this.#telling = true;
+    queueMicrotask(() => void this.#tell());
+  }
+
+  async #tell(): Promise<void> {
+    this.#reader.refresh();
+    let endMs = performance.now() + answersMsMax;
+    for (let onJobEnd = this.#due.shift(); onJobEnd; onJobEnd = this.#due.shift()) {
+      onJobEnd('settled');
+      // The caller reads its tree here.
+      await undefined;
+      if (performance.now() < endMs) continue;
+      await nextLoop();
+      this.#link.flush();
+      this.#reader.refresh();
+      endMs = performance.now() + answersMsMax;
+    }
+    this.#telling = false;
+  }
+}
