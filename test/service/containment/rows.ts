@@ -1,6 +1,7 @@
 // The misbehaviour matrix: what a plugin does, in which runtime, and what becomes of its job.
 import { expect } from 'vitest';
 import { limitsDefault, sandboxFault } from '../../../runtime/processes/sandbox.ts';
+import { cyclesOf } from '../../support/deep.ts';
 import type { PluginSource } from '../gateway/configuration.ts';
 import type { Job } from '../gateway/gateway.ts';
 import { journal } from '../gateway/sources.ts';
@@ -25,8 +26,11 @@ const encodings = [secret, Buffer.from(secret).toString('base64'), encodeURIComp
 const deep = 'nested deeper than 200 levels, or circular';
 const hasBwrap = (await sandboxFault({ kind: 'bwrap', limits: limitsDefault })) === null;
 
-/** Of rows that run beside others. */
-const lateBeside = { status: 'timed_out', last_error: 'timed out after 5000 ms' };
+/** Good jobs that are under way in the thread of each row that runs beside others. */
+export const neighbours = cyclesOf({ deep: 255, quick: 63 });
+/** The neighbours must begin and end within this time. */
+const besideMs = cyclesOf({ deep: 5000, quick: 3000 });
+const lateBeside = { status: 'timed_out', last_error: `timed out after ${besideMs} ms` };
 
 /** What jobs do whose payload has `wild`; the others wait at the gate of the row's title. */
 function beside(title: string, body: string, ends: Row['ends'], deadline = '60s'): Row {
@@ -191,11 +195,10 @@ export const workerRows: readonly Row[] = [
   js('throws after its answer', `setImmediate(() => { throw new Error('later') })`, succeeded()),
 ];
 
-/** Each beside 255 good ones that are under way in the same thread, and that must all succeed at their first attempt. */
+/** Each beside good ones that are under way in the same thread, and that must all succeed at their first attempt. */
 export const besideRows: readonly Row[] = [
-  // 256 jobs must begin within that time.
-  beside('blocks', 'for (;;);', lateBeside, '5s'),
-  beside('never settles', 'await new Promise(() => {});', lateBeside, '5s'),
+  beside('blocks', 'for (;;);', lateBeside, `${besideMs}ms`),
+  beside('never settles', 'await new Promise(() => {});', lateBeside, `${besideMs}ms`),
   beside('throws after its answer', `setTimeout(() => { throw new Error('later') });`, succeeded()),
   beside(
     'throws where nobody catches',
