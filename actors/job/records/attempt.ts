@@ -18,14 +18,14 @@ import { shownOf } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { statuses, type TerminalStatus } from './job.ts';
 
-/** Where the body begins in a record. */
+/** The offset of the body in a record. */
 const bodyAt = 18;
 /** The length of a record whose body is stored apart. */
 export const headBytes = bodyAt + 1;
 const finalFlag = 1;
 const apartFlag = 2;
 
-/** `final`: the job ended with it; else another attempt follows. The status is the attempt's own. */
+/** `final`: the job ended with this attempt; otherwise another one follows. The status is that of the attempt. */
 export type Attempt = {
   readonly status: TerminalStatus;
   readonly final: boolean;
@@ -64,8 +64,8 @@ export function isApart(record: Buffer): boolean {
 }
 
 /**
- * An attempt as it was read. A body that is stored apart may be large: each access reads it, and nothing keeps it. Where it was
- * pruned meanwhile, the body is empty.
+ * An attempt that was read. A body that is stored apart may be large, so each access reads it again. If it has been pruned, the body is
+ * empty.
  */
 export class StoredAttempt implements Attempt {
   readonly status: TerminalStatus;
@@ -94,17 +94,17 @@ export class StoredAttempt implements Attempt {
     return encodeBody({ ...decodeBody(body), counts: bodyPart(body, 'counts'), result });
   }
 
-  /** Its result, if that is stored in parts. */
+  /** Its result, if it is a value in parts. */
   get parted(): Uint8Array | null {
     return partedResult(this.stored);
   }
 
-  /** The body as it is stored. Its result may be in parts. */
+  /** The body as it is stored. Its result may be a value in parts. */
   get stored(): Body {
     return isApart(this.#record) ? (this.#readApart() ?? emptyBody) : this.#kept;
   }
 
-  /** Whether the body is stored apart, or a part of it is deflated: showing it takes longer. */
+  /** Whether reading the body takes longer, because it is stored apart or partly deflated. */
   get isLarge(): boolean {
     return isApart(this.#record) || hasDeflated(this.#kept) || partedResult(this.#kept) !== null;
   }
@@ -114,7 +114,7 @@ export class StoredAttempt implements Attempt {
     return hasPart(this.#kept, part) ? textOf(this.stored, part) : null;
   }
 
-  /** The bytes of the body that are in the record. */
+  /** The bytes of the body in the record itself. */
   get #kept(): Body {
     return this.#record.subarray(bodyAt);
   }

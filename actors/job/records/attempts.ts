@@ -11,13 +11,13 @@ import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type Attempt, attemptBytes, headBytes, isApart, StoredAttempt, writeApart, writeAttempt } from './attempt.ts';
 
 /**
- * Attempts in a page, at most. A page ends at each multiple of this number of jobs of the block, so most are found by key, without a
- * search. Larger pages would be written slightly faster, and one attempt of them read more slowly.
+ * The maximum number of attempts in a page. A page ends at each multiple of this number of jobs of the block, so that most attempts are
+ * found by key, without a search. Larger pages would be written slightly faster, but reading one attempt would be slower.
  */
 export const pageAttemptsMax = 32;
-/** A page with this many bytes of records takes no further one. The body of a larger record is stored apart. */
+/** A page with this many bytes of records is full. The body of a larger record is stored apart. */
 export const pageBytesMax = 16 * 2 ** 10;
-/** Attempts of a job are numbered below this. */
+/** Greater than every attempt number. */
 const numbersEnd = 0xffff;
 
 /** How an attempt of a job ended, and its number. */
@@ -95,10 +95,10 @@ function encodeApart(attempt: Attempt): Buffer {
   return value;
 }
 
-/** A page as it was read. Attempts are decoded on demand. Throws a RangeError where the value is no page. */
+/** A page that was read. Attempts are decoded on demand. Throws a RangeError if the value is not a page. */
 export class AttemptPage {
   readonly key: Uint8Array;
-  /** The number that its attempts share: 1 for first attempts, 2 for second ones. */
+  /** The number of all its attempts: 1 for first attempts, 2 for second ones. */
   readonly number: number;
   /** The index of its first job in the block. */
   readonly first: number;
@@ -120,7 +120,7 @@ export class AttemptPage {
     return blockOf(this.key);
   }
 
-  /** How the attempt of the job at this index of the block ended. Undefined: it is not in this page. */
+  /** The attempt of the job at this index of the block. Undefined: the page does not have it. */
   attempt(index: number): StoredAttempt | undefined {
     return this.has(index) ? new StoredAttempt(this.#reader, this.#record(index), this.#readApart) : undefined;
   }
@@ -149,14 +149,14 @@ export class AttemptPage {
   }
 }
 
-/** The last page of the block whose key is below `to`. */
+/** The last page of the block with a key below `to`. */
 function pageBelow(reader: Reader, key: BlockKey, to: Uint8Array): AttemptPage | undefined {
   const range = { from: attemptKey(jobId(key, 0), 0), to, reverse: true, limit: 1 };
   for (const entry of reader.scan('attempts', range)) return new AttemptPage(reader, entry.key, entry.value);
   return undefined;
 }
 
-/** The page that has the job, if it begins at a multiple of `pageAttemptsMax`. */
+/** The page of the job, if it begins at a multiple of `pageAttemptsMax`. */
 function pageAt(reader: Reader, id: JobId): AttemptPage | undefined {
   const index = indexOf(id);
   const key = attemptKey(id, 1);
@@ -166,7 +166,7 @@ function pageAt(reader: Reader, id: JobId): AttemptPage | undefined {
   return page?.has(index) ? page : undefined;
 }
 
-/** The page that has this attempt of a job, if there is one. */
+/** The page with this attempt of a job, if there is one. */
 export function pageWith(reader: Reader, id: JobId, number: number): AttemptPage | undefined {
   if (number === 1) {
     const near = pageAt(reader, id);
@@ -176,9 +176,9 @@ export function pageWith(reader: Reader, id: JobId, number: number): AttemptPage
   return page?.number === number && page.attempt(indexOf(id)) ? page : undefined;
 }
 
-/** The latest attempt of a job that has ended. */
+/** The latest ended attempt of a job. */
 export function latestAttempt(reader: Reader, id: JobId): NumberedAttempt | undefined {
-  // Most jobs end with their first one.
+  // Most jobs end with their first attempt.
   const first = pageAt(reader, id)?.attempt(indexOf(id));
   if (first?.final) return { number: 1, attempt: first };
   const page = pageBelow(reader, blockOf(id), attemptKey(id, numbersEnd));
@@ -186,7 +186,7 @@ export function latestAttempt(reader: Reader, id: JobId): NumberedAttempt | unde
   return attempt && { number: page!.number, attempt };
 }
 
-/** The pages with attempts of the jobs `from` to below `to` of a block, in order. */
+/** The pages with attempts of the jobs of a block from index `from` up to, not including, `to`. */
 export function* pagesOf(reader: Reader, key: BlockKey, from: number, to: number): Iterable<AttemptPage> {
   const start = attemptKey(jobId(key, from), 0);
   const before = from === 0 ? undefined : pageBelow(reader, key, start);
@@ -195,7 +195,7 @@ export function* pagesOf(reader: Reader, key: BlockKey, from: number, to: number
   for (const entry of reader.scan('attempts', range)) yield new AttemptPage(reader, entry.key, entry.value);
 }
 
-/** The attempts of the jobs `from` to below `to` of a block: job by job, and each job's in order. */
+/** The attempts of the jobs of a block from index `from` up to, not including, `to`: job by job, in order. */
 export function* attemptsOf(
   reader: Reader,
   key: BlockKey,

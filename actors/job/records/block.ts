@@ -1,5 +1,6 @@
-// A block: jobs of one plugin and command accepted in one commit, stored as one value and never changed.
-// A block that was read decodes only the parts that are used.
+// A block: jobs of one plugin and command that were accepted in the same commit, stored as one value that never changes.
+//
+// Only the parts of a block that are used are decoded.
 import { copyBytes, unpinned } from '../../../runtime/bytes.ts';
 import type { EventEnvelope } from '../../../runtime/host/wire/plugin-host.ts';
 import { type BlockKey, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
@@ -22,7 +23,7 @@ export interface Block {
   payload(index: number): Uint8Array;
   /** The index of the first job of each group. Groups cover the jobs in order. */
   readonly starts: readonly number[];
-  /** A group by its position. The same object each time. */
+  /** The group at this position. Each call returns the same object. */
   group(place: number): JobGroup;
 }
 
@@ -31,7 +32,7 @@ export function groupEnd({ starts, count }: Block, place: number): number {
   return starts[place + 1] ?? count;
 }
 
-/** A block that is filled in this turn. Once it is encoded, nothing of it refers to the packets that its jobs came in. */
+/** A block that this turn fills. Encoding it releases the packets in which its jobs arrived. */
 export class BlockBuilder implements Block {
   readonly starts: number[] = [];
   groups: JobGroup[] = [];
@@ -60,7 +61,7 @@ export class BlockBuilder implements Block {
     return this.count >= blockJobsMax || this.bytes >= blockBytesMax;
   }
 
-  /** Adds one job; `alike` says that it belongs to the group before it. */
+  /** Adds a job. `alike`: it belongs to the same group as the job before. */
   add(payload: Uint8Array, group: JobGroup, alike: boolean): JobId {
     if (!alike) {
       this.starts.push(this.count);
@@ -80,7 +81,7 @@ export class BlockBuilder implements Block {
     return this.groups[place]!;
   }
 
-  /** All payloads lie side by side; `ends` has four bytes for the end of each. */
+  /** The payloads are concatenated; `ends` has the end of each, in four bytes. */
   encode(): Uint8Array {
     const { ends, all } = this.count === 1 ? alone(this.#payloads[0]!) : sideBySide(this.#payloads, this.payloadBytes);
     this.#packed = new PackedPayloads(ends, all);
@@ -105,14 +106,14 @@ function sideBySide(payloads: readonly Uint8Array[], bytes: number): BodyEnds {
   return { ends, all };
 }
 
-/** A large payload is not copied. */
+/** A single payload. It is not copied, because it may be large. */
 function alone(payload: Uint8Array): BodyEnds {
   const ends = Buffer.allocUnsafeSlow(4);
   ends.writeUInt32LE(payload.length, 0);
   return { ends, all: unpinned(payload) };
 }
 
-/** Payloads side by side, each found by its end. */
+/** Concatenated payloads, each found by its end. */
 class PackedPayloads {
   readonly count: number;
   readonly #ends: DataView;
@@ -130,7 +131,7 @@ class PackedPayloads {
   }
 }
 
-/** The group with copies of the bytes that would pin the packet they came in. */
+/** The group with its own copies of bytes that would otherwise keep the whole packet in memory. */
 function withOwnBytes(group: JobGroup): JobGroup {
   const context = unpinned(group.context);
   if (context === group.context && group.rerun === null) return group;
@@ -139,7 +140,7 @@ function withOwnBytes(group: JobGroup): JobGroup {
   return { submittedBy, parent, root, depth, event, context, pipeline, stepId, run, hooked, rerun };
 }
 
-/** The encoded length of those fields of a group that may be long. */
+/** The encoded length of the fields of a group that may be long. */
 function groupBytes({ context, event, run }: JobGroup): number {
   const texts = event === null ? 0 : Buffer.byteLength(event.type) + Buffer.byteLength(event.dedupeKey ?? '');
   return context.length + texts + headersBytes(event) + 5 * (run?.path.length ?? 0);
@@ -160,7 +161,7 @@ type StoredBlock = [
   payloads: Uint8Array,
 ];
 
-/** As `pack`, but large payloads are copied only once. */
+/** Like `pack`, but copies large payloads only once. */
 function packBlock(kept: StoredBlock): Uint8Array {
   const payloads = kept[6];
   if (payloads.length <= blockBytesMax) return pack(kept);
@@ -221,11 +222,11 @@ function packGroup(group: JobGroup) {
     run && ([run.run, run.node, run.scope, run.path, run.first] as const),
     group.hooked,
   ] as const;
-  // Absent where nothing is run again.
+  // Absent if no job is run again.
   return rerun === null ? packed : ([...packed, [rerun.of, rerun.from, rerun.reason]] as const);
 }
 
-/** The third is of no use any more. `headers` is absent where there are none. */
+/** The third field is no longer used. `headers` is absent if there are none. */
 function packEvent({ type, source, dedupeKey, headers }: EventEnvelope) {
   const event = [type, source, null, dedupeKey] as const;
   return headers === undefined ? event : ([...event, headers] as const);
@@ -258,7 +259,7 @@ function unpackPosition([run, node, scope, path, first]: NonNullable<ReturnType<
   return { run, node, scope, path, first };
 }
 
-/** The group a job of the block belongs to, its place in it, and how many jobs of the group there are from it on. */
+/** The group of a job, the job's position in it, and how many jobs of the group follow, including this one. */
 export function groupOf(
   block: Block,
   index: number,
@@ -274,7 +275,7 @@ export function groupOf(
   return { group: block.group(low), offset: index - starts[low]!, left: groupEnd(block, low) - index };
 }
 
-/** The key of the newest block that is kept. */
+/** The key of the newest stored block. */
 export function newestBlock(reader: Reader): BlockKey | undefined {
   for (const { key } of reader.scan('blocks', { reverse: true, limit: 1 })) return Buffer.from(key);
   return undefined;

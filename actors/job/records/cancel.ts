@@ -1,7 +1,7 @@
-// The table of cancels: who asked for the end of a job, when, and why. The record of a job that has not ended is its mark: nothing of the
-// job starts any more. When the job ends, the mark becomes a note, which is pruned with the job. Jobs inside a cancelled run have no
-// record of their own: theirs is that of the run. A detached cancel of a run has a second record: nothing starts in the runs either that
-// events of its jobs have started. They get marks of their own, one by one; the second record is removed when no more can follow.
+// The table of cancels: who cancelled a job, when, and why. The record of an unsettled job is called its mark: nothing of the job
+// starts any more. When the job ends, the mark becomes a note, which is pruned with the job. A job inside a cancelled run has no record
+// of its own; the run's record applies. A detached cancel of a run has a second record. It also applies to the runs that events of the
+// run's jobs have started: these get marks of their own, one by one, and the second record is removed when no further ones can follow.
 import { indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
@@ -12,7 +12,7 @@ export type Cancel = {
   readonly by: string;
   readonly atUs: number;
   readonly reason: string | null;
-  /** Only of a run: jobs of it that were accepted and never started, and elements that never became jobs. */
+  /** Only for a run: its accepted jobs that never started, and its elements that never became jobs. */
   readonly notStarted: NotStarted;
 };
 export type NotStarted = { readonly jobs: number; readonly elements: number };
@@ -31,7 +31,7 @@ export function putMark(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.put('cancels', keyOf(marks, id), encodeCancel(cancel));
 }
 
-/** The job has ended: its mark, if it had one, becomes a note. */
+/** The job has ended: its mark, if any, becomes a note. */
 export function putNote(batch: Batch, id: JobId, cancel: Cancel): void {
   batch.remove('cancels', keyOf(marks, id));
   batch.put('cancels', keyOf(notes, id), encodeCancel(cancel));
@@ -47,7 +47,7 @@ export function removeDetached(batch: Batch, run: JobId): void {
 
 type StoredCancels = Iterable<readonly [id: JobId, value: Uint8Array]>;
 
-/** The marks of jobs that have not ended. */
+/** The marks of unsettled jobs. */
 export function readMarks(reader: Reader): StoredCancels {
   return readKind(reader, marks);
 }
@@ -62,7 +62,7 @@ function* readKind(reader: Reader, kind: number): StoredCancels {
   for (const { key, value } of reader.scan('cancels', range)) yield [Buffer.from(key.subarray(1)), value];
 }
 
-/** Removes what is left of the cancels of a block that is pruned. */
+/** Removes the remaining cancel records of a block that is pruned. */
 export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, count: number): void {
   if (reader.count('cancels') === 0) return;
   for (const kind of [notes, detached]) {
@@ -74,18 +74,18 @@ export function pruneNotes(reader: Reader, batch: Batch, block: Uint8Array, coun
 export type CancelKind = 'mark' | 'note' | 'detached';
 const kinds: readonly CancelKind[] = ['mark', 'note', 'detached'];
 
-/** The job that a key is about. */
+/** The job that a key belongs to. */
 export function readCancelKey(key: Uint8Array): { readonly id: JobId; readonly kind: CancelKind | undefined } {
   return { id: Buffer.from(key.subarray(1)), kind: kinds[key[0]!] };
 }
 
-/** The cancel of this very job. Null: nobody asked for one. */
+/** The cancel of this job itself. Null: there is none. */
 export function cancelOfJob(reader: Reader, id: JobId): Cancel | null {
   const bytes = reader.get('cancels', keyOf(marks, id)) ?? reader.get('cancels', keyOf(notes, id));
   return bytes ? decodeCancel(bytes) : null;
 }
 
-/** The cancel of the run that the job is inside of, or of one around that, or a detached one that it comes under. Null: there is none. */
+/** The cancel of a run that contains the job, directly or not, or a detached cancel that applies to the job. Null: there is none. */
 export function cancelAround(reader: Reader, block: Block, index: number): Cancel | null {
   let group: JobGroup | null = groupOf(block, index).group;
   let isInside = true;
@@ -114,13 +114,16 @@ function detachedOf(reader: Reader, run: JobId): Cancel | null {
   return bytes ? decodeCancel(bytes) : null;
 }
 
-/** What the job has in common with its neighbours. Null: it is not stored. */
+/** The group of the job. Null: the job is not stored. */
 export function groupIn(reader: Reader, id: JobId): JobGroup | null {
   const block = findBlock(reader, id);
   return block ? groupOf(block, indexOf(id)).group : null;
 }
 
-/** The run whose job started this one by an event. Null: none did. What a hook has started tells of the end, and is not meant. */
+/**
+ * The run whose job started this one by an event. Null: there is none. Runs that a hook started do not count: a hook only
+ * reports an end.
+ */
 export function starterOf(reader: Reader, run: Pick<JobGroup, 'parent' | 'hooked'>): JobId | null {
   const cause = run.parent && groupIn(reader, run.parent);
   if (!cause?.run || (run.hooked && !cause.hooked)) return null;
@@ -136,7 +139,7 @@ export function decodeCancel(bytes: Uint8Array): Cancel {
   return { by, atUs, reason, notStarted: { jobs, elements } };
 }
 
-/** What a cancelled job says of it. */
+/** The error of a cancelled job. */
 export function cancelText({ by, reason }: Cancel): string {
   return reason === null ? `cancelled by ${by}` : `cancelled by ${by}: ${reason}`;
 }

@@ -1,5 +1,5 @@
-// Counters: how many jobs of each plugin and command were accepted, run, and ended with each status, and how many attempts were followed
-// by another. They count what is kept: pruned jobs and attempts are subtracted.
+// Counters of each plugin and command: accepted jobs, running jobs, jobs that ended with each status, and attempts that were followed
+// by another. Pruned jobs and attempts are subtracted.
 
 import { unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
@@ -7,10 +7,10 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import { pipelinePlugin, type TerminalStatus, terminalStatuses } from './job.ts';
 
 export type CommandTotals = { accepted: number } & { [S in TerminalStatus]: number } & {
-  /** Attempts with this status that were followed by another: logs that are not the end of a job. */
+  /** Attempts with this status that were followed by another attempt. */
   retried_failed: number;
   retried_timed_out: number;
-  /** Of the cancelled jobs: those that never started. Absent in records of format 9. */
+  /** How many of the cancelled jobs never started. Absent in records of format 9. */
   never_started: number;
   /** Jobs that hosts have. Absent in records of format 9. */
   running: number;
@@ -37,7 +37,7 @@ export function countsKey(plugin: string, command: string): string {
   return `${plugin}\0${command}`;
 }
 
-/** All committed counters. Those that cannot be read are set aside. */
+/** All committed counters. Unusable records are set aside. */
 export function readCounts(reader: Reader, setAside = new SetAside()): CommandCounts[] {
   const all: CommandCounts[] = [];
   for (const { key, value } of reader.scan('counters', {})) {
@@ -48,24 +48,24 @@ export function readCounts(reader: Reader, setAside = new SetAside()): CommandCo
   return all;
 }
 
-/** The counter of attempts with this status that were followed by another. */
+/** The counter for attempts with this status that were followed by another attempt. */
 export function retriedCount(status: TerminalStatus): 'retried_failed' | 'retried_timed_out' {
   return status === 'timed_out' ? 'retried_timed_out' : 'retried_failed';
 }
 
-/** Jobs that ended. */
+/** Settled jobs. */
 export function settledOf(counts: CommandTotals): number {
   return terminalStatuses.reduce((sum, status) => sum + counts[status], 0);
 }
 
-/** Unsettled jobs by status. Those that stand for runs are never queued. */
+/** Unsettled jobs by status. Jobs that stand for runs are never queued. */
 export function openOf({ plugin, counts }: CommandCounts, status: 'queued' | 'running'): number {
   const open = counts.accepted - settledOf(counts);
   const running = plugin === pipelinePlugin ? open : counts.running;
   return status === 'running' ? running : open - running;
 }
 
-/** Logs with this status, of all attempts: those that ended a job and those that did not. */
+/** Logs with this status, of last and other attempts. */
 export function logsOf(counts: CommandTotals, status: TerminalStatus): number {
   if (status === 'failed') return counts.failed + counts.retried_failed;
   return status === 'timed_out' ? counts.timed_out + counts.retried_timed_out : counts[status];

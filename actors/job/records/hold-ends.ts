@@ -11,7 +11,7 @@ const timeBytes = 8;
 /** `plugin` is empty for a pause of the whole service; `command` is empty for all commands. */
 export type HoldEnd = { readonly atUs: number; readonly plugin: string; readonly command: string };
 
-/** A pause or hold of these jobs ends in this turn. */
+/** Records that a pause or hold of these jobs ends in this turn. */
 export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, command }: HoldEnd): void {
   batch.put('hold_ends', Buffer.concat([usKey(atUs), Buffer.from(`${plugin}\0${command}`)]), new Uint8Array(0));
   const excess = reader.count('hold_ends') + 1 - holdEndsMax;
@@ -19,7 +19,7 @@ export function writeHoldEnd(reader: Reader, batch: Batch, { atUs, plugin, comma
     for (const key of reader.keys('hold_ends', { limit: excess })) batch.remove('hold_ends', Buffer.from(key));
 }
 
-/** Removes those that are older than any stored log. */
+/** Removes records that are older than every stored log. */
 export function pruneHoldEnds(reader: Reader, batch: Batch, beforeUs: number): void {
   const range = { to: usKey(Math.max(0, beforeUs)), limit: prunedPerTurnMax };
   for (const key of reader.keys('hold_ends', range)) batch.remove('hold_ends', Buffer.from(key));

@@ -1,20 +1,20 @@
-// A hold: why the queued jobs of a plugin, or of one of its commands, are not dispatched, and since when. That of a pause follows from
-// the pause's own record (pause.ts); the others have one each.
+// A hold: why the queued jobs of a plugin or of one of its commands are not dispatched, and since when. The hold of a pause is derived
+// from the record of the pause (pause.ts); every other hold has a record here.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
-/** `plugin`: the configuration cannot run it. `vault`: its secrets cannot be delivered. */
+/** `plugin`: the configuration cannot run the plugin. `vault`: the plugin's secrets cannot be delivered. */
 export const holdReasons = ['plugin', 'vault'] as const;
 export type HoldReason = (typeof holdReasons)[number];
 
 export type Hold = {
   readonly reason: HoldReason | 'paused';
   readonly plugin: string;
-  /** Null: every command of the plugin. */
+  /** Null: all commands of the plugin. */
   readonly command: string | null;
   detail: string;
   /** When it began to hold jobs; 0: it holds none. */
   sinceUs: number;
-  /** When it ends by itself; absent: unknown. */
+  /** When it ends; absent: unknown. */
   readonly untilUs?: number;
 };
 
@@ -30,7 +30,7 @@ export function encodeHold({ sinceUs }: Hold): Uint8Array {
   return pack([sinceUs]);
 }
 
-/** Null: the record is no hold. */
+/** Null: the record is unusable. */
 export function decodeHold(key: Uint8Array, value: Uint8Array): Hold | null {
   const [reason = '', plugin = '', command] = Buffer.from(key).toString().split('\0');
   const known = holdReasons.find(name => name === reason);

@@ -13,53 +13,50 @@ export type Status = (typeof statuses)[number];
 export const terminalStatuses = ['succeeded', 'failed', 'timed_out', 'dead', 'cancelled'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
 
-/** Where a job is in a pipeline run. Only the pipeline actor reads it. */
+/** The position of a job in a pipeline run. Only the pipeline actor uses it. */
 export type RunPosition = {
   readonly run: JobId;
-  /** The step, as its number in the compiled definition. */
+  /** The number of the step's node in the compiled definition. */
   readonly node: number;
   /** The scope whose join waits for it. */
   readonly scope: number;
-  /** Ordinals of the forks on the way to this step. They order the entries of a join. */
+  /** The ordinals of the forks on the way to this step, which give the order of a join's results. */
   readonly path: readonly number[];
-  /** Not null: job k of the group has the path with `first + k` appended. */
+  /** Not null: the path of job k of the group ends with `first + k`. */
   readonly first: number | null;
 };
 
-/** What neighbouring jobs of a block have in common. */
+/** The fields that neighbouring jobs of a block have in common. */
 export type JobGroup = {
   readonly submittedBy: string;
   /** The job that caused these; null for the root of a tree. */
   readonly parent: JobId | null;
-  /** The root of their tree. Null: each is its own root. */
+  /** The root of their tree. Null: each of these jobs is a root. */
   readonly root: JobId | null;
-  /** How many jobs the event chain has passed, including this one. */
+  /** The number of jobs in the chain of events, including this one. */
   readonly depth: number;
-  /** For the command `handle`. */
+  /** Only for the command `handle`. */
   readonly event: EventEnvelope | null;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
   readonly pipeline: string | null;
   readonly stepId: string | null;
   readonly run: RunPosition | null;
-  /** Inside a run that a hook started, where no hooks fire. */
+  /** The job is inside a run that a hook started; no hooks fire there. */
   readonly hooked: boolean;
-  /** Not null: these jobs run another one again. */
+  /** Not null: these jobs run another job again. */
   readonly rerun: Rerun | null;
 };
 
-/** Which settled job is run again, from where, and why. */
+/** The settled job that is run again, from where, and why. */
 export type Rerun = { readonly of: JobId; readonly from: RerunFrom; readonly reason: string | null };
-/** `start`: with everything it did. */
+/** `start`: everything is repeated. */
 export type RerunFrom = 'start';
 
-/**
- * How the jobs inside a run ended, those of called runs included; `unsettled`: how many are left of those that were made, where the
- * run goes on.
- */
+/** How the jobs inside a run ended, including those of called runs. `unsettled`: how many have not ended yet, if the run is open. */
 export type Tally = { readonly [S in TerminalStatus]: number } & { readonly unsettled?: number };
 
-/** Jobs of an open run that did not succeed. */
+/** The jobs of an open run that did not succeed, by status. */
 export type Unsuccessful = { failed: number; timed_out: number; dead: number; cancelled: number };
 
 export const noneUnsuccessful = (): Unsuccessful => ({ failed: 0, timed_out: 0, dead: 0, cancelled: 0 });
@@ -85,7 +82,7 @@ export function encodeTally(tally: Tally): Uint8Array {
   return pack(terminalStatuses.map(status => tally[status]));
 }
 
-/** The counts of a run that has ended. Null: an earlier version wrote it without counts. */
+/** The counts of an ended run. Null: an earlier version stored none. */
 export function readTally(body: Body): Tally | null {
   const packed = bodyPart(body, 'counts');
   if (!packed) return null;

@@ -1,7 +1,13 @@
-// The journal: for each commit, the attempts that ended in it, in order. It has exactly the attempts that are kept, and is
-// the index by time of completion: listing or counting logs reads nothing but these short entries.
+// The journal: for each commit, the attempts that ended in it, in order. It contains exactly the stored attempts, indexed by time of
+// completion: logs are listed and counted from these short entries alone.
 //
-//   id (16) | attempt (2) | status (1) | flags (1) | queued for, ran for (8 each, µs) | command (4) | submitter (4)
+//  id (16)
+// attempt (2)
+// status (1)
+// flags (1)
+// queued for, ran for (8 each, µs)
+// command (4)
+// submitter (4)
 
 import { copyBytes } from '../../../runtime/bytes.ts';
 import { type Body, hasPart, hasText } from '../../../runtime/host/wire/outcome.ts';
@@ -21,15 +27,15 @@ const tellingFlag = 2;
 const spansFlag = 4;
 const stepFlag = 8;
 
-/** Replaces the status of a pruned attempt. The entry stays, so that the others keep their positions. */
+/** Replaces the status of a pruned attempt. The entry stays, so that other entries keep their positions. */
 export const prunedStatus = 0xff;
 
-/** The job was cancelled before its first attempt. Lists of logs show it only where they are asked for cancelled jobs. */
+/** Whether the job was cancelled before its first attempt. Such a log is listed only if cancelled jobs are asked for. */
 export function isNeverStarted(status: TerminalStatus, attempt: number): boolean {
   return status === 'cancelled' && attempt === 0;
 }
 
-/** An attempt that ended. Its fields are read from the bytes of the commit on demand. */
+/** An ended attempt. Fields are decoded from the bytes of the commit on demand. */
 export class JournalEntry {
   /** When it ended: the time of its commit, in µs. */
   readonly atUs: number;
@@ -45,7 +51,7 @@ export class JournalEntry {
     this.#at = place * journalEntryBytes;
   }
 
-  /** Whether it matches the filter, whose time range is not checked. */
+  /** Whether it matches the filter, except for the time range. */
   matches(filter: EntryFilter): boolean {
     return matchesEntry(filter, this.#bytes, this.#at);
   }
@@ -68,27 +74,27 @@ export class JournalEntry {
     return statuses[this.#bytes[this.#at + statusAt]!] as TerminalStatus;
   }
 
-  /** The job ended with it. */
+  /** Whether the job ended with it. */
   get final(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & finalFlag) !== 0;
   }
 
-  /** It left text that can be searched: an error, stderr, or text in its response. */
+  /** Whether it left text that can be searched: an error, stderr, or text in its response. */
   get telling(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & tellingFlag) !== 0;
   }
 
-  /** Its response reported spans. */
+  /** Whether its response reported spans. */
   get spanned(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & spansFlag) !== 0;
   }
 
-  /** Its job belongs to a step of a pipeline. */
+  /** Whether its job belongs to a step of a pipeline. */
   get stepped(): boolean {
     return (this.#bytes[this.#at + flagsAt]! & stepFlag) !== 0;
   }
 
-  /** From the acceptance of the job to the start of this attempt. */
+  /** The time from the acceptance of the job to the start of this attempt. */
   get queuedUs(): number {
     return this.#bytes.readDoubleLE(this.#at + 20);
   }
@@ -97,12 +103,12 @@ export class JournalEntry {
     return this.#bytes.readDoubleLE(this.#at + 28);
   }
 
-  /** The plugin and command, as a number of `NameTable`. */
+  /** The number of plugin and command in the `NameTable`. */
   get commandNumber(): number {
     return this.#bytes.readUInt32LE(this.#at + commandAt);
   }
 
-  /** All of it, as it is stored; a view. */
+  /** The whole encoded entry; a view. */
   get record(): Uint8Array {
     return this.#bytes.subarray(this.#at, this.#at + journalEntryBytes);
   }
@@ -112,7 +118,7 @@ export class JournalEntry {
   }
 }
 
-/** The entries of a commit that are not pruned, in order. */
+/** The entries of a commit in order, except pruned ones. */
 export function entriesOf(atUs: number, value: Uint8Array): JournalEntry[] {
   const bytes = asBuffer(value);
   const entries: JournalEntry[] = [];
@@ -132,14 +138,14 @@ export function entryAt(atUs: number, place: number, value: Uint8Array): Journal
   return status === undefined || status === prunedStatus ? undefined : new JournalEntry(atUs, place, asBuffer(value));
 }
 
-/** Where a log is in the journal. */
+/** The position of a log in the journal. */
 export type JournalPosition = { readonly atUs: number; readonly place: number };
 
-/** A filter of logs, in the numbers of the journal. */
+/** A filter of logs, with names replaced by their numbers. */
 export type EntryFilter = {
   /** -1: any. */
   readonly status: number;
-  /** By number, whether the command is wanted. Null: all are. */
+  /** By command number: whether the command is selected. Null: all are. */
   readonly commands: Uint8Array | null;
   /** -1: any. */
   readonly submitter: number;
@@ -147,7 +153,7 @@ export type EntryFilter = {
   readonly toUs: number;
 };
 
-/** Whether the entry that begins at `at` matches. The time range is not checked. */
+/** Whether the entry at this offset matches, except for the time range. */
 export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes: Buffer, at: number): boolean {
   const found = bytes[at + statusAt]!;
   if (found === prunedStatus || (status >= 0 && found !== status)) return false;
@@ -155,12 +161,12 @@ export function matchesEntry({ status, commands, submitter }: EntryFilter, bytes
   return submitter < 0 || bytes.readUInt32LE(at + submitterAt) === submitter;
 }
 
-/** Whether `a` comes before `b` in the journal. Lists begin with the newest, so there it comes after `b`. */
+/** Whether `a` comes before `b` in the journal, and so after `b` in lists, which show the newest first. */
 export function isBefore(a: JournalPosition, b: JournalPosition): boolean {
   return a.atUs < b.atUs || (a.atUs === b.atUs && a.place < b.place);
 }
 
-/** Reads the attempts of entries. It keeps the last page, since neighbouring entries often share one. */
+/** Reads the attempts of entries. It caches the last page, since neighbouring entries often share one. */
 export class AttemptReader {
   readonly #reader: Reader;
   #last: AttemptPage | undefined;
@@ -174,7 +180,7 @@ export class AttemptReader {
     return this.#pageWith(id, attempt)?.attempt(indexOf(id));
   }
 
-  /** Its body alone. Undefined: it was pruned. */
+  /** The body alone. Undefined: it was pruned. */
   findBody({ id, attempt }: Pick<JournalEntry, 'id' | 'attempt'>): Body | undefined {
     return this.find({ id, attempt })?.body;
   }
@@ -187,7 +193,7 @@ export class AttemptReader {
   }
 }
 
-/** What the journal notes of an attempt's job: when it was accepted, and whether it belongs to a step of a pipeline. */
+/** What the journal stores about the job of an attempt: when it was accepted, and whether it belongs to a step of a pipeline. */
 type JournalOrigin = { readonly createdUs: number; readonly inStep: boolean };
 
 /** Writes the entries of one commit. */
@@ -218,7 +224,7 @@ export class JournalPage {
     this.length = at + journalEntryBytes;
   }
 
-  /** Returns the entries that were added, as one value, and begins again. */
+  /** Returns the added entries as one value, and starts over. */
   take(): Buffer {
     const value = Buffer.from(this.#bytes.subarray(0, this.length));
     this.length = 0;
@@ -250,7 +256,7 @@ export function newestCommitUs(reader: Reader): number | null {
   return null;
 }
 
-/** Up to when attempts were pruned: all that ended later are kept. The number grows with each commit that prunes. */
+/** Attempts that ended up to this time may have been pruned; later ones are stored. `number` grows with each commit that prunes. */
 export type PruneMark = { readonly upToUs: number; readonly number: number };
 const prunedKey = Buffer.from('pruned');
 

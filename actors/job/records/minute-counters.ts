@@ -1,20 +1,20 @@
-// How many jobs settled in each minute, counted as they settle: the sum of a day reads 1,440 records, however many jobs there were.
+// How many jobs settled in each minute. A sum over a day reads 1,440 records, however many jobs there were.
 import { pack, unpack } from '../../../runtime/packing.ts';
 import { SetAside } from '../../../runtime/store/set-aside.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 import { type TerminalStatus, terminalStatuses } from './job.ts';
 import { usKey } from './journal.ts';
 
-/** The window of the summary, and how long its records are kept. */
+/** The window of the summary, and the lifetime of its records. */
 export const summaryWindowUs = 24 * 3_600_000_000;
 const keptUs = summaryWindowUs + 3_600_000_000;
 const minuteUs = 60_000_000;
-/** Records that are removed in one turn, at most. */
+/** The maximum number of records removed per turn. */
 const prunedPerTurnMax = 64;
 
 export type SettledCounts = { [S in TerminalStatus]: number };
 
-/** Counts settled jobs by minute and status: one record a minute, written once in each turn in which jobs settle. */
+/** Counts settled jobs by minute and status. There is one record per minute, written once in each turn in which jobs settle. */
 export class MinuteCounters {
   readonly #reader: Reader;
   readonly #setAside: SetAside;
@@ -39,7 +39,7 @@ export class MinuteCounters {
     this.#dirty = true;
   }
 
-  /** Puts what settled in this turn into its commit. */
+  /** Adds the counts of this turn to its commit. */
   close(batch: Batch): void {
     if (!this.#dirty) return;
     this.#dirty = false;

@@ -13,7 +13,7 @@ function nameKey(kind: NameKind, number: number): Buffer {
   return key;
 }
 
-/** Plugin and command as one name. */
+/** Plugin and command, joined into one name. */
 function joined(plugin: string, command: string): string {
   return `${plugin}\0${command}`;
 }
@@ -29,13 +29,13 @@ export class NameTable {
     this.#reader = reader;
   }
 
-  /** Every plugin and command that ever had a job, by number. */
+  /** Every plugin and command that has ever had a job, by number. */
   get commands(): readonly CommandName[] {
     this.#refresh();
     return this.#commands;
   }
 
-  /** Every submitter of a job that ended, by number. */
+  /** Every submitter of an ended job, by number. */
   get submitters(): readonly string[] {
     this.#refresh();
     return this.#submitters;
@@ -83,7 +83,7 @@ export class NameTableWriter {
     return this.#numberOf('submitter', text);
   }
 
-  /** Puts the new names into the commit. */
+  /** Adds the new names to the commit. */
   close(batch: Batch): void {
     for (const [kind, number, text] of this.#fresh) batch.put('names', nameKey(kind, number), Buffer.from(text));
     this.#fresh.length = 0;

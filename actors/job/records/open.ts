@@ -1,5 +1,6 @@
-// Which jobs of a block are unsettled: a small record, rewritten whenever its jobs are dispatched or settle.
-// The persisted fields are a part of those in memory; what is not encoded here does not survive a crash.
+// The open record of a block: which of its jobs are unsettled. It is small, and rewritten whenever these jobs are dispatched or settle.
+//
+// Only some fields in memory are stored; the others do not survive a crash.
 
 import { jobId } from '../../../runtime/ids.ts';
 import { pack, unpack } from '../../../runtime/packing.ts';
@@ -8,33 +9,33 @@ import type { Reader } from '../../../runtime/store/store.ts';
 import type { Block } from './block.ts';
 import { type Custody, decodeRetry, type RetryRecord } from './retry.ts';
 
-/** A block's key as text (latin1), for memory and maps. */
+/** A block's key as text (latin1), for use in maps. */
 export type KeyText = string;
 
 export function keyText(key: Uint8Array): KeyText {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('latin1');
 }
 
-/** Persisted. Jobs below `next` were dispatched at least once; `retrying` of them have a record in `retries`. */
+/** The stored form. Jobs below `next` were dispatched at least once; `retrying` of them have a record in `retries`. */
 type StoredOpenRecord = [
   plugin: string,
   command: string,
   count: number,
   next: number,
   retrying: number,
-  /** First attempts that are alone in their frame. */
+  /** First attempts that were sent alone in their frame. */
   sentAlone: number[],
-  /** First attempts that were dispatched and wait again. */
+  /** First attempts that were dispatched, returned, and wait again. */
   returned: number[],
   /** When jobs of the block were last dispatched, in µs. */
   sentUs: number,
-  /** A bit for each job; null while none is settled. */
+  /** One bit per job; null while no job is settled. */
   settled: Uint8Array | null,
 ];
 
-/** Whether none of the jobs in the record was ever dispatched. The record is not decoded for it. */
+/** Whether none of the block's jobs was ever dispatched. Only this field is decoded. */
 export function isUntouched(record: Uint8Array): boolean {
-  // Behind the head of the list: plugin, command, count.
+  // Skips the list's head, plugin, command and count.
   const next = skipValue(record, skipValue(record, skipValue(record, 1)));
   return wholeAt(record, next) === 0;
 }
@@ -47,16 +48,16 @@ export class OpenBlock {
   #returned: readonly number[] = [];
   #settled: Uint8Array | null = null;
   unsettled: number;
-  /** Decoded, while jobs of it are being dispatched or run. Not persisted. */
+  /** The decoded block, while its jobs are being dispatched or run. Not stored. */
   block: Block | null = null;
-  /** What the decoded block counts against the limit of blocks kept in memory. Not persisted. */
+  /** The part of `cachedBytesMax` that the decoded block takes up. Not stored. */
   cachedBytes = 0;
-  /** Where its jobs wait that were never dispatched. Not persisted. */
+  /** The backlog in which its undispatched jobs wait. Not stored. */
   waitsIn: { waiting: number } | null = null;
-  /** How many of its jobs hosts have. Not persisted. */
+  /** How many of its jobs hosts have. Not stored. */
   inFlight = 0;
   readonly key: KeyText;
-  /** The same as bytes. */
+  /** The key as bytes. */
   readonly keyBytes: Uint8Array;
   readonly plugin: string;
   readonly command: string;
@@ -64,7 +65,7 @@ export class OpenBlock {
 
   constructor(key: KeyText, plugin: string, command: string, count: number) {
     this.key = key;
-    // A copy of its own: a slice of node's pool would pin 8 KiB for each of very many blocks.
+    // A separate copy: a slice of the buffer pool would pin 8 KiB, and there may be very many blocks.
     this.keyBytes = new Uint8Array(Buffer.from(key, 'latin1'));
     this.plugin = plugin;
     this.command = command;
@@ -91,21 +92,21 @@ export class OpenBlock {
     return left;
   }
 
-  /** What is known of the first attempt of an unsettled job. */
+  /** The state of the first attempt of an unsettled job. */
   firstAttempt(index: number): RetryRecord {
     if (index >= this.next || this.#returned.includes(index)) return { attempt: 1, custody: 'waiting', dueUs: 0 };
     const custody = this.#sentAlone.includes(index) ? 'sentAlone' : 'sent';
     return { attempt: 1, custody, dueUs: this.sentUs };
   }
 
-  /** Notes what is known of the first attempt of a job. Null: the job has a record in `retries`. */
+  /** Changes the custody of a job's first attempt. Null: the job now has a record in `retries`. */
   noteFirst(index: number, custody: Custody | null): void {
     this.#forget(index);
     if (custody === 'sentAlone') this.#sentAlone = [...this.#sentAlone, index];
     else if (custody === 'waiting' || custody === 'suspect') this.#returned = [...this.#returned, index];
   }
 
-  /** Jobs of it wait that are not simply next. */
+  /** Whether some of its jobs wait that were dispatched before. */
   get hasReturned(): boolean {
     return this.#returned.length > 0;
   }
@@ -138,7 +139,7 @@ export class OpenBlock {
   }
 }
 
-/** What is known of the attempt of an unsettled job that runs or comes next. */
+/** The state of the attempt that runs or comes next, of an unsettled job. */
 export function attemptOf(reader: Reader, open: OpenBlock, index: number): RetryRecord {
   const bytes = open.retrying > 0 ? reader.get('retries', jobId(open.keyBytes, index)) : undefined;
   return bytes ? decodeRetry(bytes) : open.firstAttempt(index);

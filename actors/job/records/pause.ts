@@ -1,26 +1,26 @@
-// A pause: nothing new starts of a plugin, of one of its commands, of a pipeline or of the whole service, until it is resumed.
+// A pause: nothing new starts of a plugin, of one of its commands, of a pipeline or of the whole service, until the pause ends.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 export const pauseKinds = ['system', 'pipeline', 'plugin'] as const;
 export type PauseKind = (typeof pauseKinds)[number];
 
-/** There is at most one pause of a target. */
+/** The target of a pause. Each target has at most one pause. */
 export type PauseTarget = {
   readonly kind: PauseKind;
   /** The pipeline or the plugin; empty for the system. */
   readonly name: string;
-  /** One command of the plugin; null: all of the target. */
+  /** One command of the plugin; null: the whole plugin. */
   readonly command: string | null;
 };
 
 export type Pause = PauseTarget & {
   readonly reason: string | null;
-  /** Who paused it: the origin of a token. */
+  /** Who paused it: the `submitted_by` of the caller, or `breaker`. */
   readonly by: string;
   readonly sinceUs: number;
-  /** When it ends by itself; null: only when somebody resumes it. */
+  /** When it ends; null: only when it is resumed. */
   readonly untilUs: number | null;
-  /** New calls and webhook deliveries are refused. */
+  /** Whether new calls and webhook deliveries are refused. */
   readonly rejects: boolean;
 };
 
@@ -33,7 +33,7 @@ export function encodePause({ reason, by, sinceUs, untilUs, rejects }: Pause): U
   return pack([reason, by, sinceUs, untilUs, rejects]);
 }
 
-/** Null: the record is no pause. */
+/** Null: the record is unusable. */
 export function decodePause(key: Uint8Array, value: Uint8Array): Pause | null {
   const [kind = '', name, command] = Buffer.from(key).toString().split('\0');
   const known = pauseKinds.find(one => one === kind);
@@ -49,7 +49,7 @@ export function targetText({ kind, name, command }: PauseTarget): string {
   return command === null ? `the ${kind} ${name}` : `the command ${name}.${command}`;
 }
 
-/** Why it holds jobs, for people. */
+/** The reason that held jobs show. */
 export function pauseText(pause: Pause): string {
   const { by, reason } = pause;
   return `${targetText(pause)} is paused by ${by}${reason === null ? '' : `: ${reason}`}`;

@@ -1,8 +1,8 @@
-// The table of reruns: under each job, the jobs that run it again. The younger job names the older one in its group (records/job.ts).
+// The table of reruns: under each job, the jobs that run it again. Each of these refers back to the job in its group (records/job.ts).
 import type { JobId } from '../../../runtime/ids.ts';
 import type { Batch, Reader } from '../../../runtime/store/store.ts';
 
-/** Reruns of one job that are listed, and counted. */
+/** The maximum number of reruns of a job that are listed, and that are counted. */
 export const rerunsListedMax = 100;
 export const rerunsCountedMax = 10_000;
 
@@ -20,7 +20,7 @@ export function writeRerun(batch: Batch, of: JobId, id: JobId): void {
   batch.put('reruns', rerunKey(of, id), nothing);
 }
 
-/** Removes what is known of the reruns of the jobs from `first` up to `end`, which are pruned. */
+/** Removes the reruns of the pruned jobs from `first` up to, not including, `end`. */
 export function pruneReruns(reader: Reader, batch: Batch, first: JobId, end: JobId): void {
   for (const key of reader.keys('reruns', { from: first, to: end })) batch.remove('reruns', Buffer.from(key));
 }
@@ -35,7 +35,7 @@ export function readReruns(reader: Reader, of: JobId): Reruns {
   return { ids, count };
 }
 
-/** job id (16), the id of the job that runs it again (16). */
+/** Key: id of the job (16), id of the job that runs it again (16). */
 export function rerunKey(of: JobId, id: Uint8Array): Uint8Array {
   return Buffer.concat([of, id]);
 }

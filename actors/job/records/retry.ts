@@ -1,5 +1,5 @@
-// The table of retries: a record for each job that has begun a further attempt, or waits for it. Of a job without one the open
-// record of its block says what is known of its first attempt.
+// The table of retries: a record for each job that has begun, or waits for, a further attempt. For any other job the open record of its
+// block has the state of its first attempt.
 import { pack, unpack } from '../../../runtime/packing.ts';
 
 /**
@@ -13,16 +13,16 @@ import { pack, unpack } from '../../../runtime/packing.ts';
  */
 export type Custody = 'waiting' | 'suspect' | 'sent' | 'sentAlone' | 'lost';
 
-/** Persisted in `retries`, from the end of the first attempt to the end of the job. */
+/** Stored in `retries` from the end of the first attempt to the end of the job. */
 export type RetryRecord = {
-  /** The attempt that runs or comes next. */
+  /** The number of the attempt that runs or comes next. */
   readonly attempt: number;
   readonly custody: Custody;
-  /** When it is due; once it was dispatched, when that was. */
+  /** When the attempt is due or, once it was dispatched, when that happened. */
   readonly dueUs: number;
 };
 
-/** Custody as it is stored: a word, and whether the job is a suspect. */
+/** The stored form of a custody: a word, and whether the job is a suspect. */
 const stored: { readonly [C in Custody]: readonly [word: string, isSuspect: boolean] } = {
   waiting: ['waiting', false],
   suspect: ['waiting', true],

@@ -1,9 +1,9 @@
-// The table of trees: under each root, the blocks that have jobs of its tree.
+// The table of trees: under each root, the blocks that contain jobs of its tree.
 import type { Batch } from '../../../runtime/store/store.ts';
 import { type Block, groupEnd } from './block.ts';
 import { keyText } from './open.ts';
 
-/** Which jobs of the block belong to which root: `from, to` pairs of four bytes. */
+/** Writes which jobs of the block belong to which root, as pairs `from, to` of four bytes each. */
 export function writeTree(batch: Batch, key: Uint8Array, block: Block): void {
   const ranges = new Map<string, number[]>();
   for (const [place, start] of block.starts.entries()) {

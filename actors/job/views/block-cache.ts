@@ -1,10 +1,10 @@
-// A cache of decoded blocks, for reads that need the same ones again.
+// A cache of decoded blocks, for reads that need the same blocks repeatedly.
 import type { BlockKey } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import { type Block, decodeBlock } from '../records/block.ts';
 import { type KeyText, keyText } from '../records/open.ts';
 
-/** How many blocks are kept, and how long each may be. */
+/** How many blocks are cached, and the maximum length of each. */
 const blocksMax = 64;
 const blockBytesMax = 64 * 2 ** 10;
 
@@ -17,12 +17,12 @@ export class BlockCache {
     this.#reader = reader;
   }
 
-  /** For callers that have a record that is pruned with the block, and so know that the block exists. */
+  /** For callers with a record that is pruned together with the block, so that the block must exist. */
   find(key: BlockKey): Block | undefined {
     return this.#blocks.get(keyText(key)) ?? this.read(key);
   }
 
-  /** The block, if the store still has it. */
+  /** The block, or undefined if it was pruned. */
   read(key: BlockKey): Block | undefined {
     const bytes = this.#reader.get('blocks', key);
     if (!bytes) return undefined;

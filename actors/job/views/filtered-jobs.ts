@@ -1,4 +1,4 @@
-// A page of jobs that match a filter and whose latest attempt matches another.
+// A page of jobs that match one filter and whose latest attempts match another.
 import { blockOf, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -10,10 +10,10 @@ import { countedMax, type JobFilter, type JobPage, type JobRow, rowOf } from './
 import { BlockJobs } from './job-view.ts';
 import { membersOf } from './tree-listing.ts';
 
-/** Jobs that are checked in one slice. */
+/** Jobs checked per slice. */
 const jobsPerStep = 64;
 
-/** `ids`: newest first. At a null the walk may pause. */
+/** `ids`: newest first. The walk may pause at each null. */
 export function* filterJobs(
   reader: Reader,
   filter: JobFilter,

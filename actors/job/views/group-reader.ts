@@ -1,17 +1,17 @@
-// Finds the groups of jobs, for callers that look up many in the order of events: neighbours often share a group.
+// Looks up the groups of many jobs in the order of events, in which neighbours often share a group.
 import { blockOf, indexOf, isOfBlock, type JobId } from '../../../runtime/ids.ts';
 import { type Block, groupOf } from '../records/block.ts';
 import type { JobGroup } from '../records/job.ts';
 
 type Found<T> = { readonly block: Uint8Array; readonly from: number; readonly to: number; readonly value: T };
 
-/** Looks up what is derived from a job's group; neighbours get the same object. */
+/** Looks up a value derived from a job's group. Neighbouring jobs get the same object. */
 export class GroupReader<T> {
   readonly #read: (id: JobId) => Block | undefined;
   readonly #derive: (group: JobGroup) => T;
   #last: Found<T> | null = null;
 
-  /** `read`: the block of a job, if it is kept. */
+  /** `read`: finds the block of a job, if it is stored. */
   constructor(read: (id: JobId) => Block | undefined, derive: (group: JobGroup) => T) {
     this.#read = read;
     this.#derive = derive;

@@ -1,4 +1,4 @@
-// Invariants between the tables of the store, each a check of a single record that can be repeated at any time.
+// Invariants between the tables of the store. Each is a check of a single record, which can be repeated at any time.
 
 import {
   type BlockKey,
@@ -34,16 +34,16 @@ import { runInvariants } from './run-invariants.ts';
 
 /** A block key may run a little ahead of the clock. */
 const aheadUs = 1_000_000;
-/** Blocks of a tree that are checked. */
+/** The maximum number of a tree's blocks that are checked. */
 const treeBlocksMax = 64;
-/** Entries of the tree of an open run that are counted. */
+/** The maximum number of entries in the tree of an open run that are counted. */
 const treeEntriesMax = 4096;
 
 type LatestAttempt = readonly [id: JobId, number: number, attempt: Omit<Attempt, 'body' | 'startedUs'>];
 
 /** Results are cached by the identity of the key object: pass a new object to read afresh. */
 export function invariantsOf(reader: Reader, names: NameTable): readonly Invariant[] {
-  /** Most checks of a block follow one another. */
+  /** Consecutive checks often need the same block. */
   let decoded: { readonly value: Uint8Array; readonly block: Block } | null = null;
   let known: { readonly key: Uint8Array; readonly attempts: readonly LatestAttempt[] } | null = null;
   return [
@@ -120,7 +120,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return found === open.retrying ? null : `${hex(key)} has ${found} jobs to retry and counts ${open.retrying}`;
   }
 
-  /** The mark of a job that has not ended, or the note of one that has. A detached cancel may last longer than its run. */
+  /** A mark must belong to an unsettled job, a note to an ended one. A detached cancel may outlast its run. */
   function cancelHasJob(key: Uint8Array): string | null {
     const { id, kind } = readCancelKey(key);
     if (!findBlock(reader, id)) return `the job ${formatId(id)} was cancelled and does not exist`;
@@ -132,7 +132,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return `the job ${formatId(id)} ${isOpen ? 'goes on, and its cancel is over' : 'has ended, and is still to be cancelled'}`;
   }
 
-  /** Only the ledger knows whether they are queued and cannot run. */
+  /** A hold must have unsettled jobs. Only the ledger knows whether these are queued and cannot run. */
   function holdHasJobs(key: Uint8Array, value: Uint8Array): string | null {
     const hold = decodeHold(key, value);
     if (!hold) return `there is a hold of no known form: ${hex(key)}`;
@@ -198,7 +198,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return null;
   }
 
-  /** All jobs of a run that has ended have ended. Runs that an event or a hook of it started are no part of it. */
+  /** All jobs of an ended run must have ended, except those of runs that its events or hooks started. */
   function treeIsClosed(key: Uint8Array, value: Uint8Array): string | null {
     const block = blockIn(value);
     if (block.plugin !== pipelinePlugin) return null;
@@ -326,7 +326,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     if (key.length > jobIdBytes) return null;
     const { isRoot, jobs } = readJobsOf(value);
     if (!isRoot) return null;
-    // Each entry of the tree has one job at least.
+    // Each entry of the tree has at least one job.
     const wanted = Math.min(jobs, treeEntriesMax);
     const there = countDescendants(reader, Buffer.from(key), treeEntriesMax);
     return there >= wanted ? null : `the run ${formatId(key)} goes on, and ${wanted - there} of its jobs are gone`;
@@ -343,7 +343,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
     return there <= counted ? null : `${formatId(key)} has ${there} descendants or more; ${counted} are counted`;
   }
 
-  /** The attempts of a block, read once for all checks of it. */
+  /** The attempts of a block, read once for all its checks. */
   function attemptsOf(key: Uint8Array, count: number): readonly LatestAttempt[] {
     if (known?.key === key) return known.attempts;
     const attempts: LatestAttempt[] = [];
@@ -371,7 +371,7 @@ export function invariantsOf(reader: Reader, names: NameTable): readonly Invaria
   }
 }
 
-/** `from, to` pairs of the jobs that belong to the root. */
+/** The jobs that belong to the root, as pairs `from, to`. */
 function rangesIn(block: Block, root: JobId): number[] {
   const ranges: number[] = [];
   for (const [place, start] of block.starts.entries()) {
@@ -387,7 +387,7 @@ function rangeOf(key: BlockKey, count: number) {
   return { from: jobId(key, 0), to: jobId(key, count) };
 }
 
-/** The name of an attempt in sets. */
+/** A short name of an attempt, for use in sets. */
 function shortName(id: Uint8Array, attempt: number): string {
   return `${Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('latin1')}${attempt}`;
 }

@@ -1,4 +1,4 @@
-// To which tree and runs a job belongs, for callers that look up many in the order of events: neighbours often share a group.
+// Looks up the trees and runs of many jobs in the order of events, in which neighbours often share a group.
 import { blockOf, formatId, type JobId } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { JobOrigin, Origins, RunEnding } from '../../hub/protocol.ts';
@@ -8,9 +8,9 @@ import { keyText } from '../records/open.ts';
 import { GroupReader } from './group-reader.ts';
 import { findJob } from './jobs.ts';
 
-/** Runs whose callers are remembered. */
+/** The maximum number of runs whose callers are cached. */
 const runsMax = 1_000;
-/** Reading this many bytes of a record counts as reading one more record. */
+/** A record costs one lookup, plus one for each of these bytes. */
 const bytesPerWork = 16_384;
 
 /** `root` null: each job is its own root. */
@@ -57,7 +57,7 @@ export class JobOrigins implements Origins {
     return bytes && decodeBlock(bytes);
   }
 
-  /** The run, then those that called it. */
+  /** The run, then the runs that called it, directly or not. */
   #runsFrom(run: JobId): readonly string[] {
     const name = keyText(run);
     const known = this.#runs.get(name);

@@ -13,8 +13,8 @@ export type JobFilter = {
 };
 
 /**
- * Jobs of one tree: `root`, the job and all its descendants; `parent`, the jobs that it caused; `run`, the jobs inside a run, those
- * of called runs included, and not those that its events started.
+ * Selects jobs of one tree. `root`: the job and all its descendants; `parent`: the jobs that it caused; `run`: the jobs inside a run,
+ * including those of called runs, but not those that its events started.
  */
 export type JobScopeFilter = { readonly of: 'root' | 'parent' | 'run'; readonly id: JobId };
 
@@ -23,20 +23,22 @@ export type JobRow = { readonly id: JobId } & Pick<
   'plugin' | 'command' | 'status' | 'createdUs' | 'startedUs' | 'completedUs' | 'attempt' | 'counts'
 >;
 
-/** `more`: there are jobs after the last row. `atLeast`: the total is a lower bound. */
+/** `more`: further jobs follow. `atLeast`: the total is a lower bound. */
 export type JobPage = {
   readonly rows: readonly JobRow[];
   readonly total: number;
   readonly more: boolean;
   readonly atLeast: boolean;
-  /** Only of a search: the time up to which ended attempts were searched. Null: none had ended yet. */
+  /** Only for a search: the end of the searched time range. Null: no attempt had ended yet. */
   readonly searchedUs?: number | null;
 };
 
-/** Jobs that are counted one by one where no counter or index has the total. Where more match, the total is a lower bound. */
+/**
+ * The maximum number of jobs counted one by one, if no counter or index has the total. With more matches the total is a lower bound.
+ */
 export const countedMax = 10_000;
 
-/** A job as it is now: a view would read it later. */
+/** The current state of a job. A view would read it later. */
 export function rowOf(id: JobId, view: JobView): JobRow {
   const { plugin, command, status, createdUs, startedUs, completedUs, attempt, counts } = view;
   return { id, plugin, command, status, createdUs, startedUs, completedUs, attempt, counts };

@@ -1,4 +1,4 @@
-// The jobs of a block as the API shows them. Only the parts that are read are decoded.
+// The jobs of a block in the form that the API shows. Parts are decoded on demand.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, formatId, idPrefix, indexText, jobId, parseId } from '../../../runtime/ids.ts';
 import { lengthOf, shownOf } from '../../../runtime/parted.ts';
@@ -14,7 +14,7 @@ import { attemptOf, keyText, OpenBlock } from '../records/open.ts';
 import { type Reruns, readReruns } from '../records/reruns.ts';
 import { isInFlight } from '../records/retry.ts';
 
-/** A job as the API shows it, with times in µs since the epoch. */
+/** A job in the form that the API shows, with times in µs since the epoch. */
 export type JobView = {
   readonly jobId: string;
   readonly parentJobId: string | null;
@@ -26,20 +26,20 @@ export type JobView = {
   readonly createdUs: number;
   readonly startedUs: number | null;
   readonly completedUs: number | null;
-  /** It was cancelled, or a run around it was, and its code is being stopped. */
+  /** Whether the job, or a run that contains it, was cancelled and its code is being stopped. */
   readonly cancelling: boolean;
   /** Who cancelled it. Read on demand; null: nobody did. */
   readonly cancel: Cancel | null;
   /** The body of its last attempt. Null: another attempt follows. */
   readonly body: Body | null;
-  /** Whether showing the body takes longer. */
+  /** Whether reading the body takes longer. */
   readonly isLarge: boolean;
   readonly lastError: string | null;
-  /** Only of a run: how the jobs inside ended. Null: the job is no run, or they were not counted. Read on demand. */
+  /** Only for a run: how the jobs inside ended. Null: it is not a run, or they were not counted. Read on demand. */
   readonly counts: Tally | null;
   /** Its input. Read on demand. */
   readonly input: JobInput;
-  /** Not null: it runs another job again. */
+  /** Not null: the job runs another job again. */
   readonly rerun: Rerun | null;
   /** The jobs that run it again. Read on demand. */
   readonly reruns: Reruns;
@@ -47,30 +47,30 @@ export type JobView = {
 
 /** The input of a job, and its position in a run. */
 export type JobInput = {
-  /** Packed. A value in parts is read on demand. Null: a part of it was pruned. */
+  /** Packed. A value in parts is assembled on demand. Null: some of its parts were pruned. */
   readonly payload: Uint8Array;
   /** The length of the payload. */
   readonly payloadBytes: number;
   /** Packed map: the baggage. */
   readonly context: Uint8Array;
-  /** For the command `handle`. */
+  /** Only for the command `handle`. */
   readonly event: JobGroup['event'];
   /** Null: the job is no step of a pipeline. */
   readonly pipeline: string | null;
   readonly runId: string | null;
   readonly stepId: string | null;
-  /** Its position among the elements of its fork. Null: it is in none. */
+  /** Its position among the elements of its fork. Null: it is not an element of a fork. */
   readonly index: number | null;
 };
 
-/** The open record of the block is read only when one of its jobs is open. */
+/** The open record of the block is read only if one of its jobs is unsettled. */
 export class BlockJobs {
   readonly reader: Reader;
   readonly block: Block;
   readonly #key: BlockKey;
   readonly #prefix: string;
   #open: OpenBlock | null | undefined = null;
-  /** The cancels of runs around the jobs of a group. */
+  /** The cancels that apply to the jobs of a group because of a run that contains them. */
   readonly #around = new Map<JobGroup, Cancel | null>();
 
   constructor(reader: Reader, key: BlockKey, block: Block) {
@@ -80,12 +80,12 @@ export class BlockJobs {
     this.#prefix = idPrefix(key);
   }
 
-  /** One of the jobs, with its latest attempt that has ended. */
+  /** A job of the block. `ending`: its latest ended attempt. */
   view(index: number, ending: NumberedAttempt | undefined): JobView {
     return new StoredJob(this, this.#prefix + indexText(index), index, ending);
   }
 
-  /** Who cancelled an unsettled job, or a run around it. Jobs of one group are inside the same runs. */
+  /** The cancel of an unsettled job or of a run that contains it. All jobs of a group are inside the same runs. */
   openCancel(index: number): Cancel | null {
     if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
@@ -99,7 +99,7 @@ export class BlockJobs {
     return around;
   }
 
-  /** Who cancelled a job that has ended, or the run that it ended with. */
+  /** The cancel of an ended job or of the run that it ended with. */
   endedCancel(index: number, status: Status): Cancel | null {
     if (this.reader.count('cancels') === 0) return null;
     const own = cancelOfJob(this.reader, jobId(this.#key, index));
@@ -136,7 +136,7 @@ class StoredJob implements JobView {
     const runningUs = isOver ? null : jobs.runningSince(index);
     this.#openCancel = isOver ? null : jobs.openCancel(index);
     this.jobId = id;
-    // A job that waits and was cancelled has ended for its readers, though its turn to be written may not have come.
+    // A waiting job that was cancelled is shown as cancelled, even before the ledger has written its end.
     const open = runningUs !== null ? 'running' : this.#openCancel ? 'cancelled' : 'queued';
     this.status = isOver ? last.attempt.status : open;
     this.#jobs = jobs;

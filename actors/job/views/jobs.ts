@@ -1,4 +1,4 @@
-// Reading jobs from the store, on any thread.
+// Reads jobs from the store, on any thread.
 import type { Body } from '../../../runtime/host/wire/outcome.ts';
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -9,12 +9,12 @@ import { rangesOf } from '../records/tree.ts';
 import { BlockCache } from './block-cache.ts';
 import { BlockJobs, type JobView } from './job-view.ts';
 
-/** The job with this id, as of the last commit. Undefined: there is none. */
+/** The job as of the last commit. Undefined: there is no job with this id. */
 export function findJob(reader: Reader, id: JobId, blocks = new BlockCache(reader)): JobView | undefined {
   return locateJob(reader, id, blocks)?.job;
 }
 
-/** What a job is and what caused it, without its status: one record is read. */
+/** What a job is and what caused it, without its status: only one record is read. */
 export function findOrigin(
   reader: Reader,
   id: JobId,
@@ -24,7 +24,7 @@ export function findOrigin(
   return { plugin: block.plugin, command: block.command, parent: groupOf(block, indexOf(id)).group.parent };
 }
 
-/** How many descendants a root has, counted over at most `entriesMax` entries of its tree. Pruned ones do not count. */
+/** The number of a root's stored descendants, counted in at most `entriesMax` entries of its tree. */
 export function countDescendants(reader: Reader, root: JobId, entriesMax: number): number {
   const to = Buffer.concat([root, afterBlocks]);
   let count = 0;
@@ -71,8 +71,8 @@ function locateJob(reader: Reader, id: JobId, blocks: BlockCache): LocatedJob | 
 }
 
 /**
- * The job and all its descendants, parents before children. Undefined: there is no such job. The iterator reads on demand.
- * At a null the walk may pause: below a job that is not the root it skips most of the tree.
+ * The job and all its descendants, parents before children, read on demand. Undefined: there is no such job. The walk may pause at each
+ * null: if the job is not the root, most of the tree is skipped.
  */
 export function findTree(
   reader: Reader,
@@ -91,12 +91,12 @@ function* walkTree(
 ): Iterable<JobView | null> {
   yield job;
   const { root } = groupOf(block, indexOf(id)).group;
-  // The job is not the root: only its descendants are listed.
+  // If the job is not the root, only its descendants are listed.
   const below = root === null ? null : new DescendantFilter(blocks, id);
   let from: Uint8Array = root ?? id;
   const to = Buffer.concat([from, afterBlocks]);
   for (;;) {
-    // A few blocks at a time: no scan stays open while the reader waits for its next page.
+    // Reads a few blocks at a time, so that no scan stays open between pages.
     const entries = [...reader.scan('tree', { from, to, limit: entriesAtOnce })];
     for (const entry of entries) {
       const key = Buffer.from(entry.key.subarray(jobIdBytes));
@@ -110,11 +110,11 @@ function* walkTree(
   }
 }
 
-/** Above every key of a block. */
+/** Greater than every block key. */
 const afterBlocks = Buffer.alloc(blockKeyBytes, 0xff);
-/** Entries of the tree that are read in one scan. */
+/** Entries of a tree per scan. */
 const entriesAtOnce = 16;
-/** Jobs whose attempts are read in one scan. */
+/** Jobs whose attempts are read per scan. */
 const attemptsAtOnce = 256;
 
 function* jobsOf(
@@ -138,7 +138,7 @@ function* jobsOf(
       const endings = attemptsOfJobs(reader, key, from, to);
       for (; from < to; from++) {
         const view = members.view(from, endings.get(from));
-        // A body may be large, so that of one job is dropped before the next one is read.
+        // A body may be large, so each one is dropped before the next is read.
         endings.delete(from);
         yield view;
       }
@@ -146,10 +146,10 @@ function* jobsOf(
   }
 }
 
-/** Parents whose result is cached, at most. */
+/** The maximum number of parents whose result is cached. */
 const parentsMax = 10_000;
 
-/** Finds out by their parents which jobs of a tree descend from a job. */
+/** Determines which jobs of a tree descend from a job, by following parents. */
 class DescendantFilter {
   readonly #blocks: BlockCache;
   readonly #top: KeyText;
@@ -160,7 +160,7 @@ class DescendantFilter {
     this.#top = keyText(top);
   }
 
-  /** Whether the job is the top one, or descends from it. */
+  /** Whether the job is the given one or descends from it. */
   has(job: JobId | null): boolean {
     const way: KeyText[] = [];
     let isInside = false;
@@ -184,7 +184,7 @@ class DescendantFilter {
   }
 }
 
-/** Up to this many attempts are found faster one by one than by a scan. */
+/** Up to this number single lookups of attempts are faster than a scan. */
 const singlyMax = 4;
 
 /** The latest attempt of each of these jobs of a block. */

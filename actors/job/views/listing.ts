@@ -1,4 +1,5 @@
-// The list of jobs, newest first (docs/contract.md#job-list): pages by index, totals by counters. Nothing here looks at every job.
+// The list of jobs, newest first (docs/contract.md#job-list). Indexes provide the pages and counters the totals, so that no list reads
+// all jobs.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -37,12 +38,12 @@ export function* listJobs(
   return { rows: rows.slice(0, limit), total: totalOf(reader, filter), more: rows.length > limit, atLeast: false };
 }
 
-/** Above every id. */
+/** Greater than every id. */
 const endOfIds = Buffer.alloc(jobIdBytes, 0xff);
-/** Records that are read in one scan. */
+/** Records per scan. */
 const pageSize = 64;
 const openPageSize = 256;
-/** Jobs whose attempts are read in one scan. */
+/** Jobs whose attempts are read per scan. */
 const attemptsAtOnce = 256;
 
 function numbersOf(names: NameTable, { plugin, command }: JobFilter): number[] {
@@ -69,7 +70,7 @@ class PageBuilder {
   readonly #names: NameTable;
   readonly #filter: JobFilter;
   readonly #rowsMax: number;
-  /** All rows are below it. */
+  /** Only jobs with smaller ids become rows. */
   readonly #before: Buffer;
   readonly #blocks: BlockCache;
 
@@ -86,7 +87,7 @@ class PageBuilder {
     return this.rows.length >= this.#rowsMax;
   }
 
-  /** All jobs: blocks backwards. */
+  /** All jobs: blocks in descending order. */
   *all(): Sliced<void> {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
       let seen = 0;
@@ -102,7 +103,7 @@ class PageBuilder {
     }
   }
 
-  /** The jobs of some commands: their blocks by index. */
+  /** The jobs of some commands, from the index of their blocks. */
   *byCommand(numbers: readonly number[]): Sliced<void> {
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
       const keys = newestKeys(
@@ -117,14 +118,14 @@ class PageBuilder {
         if (block) this.#take(key, block, 0, block.count);
         if (this.#full) return;
         to = key;
-        // A block may have a thousand jobs that do not match.
+        // Pauses here, because a block may have a thousand jobs that do not match.
         yield;
       }
       if (keys.length === 0) return;
     }
   }
 
-  /** Jobs that succeeded: attempts backwards, so that waiting jobs cost nothing. */
+  /** Jobs that succeeded: attempts in descending order, so that waiting jobs cost nothing. */
   *succeeded(): Sliced<void> {
     for (let to = attemptKey(this.#before, 0); ; ) {
       let seen = 0;
@@ -142,7 +143,7 @@ class PageBuilder {
     }
   }
 
-  /** Jobs that ended in another way: they have an index of their own. */
+  /** Jobs that ended otherwise, from an index of their own. */
   *unsuccessful(): Sliced<void> {
     for (const id of unsuccessfulIds(this.#reader, this.#names, this.#filter, this.#before)) {
       const block = id && this.#blocks.find(blockOf(id));
@@ -152,7 +153,7 @@ class PageBuilder {
     }
   }
 
-  /** Unsettled jobs: the newest open blocks. */
+  /** Unsettled jobs, from the newest open blocks. */
   *open(status: 'queued' | 'running'): Sliced<void> {
     const { plugin, command } = this.#filter;
     for (let to = keyAfter(blockOf(this.#before)); ; ) {
@@ -160,7 +161,7 @@ class PageBuilder {
       for (const { key, value } of this.#reader.scan('open', { to, reverse: true, limit: openPageSize })) {
         to = Buffer.from(key);
         seen++;
-        // Very many queued jobs may come before the running ones.
+        // There may be very many queued jobs before the running ones.
         if (status === 'running' && isUntouched(value)) continue;
         const open = OpenBlock.decode(keyText(key), value);
         if (plugin !== null && open.plugin !== plugin) continue;
@@ -173,7 +174,7 @@ class PageBuilder {
     }
   }
 
-  /** Those of the block's jobs that have this status become rows. */
+  /** Adds the block's jobs with this status. */
   #takeOpen(key: Buffer, open: OpenBlock, status: 'queued' | 'running'): void {
     const state = stateOf(this.#reader, key, open);
     let jobs: BlockJobs | undefined;
@@ -186,7 +187,7 @@ class PageBuilder {
     }
   }
 
-  /** Adds the jobs `from` to below `to` of a block that have the wanted status, newest first, until the page is full. */
+  /** Adds jobs with the wanted status, newest first, from index `from` up to, not including, `to`, until the page is full. */
   #take(key: BlockKey, block: Block, from: number, to: number): void {
     const { status } = this.#filter;
     const jobs = new BlockJobs(this.#reader, key, block);
@@ -201,7 +202,7 @@ class PageBuilder {
     }
   }
 
-  /** How many of the block's jobs, from its first, are below the page's upper end. */
+  /** How many of the block's first jobs have ids below the end of the page. */
   #endIn(key: Uint8Array, count: number): number {
     const order = Buffer.compare(key, this.#before.subarray(0, blockKeyBytes));
     if (order !== 0) return order < 0 ? count : 0;
@@ -220,7 +221,7 @@ function stateOf(reader: Reader, key: Uint8Array, open: OpenBlock): (index: numb
   return index => (isInFlight(retries.get(index) ?? open.firstAttempt(index)) ? 'running' : 'queued');
 }
 
-/** The smallest key above all that begin with this one. */
+/** The smallest key greater than all keys with this prefix. */
 function keyAfter(key: Uint8Array): Buffer {
   return Buffer.concat([key, Buffer.of(0)]);
 }

@@ -1,4 +1,5 @@
-// The list of logs, newest first (docs/contract.md#logs): one per ended attempt, found in the journal by time of completion.
+// The list of logs, newest first (docs/contract.md#logs), with one log per ended attempt. The journal provides them by time of
+// completion.
 import { blockOf, formatId, indexOf, type JobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -22,7 +23,7 @@ import {
 } from '../records/journal.ts';
 import type { NameTable } from '../records/name-table.ts';
 
-/** Null: any. Times are those of completion, in µs, both inclusive. */
+/** Null: any. Times are times of completion in µs, both inclusive. */
 export type LogFilter = {
   readonly plugin: string | null;
   readonly command: string | null;
@@ -32,7 +33,7 @@ export type LogFilter = {
   readonly toUs: number | null;
 };
 
-/** The positions of logs that match, newest first, at most the requested number; and how many match in all. */
+/** The positions of matching logs, newest first, at most the requested number, and the number of all matches. */
 export type JournalPositions = { readonly places: readonly JournalPosition[]; readonly total: number };
 
 /** A log record, with times in µs since the epoch. */
@@ -53,7 +54,7 @@ export type LogView = JournalPosition & {
 const cancelledCode = statuses.indexOf('cancelled');
 const endOfTime = Number.MAX_SAFE_INTEGER - 1;
 
-/** Null when nothing can match. */
+/** Null: nothing can match. */
 export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | null {
   const { plugin, command, status, submittedBy } = filter;
   const fromUs = Math.max(0, filter.fromUs ?? 0);
@@ -71,11 +72,11 @@ export function entryFilter(names: NameTable, filter: LogFilter): EntryFilter | 
   return commands.includes(1) ? { status: code, commands, submitter, fromUs, toUs } : null;
 }
 
-/** Entries that are checked in one slice, and commits that are read in one scan. */
+/** Entries checked per slice, and commits read per scan. */
 const entriesPerSlice = 16_384;
 const commitsPerScan = 256;
 
-/** Finds logs by the journal alone, without the search index. */
+/** Finds logs in the journal alone, without the search index. */
 export function* findLogs(
   reader: Reader,
   filter: LogFilter,
@@ -86,7 +87,7 @@ export function* findLogs(
   const kept = countedTotal(reader, filter);
   const places: JournalPosition[] = [];
   let counted = 0;
-  // With a total from the counters, only the page must be found.
+  // If counters have the total, only the page must be found.
   let toUs = kept !== null && before ? Math.min(entries.toUs, before.atUs) : entries.toUs;
   for (;;) {
     const range = { from: usKey(entries.fromUs), to: usKey(toUs + 1), reverse: true, limit: commitsPerScan };
@@ -114,12 +115,12 @@ export function* findLogs(
   }
 }
 
-/** The entry that begins at `at` is of a job that was cancelled before its first attempt. */
+/** Whether the entry at this offset belongs to a job that was cancelled before its first attempt. */
 function isUnstartedAt(bytes: Buffer, at: number): boolean {
   return bytes[at + statusAt] === cancelledCode && bytes.readUInt16BE(at + 16) === 0;
 }
 
-/** The total, where counters have it. */
+/** The total, if counters have it; otherwise null. */
 function countedTotal(reader: Reader, filter: LogFilter): number | null {
   if (filter.submittedBy !== null || filter.fromUs !== null || filter.toUs !== null) return null;
   let total = 0;
@@ -134,13 +135,13 @@ function countedTotal(reader: Reader, filter: LogFilter): number | null {
   return total;
 }
 
-/** The logs at these positions, each read on demand. Those that were pruned meanwhile are left out. */
+/** The logs at these positions, read on demand. Logs that have been pruned are left out. */
 export function* logsAt(reader: Reader, names: NameTable, places: readonly JournalPosition[]): Iterable<LogView> {
   const attempts = new AttemptReader(reader);
   let pageUs = -1;
   let page: Uint8Array | undefined;
   for (const { atUs, place } of places) {
-    // Neighbours ended in the same commit.
+    // Neighbouring logs often belong to the same commit.
     if (pageUs !== atUs) page = reader.get('journal', usKey(atUs));
     pageUs = atUs;
     const entry = page && entryAt(atUs, place, page);
@@ -153,7 +154,7 @@ export function* logsAt(reader: Reader, names: NameTable, places: readonly Journ
   }
 }
 
-/** All logs of one job, newest first. Its attempts end in different commits: their position is 0 here. */
+/** All logs of a job, newest first. Their positions are 0, because the attempts ended in different commits. */
 export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   const block = findBlock(reader, id);
   if (!block) return [];
@@ -166,7 +167,7 @@ export function logsOfJob(reader: Reader, id: JobId): LogView[] {
   ).reverse();
 }
 
-/** Whether a log matches, judged by its own fields. */
+/** Whether a log matches the filter, judged by the log's own fields. */
 export function matchesLog(log: LogView, filter: LogFilter): boolean {
   return (
     (filter.plugin === null || log.plugin === filter.plugin) &&

@@ -1,4 +1,4 @@
-// Invariants of arrivals, and of the values in parts that name them.
+// Invariants of arrivals, and of the values in parts that refer to them.
 import { blockOf, formatId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
 import { isParted, partKeys } from '../../../runtime/parted.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -13,14 +13,14 @@ export function partInvariants(reader: Reader): readonly Invariant[] {
     { name: 'values_have_their_parts', table: 'blocks', wrong: valuesHaveParts },
   ];
 
-  /** The parts of a value outlive its run, and are pruned with the run's job. */
+  /** An arrival belongs to an open run, or to an ended one whose job is still stored. */
   function arrivalHasRun(key: Uint8Array): string | null {
     const run = Buffer.from(key.subarray(0, jobIdBytes));
     if (reader.get('runs', run) || reader.get('blocks', blockOf(run))) return null;
     return `something came to the run ${formatId(run)}, which is not kept`;
   }
 
-  /** Payloads of all jobs, and results of runs. */
+  /** Checks the payloads of all jobs and the results of runs. */
   function valuesHaveParts(key: Uint8Array, value: Uint8Array): string | null {
     const block = decodeBlock(value);
     for (let index = 0; index < block.count; index++) {

@@ -1,8 +1,8 @@
-// The pauses as they are stored, for reads on any thread.
+// The stored pauses, for reads on any thread.
 import type { Reader } from '../../../runtime/store/store.ts';
 import { decodePause, type Pause } from '../records/pause.ts';
 
-/** By kind and name. Records that cannot be used are left out: the ledger sets them aside. */
+/** Sorted by kind and name, without unusable records, which the ledger sets aside. */
 export function listPauses(reader: Reader): readonly Pause[] {
   const pauses: Pause[] = [];
   for (const { key, value } of reader.scan('pauses', {})) {
@@ -12,7 +12,7 @@ export function listPauses(reader: Reader): readonly Pause[] {
   return pauses;
 }
 
-/** Null: the record is no pause. */
+/** Null: the record is unusable. */
 export function readPause(key: Uint8Array, value: Uint8Array): Pause | null {
   try {
     return decodePause(key, value);

@@ -8,7 +8,7 @@ import { readRunCounts } from '../../pipeline/records/run-counts.ts';
 import type { Invariant } from './invariant.ts';
 import { descendantsOf } from './jobs.ts';
 
-/** Records of runs, and jobs of a tree, that are compared. Where there are more, nothing is compared. */
+/** The maximum number of a tree's run records and jobs that are compared. A larger tree is not checked. */
 const recordsMax = 4096;
 const treeJobsMax = 1024;
 

@@ -1,6 +1,6 @@
-// The selfcheck: the running store compared with itself, in slices, while work goes on (docs/contract.md#selfcheck).
+// The selfcheck compares the tables of the running store with each other, in slices, while work continues (docs/contract.md#selfcheck).
 //
-// Commits continue between two slices, so a record that looks wrong is only a suspect. A failure is reported where the record is
+// Commits continue between two slices, so a record that looks wrong is at first only a suspect. A failure is reported if the record is
 // still wrong when it is checked again later, within one slice.
 
 import { formatId, indexOf, type JobId, jobId, jobIdBytes } from '../../../runtime/ids.ts';
@@ -17,9 +17,9 @@ import { isInFlight } from '../records/retry.ts';
 import type { Invariant } from './invariant.ts';
 import { invariantsOf } from './invariants.ts';
 
-/** Records of each table that are checked: the newest, where there are more. A block counts as its jobs. */
+/** The maximum number of records checked per table, the newest ones. A block counts as the number of its jobs. */
 export const lookedMax = 100_000;
-/** Suspects of each invariant that are checked again and reported, at most. */
+/** The maximum number of suspects per invariant that are checked again and reported. */
 export const suspectsMax = 20;
 const pageSize = 32;
 const againMs = 100;
@@ -32,14 +32,14 @@ export type Findings = {
   readonly detail: string;
 };
 
-/** Those of the jobs (16 bytes each) that no host has. Null: the service has not yet read all open jobs. */
+/** Returns those of the jobs (16 bytes each) that no host has. Null: the service has not read all open jobs yet. */
 export type FindIdle = (ids: Uint8Array) => Promise<Uint8Array | null>;
 
 export type SelfcheckOptions = {
   readonly reader: Reader;
   readonly askIdle: FindIdle;
   readonly pause: (ms: number) => Promise<void>;
-  /** Does the work, slice by slice; each slice sees what is committed when it begins. */
+  /** Runs the work slice by slice. Each slice sees the commits before it. */
   readonly run: <T>(work: Sliced<T>) => T | Promise<T>;
   readonly lookedMax?: number;
 };
@@ -47,7 +47,7 @@ export type SelfcheckOptions = {
 type Suspect = { readonly invariant: Invariant; readonly key: Uint8Array };
 
 const readableName = 'records_can_be_read';
-/** Tables whose records are only decoded. */
+/** Tables whose records are only decoded, not compared. */
 const packedTables = ['emissions', 'definitions', 'states', 'counters'] as const;
 const packedRecords: readonly Invariant[] = packedTables.map(table => ({ name: readableName, table, wrong: unpacks }));
 const runningName = 'running_jobs_have_workers';
@@ -91,13 +91,13 @@ function* walk(reader: Reader, invariants: readonly Invariant[], max: number, no
   return suspects;
 }
 
-/** Throws where it does not. */
+/** Throws if the value cannot be decoded. */
 function unpacks(_: Uint8Array, value: Uint8Array): null {
   unpack(value);
   return null;
 }
 
-/** Undefined where it throws: other invariants report records that cannot be read. */
+/** Undefined if it throws: other invariants report undecodable records. */
 function readable<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -120,13 +120,13 @@ function* recordsOf(reader: Reader, table: Table, before?: Uint8Array): Iterable
   }
 }
 
-/** The end of a table as it is now. Null: it is empty. */
+/** The current end of a table. Null: it is empty. */
 function endOf(reader: Reader, table: Table): Uint8Array | null {
   for (const { key } of recordsOf(reader, table)) return Buffer.concat([key, Buffer.of(0)]);
   return null;
 }
 
-/** A record that cannot be read is a failure of its own. */
+/** A record that cannot be decoded is a failure, too. */
 function faultOf({ name, table, wrong }: Invariant, key: Uint8Array, value: Uint8Array): InvariantFailure | null {
   try {
     const detail = wrong(key, value);
@@ -145,9 +145,9 @@ function* checkAgain(reader: Reader, suspects: readonly Suspect[], failures: Inv
   const told = new Set<string>();
   for (const { invariant, key } of suspects) {
     const value = reader.get(invariant.table, key);
-    // A new key object: results are cached by its identity.
+    // A new key object, because results are cached by the identity of the key.
     const failure = value ? faultOf(invariant, Buffer.from(key), value) : null;
-    // A record that cannot be read is found by each of its checks.
+    // Every check of an undecodable record reports the same failure.
     const text = failure && `${failure.invariant}: ${failure.detail}`;
     if (text !== null && !told.has(text)) failures.push(failure!);
     if (text !== null) told.add(text);
@@ -161,7 +161,10 @@ function count(found: Map<string, number>, name: string): number {
   return next;
 }
 
-/** Compares counters with what they count, up to one commit: beyond it blocks and journal only grow, unless something is pruned. */
+/**
+ * Compares counters with counted records up to one commit. Later blocks and journal entries do not affect the comparison, unless
+ * something is pruned.
+ */
 async function countersOf(
   { reader, run }: SelfcheckOptions,
   max: number,
@@ -175,7 +178,7 @@ async function countersOf(
   return [];
 }
 
-/** Null: something was pruned meanwhile. */
+/** Null: something was pruned in the meantime. */
 function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<InvariantFailure[] | null> {
   const kept = readCounts(reader);
   const pruned = readPruneMark(reader).number;
@@ -216,7 +219,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   for (const { plugin, command, counts } of kept) {
     const own = countsOf(plugin, command);
     for (const name of Object.keys(own) as (keyof CommandTotals)[]) {
-      // Running jobs are in neither of the two tables.
+      // Neither table shows which jobs are running.
       if (name === 'running') continue;
       if (own[name] !== counts[name]) fail(`${plugin}/${command}: ${name} is ${counts[name]}, there are ${own[name]}`);
     }
@@ -226,7 +229,7 @@ function* compareCounters(reader: Reader, max: number, notes: string[]): Sliced<
   return failures;
 }
 
-/** A host has every running job. */
+/** Checks that a host has every running job. */
 async function runningOf(
   { reader, askIdle, pause, run }: SelfcheckOptions,
   notes: string[],
@@ -241,7 +244,7 @@ async function runningOf(
       return [];
     }
     reader.refresh();
-    // A job that has settled or waits again since it was seen is fine.
+    // A job that has since settled, or waits again, is fine.
     ids = idsOf(idle).filter(id => isRunning(reader, id));
   }
   return ids

@@ -1,4 +1,4 @@
-// The list of jobs of one tree, newest first: by the table of trees, so that other jobs cost nothing.
+// The list of a tree's jobs, newest first, from the table of trees, so that other jobs cost nothing.
 import { type BlockKey, blockKeyBytes, blockOf, indexOf, type JobId, jobId } from '../../../runtime/ids.ts';
 import type { Sliced } from '../../../runtime/slices.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
@@ -12,15 +12,15 @@ import { countedMax, type JobFilter, type JobPage, type JobRow, type JobScopeFil
 import { BlockJobs } from './job-view.ts';
 import { attemptsOfJobs } from './jobs.ts';
 
-/** Entries of the tree that are read in one slice. */
+/** Entries of the tree per slice. */
 const entriesPerStep = 16;
-/** Jobs whose attempts are read in one slice. */
+/** Jobs whose attempts are read per slice. */
 const attemptsPerStep = 256;
 
-/** Neighbouring jobs of a block: from `from` to below `to`. */
+/** Neighbouring jobs of a block, from index `from` up to, not including, `to`. */
 type JobRange = { readonly key: BlockKey; readonly block: Block; readonly from: number; readonly to: number };
 
-/** `has`: whether the latest attempt of a job matches. Absent: every job does. */
+/** `has`: whether the latest attempt of a job matches. Default: every job matches. */
 export function* listWithin(
   reader: Reader,
   filter: JobFilter,
@@ -29,7 +29,7 @@ export function* listWithin(
   has?: (attempt: StoredAttempt) => boolean,
 ): Sliced<JobPage> {
   const { plugin, command, status, within } = filter;
-  // Otherwise all jobs of a range match, and only those that are shown are read.
+  // If all jobs of a range match, only those on the page are read.
   const isSifted = status !== null || has !== undefined;
   const rows: JobRow[] = [];
   let total = 0;
@@ -63,14 +63,14 @@ export function* listWithin(
   return { rows: rows.slice(0, limit), total, more: rows.length > limit, atLeast: false };
 }
 
-/** Where the jobs of a range that are below an id end. */
+/** The end of the jobs in a range with ids below `before`. */
 function endBelow(key: BlockKey, from: number, to: number, before: JobId): number {
   const order = Buffer.compare(key, Buffer.from(before.buffer, before.byteOffset, blockKeyBytes));
   if (order !== 0) return order < 0 ? to : from;
   return Math.max(from, Math.min(to, indexOf(before)));
 }
 
-/** Newest first. At a null the walk may pause. */
+/** Ranges, newest first. The walk may pause at each null. */
 function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterable<JobRange | null> {
   const blocks = new BlockCache(reader);
   const { id } = within[0]!;
@@ -94,7 +94,7 @@ function* spansWithin(reader: Reader, within: readonly JobScopeFilter[]): Iterab
     if (entries.length < entriesPerStep) break;
     to = entries.at(-1)!.key;
   }
-  // The root is in no run, and nothing caused it.
+  // The root is in no run and has no cause, so that only `root` can select it.
   const isRootWanted = root === null && within.every(each => each.of === 'root' && keyText(each.id) === keyText(id));
   if (isRootWanted) yield { key, block, from: indexOf(id), to: indexOf(id) + 1 };
 }
@@ -116,10 +116,10 @@ function* spansOf(
   }
 }
 
-/** Above every key of a block. */
+/** Greater than every block key. */
 const endOfBlocks = Buffer.alloc(blockKeyBytes, 0xff);
 
-/** Decides which jobs belong to the scopes, without a walk through the tree. */
+/** Whether a job of the tree belongs to all scopes, decided without a walk through the tree. */
 export function membersOf(
   blocks: BlockCache,
   within: readonly JobScopeFilter[],
@@ -133,7 +133,7 @@ export function membersOf(
   return (id, group) => each.every(isMember => isMember(id, group));
 }
 
-/** Decides which jobs of the tree belong to the scope. */
+/** Whether a job of the tree belongs to the scope. */
 function memberOf(blocks: BlockCache, { of, id }: JobScopeFilter): (group: JobGroup) => boolean {
   const wanted = keyText(id);
   if (of === 'root') return ({ root }) => root !== null && keyText(root) === wanted;

@@ -1,4 +1,4 @@
-// Jobs that did not succeed, or whose last attempt did not, newest first, found by the tables that have only these.
+// Jobs that did not succeed, or whose last attempt did not, newest first, from tables that contain only these.
 import { type JobId, jobIdBytes } from '../../../runtime/ids.ts';
 import type { Reader } from '../../../runtime/store/store.ts';
 import type { Status } from '../records/job.ts';
@@ -6,10 +6,10 @@ import { unsuccessfulKey } from '../records/list-indexes.ts';
 import type { NameTable } from '../records/name-table.ts';
 import type { JobFilter } from './job-page.ts';
 
-/** Keys of each range that are read in one scan. */
+/** Keys per scan of each range. */
 const keysPerStep = 256;
 
-/** The newest of the keys below `to` that begin with one of the prefixes, without the prefix. */
+/** The newest keys below `to` that have one of the prefixes, without the prefix. */
 export function newestKeys(
   reader: Reader,
   table: 'by_command' | 'unsuccessful' | 'retries',
@@ -25,7 +25,7 @@ export function newestKeys(
   return found.sort((a, b) => Buffer.compare(b, a)).slice(0, limit);
 }
 
-/** Jobs of the plugin, command and status that the filter names, below `before`. At a null the walk may pause. */
+/** The jobs below `before` with the plugin, command and status of the filter. The walk may pause at each null. */
 export function* unsuccessfulIds(
   reader: Reader,
   names: NameTable,
@@ -34,7 +34,7 @@ export function* unsuccessfulIds(
 ): Iterable<JobId | null> {
   const { status } = filter;
   const prefixes = prefixesOf(names, filter);
-  // Another attempt of these follows.
+  // Jobs that will be retried.
   const areRetried = status === null || status === 'queued' || status === 'running';
   for (let to = before; ; ) {
     const ended = newestKeys(reader, 'unsuccessful', prefixes, to, keysPerStep);
