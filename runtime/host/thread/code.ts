@@ -11,21 +11,21 @@ import { describe } from '../wire/response.ts';
 export type AnyHandler = (request: AnyRequest, helpers: Helpers) => unknown;
 export type Code = { readonly [command: string]: unknown };
 
-/** A plugin's module that cannot be loaded. `retry: false`, as an error of a handler may have it, fails the job for good. */
+/** A plugin's module cannot be loaded. With `retry: false`, as on an error of a handler, the job is not retried. */
 export class CodeError extends Error {
   readonly retry: boolean;
 
-  /** A missing file may be about to be replaced: the next attempt may find it. */
+  /** If the file is missing it may be about to be replaced: the next attempt may find it. */
   constructor(entrypoint: string, isThere: boolean, cause: unknown) {
     super(`${entrypoint} cannot be loaded: ${describe(cause)}`, { cause });
     this.retry = !isThere || !isFinal(cause);
   }
 }
 
-/** Node's error codes for a file or an import that it cannot load. Errors thrown by a module's code have other codes. */
+/** Node's error codes for a file or import that it cannot load. Errors that a module's code throws have other codes. */
 const loaderCode = /^(ERR_(MODULE|UNKNOWN|UNSUPPORTED|PACKAGE|INVALID|IMPORT|REQUIRE)_|MODULE_NOT_FOUND$)/;
 
-/** A syntax error, or an import or name that does not exist: the next attempt would find the same file. */
+/** Whether the next attempt would fail in the same way: a syntax error, or an import or name that does not exist. */
 function isFinal(error: unknown): boolean {
   const { code, retry } = (error ?? {}) as { readonly code?: unknown; readonly retry?: unknown };
   if (retry === false || (typeof code === 'string' && loaderCode.test(code))) return true;

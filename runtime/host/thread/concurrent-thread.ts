@@ -1,5 +1,5 @@
-// A thread that runs many tasks of one command at once. A task gets its outcome at its deadline, but keeps its place until its handler
-// settles; if that takes too long, the thread takes no new tasks.
+// A thread that runs many tasks of one command concurrently. A task gets its outcome at its deadline, but keeps its place until its
+// handler settles. If that takes too long, the thread takes no new tasks.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers';
@@ -35,9 +35,9 @@ import {
 
 /** How long after its deadline a handler may take to react to the signal. */
 export const graceMs = 100;
-/** The same after a cancel. */
+/** The same for a cancel. */
 const cancelMsMax = 1_000;
-/** How often the event loop reports that it turns, while tasks run. */
+/** How often the event loop reports that it is running, while there are tasks. */
 export const beatMs = 50;
 
 export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer };
@@ -45,12 +45,12 @@ export type ConcurrentData = ThreadData & { readonly status: SharedArrayBuffer }
 export type GiveFrame = { readonly ticket: number; readonly bytes: Uint8Array };
 /** Encoded outcomes by frame. */
 export type TasksEnded = { readonly ended: readonly (readonly [frameId: number, written: Uint8Array])[] };
-/** These have not begun. `isSpent`: it takes no more tasks. */
+/** These tasks have not begun. `isSpent`: the thread takes no more tasks. */
 export type TasksReturned = {
   readonly returned: readonly (readonly [frameId: number, task: number])[];
   readonly isSpent: boolean;
 };
-/** No task runs any more except those long past their deadlines. */
+/** No task is running, except those long past their deadlines. */
 export type ThreadIdle = { readonly over: true };
 
 type Open = { readonly ticket: number; readonly frame: FrameReader; readonly prepared: Prepared };
@@ -64,18 +64,18 @@ type Job = Waiting & {
 
 const port = threads.parentPort!;
 const status = new ThreadStatus((workerData as ConcurrentData).status);
-/** The task whose code runs. Resources that the code leaves open, such as sockets, keep this small value alive. */
+/** The task whose code is running. Resources that the code leaves open, such as sockets, keep this small value alive. */
 const current = new AsyncLocalStorage<TaskPosition>();
-/** The secrets of all tasks so far: they share the module's variables. */
+/** The secrets of all tasks so far, because tasks share the module's variables. */
 const secrets = new LearnedMask();
 let preparing: Promise<Prepared> | null = null;
 let waiting: Waiting[] = [];
 /** Tasks whose handlers have not settled. */
 const running = new Set<Job>();
-/** Tasks that were cancelled before they could wait: their code is being loaded. */
+/** Tasks that were cancelled while their code was being loaded. */
 const dropped = new Set<string>();
 let underWay = 0;
-/** The running tasks that have not settled long after their deadline. */
+/** The number of tasks whose handlers have not settled long after their deadline. */
 let stale = 0;
 let isSpent = false;
 /** Outcomes by frame, in the order in which the tasks ended. */
@@ -87,7 +87,7 @@ process.on('exit', confess);
 port.on('message', (given: GiveFrame | CancelTask) => ('cancel' in given ? cancel(given) : void take(given)));
 port.postMessage({ loaded: threadId } satisfies Loaded);
 
-/** The thread dies: notes the task that it dies of, and sends the outcomes so far. */
+/** The thread is dying: notes the task that caused it, and sends the outcomes so far. */
 function confess(): void {
   const place = current.getStore();
   if (place !== undefined) status.blame(place.ticket, place.task);
@@ -106,12 +106,12 @@ async function take({ ticket, bytes }: GiveFrame): Promise<void> {
     if (dropped.size > 0 && dropped.delete(`${ticket} ${task}`)) giveBack([{ open, task }]);
     else waiting.push({ open, task });
   }
-  // If one of these blocks the thread, earlier outcomes could not be sent any more.
+  // Sent first: if one of these tasks blocks the thread, earlier outcomes could not be sent any more.
   tell();
   enterWaiting();
 }
 
-/** The thread runs one command. If its code could not be loaded, the next frame tries again. */
+/** Loads the handler once, since the thread runs one command. If the code could not be loaded, the next frame tries again. */
 function prepareOnce(frame: FrameReader): Promise<Prepared> {
   if (preparing === null) {
     status.isLoading = true;
@@ -179,7 +179,7 @@ function thrower(error: unknown): () => never {
   };
 }
 
-/** `answered` returns the handler's answer, or throws its error. Reading an answer may run plugin code. */
+/** `answered` returns the handler's answer or throws its error. Reading an answer may run plugin code. */
 function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   const aside = kit.close();
   status.enter(open.ticket, task);
@@ -195,14 +195,14 @@ function settle({ open, task, kit }: Job, answered: () => unknown): TaskResult {
   }
 }
 
-/** A promise has settled: its place is free. */
+/** A handler has settled after its deadline, which frees its place. */
 function late(job: Job, answered: () => unknown): void {
   running.delete(job);
   over(job, answered);
   enterWaiting();
 }
 
-/** The handler has settled. An answer after the deadline is dropped. */
+/** A handler has settled. An answer after the deadline is dropped. */
 function over(job: Job, answered: () => unknown): void {
   underWay--;
   if (job.timer !== null) clearTimeout(job.timer);
@@ -226,7 +226,7 @@ function timedOut({ open, kit }: Job): TaskResult {
   );
 }
 
-/** The deadline has come. */
+/** The deadline of a task has passed. */
 function expire(job: Job): void {
   endEarly(
     job,
@@ -236,7 +236,9 @@ function expire(job: Job): void {
   );
 }
 
-/** The signal of the task fires, and it gets its outcome. If its handler has not settled `patienceMs` later, the thread takes nothing new. */
+/**
+ * Fires the signal of the task and sends its outcome. If the handler has not settled after `patienceMs`, the thread takes nothing new.
+ */
 function endEarly(job: Job, tellHandler: () => void, patienceMs: number, settled: () => TaskResult): void {
   if (job.timer !== null) clearTimeout(job.timer);
   job.isLate = true;
@@ -259,7 +261,7 @@ function giveBack(unbegun: readonly Waiting[]): void {
   port.postMessage({ returned, isSpent } satisfies TasksReturned);
 }
 
-/** The task has its outcome at once. Its handler is told; while that has not settled, its place stays taken. */
+/** Cancels a task: it gets its outcome at once, and its handler is informed. The place stays taken until the handler settles. */
 function cancel({ cancel: ticket, task, reason }: CancelTask): void {
   const isWanted = ({ open, task: other }: Waiting) => open.ticket === ticket && other === task;
   const unbegun = waiting.filter(isWanted);

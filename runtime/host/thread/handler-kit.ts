@@ -10,7 +10,7 @@ export class HandlerKit implements Helpers {
   #logs: LogLine[] | null = null;
   #spans: Span[] | null = null;
   #closed = false;
-  /** Why the signal fires. */
+  /** Why the signal has fired. */
   #ended: DOMException | null = null;
 
   get signal(): AbortSignal {
@@ -23,7 +23,7 @@ export class HandlerKit implements Helpers {
     return (level, message) => {
       if (this.#closed) return;
       this.#logs ??= [];
-      // One more than the limit is kept: it shows that some were cut.
+      // One line beyond the limit is kept, to show that some were cut.
       if (this.#logs.length <= logLinesMax) this.#logs.push(readLog({ level, message: String(message) }, 'log'));
     };
   }
@@ -51,12 +51,12 @@ export class HandlerKit implements Helpers {
     };
   }
 
-  /** The deadline has come. */
+  /** The deadline has passed. */
   expire(): void {
     this.#end(new DOMException('The deadline of the attempt has passed.', 'TimeoutError'));
   }
 
-  /** Somebody has cancelled the job. */
+  /** The job was cancelled. */
   cancel(reason: string): void {
     this.#end(new DOMException(reason, 'AbortError'));
   }

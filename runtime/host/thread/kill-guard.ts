@@ -1,4 +1,4 @@
-// Keeps plugin code from signalling processes of others, such as the service, which runs as the same user.
+// Prevents plugin code from signalling other processes of the same user, such as the service.
 import { constants } from 'node:os';
 import { statOf } from '../../processes/identity.ts';
 
@@ -8,7 +8,7 @@ export function guardKill(): void {
   process.kill = (pid, signal) => {
     const target = Math.abs(pid);
     if (!isOurs(target)) throw refusal(`process ${pid} is not a child of this plugin`);
-    // A killed host is restarted; a stopped one would hold up everything that it runs.
+    // A killed host is restarted, but a stopped one would block everything that it runs.
     if (isHost(target) && (signal === 'SIGSTOP' || signal === constants.signals.SIGSTOP))
       throw refusal('the process that plugins share cannot be stopped');
     return kill(pid, signal);
@@ -19,7 +19,7 @@ function refusal(why: string): Error {
   return Object.assign(new Error(`kill EPERM: ${why}`), { code: 'EPERM', syscall: 'kill' });
 }
 
-/** Or its group, which is 0 too. */
+/** Whether the target is the host or its group, which also has the number 0. */
 function isHost(pid: number): boolean {
   return pid === 0 || pid === process.pid;
 }

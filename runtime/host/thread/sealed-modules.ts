@@ -1,4 +1,4 @@
-// Makes a plugin thread verify the modules of sealed plugins as it loads them: the bytes that were hashed are run.
+// Makes a plugin thread verify the modules of sealed plugins while loading them: exactly the verified bytes run.
 import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { createRequire, type LoadFnOutput, type LoadHookContext, register } from 'node:module';
@@ -10,7 +10,7 @@ type Load = (
   context: LoadHookContext,
   next: (url: string, context: LoadHookContext) => LoadFnOutput,
 ) => LoadFnOutput;
-/** From Node 22.15 on: for every module that is imported or required. */
+/** Available from Node 22.15: hooks for every module that is imported or required. */
 const { registerHooks } = nodeModule as { registerHooks?: (hooks: { load: Load }) => void };
 
 type Loader = (module: { _compile(source: string, path: string): void; exports: unknown }, path: string) => void;
@@ -27,7 +27,7 @@ export function verifyModules(plugins: readonly HostedPlugin[]): void {
   }
 }
 
-/** Older versions do not call the loader for modules that `createRequire` or a package in node_modules requires. */
+/** Before Node 22.15 the loader does not see modules that `createRequire` or a package in node_modules requires. */
 function verifyRequired(sealed: readonly SealedDirectory[]): void {
   const loaders = createRequire(import.meta.url).extensions as unknown as { [extension: string]: Loader };
   const guard = (
@@ -48,6 +48,6 @@ function verifyRequired(sealed: readonly SealedDirectory[]): void {
   guard('.json', (module, _, text) => {
     module.exports = JSON.parse(text);
   });
-  // The system loads it from its path.
+  // The operating system loads such a file by its path.
   guard('.node', (module, path) => addon!(module, path));
 }

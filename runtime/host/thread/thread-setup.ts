@@ -1,4 +1,4 @@
-// Shared by both kinds of plugin threads: how they start, load a handler, and tell the time.
+// Code that both kinds of plugin threads use: they start, load a handler, and tell the time.
 
 import { syncBuiltinESMExports } from 'node:module';
 import threads, { type MessagePort, workerData } from 'node:worker_threads';
@@ -13,7 +13,7 @@ import { loadTypeScript } from './typescript.ts';
 /** The data that every thread starts with. */
 export type ThreadData = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 
-/** The handler of a command and the check of its payloads; or the result of each of its tasks if there is no handler. */
+/** The handler of a command and the check of its payloads; if there is no handler, the result of each of its tasks. */
 export type Prepared =
   | { readonly handler: AnyHandler; readonly check: PayloadCheck | null; readonly refused: null }
   | { readonly handler: null; readonly check: null; readonly refused: TaskResult };
@@ -49,7 +49,7 @@ function refuse(refused: TaskResult): Prepared {
   return { handler: null, check: null, refused };
 }
 
-/** Hides the thread's port from plugin code: the host would take its messages for outcomes, and a closed port carries none. */
+/** Hides the thread's port from plugin code, which could otherwise forge outcomes or close the port. */
 function hidePort(): void {
   if (threads.parentPort === null) return;
   (threads as { parentPort: MessagePort | null }).parentPort = null;
@@ -67,7 +67,7 @@ export function isNothing(answer: unknown): boolean {
   return Object.getPrototypeOf(answer) === Object.prototype;
 }
 
-/** Follows the wall clock, which may have been set. */
+/** Follows changes of the wall clock. */
 export function followWallClock(): void {
   const drift = Date.now() - performance.now() - epochMs;
   if (Math.abs(drift) > 2) epochMs += drift;

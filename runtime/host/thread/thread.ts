@@ -22,15 +22,15 @@ import { deadlineText, followWallClock, isNothing, isThenable, plugins, prepare 
 
 /** The thread has loaded its own code: from now on it can be stopped safely. */
 export type Loaded = { readonly loaded: number };
-/** An outcome that found no room in the frame's memory. */
+/** An outcome that did not fit into the frame's memory. */
 export type LateOutcome = { readonly frameId: number; readonly written: Uint8Array };
 
-/** To the thread: a task is cancelled. `cancel`: its frame. */
+/** To the thread: cancels a task. `cancel` is the id of its frame. */
 export type CancelTask = { readonly cancel: number; readonly task: number; readonly reason: string };
 
 const port = threads.parentPort!;
 const deadline = new Deadline();
-/** The task that runs: of which frame, which of it, and its helpers. */
+/** The running task: its frame, its position there, and its helpers. */
 let current: { readonly frameId: number; readonly task: number; readonly kit: HandlerKit } | null = null;
 
 port.on('message', (message: CancelTask | object) => {

@@ -1,13 +1,13 @@
-// Checks the bodies of outcomes as they arrive from a host: plugin code shares the host's process and may have changed anything there.
-// After this check the ledger can read every part of a body safely.
+// Checks the bodies of outcomes that arrive from a host, where plugin code may have manipulated anything in the process. After this
+// check the ledger can read every part of a body safely.
 
 import { isParted } from '../../parted.ts';
 import { endWithin, listCount, mapCount } from '../../splice.ts';
 import { type Body, parts } from './outcome.ts';
 
 /**
- * Packed values up to so many bytes are walked to their end, some 10 ns a byte; of larger and of deflated ones the length alone is
- * checked. Where such a value is wrong, who reads it finds out, and only the job or run that it is of fails.
+ * Packed values up to this size are checked completely, at about 10 ns per byte. Of larger and deflated values only the length is
+ * checked: if such a value is invalid, reading it fails, which affects only its own job or run.
  */
 export const checkedBytesMax = 2 ** 20;
 
@@ -48,7 +48,7 @@ function checkPart(body: Body, at: number, end: number, place: number, isDeflate
   const { mayDeflate, is } = shapes[place]!;
   if (isDeflated && !mayDeflate) throw new RangeError(`${parts[place]} may not be deflated`);
   if (isDeflated || is === 'text') return;
-  // A value in parts begins with this byte, and could name any stored value.
+  // Values in parts begin with this byte. One from a host could refer to any stored value.
   if (isParted(body.subarray(at, end))) throw new RangeError(`${parts[place]} is not one packed value`);
   if (end - at <= checkedBytesMax && !isOneValue(body, at, end))
     throw new RangeError(`${parts[place]} is not one packed value`);
@@ -60,7 +60,7 @@ function isOneValue(body: Body, at: number, end: number): boolean {
   try {
     return at < end && endWithin(body, at, end) === end;
   } catch {
-    // No value begins like this, or it ends too early.
+    // The bytes are not a value, or it ends too early.
     return false;
   }
 }

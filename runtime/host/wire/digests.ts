@@ -6,7 +6,7 @@ import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Digests, HostedPlugin } from './plugin-host.ts';
 
-/** A plugin's directory, links resolved, and the digests of its files. */
+/** A plugin's directory, with links resolved, and the digests of its files. */
 export type SealedDirectory = { readonly directory: string; readonly digests: Digests };
 
 /** Rejects if the entrypoint has changed since it was locked. */
@@ -25,8 +25,8 @@ export function verifySource(path: string, sealed: string, source: NonNullable<L
 }
 
 /**
- * What the file must hash to; null: it lies in none of the directories, or in node_modules, where nothing is sealed.
- * Throws for a file that is not in the lock.
+ * The expected hash of the file. Null: it is in none of the directories, or in node_modules, where nothing is sealed. Throws for a file
+ * that is not in the lock.
  */
 export function sealedHash(directories: readonly SealedDirectory[], path: string): string | null {
   const home = directories.find(({ directory }) => path.startsWith(directory + sep));
@@ -43,7 +43,7 @@ export function verifyLoaded(directories: readonly SealedDirectory[], url: strin
   const path = fileURLToPath(url);
   const sealed = sealedHash(directories, path);
   if (sealed === null) return loaded;
-  // CommonJS may come without its source, and would be read again after the check.
+  // CommonJS modules may arrive without their source, and would be read again after the check.
   const source = loaded.source ?? readFileSync(path);
   verifySource(path, sealed, source);
   return { ...loaded, source };

@@ -4,7 +4,7 @@ import { isObject } from '../../json-value.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import type { FrameGroup } from './frame.ts';
 
-/** Adds the names that such plugins read to the context. Outside of a pipeline there is no pipeline and no step. */
+/** Adds the names that such plugins expect to the context. A job outside of a pipeline has no pipeline and no step. */
 export function nameForDuctile(context: { [key: string]: Json }, plugin: string, group: FrameGroup): void {
   context['ductile_plugin'] = plugin;
   context['ductile_route_depth'] = group.depth;
@@ -12,14 +12,17 @@ export function nameForDuctile(context: { [key: string]: Json }, plugin: string,
   if (group.stepId !== null) context['ductile_step_id'] = group.stepId;
 }
 
-/** The data of an event with the top level of the baggage laid under it. `context` is as the contract has it. */
+/**
+ * The data of an event, with the top level of the baggage added where the data has no such key. `context` is in the form of the
+ * contract.
+ */
 export function payloadForDuctile(context: JsonObject, payload: Json): Json {
   if (!isObject(payload)) return payload;
   const { pipeline: _p, step_id: _s, depth: _d, ...baggage } = context;
   return { ...(baggage as JsonObject), ...payload };
 }
 
-/** The answer with its `result` in the payload of every event that has none. An answer that breaks the contract stays as it is. */
+/** Adds the `result` of an answer to the payload of every event that has none. An answer that breaks the contract is not changed. */
 export function answerOfDuctile(answer: unknown): unknown {
   if (!isObject(answer)) return answer;
   const { result, events } = answer;

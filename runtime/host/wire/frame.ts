@@ -19,25 +19,25 @@ type GroupHeader = Omit<TaskGroup, 'context'> & { readonly contextBytes: number 
 export type FrameHead = {
   readonly frameId: number;
   readonly generation: number;
-  /** Place in the list of configured plugins. */
+  /** The position in the list of configured plugins. */
   readonly plugin: number;
   readonly count: number;
   readonly deadlineMs: number;
-  /** Only hosts for such frames read it. */
+  /** Read only by hosts for frames with runners. */
   readonly runner: number;
   readonly concurrency: number;
-  /** Packed; null: none are granted. */
+  /** Packed; null: there are none. */
   readonly secrets: Uint8Array | null;
 };
 
 const fixedBytes = 40;
-/** On the wire: no runner. */
+/** Stands for "no runner" on the wire. */
 const noRunner = 0xffff;
 
-/** A larger payload that is the last of its frame is sent as it is, behind the rest; one in parts is read as it is sent. */
+/** A larger payload at the end of its frame is sent separately, without copying. A payload in parts is read while it is sent. */
 const ownBytesMin = 2 ** 20;
 
-/** A whole message. `plugin` is the instance's place in the list of `generation`. Throws if a payload cannot be read. */
+/** The frame as a message. `plugin` is the instance's position in the list of `generation`. Throws if a payload cannot be read. */
 export function encodeFrame(frame: TaskFrame, generation: number, plugin: number): Message {
   const { groups, attempts, state, secrets, ids, parts = noParts } = frame;
   const count = frame.payloads.length;
@@ -158,7 +158,7 @@ export class FrameReader {
     this.#payloadsAt = at;
   }
 
-  /** The secrets, in a new object for each task: plugin code may change it. */
+  /** The secrets, in a new object for each task, because plugin code may change it. */
   freshSecrets(): Secrets | null {
     if (this.secrets === null) return null;
     this.#unpackedSecrets ??= unpack<Secrets>(this.secrets);

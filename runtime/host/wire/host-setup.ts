@@ -1,7 +1,7 @@
 // The argument and the control messages of a plugin host's process.
 import type { HostedPlugin, Runtime } from './plugin-host.ts';
 
-/** The host reads its key, and nothing else, from here. */
+/** The descriptor from which the host reads its key, and nothing else. */
 export const keyFd = 0;
 /** The descriptor of the pipe. */
 export const pipeFd = 3;
@@ -13,11 +13,11 @@ export type HostSetup = {
   readonly runtimes: readonly Runtime[];
   readonly isConcurrent: boolean;
   readonly runDirectory: string;
-  /** The umask of the host and its plugins; left out: unchanged. */
+  /** The umask of the host and its plugins; absent: unchanged. */
   readonly umask?: number | undefined;
-  /** The id in the names of the host's pid files. */
+  /** A part of the names of the host's pid files. */
   readonly marksId: string;
 };
-/** The bodies of the messages with these names, packed on the wire. */
+/** The bodies of the messages with these names, which are packed on the wire. */
 export type Configure = { readonly generation: number; readonly plugins: readonly HostedPlugin[] };
 export type Stop = { readonly graceMs: number };

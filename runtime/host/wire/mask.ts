@@ -1,8 +1,8 @@
-// Masks: wherever the secrets that a plugin was given appear in its output, their names take their place.
+// Masks replace the secrets of a plugin in its output by their names.
 import { unpack } from '../../packing.ts';
 import { spellingsOf } from './spellings.ts';
 
-/** One spelling of a value, and the mark that takes its place. */
+/** A spelling of a value, and its replacement. */
 type Form = { readonly text: string; readonly mark: string };
 type Hit = { readonly at: number; end: number; readonly mark: string };
 
@@ -10,11 +10,11 @@ export class Mask {
   /** Longest first. */
   readonly #forms: readonly Form[];
   readonly #numbers: ReadonlyMap<string, string>;
-  /** The forms as bytes, made when a stream is first cut. */
+  /** The forms as bytes, created when a stream is first cut. */
   #streamed: readonly Buffer[] | null = null;
-  /** No form has fewer characters. */
+  /** The length of the shortest form, in characters. */
   readonly #charsMin: number;
-  /** No form takes more bytes. */
+  /** The length of the longest form, in bytes. */
   readonly bytesMax: number;
 
   /** Name and value of each secret. */
@@ -32,7 +32,10 @@ export class Mask {
     this.bytesMax = this.#forms.reduce((most, { text }) => Math.max(most, Buffer.byteLength(text)), 0);
   }
 
-  /** The mask of a frame's packed secrets; null where it has none. The last one is kept: frames of an instance follow one another. */
+  /**
+   * The mask of a frame's packed secrets; null if there are none. The last mask is cached, because consecutive frames often belong to
+   * the same instance.
+   */
   static of(packed: Uint8Array | null): Mask | null {
     if (packed === null) return null;
     if (!Mask.#last || Buffer.compare(Mask.#last.packed, packed) !== 0) {
@@ -44,9 +47,9 @@ export class Mask {
 
   static #last: { readonly packed: Buffer; readonly mask: Mask } | null = null;
 
-  /** From left to right, the longest form at each place; forms that overlap it are covered too. */
+  /** Masks from left to right, with the longest form at each position. Overlapping forms are masked, too. */
   text(text: string): string {
-    // Most texts are shorter than every form: keys, and the words of the contract.
+    // Most texts, such as keys and words of the contract, are shorter than every form.
     if (text.length < this.#charsMin) return text;
     const hits: Hit[] = [];
     for (const form of this.#forms) if (form.text.length <= text.length) addHits(form, text, hits);
@@ -65,7 +68,10 @@ export class Mask {
     return masked + text.slice(end);
   }
 
-  /** Where a stream that goes on may be cut: no value lies across this place, and an end that may begin a value lies behind it. */
+  /**
+   * A position at which an unfinished stream may be cut: no value crosses it, and an end that may be the beginning of a value comes
+   * after it.
+   */
   cutOf(bytes: Buffer): number {
     this.#streamed ??= this.#forms.map(({ text }) => Buffer.from(text));
     let cut = bytes.length;
@@ -80,7 +86,7 @@ export class Mask {
     return cut;
   }
 
-  /** Masks a plain value and its keys; a number whose digits are a secret becomes a text. */
+  /** Masks a plain value and its keys. A number whose digits are a secret becomes text. */
   value(plain: unknown): unknown {
     switch (typeof plain) {
       case 'string':
@@ -103,7 +109,7 @@ export class Mask {
 
 export type UnknownFields = { readonly [name: string]: unknown };
 
-/** The list itself where nothing in it changes: most output holds no secret. */
+/** The same list if nothing in it changes, since most output contains no secret. */
 export function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
   let mapped: unknown[] | null = null;
   for (let place = 0; place < list.length; place++) {
@@ -114,7 +120,7 @@ export function mapList(list: readonly unknown[], map: (item: unknown) => unknow
   return mapped ?? list;
 }
 
-/** The object itself where nothing in it changes. */
+/** The same object if nothing in it changes. */
 export function mapFields(
   fields: UnknownFields,
   map: (value: unknown, name: string) => unknown,
@@ -133,7 +139,7 @@ export function mapFields(
   return entries === null ? fields : Object.fromEntries(entries);
 }
 
-/** Where the form begins that the bytes break off in; their length when they do not. */
+/** The offset at which the bytes end with the beginning of the form, or else their length. */
 function openingOf(form: Buffer, bytes: Buffer): number {
   let at = Math.max(0, bytes.length - form.length + 1);
   for (; at < bytes.length; at++) {
@@ -144,7 +150,7 @@ function openingOf(form: Buffer, bytes: Buffer): number {
   return bytes.length;
 }
 
-/** Adds the places of a form in a text; places that overlap are one. */
+/** Adds the occurrences of a form in a text. Overlapping occurrences are merged. */
 function addHits({ text: form, mark }: Form, text: string, hits: Hit[]): void {
   let last: Hit | null = null;
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + 1)) {
@@ -157,13 +163,13 @@ function addHits({ text: form, mark }: Form, text: string, hits: Hit[]): void {
   }
 }
 
-/** Masks the values of the latest frames: for output that belongs to no frame, such as printed lines. */
+/** Masks the secrets of the latest frames, in output that belongs to no frame, such as printed lines. */
 export class LearnedMask {
   readonly #values = new Map<string, string>();
   readonly #seen = new Set<string>();
   #mask: Mask | null = null;
 
-  /** The packed secrets of a frame. */
+  /** Adds the packed secrets of a frame. */
   learn(packed: Uint8Array): void {
     const text = Buffer.from(packed.buffer, packed.byteOffset, packed.length).toString('latin1');
     if (this.#seen.has(text)) return;
@@ -172,11 +178,11 @@ export class LearnedMask {
       this.#values.delete(value);
       this.#values.set(value, name);
     }
-    // A known frame may have had the value that is forgotten: the next such frame is learned again.
+    // A forgotten value may belong to a known frame: the next such frame must be learned again.
     if (forgetOldest(this.#values, Math.max(valuesMax, secrets.length))) this.#seen.clear();
     this.#seen.add(text);
     forgetOldest(this.#seen, seenMax);
-    // A process of one attempt learns of one frame: its mask is made already.
+    // A process for one attempt has one frame, whose mask exists already.
     this.#mask = this.#seen.size === 1 && this.#values.size === secrets.length ? Mask.of(packed) : null;
   }
 
@@ -184,7 +190,7 @@ export class LearnedMask {
     return this.mask?.text(text) ?? text;
   }
 
-  /** Null while none is known. */
+  /** Null if no secret is known. */
   get mask(): Mask | null {
     if (this.#values.size > 0) this.#mask ??= new Mask(Array.from(this.#values, ([value, name]) => [name, value]));
     return this.#mask;
@@ -194,7 +200,7 @@ export class LearnedMask {
 const seenMax = 256;
 const valuesMax = 1024;
 
-/** Returns whether there was anything to forget. */
+/** Drops the oldest entries beyond `sizeMax`. Returns whether there were any. */
 function forgetOldest(from: Set<string> | Map<string, string>, sizeMax: number): boolean {
   const isOver = from.size > sizeMax;
   for (const oldest of from.keys()) {

@@ -2,7 +2,7 @@
 //
 // Messages from the host begin with its key. Plugin code can write to every descriptor of its process, but is not given the key.
 
-/** Messages to the host, then those to the ledger thread. */
+/** First the messages to the host, then those to the ledger thread. */
 const kinds = [
   'configure',
   'frame',
@@ -19,14 +19,17 @@ const kinds = [
 ] as const;
 export type MessageKind = (typeof kinds)[number];
 
-/** A message to be sent. The bytes after its head are read when the pipe has room for them; each call of `more` reads them again. */
+/**
+ * A message to be sent. The bytes after its head are read when the pipe has room for them. Each call of `more` reads them from the
+ * beginning.
+ */
 export type Message = { readonly head: Uint8Array; readonly more?: () => Iterable<Uint8Array> };
 
 /** The length of a host's key, which cannot be guessed. */
 export const keyBytes = 16;
 const noKey = Buffer.alloc(0);
 const headBytes = 5;
-/** A longer message is refused. No frame has outcomes as long as this. */
+/** The maximum length of a body. The outcomes of a frame are never as long. */
 const bodyBytesMax = 2 ** 30;
 const numbers = Object.fromEntries(kinds.map((kind, i) => [kind, i])) as Record<MessageKind, number>;
 
@@ -48,9 +51,9 @@ export function encodeMessage(kind: MessageKind, body: Uint8Array): Buffer {
 export class MessageReader {
   readonly #key: Buffer;
   readonly #take: (kind: MessageKind, body: Buffer) => void;
-  /** The rest of the last chunk, shorter than a head. */
+  /** The incomplete head at the end of the last chunk. */
   #rest: Buffer | null = null;
-  /** A body that spans several chunks. */
+  /** An incomplete body, which spans several chunks. */
   #body: Buffer | null = null;
   #filled = 0;
   #kind: MessageKind = 'ready';
@@ -60,7 +63,7 @@ export class MessageReader {
     this.#take = take;
   }
 
-  /** Throws if the bytes are not a message; nothing after them can be read. */
+  /** Throws if the bytes are not a message; nothing can be read after them. */
   push(next: Buffer): void {
     const chunk = this.#rest === null ? next : Buffer.concat([this.#rest, next]);
     this.#rest = null;

@@ -1,4 +1,4 @@
-// Outcomes on the wire: frame id (8), then per task a head and the encoded body.
+// Outcomes on the wire: the frame's id (8), then for each task a head and the encoded body.
 
 import { copyBytes } from '../../bytes.ts';
 import { steadyUs } from '../../clock.ts';
@@ -12,7 +12,7 @@ import type { TaskResult } from './response.ts';
 export const outcomeHeadBytes = 22;
 const runUsMax = 0xffff_ffff;
 
-/** The outcome of a task in a host: `startedUs` is steady time until the ledger thread reads it. */
+/** The outcome of a task. `startedUs` is in steady time until the ledger thread has read it. */
 export function outcomeOf(
   task: number,
   { verdict, permanent, body }: TaskResult,
@@ -22,7 +22,7 @@ export function outcomeOf(
   return { task, verdict, permanent, startedUs, runUs, body };
 }
 
-/** The same, of a task that ran from one moment of `performance.now` to another. */
+/** The same for a task that ran between two times of `performance.now`. */
 export function outcomeOfRun(
   task: number,
   result: TaskResult,
@@ -32,7 +32,7 @@ export function outcomeOfRun(
   return outcomeOf(task, result, steadyUs(startedMs), Math.round((endedMs - startedMs) * 1000));
 }
 
-/** Writes one outcome; returns where it ends. An empty body takes no bytes. */
+/** Writes one outcome and returns its end. An empty body takes no bytes. */
 export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number {
   const { task, verdict, permanent, startedUs, runUs, body } = outcome;
   const bodyBytes = body === emptyBody ? 0 : body.length;
@@ -45,14 +45,14 @@ export function writeOutcome(into: Buffer, at: number, outcome: Outcome): number
   return bodyBytes === 0 ? at + outcomeHeadBytes : copyBytes(into, at + outcomeHeadBytes, body);
 }
 
-/** The head of a message with encoded outcomes, which are sent behind it as they are: they may be large. */
+/** The head of a message with encoded outcomes. The outcomes are sent after it without copying, because they may be large. */
 export function outcomesMessage(frameId: number, written: Uint8Array): readonly [head: Buffer, written: Uint8Array] {
   const { message, bodyAt } = allocateMessage('outcomes', 8 + written.length, written.length);
   message.writeDoubleLE(frameId, bodyAt);
   return [message, written];
 }
 
-/** Outcomes side by side, in memory of their own, which can be transferred. */
+/** Concatenated outcomes in a buffer of their own, which can be transferred. */
 export function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
   const length = outcomes.reduce((sum, { body }) => sum + outcomeHeadBytes + body.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length);
@@ -68,7 +68,7 @@ export function* tasksOf(written: Uint8Array): Iterable<number> {
     yield view.getUint32(at, true);
 }
 
-/** `wallUs` turns the steady time of a start into wall time. Throws if the bytes are not outcomes. */
+/** `wallUs` converts steady time to wall time. Throws if the bytes are not outcomes. */
 export function readOutcomes(
   body: Buffer,
   wallUs: (steadyUs: number) => number,
@@ -106,7 +106,7 @@ export function returnedMessage(frameId: number, first: number, end: number, alo
   return message;
 }
 
-/** A task of a frame is to be stopped, for this reason; as the ledger thread says it, and as the host confirms it. */
+/** A message about a task to be stopped: `cancel` from the ledger thread, `cancelling` as the host's confirmation. */
 export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task: number, reason = ''): Buffer {
   const text = Buffer.from(reason);
   const { message, bodyAt } = allocateMessage(kind, 12 + text.length);
@@ -116,17 +116,22 @@ export function taskMessage(kind: 'cancel' | 'cancelling', frameId: number, task
   return message;
 }
 
-/** Throws if the bytes name no task. */
+/** Throws if the bytes do not identify a task. */
 export function readTask(body: Buffer): { frameId: number; task: number; reason: string } {
   return { frameId: body.readDoubleLE(0), task: body.readUInt32LE(8), reason: body.subarray(12).toString() };
 }
 
-/** Frame id (8) | first task (4) | the task after the last (4) | whether they are to run alone (1). */
+/**
+ * Frame id (8)
+ * first task (4)
+ * end of the tasks (4)
+ * `alone` (1).
+ */
 const returnedBytes = 17;
-/** More than any frame has. */
+/** More tasks than a frame can have. */
 const tasksMax = 0xffff;
 
-/** Throws if the bytes name no tasks. */
+/** Throws if the bytes do not identify tasks. */
 export function readReturned(body: Buffer): { frameId: number; tasks: number[]; alone: boolean } {
   const first = body.readUInt32LE(8);
   const end = body.readUInt32LE(12);

@@ -20,7 +20,7 @@ export type Body = Uint8Array;
 
 export const emptyBody: Body = Uint8Array.of(0);
 
-/** The part's bit in the mask. Written out because it runs several times for every job, and a lookup by a varying name is slow. */
+/** The part's bit in the mask. Written out, because it is used several times per job and a lookup by name would be slow. */
 function bitOf(part: Part): number {
   switch (part) {
     case 'result':
@@ -42,17 +42,17 @@ function bitOf(part: Part): number {
   }
 }
 
-/** The others are small, or the ledger reads them. */
+/** The parts worth deflating: the others are small, or the ledger reads them. */
 const deflatedParts: readonly Part[] = ['result', 'events', 'logs'];
-/** In the last byte of a length. */
+/** A bit in the last byte of a length. */
 const deflatedFlag = 0x80;
 
-/** In the order of their bits. */
+/** The values in the order of their bits. */
 function valuesOf({ result, events, state_updates, logs, error, stderr, spans, counts }: Parts) {
   return [result, events, state_updates, logs, error, stderr, spans, counts];
 }
 
-/** The length of all parts together, without the encoding's head. */
+/** The total length of all parts, without the head. */
 export function partsBytes(given: Parts): number {
   let bytes = 0;
   for (const value of valuesOf(given)) if (value !== undefined) bytes += value.length;
@@ -63,7 +63,7 @@ export function encodeBody(given: Parts): Body {
   return encodeValues(valuesOf(given), 0);
 }
 
-/** The same with large parts deflated if they shrink: for hosts. `bytes`: the length of all parts. */
+/** Like `encodeBody`, but deflates large parts if they shrink; used by hosts. `bytes`: the total length of all parts. */
 export function encodeDeflated(given: Parts, bytes: number): Body {
   if (bytes < deflatedBytesMin) return encodeBody(given);
   const fitting = { ...given };
@@ -77,7 +77,7 @@ export function encodeDeflated(given: Parts, bytes: number): Body {
   return encodeValues(valuesOf(fitting), deflated);
 }
 
-/** Values in the order of their bits; `deflated` is the mask of those that are. */
+/** `values` in the order of their bits; `deflated`: the mask of deflated values. */
 function encodeValues(values: readonly (Uint8Array | undefined)[], deflated: number): Body {
   let mask = 0;
   let bytes = 1;
@@ -106,23 +106,23 @@ export function hasPart(body: Body, part: Part): boolean {
   return (body[0]! & bitOf(part)) !== 0;
 }
 
-/** One part, or undefined: a view, unless it is deflated. Throws if it cannot be inflated. */
+/** One part, or undefined. The bytes are a view, unless the part is deflated. Throws if it cannot be inflated. */
 export function bodyPart(body: Body, wanted: Part): Uint8Array | undefined {
   if (!hasPart(body, wanted)) return undefined;
   const value = storedPart(body, wanted);
   return isDeflated(body, lengthAt(body, wanted)) ? inflate(value) : value;
 }
 
-/** The result, where it is in parts: that of a run may be. */
+/** The result if it is a value in parts, which only the result of a run can be; otherwise null. */
 export function partedResult(body: Body): Uint8Array | null {
-  // It is the first part.
+  // The result is the first part.
   if (!hasPart(body, 'result') || isDeflated(body, 1)) return null;
   let start = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
   return body[start] === partedMark ? storedPart(body, 'result') : null;
 }
 
-/** A part that the body has, as it is stored. */
+/** A part that the body has, in its stored form. */
 function storedPart(body: Body, part: Part): Uint8Array {
   let start = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1) start += 4;
@@ -131,7 +131,7 @@ function storedPart(body: Body, part: Part): Uint8Array {
   return body.subarray(start, start + readLength(body, at));
 }
 
-/** The place of the length of a part that the body has. */
+/** The offset of the length of a part that the body has. */
 function lengthAt(body: Body, part: Part): number {
   let at = 1;
   for (let before = body[0]! & (bitOf(part) - 1); before !== 0; before &= before - 1) at += 4;
@@ -146,14 +146,14 @@ function isDeflated(body: Body, at: number): boolean {
   return (body[at + 3]! & deflatedFlag) !== 0;
 }
 
-/** Whether a part is deflated: then it is larger than the body, and is inflated at each read. */
+/** Whether a part is deflated. Such a part is larger than the body, and each read inflates it. */
 export function hasDeflated(body: Body): boolean {
   let at = 1;
   for (let left = body[0]!; left !== 0; left &= left - 1, at += 4) if (isDeflated(body, at)) return true;
   return false;
 }
 
-/** The body with nothing deflated: for callers that read a part more than once. */
+/** The body with all parts inflated, for callers that read a part more than once. */
 export function inflateBody(body: Body): Body {
   return hasDeflated(body) ? encodeBody(decodeBody(body)) : body;
 }
@@ -162,7 +162,7 @@ export function inflateBody(body: Body): Body {
 export function hasText(body: Body): boolean {
   const mask = body[0]! & ~bitOf('spans');
   if (mask !== bitOf('result')) return mask !== 0;
-  // The result is the first part: what follows the head of the body begins with it.
+  // The result is the first part, and follows the head of the body.
   const headBytes = body[0] === mask ? 5 : 9;
   return readLength(body, 1) !== packedNull.length || body[headBytes] !== packedNull[0];
 }
@@ -177,7 +177,7 @@ export function decodeBody(body: Body): Parts {
   return found;
 }
 
-/** The body of an attempt that succeeded but has to fail: everything except the state updates, and the reason. */
+/** The body of an attempt that succeeded but has to be failed: everything except the state updates, with the reason. */
 export function failedBody(body: Body, reason: string): Body {
   const kept: { [P in Part]?: Uint8Array } = {};
   let deflated = 0;

@@ -1,4 +1,4 @@
-// Keeps the end of a stream of unknown length, with secrets masked, and notes how much was cut.
+// Keeps the end of a stream of unknown length, with secrets masked, and counts the bytes that were cut.
 import type { Mask } from './mask.ts';
 
 export const tailBytesMax = 64 * 1024;
@@ -8,14 +8,14 @@ export class OutputTail {
   #bytes = 0;
   #cut = 0;
   #mask: Mask | null = null;
-  /** This many more bytes are kept, so that a secret across the cut is still complete. */
+  /** The number of additional bytes kept, so that a secret across the cut is complete. */
   #marginBytes = 0;
 
   constructor(mask: Mask | null = null) {
     this.hide(mask);
   }
 
-  /** Sets the secrets to mask, also in text that has already arrived. */
+  /** Sets the secrets to mask, including in text that has already arrived. */
   hide(mask: Mask | null): void {
     this.#mask = mask;
     this.#marginBytes = mask?.bytesMax ?? 0;
@@ -24,19 +24,19 @@ export class OutputTail {
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    // Small chunks are joined now and then, not each time.
+    // Small chunks are joined from time to time, instead of each time.
     if (this.#bytes > 2 * (tailBytesMax + this.#marginBytes)) this.#trim();
   }
 
   /**
-   * The text since the last call. Unless the stream has ended, an end that may be the beginning of a secret is kept back: it comes
-   * with the text that follows it.
+   * The text since the last call. If the stream has not ended, a possible beginning of a secret at the end is kept back, and comes with
+   * the text after it.
    */
   take(hasEnded = false): string {
     this.#trim();
     const joined = Buffer.concat(this.#chunks);
     const end = hasEnded || this.#mask === null ? joined.length : this.#mask.cutOf(joined);
-    // Too little has come to tell the rest of a secret that was cut from other text.
+    // There is not enough text yet to distinguish the rest of a cut secret from other text.
     if (!hasEnded && this.#cut > 0 && end < this.#marginBytes) return '';
     const text = this.#show(joined.subarray(0, end));
     this.#chunks = end === joined.length ? [] : [Buffer.from(joined.subarray(end))];
@@ -45,14 +45,14 @@ export class OutputTail {
     return text;
   }
 
-  /** The rest: nothing follows. */
+  /** The remaining text at the end of the stream. */
   text(): string {
     return this.take(true);
   }
 
   #show(bytes: Buffer): string {
     const whole = this.#mask === null ? bytes : Buffer.from(this.#mask.text(bytes.toString()));
-    // The rest of a secret that was cut can only be at the very beginning.
+    // The rest of a cut secret can only be at the beginning.
     const kept = this.#cut === 0 ? whole : whole.subarray(this.#marginBytes);
     const text = kept.subarray(-tailBytesMax).toString();
     const cut = this.#cut + Math.max(0, whole.length - tailBytesMax);

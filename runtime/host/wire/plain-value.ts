@@ -1,7 +1,7 @@
-// Turns values of plugin code into plain values: whatever JSON cannot express becomes what JSON makes of it, or is refused.
+// Converts values of plugin code into plain values. What JSON cannot express is converted as JSON would do it, or refused.
 import { pack } from '../../packing.ts';
 
-/** Deeper nesting would overflow the reader's stack. */
+/** Deeper nesting would overflow the stack of the reader. */
 export const nestingMax = 200;
 
 /** Packs any value. Throws a TypeError that says what is wrong with it. */
@@ -9,7 +9,7 @@ export function packPlain(value: unknown): Buffer {
   return pack(toPlainValue(value));
 }
 
-/** The value itself when it is plain, else a plain copy. */
+/** The same value if it is plain, otherwise a plain copy. */
 export function toPlainValue(value: unknown): unknown {
   if (isPlain(value, 0)) return value;
   const text = JSON.stringify(value, textOfBigInt);
@@ -33,7 +33,7 @@ function textOfBigInt(_: string, value: unknown): unknown {
   return String(value);
 }
 
-/** JSON writes as \ud8.. to \udf.. the halves of surrogate pairs, and nothing else. UTF-8 has no form for them. */
+/** JSON escapes only unpaired surrogates (\ud800 to \udfff), which UTF-8 cannot represent. */
 function whole(escaped: string): string {
   return escaped.length > 2 ? '\ufffd' : escaped;
 }

@@ -1,4 +1,4 @@
-// Builds a plugin's request from a task and its frame; the same object for both runtimes.
+// Builds the request to a plugin from a task and its frame. Both runtimes get the same object.
 
 import { type Json, unpack } from '../../packing.ts';
 import type { Envelope, Request } from '../api/plugin-api.ts';
@@ -6,13 +6,13 @@ import { nameForDuctile, payloadForDuctile } from './ductile.ts';
 import type { FrameGroup, FrameReader } from './frame.ts';
 import type { HostedPlugin } from './plugin-host.ts';
 
-/** The request of any command. That of `handle` has the event, and the envelope as its payload. */
+/** The request to any command. That of `handle` contains the event, and the envelope as its payload. */
 export type AnyRequest = Request<Json> & { readonly event?: Envelope<Json> };
 
 const protocol = 2 as const;
 const packedEmptyMap = 0x80;
 
-/** `deadline_at` is RFC 3339 text; `payload` is the task's, decoded already. */
+/** `deadline_at` is RFC 3339 text; `payload` is the task's decoded payload. */
 export function makeRequest(
   frame: FrameReader,
   task: number,
@@ -45,7 +45,7 @@ export function makeRequest(
     context,
     deadline_at,
   } as const;
-  // Added behind the others, without a copy: this runs for every job.
+  // Added to the object instead of copying it, because this runs for every job.
   if (event !== null) (asked as { event?: Envelope<Json> }).event = event;
   if (secrets !== null) (asked as { secrets?: typeof secrets }).secrets = secrets;
   return asked;
@@ -68,7 +68,7 @@ function makeContext({ context, pipeline, stepId: step_id, depth }: FrameGroup):
 let textOfUs = -1;
 let text = '';
 
-/** Most tasks of a frame were accepted together: the last text is kept. */
+/** The last text is cached, since most tasks of a frame were accepted together. */
 function timestampOf({ createdUs }: FrameGroup): string {
   if (createdUs !== textOfUs) {
     textOfUs = createdUs;
@@ -85,7 +85,7 @@ function makeEnvelope(
 ): Envelope<Json> {
   const { type, source, dedupeKey, headers } = event;
   const timestamp = timestampOf(group);
-  // A copy for each task: handlers may change it.
+  // A copy for each task, because handlers may change it.
   if (headers !== undefined) return { type, payload, event_id, timestamp, source, headers: { ...headers } };
   if (dedupeKey === null) return { type, payload, event_id, timestamp, source };
   return { type, payload, event_id, timestamp, source, dedupe_key: dedupeKey };

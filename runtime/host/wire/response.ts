@@ -1,4 +1,4 @@
-// Turns a plugin's answer or error into the result of a task: checks the contract and packs the parts once.
+// Turns a plugin's answer or error into the result of a task: checks it against the contract and packs each part once.
 
 import { types } from 'node:util';
 import { isObject } from '../../json-value.ts';
@@ -10,16 +10,16 @@ import { type Body, emptyBody, encodeBody, encodeDeflated, type HostPart, partsB
 import { packPlain, takeTextCount, toPlainValue } from './plain-value.ts';
 import type { Verdict } from './plugin-host.ts';
 
-/** Limit of all parts of a response together: as much as a program may write to stdout. Larger ones would hold up the ledger. */
+/** The maximum size of a response: the same as for a program's stdout. Larger responses would delay the ledger. */
 export const responseBytesMax = 10 * 2 ** 20;
 export const spansMax = 32;
 export const logLinesMax = 1000;
 export const logMessageCharsMax = 16 * 1024;
-/** Of all messages together. */
+/** The limit for all log messages of an attempt together. */
 export const logCharsMax = 4 * 2 ** 20;
 const errorCharsMax = 64 * 1024;
 
-/** How a task ended; `stateUpdates` are plain. */
+/** How a task ended; `stateUpdates` are plain values. */
 export type TaskResult = {
   readonly verdict: Verdict;
   readonly permanent: boolean;
@@ -27,13 +27,13 @@ export type TaskResult = {
   readonly stateUpdates: { readonly [key: string]: unknown } | null;
 };
 
-/** Output besides the response: from `log`, `span` and `emit`, or on stderr. */
+/** Output in addition to the response: from `log`, `span` and `emit`, or on stderr. */
 export type HelperOutput = {
   readonly events?: readonly EmittedEvent[];
   readonly logs?: readonly LogLine[];
   readonly spans?: readonly Span[];
   readonly stderr?: string | undefined;
-  /** How many integers of the response became text already. */
+  /** How many integers of the response have become text. */
   readonly texted?: number;
 };
 
@@ -42,7 +42,7 @@ const noOutput: HelperOutput = {};
 
 type ResponseParts = { [P in HostPart]: Uint8Array | undefined };
 
-/** Always of one shape: this object is created for every job. */
+/** All objects have the same shape, because one is created for every job. */
 function noParts(): ResponseParts {
   return {
     result: undefined,
@@ -72,7 +72,7 @@ export function resultOfAnswer(
 
 const lists = ['events', 'logs', 'spans'];
 
-/** Masks before anything is cut off, as half a secret would not be found. The contract's own words are left alone. */
+/** Masks before anything is cut, since a part of a secret would not be recognized. Words of the contract are not changed. */
 function masked<T>(said: T, mask: Mask | null): T {
   if (mask === null || said === noOutput) return said;
   const plain = toPlainValue(said);
@@ -90,7 +90,7 @@ function maskedItem(item: UnknownFields, mask: Mask): UnknownFields {
   return mapFields(item, (value, name) => (name === 'dur_ns' ? value : mask.value(value)));
 }
 
-/** A failed attempt, or one past its deadline. */
+/** The result of a failed attempt, or of one past its deadline. */
 export function resultOfFailure(
   reason: string,
   permanent: boolean,
@@ -103,7 +103,7 @@ export function resultOfFailure(
   try {
     addOutput(found, masked(aside, mask));
   } catch {
-    // The output cannot be kept; the reason can.
+    // The output cannot be kept, but the reason can.
   }
   const { error, stderr } = found;
   const bytes = partsBytes(found);
@@ -121,12 +121,12 @@ export function resultOfError(thrown: unknown, aside: HelperOutput = noOutput, m
   try {
     permanent = (thrown as { retry?: unknown } | null)?.retry === false;
   } catch {
-    // A getter that throws counts as no answer.
+    // A getter that throws means that there is no such value.
   }
   return resultOfFailure(describe(thrown), permanent, aside, 'error', mask);
 }
 
-/** One line for any thrown value. */
+/** Any thrown value as one line. */
 export function describe(thrown: unknown): string {
   try {
     // An error of another realm counts, too.
@@ -138,7 +138,7 @@ export function describe(thrown: unknown): string {
   }
 }
 
-/** A message is mostly text, but may be anything: some libraries put lists or objects there. */
+/** A message is usually text, but some libraries use lists or objects. */
 function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
 }
@@ -199,7 +199,7 @@ function settleParts(
 function addOutput(found: ResponseParts, { events, logs, spans, stderr, texted = 0 }: HelperOutput): void {
   if (events && events.length > 0) found.events = packNamed('events', events);
   if (spans && spans.length > 0) found.spans = packNamed('spans', spans.slice(0, spansMax));
-  // After all else that may hold a BigInt.
+  // After all other parts that may contain a BigInt.
   const integers = texted + takeTextCount();
   const lines = integers === 0 ? logs : [textedWarning(integers), ...(logs ?? [])];
   if (lines && lines.length > 0) found.logs = packNamed('logs', capLogs(lines));
@@ -256,11 +256,11 @@ function readSpan(value: unknown, at: string): Span {
 function readList<T>(name: string, value: unknown, read: (item: unknown, at: string) => T): readonly T[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, not ${kindOf(value)}`);
-  // Holes are read, too.
+  // Includes the holes of a sparse list.
   return Array.from(value, (item, i) => read(item, `${name}[${i}]`));
 }
 
-/** The plain value, or null if there is none. The result of an object's `toJSON` must have the right type as well. */
+/** The plain value, or null if there is none. What an object's `toJSON` returns must have the right type, too. */
 function readPlain<T>(
   name: string,
   value: unknown,

@@ -1,4 +1,4 @@
-// Checks payloads against a command's input schema. The compiler is loaded with the first schema: many plugins have none.
+// Checks payloads against a command's input schema. The compiler is loaded with the first schema, since many plugins have none.
 import type { SchemaCheck, SchemaCompiler } from '../../json-schema.ts';
 import type { Json, JsonObject } from '../../packing.ts';
 import { describe } from './response.ts';

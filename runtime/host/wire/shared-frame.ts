@@ -9,7 +9,7 @@ import type { Outcome } from './plugin-host.ts';
 /** Int32 words. */
 const words = { claimed: 0, count: 1, phase: 2, thread: 3, written: 4, answered: 5, room: 6, frameBytes: 7 } as const;
 const controlBytes = 32;
-/** Outcomes with small bodies stay in shared memory; those that do not fit travel as messages. */
+/** Outcomes with small bodies fit into shared memory; others are sent as messages. */
 const roomPerTask = 56;
 const roomBase = 4096;
 
@@ -43,18 +43,18 @@ export class SharedFrame {
     return Buffer.from(this.shared, controlBytes + this.#control[words.room]!, this.#control[words.frameBytes]!);
   }
 
-  /** The thread: the next task, or -1 when there is none left. */
+  /** Called by the thread: the next task, or -1 if none is left. */
   claim(): number {
     const task = Atomics.add(this.#control, words.claimed, 1);
     return task < this.count ? task : -1;
   }
 
-  /** Main: takes back all tasks that were not started; they begin at the returned one. */
+  /** Called by the main thread: takes back all tasks that were not started, and returns the first of them. */
   takeBack(): number {
     return Math.min(Atomics.exchange(this.#control, words.claimed, this.count), this.count);
   }
 
-  /** How many tasks were started, or taken back. */
+  /** How many tasks were started or taken back. */
   get claimed(): number {
     return Math.min(Atomics.load(this.#control, words.claimed), this.count);
   }
@@ -68,12 +68,12 @@ export class SharedFrame {
     Atomics.store(this.#control, words.phase, phases.indexOf(phase));
   }
 
-  /** The thread that took the frame; 0 before. */
+  /** The thread that took the frame; 0 if none has. */
   get thread(): number {
     return this.#control[words.thread]!;
   }
 
-  /** The thread: leaves an outcome; false when there is no room for it. */
+  /** Called by the thread: stores an outcome. False: there is no room for it. */
   publish(outcome: Outcome): boolean {
     this.#room ??= Buffer.from(this.shared, controlBytes, this.#control[words.room]!);
     const at = this.#control[words.written]!;
@@ -82,7 +82,7 @@ export class SharedFrame {
     return true;
   }
 
-  /** The thread: one more task has its outcome, here or in a message. */
+  /** Called by the thread: one more task has its outcome, here or in a message. */
   countAnswered(): void {
     Atomics.add(this.#control, words.answered, 1);
   }
@@ -91,7 +91,7 @@ export class SharedFrame {
     return Atomics.load(this.#control, words.answered);
   }
 
-  /** Bytes of outcomes so far. */
+  /** The size of the outcomes so far. */
   get written(): number {
     return Atomics.load(this.#control, words.written);
   }

@@ -1,10 +1,10 @@
-// How a secret may be written in a plugin's output: as it is, or encoded by the usual means of the usual languages.
+// How a secret may be written in a plugin's output: as it is, or in common encodings.
 
-/** Shorter values are not looked for in other encodings: too much else looks the same. */
+/** Shorter values are not searched for in other encodings, because too much other text would match. */
 const encodedCharsMin = 4;
-/** Each line of a value is looked for by itself where it has at least this length. */
+/** A line of a value is searched for on its own if it has at least this length. */
 const lineCharsMin = 8;
-/** The same for the characters that a value has in the midst of a longer base64 text. */
+/** The same for the characters of a longer base64 text that depend only on the value. */
 const innerCharsMin = 8;
 
 export function spellingsOf(value: string): readonly string[] {
@@ -17,7 +17,7 @@ function encodingsOf(text: string): string[] {
   return [hex, hex.toUpperCase(), ...urlsOf(text, hex), ...base64Of(text), ...jsonOf(text), ...htmlOf(text)];
 }
 
-/** With the escapes that each encoder makes, in either letter case. */
+/** With the escapes of each encoder, in upper or lower case. */
 function urlsOf(text: string, hex: string): string[] {
   const component = encodeURIComponent(text);
   const urls = [
@@ -36,12 +36,12 @@ function urlsOf(text: string, hex: string): string[] {
   ]);
 }
 
-/** As a whole, and behind one or two bytes of other text; in both alphabets. */
+/** On its own, and after one or two bytes of other text; in both alphabets. */
 function base64Of(text: string): string[] {
   const whole = Buffer.from(text).toString('base64');
   const inner = [0, 1, 2].map(before => {
     const padded = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
-    // Characters that share bits with the bytes before or behind are not the value's own.
+    // Characters that share bits with neighbouring bytes do not depend on the value alone.
     return padded.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((padded.length * 8) / 6));
   });
   return [whole, whole.replace(/=+$/, ''), ...inner.filter(part => part.length >= innerCharsMin)].flatMap(part => [
@@ -50,7 +50,9 @@ function base64Of(text: string): string[] {
   ]);
 }
 
-/** How JSON is written: as JavaScript does; in ASCII alone (Python, Java); fit for HTML (Go); with escaped slashes (PHP). */
+/**
+ * The ways in which JSON is written: as in JavaScript, in ASCII only (Python, Java), safe for HTML (Go), with escaped slashes (PHP).
+ */
 const jsonWriters: readonly ((text: string) => string)[] = [
   inJson,
   text => unicodeEscaped(inJson(text), /[\u0080-\uffff]/g),
@@ -66,12 +68,12 @@ function unicodeEscaped(text: string, which: RegExp): string {
   return text.replaceAll(which, one => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** In a JSON string, and in one within another. */
+/** In a JSON string, and in a JSON string within another. */
 function jsonOf(text: string): string[] {
   return jsonWriters.flatMap(write => [write(text), write(write(text))]);
 }
 
-/** How HTML writes the double and the single quote: as they are, by name, or by number. */
+/** How HTML writes double and single quotes: literally, by name, or by number. */
 const htmlQuotes = [
   ['"', "'"],
   ['&quot;', "'"],
@@ -82,7 +84,7 @@ const htmlQuotes = [
   ['&#34;', '&#39;'],
 ] as const;
 
-/** In HTML, and in HTML in a JSON string. */
+/** In HTML, and in HTML within a JSON string. */
 function htmlOf(text: string): string[] {
   const marked = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return htmlQuotes.flatMap(([double, single]) => {

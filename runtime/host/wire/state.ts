@@ -1,4 +1,4 @@
-// The plugin state that the tasks of a frame see: the state at dispatch, and the updates of earlier tasks.
+// The plugin state that the tasks of a frame see: the state at dispatch, with the updates of earlier tasks.
 
 import { type Json, pack, packedEmpty } from '../../packing.ts';
 import { failedBody } from './outcome.ts';
@@ -22,7 +22,7 @@ export class FrameState {
     return this.#packed[0] === packedEmpty[0];
   }
 
-  /** A copy of its own for every task. */
+  /** A separate copy for every task. */
   fresh(): { [key: string]: Json } {
     return unpackObject(this.#packed);
   }

@@ -1,7 +1,7 @@
-// Memory that a thread of concurrent tasks shares with the host's main thread: whether its event loop turns, which frames it has taken,
-// which task's code it is running, and which task brought it down. It can be read even when the thread is blocked or dead.
+// Memory that a thread of concurrent tasks shares with the host's main thread: whether its event loop runs, which frames it has taken,
+// which task's code is running, and which task ended the thread. It can be read even if the thread is blocked or dead.
 
-/** Int32 words. Tasks are noted as their place plus one; frames by their ticket. */
+/** Int32 words. A task is stored as its position plus one, a frame as its ticket. */
 const words = { beat: 0, loading: 1, insideTask: 2, insideFrame: 3, blamedTask: 4, blamedFrame: 5, taken: 6 } as const;
 
 export type TaskPosition = { readonly ticket: number; readonly task: number };
@@ -15,13 +15,13 @@ export class ThreadStatus {
     this.#words = new Int32Array(memory);
   }
 
-  /** The thread: its loop has turned. An uncaught error has not killed it: the plugin handles such errors itself. */
+  /** Called by the thread: its event loop has run. An uncaught error did not end it, so the plugin handles such errors itself. */
   beat(): void {
     this.#words[words.blamedTask] = 0;
     Atomics.add(this.#words, words.beat, 1);
   }
 
-  /** Changes as long as the loop turns. */
+  /** Changes as long as the event loop runs. */
   get beats(): number {
     return Atomics.load(this.#words, words.beat);
   }
@@ -39,31 +39,34 @@ export class ThreadStatus {
     Atomics.store(this.#words, words.taken, ticket);
   }
 
-  /** Whether the thread has had the frame. One that died before it took any counts as having had all: else they would never be charged. */
+  /**
+   * Whether the thread has taken the frame. If it died before it took any, the answer is yes for all: otherwise none would ever be
+   * charged.
+   */
   hasTaken(ticket: number): boolean {
     const taken = Atomics.load(this.#words, words.taken);
     return taken === 0 || ticket <= taken;
   }
 
-  /** The thread: it calls the handler, or makes an outcome of what the handler answered. */
+  /** Called by the thread before it calls the handler, or reads the handler's answer. */
   enter(ticket: number, task: number): void {
     this.#words[words.insideFrame] = ticket;
     this.#words[words.insideTask] = task + 1;
   }
 
-  /** The thread: the call has returned; the handler may have returned a promise. */
+  /** Called by the thread: the call has returned, possibly with a promise. */
   leave(): void {
     this.#words[words.insideTask] = 0;
   }
 
-  /** The thread: it is about to die of this task. The first counts. */
+  /** Called by the thread: this task is about to end it. Only the first call counts. */
   blame(ticket: number, task: number): void {
     if (this.#words[words.blamedTask] !== 0) return;
     this.#words[words.blamedFrame] = ticket;
     this.#words[words.blamedTask] = task + 1;
   }
 
-  /** The task that killed the thread or blocks its loop; null if unknown. */
+  /** The task that ended the thread or blocks its event loop; null: unknown. */
   get culprit(): TaskPosition | null {
     const blamed = this.#words[words.blamedTask]!;
     if (blamed > 0) return { ticket: this.#words[words.blamedFrame]!, task: blamed - 1 };
