@@ -1,4 +1,4 @@
-// A timer that several callers set: it rings once, at the earliest of their times.
+// A timer that several callers can set. It rings once, at the earliest of the times.
 import { timerMsMax } from './clock.ts';
 
 export class Alarm {

@@ -1,9 +1,9 @@
-// Copying stretches of bytes.
+// Copies of bytes.
 
-/** From here on the call of a native copy is faster than a loop. */
+/** From this length on a native copy is faster than a loop. */
 const longBytes = 32;
 
-/** Copies `bytes` from `from` up to `to` to the place `at`; returns where they end there. */
+/** Copies `bytes` between `from` and `to` to the offset `at`; returns the end of the copy. */
 export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from = 0, to = bytes.length): number {
   const length = to - from;
   if (length > longBytes) into.set(from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to), at);
@@ -11,7 +11,7 @@ export function copyBytes(into: Uint8Array, at: number, bytes: Uint8Array, from 
   return at + length;
 }
 
-/** The same bytes, in memory of their own where a view of them would keep more than twice as much alive. For what is to stay. */
+/** The same bytes, copied if the view keeps a buffer of more than twice their size in memory. For values that are stored for long. */
 export function unpinned(bytes: Uint8Array): Uint8Array {
   if (bytes.buffer.byteLength <= 2 * bytes.length) return bytes;
   const own = Buffer.allocUnsafeSlow(bytes.length);

@@ -9,7 +9,7 @@ export type CircuitBreakerLimits = { readonly crashesMax: number; readonly windo
 /** For the processes of one plugin: while it is open, none is started. */
 export const processLimits: CircuitBreakerLimits = { crashesMax, windowMs: crashWindowMs, openMs };
 
-/** Times are of a steady clock, in ms. */
+/** All times are in ms of a steady clock. */
 export class CircuitBreaker {
   readonly #limits: CircuitBreakerLimits;
   #crashesAtMs: number[] = [];
@@ -23,7 +23,7 @@ export class CircuitBreaker {
     return nowMs < this.#openUntilMs;
   }
 
-  /** Returns whether this crash opened it. A crash while it is open keeps it open longer; one soon afterwards opens it again. */
+  /** Returns whether this crash opened it. A crash while it is open prolongs that time; a crash soon afterwards opens it again. */
   crashed(nowMs: number): boolean {
     const { crashesMax, windowMs, openMs } = this.#limits;
     this.#crashesAtMs = [...this.#crashesAtMs.filter(atMs => nowMs - atMs < windowMs), nowMs].slice(-crashesMax);

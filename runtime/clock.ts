@@ -1,4 +1,4 @@
-// Time as a value that is handed in, so that a simulator can hand in another.
+// Time as a dependency that callers pass in, so that a simulator can control it.
 
 export interface Clock {
   /** µs since the epoch; never goes back. */
@@ -13,10 +13,10 @@ export interface SystemClock extends Clock {
 /** The longest time that a timer can be set to. */
 export const timerMsMax = 2 ** 31 - 1;
 
-// The high-resolution time has the same zero in every process of a machine; `performance.now` is cheaper to read.
+// The high-resolution time has the same origin in all processes of a machine; `performance.now` is faster to read.
 const zeroMs = measureZeroMs();
 
-/** How far apart the two are, by the closest of several looks: the first ones are slow. */
+/** The difference between the two clocks: the smallest of several measurements, since the first ones are slow. */
 function measureZeroMs(): number {
   let zero = 0;
   let closestMs = Number.POSITIVE_INFINITY;
@@ -31,7 +31,7 @@ function measureZeroMs(): number {
   return zero;
 }
 
-/** The steady clock, which all processes of this machine share, at a moment of this thread's `performance.now`; in µs. */
+/** Steady time in µs, with the same origin in all processes of this machine, for a time of this thread's `performance.now`. */
 export function steadyUs(performanceMs: number = performance.now()): number {
   return (zeroMs + performanceMs) * 1000;
 }
@@ -39,8 +39,9 @@ export function steadyUs(performanceMs: number = performance.now()): number {
 const driftUsMax = 5_000;
 
 /**
- * The wall clock, with the fine steps of the steady one, set right when the two drift apart. Where the wall clock was set
- * back, it goes on at half its speed until the other has come up: if it stood still, whatever waits for a time would wait as long.
+ * The wall clock with the resolution of the steady clock, adjusted when the two drift apart. If the wall clock is set back, this clock
+ * runs at half its speed until the wall clock has caught up. If it stood still instead, every timed wait would become longer by that
+ * time.
  */
 export function systemClock(): SystemClock {
   let last = 0;

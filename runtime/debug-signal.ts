@@ -1,6 +1,6 @@
-// SIGUSR1, by which Node opens its debugger on a local port: whoever reaches the port may run code in the process.
+// SIGUSR1 makes Node open its debugger on a local port, through which anyone who can reach it may run code in the process.
 
-/** From now on the signal does nothing. For the main thread of a process. */
+/** Ignores the signal from now on. Must be called on the main thread of a process. */
 export function ignoreDebugSignal(): void {
   process.on('SIGUSR1', () => {});
 }

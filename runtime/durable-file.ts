@@ -1,4 +1,5 @@
-// Small files that must be whole on disk after any crash: written aside, flushed, and put in place in one step. And directories.
+// Small files that survive any crash intact: they are written under another name, flushed, and renamed. Also creates durable
+// directories.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -13,12 +14,12 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** Replaces the file, or makes it. Whoever reads it sees the old bytes or the new ones. Throws the error of the system. */
+/** Replaces or creates the file. Readers see either the old or the new contents. Throws errors of the system. */
 export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
   writeAside(path, bytes, mode, aside => renameSync(aside, path));
 }
 
-/** Makes the file; false when there is one already, which stays as it is. Throws the error of the system. */
+/** Creates the file; false if it exists already. Throws errors of the system. */
 export function createFile(path: string, bytes: Uint8Array, mode: number): boolean {
   try {
     writeAside(path, bytes, mode, aside => linkSync(aside, path));
@@ -32,7 +33,7 @@ export function createFile(path: string, bytes: Uint8Array, mode: number): boole
 function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: string) => void): void {
   const directory = dirname(path);
   const start = `.${basename(path)}.new-`;
-  // What a crash has left behind; of two writers at once one finds its file gone, and says so.
+  // Left by a crash. If two processes write at once, one of them finds its file missing and fails.
   for (const name of readdirSync(directory)) if (name.startsWith(start)) rmSync(join(directory, name), { force: true });
   const aside = join(directory, start + randomBytes(6).toString('hex'));
   try {
@@ -50,14 +51,14 @@ function writeAside(path: string, bytes: Uint8Array, mode: number, put: (aside: 
   syncDirectory(directory);
 }
 
-/** Makes the directory, and those above it, where they are missing: their names are on disk when it returns. */
+/** Creates the directory and its missing parents. Their names are on disk when it returns. */
 export function makeDirectory(path: string, mode: number): void {
   const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;
   for (let made = resolve(path); made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
-/** Flushes the names in the directory to disk. */
+/** Flushes the entries of the directory to disk. */
 export function syncDirectory(path: string): void {
   const entries = openSync(path, 'r');
   try {

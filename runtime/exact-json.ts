@@ -1,17 +1,17 @@
-// JSON whose integers stay what they were: those that a double cannot hold exactly become text instead of another number.
+// Parses JSON without changing integers: those that a double cannot represent exactly become text.
 
-/** An integer of fewer digits fits. */
+/** An integer with fewer digits is always exact. */
 export const bigIntegerDigitsMin = 16;
 
 const longDigits = /\d{16}/;
 const integer = /^-?[1-9]\d*$/;
 
-/** Beyond ±(2^53 − 1), written without fraction or exponent. */
+/** Whether the integer is beyond ±(2^53 − 1), and written without fraction or exponent. */
 export function isBigInteger(literal: string): boolean {
   return integer.test(literal) && !Number.isSafeInteger(Number(literal));
 }
 
-/** The value, and how many integers of it became text. Throws what JSON.parse throws. */
+/** The value, and how many of its integers became text. Throws the errors of JSON.parse. */
 export function parseExactly(text: string): { readonly value: unknown; readonly texted: number } {
   const value: unknown = JSON.parse(text);
   if (!longDigits.test(text)) return { value, texted: 0 };
@@ -19,7 +19,7 @@ export function parseExactly(text: string): { readonly value: unknown; readonly 
   return { value: texted === 0 ? value : JSON.parse(quoted), texted };
 }
 
-/** Puts these integers in quotes. The text is valid JSON. */
+/** Puts these integers in quotes. The text must be valid JSON. */
 function quoteBigIntegers(text: string): { readonly quoted: string; readonly texted: number } {
   const pieces: string[] = [];
   let from = 0;
@@ -50,7 +50,7 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Digits, the minus sign and the point; where a number is expected, the letter of the exponent and its plus sign follow these. */
+/** Whether the character can be part of a number: after its beginning also the letter of the exponent and a plus sign. */
 function isOfNumber(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2d || code === 0x2e;
 }

@@ -13,10 +13,10 @@ export type JobId = Uint8Array & { readonly __brand?: 'JobId' };
 export const blockKeyBytes = 12;
 export const jobIdBytes = 16;
 
-/** Makes block keys, each larger than the one before, whatever the clock does. */
+/** Creates block keys in ascending order, even if the clock goes back. */
 export type BlockKeys = { next(nowMs: number): BlockKey };
 
-/** `newest`: the largest key that an earlier process has made. */
+/** `newest`: the largest key that an earlier process created. */
 export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockKeys {
   let lastMs = newest ? blockKeyMs(newest) + 1 : 0;
   let counter = 0;
@@ -38,7 +38,7 @@ export function makeBlockKeys(random32: () => number, newest?: BlockKey): BlockK
   };
 }
 
-/** When the key was made, in ms, by a clock that never goes back. */
+/** When the key was created, in ms, by a clock that never goes back. */
 export function blockKeyMs(key: BlockKey): number {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).readUIntBE(0, 6);
 }
@@ -49,7 +49,7 @@ export function jobId(block: BlockKey, index: number): JobId {
   return id;
 }
 
-/** The 16 bytes of an id, at this place. */
+/** Writes the 16 bytes of an id at this offset. */
 export function writeJobId(into: Uint8Array, at: number, block: BlockKey, index: number): void {
   copyBytes(into, at, block);
   into[at + 12] = index >>> 24;
@@ -62,7 +62,7 @@ export function blockOf(id: JobId): BlockKey {
   return id.subarray(0, blockKeyBytes);
 }
 
-/** Whether the job is of this block. */
+/** Whether the job belongs to this block. */
 export function isOfBlock(id: JobId, block: BlockKey): boolean {
   for (let i = 0; i < blockKeyBytes; i++) if (id[i] !== block[i]) return false;
   return true;
@@ -79,7 +79,7 @@ export function formatId(id: JobId): string {
   return idPrefix(id) + indexText(indexOf(id));
 }
 
-/** What the text forms of all ids of a block begin with. */
+/** The common prefix of the text forms of all ids of a block. */
 export function idPrefix(block: BlockKey | JobId): string {
   const h = hex;
   return (
@@ -102,14 +102,14 @@ export function idPrefix(block: BlockKey | JobId): string {
   );
 }
 
-/** What they end with: the place in the block. */
+/** The last part of the text form, which is the index in the block. */
 export function indexText(index: number): string {
   return hex[index >>> 24]! + hex[(index >>> 16) & 0xff]! + hex[(index >>> 8) & 0xff]! + hex[index & 0xff]!;
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** The id of its text form, or undefined when the text is not an id of ours. */
+/** Parses the text form; undefined if the text is not a job id. */
 export function parseId(text: string): JobId | undefined {
   return uuid.test(text) ? Buffer.from(text.replaceAll('-', ''), 'hex') : undefined;
 }

@@ -1,12 +1,12 @@
-// Keeps other processes of the same user from reading this one: its environment, its memory, its open files, and by a debugger.
+// Prevents other processes of the same user from reading this one: its environment, memory and open files, or with a debugger.
 import { systemCall } from './system-library.ts';
 
-/** Of Linux, on every processor. */
+/** A constant of Linux, the same on every architecture. */
 const PR_SET_DUMPABLE = 4;
 
 /**
- * From now on they are root's alone, and no core is dumped. It holds for all threads, and not for the programs that this process
- * starts. Rejects where the system refuses. Does nothing outside Linux.
+ * Restricts access to root and disables core dumps. Applies to all threads, but not to programs that this process starts. Rejects if
+ * the system refuses; does nothing outside Linux.
  */
 export async function forbidInspection(): Promise<void> {
   if (process.platform !== 'linux') return;

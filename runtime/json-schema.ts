@@ -7,32 +7,32 @@ import { allowSteps, schemaPatterns, TooManySteps } from './pattern.ts';
 import { equalItems } from './unique-items.ts';
 
 export type SchemaMismatch = {
-  /** JSON Pointer of the value that is wrong. */
+  /** The JSON Pointer of the wrong value. */
   readonly pointer: string;
   readonly message: string;
   readonly keyword: string;
   readonly params: { readonly [name: string]: unknown };
-  /** The schema that holds the keyword. */
+  /** The schema that contains the keyword. */
   readonly schema: JsonObject;
-  /** The key that is wrong, where it is not the value. */
+  /** The wrong key, if the key is wrong instead of the value. */
   readonly key: string | null;
 };
 
-/** What is wrong with a value: nothing when it fits. */
+/** Returns what is wrong with a value; nothing if it is valid. */
 export type SchemaCheck = (value: unknown) => SchemaMismatch[];
 export type CompiledSchema =
   | {
       readonly ok: true;
       /** Stops at the first mismatch, so that a hostile value costs little. */
       readonly check: SchemaCheck;
-      /** Tells every mismatch: for small values alone, since its cost grows with what is wrong. */
+      /** Reports every mismatch. For small values only, since the cost grows with the number of mismatches. */
       readonly checkAll: SchemaCheck;
     }
   | { readonly ok: false; readonly message: string };
-/** Whether the schema is right as a schema is not looked at. */
+/** Compiles a schema without checking that the schema itself is valid. */
 export type SchemaCompiler = (schema: JsonObject) => CompiledSchema;
 
-/** A compiler of its own for each configuration: what it compiled goes when the configuration goes. */
+/** A compiler for one configuration, which is discarded together with the compiled schemas. */
 export function makeSchemaCompiler(): SchemaCompiler {
   const first = new Map<boolean, Ajv>();
   const all = new Map<boolean, Ajv>();
@@ -40,7 +40,7 @@ export function makeSchemaCompiler(): SchemaCompiler {
     if ('$async' in schema) return { ok: false, message: '$async is not supported' };
     try {
       const check = validating(engineOf(first, schema, false), schema);
-      // One that refers to itself, and not for something inside of the value, would fail of every value.
+      // A schema that refers only to itself, without descending into the value, fails for every value.
       check({});
       let thorough: SchemaCheck | null = null;
       const checkAll: SchemaCheck = value => {
@@ -56,7 +56,7 @@ export function makeSchemaCompiler(): SchemaCompiler {
 
 const metaEngines = new Map<boolean, Ajv>();
 
-/** What is wrong with a schema as a schema; null when it is right. */
+/** What is wrong with the schema itself; null: it is valid. */
 export function schemaProblem(schema: JsonObject): string | null {
   const options: Options = { strict: false, logger: false, validateFormats: false, code: { optimize: false } };
   const engine = metaEngines.get(isOld(schema)) ?? (isOld(schema) ? new Ajv(options) : new Ajv2020(options));
@@ -69,7 +69,7 @@ export function schemaProblem(schema: JsonObject): string | null {
   return engine.errorsText((engine.errors ?? []).slice(0, 1), { dataVar: 'schema' });
 }
 
-/** Drafts before 2019, in which some words mean something else. */
+/** Whether the schema uses a draft before 2019, in which some keywords have another meaning. */
 function isOld({ $schema }: JsonObject): boolean {
   return typeof $schema === 'string' && /draft-0[67]/.test($schema);
 }
@@ -100,7 +100,7 @@ function makeEngine(old: boolean, allErrors: boolean): Ajv {
     .addKeyword({ keyword: 'multipleOf', type: 'number', schemaType: 'number', validate: isMultipleOf });
 }
 
-/** In place of ajv's own, which compares each object with each other: a body of 1 MB could hold a thread for minutes. */
+/** Replaces ajv's own check, which compares every pair of objects: a body of 1 MB could block a thread for minutes. */
 function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
   const equal = isWanted ? equalItems(items) : null;
   if (equal === null) return true;
@@ -110,7 +110,7 @@ function areUnique(isWanted: boolean, items: readonly Json[]): boolean {
 }
 areUnique.errors = [] as Partial<ErrorObject>[];
 
-/** In place of ajv's own, which divides: by that 19.99 is no multiple of 0.01. */
+/** Replaces ajv's own check, which divides, so that 19.99 would not be a multiple of 0.01. */
 function isMultipleOf(of: number, value: number): boolean {
   if (isMultiple(value, of)) return true;
   isMultipleOf.errors = [{ keyword: 'multipleOf', message: `must be multiple of ${of}`, params: { multipleOf: of } }];
@@ -121,7 +121,7 @@ isMultipleOf.errors = [] as Partial<ErrorObject>[];
 const ownId = 'schema:this';
 
 function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
-  // Without a name of its own a schema that the engine does not keep could not refer to itself (`$ref: "#"`).
+  // An id lets the schema refer to itself (`$ref: "#"`), although the engine does not store it.
   const validate = engine.compile('$id' in schema ? schema : { $id: ownId, ...schema });
   return value => {
     allowSteps();
@@ -129,7 +129,7 @@ function validating(engine: Ajv, schema: JsonObject): SchemaCheck {
       return validate(value) ? [] : (validate.errors ?? []).map(mismatchOf);
     } catch (error) {
       if (!(error instanceof TooManySteps)) throw error;
-      // Wrong also below `not`: what was not looked at is not let in.
+      // Such a value is rejected even below `not`, because it was not checked completely.
       return [{ pointer: '', message: error.message, keyword: 'pattern', params: {}, schema, key: null }];
     }
   };

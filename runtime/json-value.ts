@@ -1,15 +1,15 @@
-// Values of JSON: their types, and looking at them without knowing what they are.
+// JSON values: their types, and functions for values of unknown type.
 
-/** Data as JSON knows it. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
-/** Neither null nor a list. */
+/** Whether the value is an object, but neither null nor a list. */
 export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same text for equal values: the keys of objects stand in order. */
+/** A text that is the same for equal values, because the keys of objects are sorted. */
 export function canonicalText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value);

@@ -1,22 +1,24 @@
-// The keys of a packed map, found by their bytes: very many of them, without a text for each.
+// The keys of a packed map, compared as bytes. Suitable for very many keys, because none is decoded to text.
 import { randomInt } from 'node:crypto';
 import { contentsOf, mapCount, skipValue, textFrom } from './splice.ts';
 
-/** Nobody outside knows them, so nobody can choose keys that fall on one another. */
+/** Random, so that nobody can choose keys whose hashes collide. */
 const seed = randomInt(2 ** 32);
 const factor = randomInt(2 ** 31) * 2 + 1;
 
-/** Guesses at the next key that may be wrong: after this many the keys are treated as unordered. */
+/** The maximum number of wrong guesses about the next key. After that the keys are treated as unordered. */
 const guessesMax = 1000;
 
 export class KeySet {
   readonly #map: Uint8Array;
-  /** Maps that are laid over each other mostly have their keys in one order: where the key is that should come next. */
+  /** The offset of the key that is expected next: two maps that are merged usually have their keys in the same order. */
   #next: number;
   #guessesLeft = guessesMax;
-  /** By hash: where a key is, and the upper bits of its hash; 0: none. Null until a key is not the one that should come. */
+  /**
+   * A hash table of key offsets with the upper bits of the hashes; 0: empty. Null until the expected key was wrong for the first time.
+   */
   #slots: Uint32Array | null = null;
-  /** The bits of a slot that tell where a key is. */
+  /** The bits of a slot that contain the offset. */
   readonly #placeMask: number;
 
   constructor(map: Uint8Array) {
@@ -25,7 +27,7 @@ export class KeySet {
     this.#placeMask = 2 ** (32 - Math.clz32(map.length)) - 1;
   }
 
-  /** Whether the text that stands at a place of other bytes, and ends at `end`, is one of the keys. */
+  /** Whether the text between two offsets of other bytes is one of the keys. */
   has(bytes: Uint8Array, at: number, end: number): boolean {
     const from = textFrom(bytes, at);
     if (from < 0) return false;
@@ -58,7 +60,7 @@ export class KeySet {
     return slots;
   }
 
-  /** Where the key is, or would be. */
+  /** The slot of the key, or the empty slot where it would be. */
   #slotOf(slots: Uint32Array, hash: number, bytes: Uint8Array, from: number, end: number): number {
     const mask = slots.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -69,7 +71,7 @@ export class KeySet {
     }
   }
 
-  /** Whether the text is the one that stands at this place of the map. */
+  /** Whether the text equals the key at this offset of the map. */
   #isAt(place: number, bytes: Uint8Array, from: number, end: number): boolean {
     const map = this.#map;
     if (place >= map.length) return false;

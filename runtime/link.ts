@@ -1,46 +1,46 @@
-// Messages between two threads: those that the sender has gathered go as one packet.
+// Messages between two threads. Messages that were sent shortly after each other travel as one packet.
 import type { MessagePort } from 'node:worker_threads';
 import { packMessages, unpackMessages } from './packing.ts';
 import type { ReplyTo } from './turn.ts';
 
-/** In a packet: `[actor, message]` tells or asks, `[ask, value]` answers. */
+/** In a packet, `[actor, message]` is a message and `[ask, value]` is an answer. */
 type LinkMessage = readonly [string | number, unknown];
 
 export type Link = {
   tell(actor: string, message: object): void;
-  /** The message is sent with a `replyTo`; resolves with the answer. */
+  /** Sends the message with a `replyTo`; resolves with the answer. */
   ask<Answer>(actor: string, message: object, recall?: WithdrawnAsk<Answer>): Promise<Answer>;
   reply(to: ReplyTo, value: unknown): void;
-  /** Sends the gathered messages now, before `schedule` does. */
+  /** Sends the collected messages now, without waiting for `schedule`. */
   flush(): void;
-  /** Every ask that has no answer yet, and every later one, fails with ThreadGone. */
+  /** Fails every unanswered and every later ask with ThreadGone. */
   fail(cause: Error): void;
 };
 
-/** The other thread has ended, and answers nothing. */
+/** The other thread has ended and will not answer. */
 export class ThreadGone extends Error {
   readonly code = 'thread_gone';
 }
 
-/** The caller behind an ask. */
+/** The caller that waits for an answer. */
 export type PendingAsk = {
-  /** The caller has left: nobody waits for the answer. */
+  /** The caller has left, so that nobody waits for the answer. */
   readonly isGone: boolean;
 };
 
-/** A message whose caller has left before it is sent is withdrawn; its ask resolves with `answer`. */
+/** Withdraws a message whose caller leaves before it is sent; its ask then resolves with `answer`. */
 export type WithdrawnAsk<Answer> = { readonly asker: PendingAsk; readonly answer: Answer };
 
 export type LinkOptions = {
   readonly port: Pick<MessagePort, 'postMessage' | 'on'>;
   readonly onTold: (actor: string, message: unknown) => void;
-  /** Schedules a flush: `setImmediate` gathers the messages of one poll of the sockets. Absent: only `flush()` sends. */
+  /** Schedules a flush: with `setImmediate`, the messages of one poll of the sockets share a packet. Absent: only `flush()` sends. */
   readonly schedule?: (flush: () => void) => void;
 };
 
 export function openLink({ port, onTold, schedule }: LinkOptions): Link {
   let gathered: LinkMessage[] = [];
-  /** Gathered messages that may be withdrawn. */
+  /** Collected messages that may be withdrawn. */
   let recalls: { readonly sent: LinkMessage; readonly ask: number; readonly recall: WithdrawnAsk<unknown> }[] = [];
   let asks = 0;
   let broken: Error | null = null;
@@ -70,7 +70,7 @@ export function openLink({ port, onTold, schedule }: LinkOptions): Link {
     if (gathered.length === 0) return;
     const packed = packMessages(gathered);
     gathered = [];
-    // A copy of exact size, whose memory moves to the other thread.
+    // A copy of the exact size, whose memory is transferred to the other thread.
     const bytes = new Uint8Array(packed.length);
     bytes.set(packed);
     port.postMessage(bytes, [bytes.buffer]);

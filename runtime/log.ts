@@ -4,16 +4,16 @@ import { withSourceNames } from './source-names.ts';
 
 export type { Logger };
 
-/** `json`: an object a line, for programs. `text`: for people. */
+/** `json`: one object per line, for programs. `text`: for people. */
 export type LogFormat = 'json' | 'text';
 
-/** Where the lines of a log go. The format may change while it is written. */
+/** The destination of log lines. The format can be changed at any time. */
 export class LogSink {
   format: LogFormat;
   readonly #textOf: (line: string) => string;
   readonly #stderr = pino.destination({ dest: 2, sync: true });
 
-  /** `textOf`: a line of JSON as text, which may be several lines. */
+  /** `textOf`: converts a line of JSON to text, which may have several lines. */
   constructor(format: LogFormat, textOf: (line: string) => string) {
     this.format = format;
     this.#textOf = textOf;
@@ -29,7 +29,7 @@ function err(error: Error): object {
   return { ...more, stack: withSourceNames(stack) };
 }
 
-/** On stderr; stdout belongs to results. */
+/** Writes to stderr; stdout is for results. */
 export function openLog(level: string, name: string, sink: LogSink): Logger {
   return pino(
     { level, name, base: { name }, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err } },
@@ -37,7 +37,7 @@ export function openLog(level: string, name: string, sink: LogSink): Logger {
   );
 }
 
-/** What threads and Node itself would write on stderr becomes lines of the log, wherever the log is one of JSON. */
+/** Turns what threads and Node itself write to stderr into log lines, if the format is JSON. */
 export function captureStderr(log: () => Logger, sink: LogSink): void {
   const direct = process.stderr.write.bind(process.stderr);
   process.stderr.write = ((chunk: Uint8Array | string, ...more: unknown[]) => {

@@ -1,49 +1,49 @@
-// The turns of one thread: a queue of messages, one commit a turn, and the effects of the turn after the commit.
+// The turns of a thread: a queue of messages, one commit per turn, and after it the effects of the turn.
 import type { Clock } from './clock.ts';
 import type { Batch, Store } from './store/store.ts';
 import type { ReplyTo, Turn, TurnHandler } from './turn.ts';
 
-/** A message that came from outside of a turn. */
+/** A message that arrived from outside of a turn. */
 export type Delivered = { readonly actor: string; readonly message: unknown };
 
 export type Loop = {
-  /** Queues a message, and makes sure that a turn comes. */
+  /** Queues a message and requests a turn. */
   deliver(actor: string, message: unknown): void;
-  /** Handles these before all that waits, each in a turn of its own. */
+  /** Handles these messages before all waiting ones, each in a turn of its own. */
   replay(messages: readonly Delivered[]): void;
-  /** Runs one turn now: for simulators. */
+  /** Runs one turn now; for simulators. */
   turn(): void;
-  /** From now on this handles the messages, those that wait too. */
+  /** Sets the handler of all messages from now on, including waiting ones. */
   setHandler(handler: TurnHandler): void;
 };
 
 export type LoopOptions = {
   readonly store: Store;
   readonly clock: Clock;
-  /** A steady clock in ms, for how long turns take; absent: no turn takes any time. */
+  /** A steady clock in ms that measures turns. Absent: turns take no time. */
   readonly stopwatch?: () => number;
-  /** Asks for a turn soon; called at most once before each turn. */
+  /** Requests a turn soon. Called at most once before each turn. */
   readonly schedule: (run: () => void) => void;
-  /** Carries a message to an actor of another thread, or an answer to its asker. */
+  /** Sends a message to an actor of another thread, or an answer to its asker. */
   readonly send: (actor: string, message: unknown) => void;
   readonly reply: (to: ReplyTo, value: unknown) => void;
   /**
-   * A turn failed: a handler threw, or the store could not commit. Nothing of the turn left it. `delivered` are the messages that it
-   * was to handle, in their order.
+   * A turn failed: a handler threw, or the store could not commit. None of its effects happened. `delivered`: the messages that the
+   * turn should have handled, in order.
    */
   readonly onFailure: (error: unknown, delivered: readonly Delivered[]) => void;
-  /** After the commit an effect threw; the other effects of the turn have run. Absent: as a failure with nothing delivered. */
+  /** An effect threw after the commit; all other effects have run. Default: `onFailure` without messages. */
   readonly onEffectFailure?: (error: unknown) => void;
 };
 
-/** A turn that has taken this long takes no further message, and begins no work that can wait for the next turn. */
+/** After this time a turn takes no further message, and defers all work that can wait. */
 export const turnMsMax = 15;
 
 export function startLoop(options: LoopOptions): Loop {
   const { onEffectFailure = (error: unknown) => options.onFailure(error, []) } = options;
   let handler: TurnHandler = { receive() {} };
   let queue: Delivered[] = [];
-  /** The first messages of the queue that get a turn each. */
+  /** How many messages at the front of the queue get a turn each. */
   let singles = 0;
   let isScheduled = false;
 
@@ -61,7 +61,7 @@ export function startLoop(options: LoopOptions): Loop {
     let handled = 0;
     try {
       handler.begin?.(turn);
-      // At least one message, or none would ever be handled.
+      // Handles at least one message, so that every turn makes progress.
       for (; handled < taken.length && !(handled > 0 && turn.isSpent); handled++) {
         const { actor, message } = taken[handled]!;
         handler.receive(actor, message, turn);
@@ -97,7 +97,7 @@ export function startLoop(options: LoopOptions): Loop {
   };
 }
 
-/** The turn that is running. */
+/** The current turn. */
 class OpenTurn implements Turn {
   readonly nowUs: number;
   readonly batch: Batch;
@@ -133,7 +133,7 @@ class OpenTurn implements Turn {
   /** Runs all effects, even if some throw, and returns their errors. */
   release(): unknown[] {
     const failures: unknown[] = [];
-    // An effect may add effects, which run behind the others.
+    // An effect may add effects, which run after the others.
     for (const effect of this.#effects) {
       try {
         effect();

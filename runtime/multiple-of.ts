@@ -1,6 +1,7 @@
-// Multiples of numbers as they are written: 0.3 is one of 0.1, though the quotient of the two floating numbers is no whole one.
+// Decides whether numbers are multiples as decimals: 0.3 is a multiple of 0.1, although the quotient of the two doubles is not an
+// integer.
 
-/** `of` is above 0. What is too large for a number, as 1e999, is a multiple of nothing. */
+/** `of` must be positive. A number that is too large for a double, such as 1e999, is a multiple of nothing. */
 export function isMultiple(value: number, of: number): boolean {
   if (!Number.isFinite(value)) return false;
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0;
@@ -9,10 +10,10 @@ export function isMultiple(value: number, of: number): boolean {
   return (first.digits * powerOfTen(shift)) % (second.digits * powerOfTen(-shift)) === 0n;
 }
 
-/** digits × 10^exponent. There are 17 digits at most. */
+/** The value is digits × 10^exponent, with at most 17 digits. */
 type Decimal = { readonly digits: bigint; readonly exponent: number };
 
-/** The shortest that stands for the number, which is how JSON has it. */
+/** The shortest decimal that represents the number, as in JSON. */
 function decimalOf(value: number): Decimal {
   const [mantissa, exponent = '0'] = String(value).split('e') as [string, string?];
   const [whole, fraction = ''] = mantissa.split('.') as [string, string?];
@@ -21,7 +22,7 @@ function decimalOf(value: number): Decimal {
 
 const powers = Array.from({ length: 57 }, (_, n) => 10n ** BigInt(n));
 
-/** Of a higher power the highest does as well: 10^17 is below 2^57, so 17 digits have no more factors 2 or 5, and are less than 10^56. */
+/** Higher powers give the same answer as this one: 17 digits are less than 10^17 < 2^57, so they have no more factors 2 or 5. */
 function powerOfTen(exponent: number): bigint {
   return powers[Math.max(0, Math.min(exponent, powers.length - 1))]!;
 }

@@ -1,14 +1,14 @@
-// A packed map laid over another: the work is of the bytes of both, however many entries they have.
+// Merges two packed maps in time linear in their bytes, however many entries they have.
 import { copyBytes } from './bytes.ts';
 import { KeySet } from './key-set.ts';
 import { contentsOf, isText, mapCount, mapHead, skipValue, textSpan } from './splice.ts';
 
 /** The longest head of a packed map. */
 const headBytesMax = 5;
-/** Up to this many keys are compared one by one; more are looked up. */
+/** Up to this number keys are compared one by one; more are looked up in a set. */
 const comparedMax = 8;
 
-/** The map with the entries of another laid over it: its own with the same keys give way. */
+/** The map with the entries of another added; the other's entries replace those with the same keys. */
 export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
   const isCovered = keysOf(over);
   const overAt = contentsOf(over);
@@ -36,7 +36,7 @@ export function overlayMap(map: Uint8Array, over: Uint8Array): Uint8Array {
   return laid.subarray(start, end);
 }
 
-/** Tells of the text from one place to another whether it is a key of the map. */
+/** A function that says whether the text between two offsets is a key of the map. */
 function keysOf(map: Uint8Array): (bytes: Uint8Array, at: number, to: number) => boolean {
   const count = mapCount(map);
   if (count > comparedMax) {

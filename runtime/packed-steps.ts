@@ -1,4 +1,4 @@
-// Looks into large packed values (MessagePack) in steps, each of about `stepBytes`: paths, entries, JSON text.
+// Reads large packed values (MessagePack) in steps of about `stepBytes` each: paths, entries, JSON text.
 import { unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import {
@@ -16,7 +16,7 @@ import {
   textFrom,
 } from './splice.ts';
 
-/** As `spanAt`: the value that the keys lead to; null when there is none. */
+/** Like `spanAt`: the value under these keys; null if there is none. */
 export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepBytes: number): Sliced<Span | null> {
   let at = 0;
   for (const key of keys) {
@@ -31,7 +31,7 @@ export function* spanInSteps(bytes: Uint8Array, keys: readonly string[], stepByt
   return { from: at, to: yield* skipInSteps(bytes, at, 1, stepBytes) };
 }
 
-/** Where the value under a key of the map begins; negative: there is none. */
+/** The offset of the value under a key of the map; negative: there is none. */
 function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes: number): Sliced<number> {
   let here = contentsOf(bytes, at);
   let stepEnd = here + stepBytes;
@@ -46,7 +46,7 @@ function* entryInSteps(bytes: Uint8Array, at: number, key: Uint8Array, stepBytes
   return -1;
 }
 
-/** The entries of a packed map: those without these keys (packed) as stretches, and how many they are. */
+/** The entries of a packed map except those with these (packed) keys: their spans, and their number. */
 export type Kept = { readonly stretches: readonly Span[]; readonly count: number };
 
 export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], stepBytes: number): Sliced<Kept> {
@@ -74,7 +74,7 @@ export function* entriesWithout(bytes: Uint8Array, keys: readonly Uint8Array[], 
   return { stretches, count };
 }
 
-/** Whether the test holds for an element of the list, or a key of the map; it gets the place of each. */
+/** Whether the test holds for an element of the list or a key of the map. It receives the offset of each. */
 export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, stepBytes: number): Sliced<boolean> {
   let here = contentsOf(bytes);
   let stepEnd = here + stepBytes;
@@ -89,14 +89,14 @@ export function* someElement(bytes: Uint8Array, test: (at: number) => boolean, s
   return false;
 }
 
-/** The JSON text of a packed value, in UTF-8. Neighbours that take little are decoded together; a step makes one piece. */
+/** The JSON text of a packed value, in UTF-8. Small neighbours are decoded together. Each step produces one piece. */
 export function* jsonInSteps(bytes: Uint8Array, stepBytes: number): Sliced<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   yield* addJson(pieces, bytes, 0, stepBytes);
   return pieces;
 }
 
-/** Returns where the value ends. */
+/** Returns the end of the value. */
 function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes: number): Sliced<number> {
   const isMap = mapCount(bytes, at) >= 0;
   const count = isMap ? mapCount(bytes, at) : listCount(bytes, at);
@@ -132,7 +132,7 @@ function* addJson(pieces: Uint8Array[], bytes: Uint8Array, at: number, stepBytes
   return here;
 }
 
-/** As many elements, or entries, as end within the limit. */
+/** As many elements or entries as fit into the limit. */
 function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolean, limit: number) {
   let end = from;
   let taken = 0;
@@ -146,7 +146,7 @@ function neighbours(bytes: Uint8Array, from: number, left: number, isMap: boolea
   return { end, taken };
 }
 
-/** Where the packed value at `at` ends when it equals the given one; else -1. It reads no more than the given one takes. */
+/** The end of the packed value at `at` if it equals the given value; otherwise -1. Stops reading at the length of the given value. */
 export function endOfEqual(bytes: Uint8Array, at: number, wanted: unknown): number {
   if (Array.isArray(wanted)) {
     if (listCount(bytes, at) !== wanted.length) return -1;
@@ -161,7 +161,7 @@ export function endOfEqual(bytes: Uint8Array, at: number, wanted: unknown): numb
   if (typeof wanted === 'string') return isText(bytes, at, Buffer.from(wanted)) ? end : -1;
   if (textFrom(bytes, at) >= 0) return -1;
   const found = unpack(bytes.subarray(at, end));
-  // Whole numbers that do not fit a double are decoded as bigint.
+  // Integers that a double cannot represent are decoded as bigint.
   const isSame =
     typeof found === 'bigint' && typeof wanted === 'number' ? !(found < wanted || found > wanted) : found === wanted;
   return isSame ? end : -1;

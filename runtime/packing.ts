@@ -1,20 +1,20 @@
-// Packed bytes (MessagePack): the one form in which payloads, results and packets travel and rest.
+// Packed bytes (MessagePack): the only form in which payloads, results and packets are sent and stored.
 import { Packr } from 'msgpackr';
 import type { Json } from './json-value.ts';
 
 export type { Json, JsonObject } from './json-value.ts';
 
-// Plain maps only: packed parts can then be spliced into larger ones without decoding.
+// Uses plain maps only, so that packed parts can be spliced into larger values without decoding.
 const plain = new Packr({ useRecords: false, mapsAsObjects: true, variableMapSize: true, encodeUndefinedAsNil: true });
-// Records describe the shape of an object once per packet: right for many alike messages between threads.
+// Uses records, which describe the shape of objects once per packet: efficient for many similar messages between threads.
 const shaped = new Packr({ useRecords: true, maxSharedStructures: 0, encodeUndefinedAsNil: false });
 
-/** Packs a value into bytes of its own. */
+/** Packs a value into a buffer of its own. */
 export function pack(value: unknown): Buffer {
   return plain.pack(value);
 }
 
-/** The value of packed bytes. Buffers inside are views of the given bytes. */
+/** Decodes a packed value. Binary data in it is a view of the given bytes. */
 export function unpack<T = Json>(bytes: Uint8Array): T {
   return plain.unpack(bytes) as T;
 }

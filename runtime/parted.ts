@@ -1,16 +1,21 @@
-// A value in parts: it stands for packed bytes that are in the store already, and names where they lie. Whoever reads it follows it.
+// A value in parts represents packed bytes that are already in the store. It consists of references to them, which readers follow.
 //
-//   0xc1, with which no packed value begins | length of what it stands for (4) | packed list of sections
+//  0xc1, which begins no packed value
+// length of the represented bytes (4)
+// packed list of sections
 import { pack, packedNull, unpack } from './packing.ts';
 import type { Sliced } from './slices.ts';
 import type { Reader } from './store/store.ts';
 
-/** Bytes, or stretches of stored values whose keys begin alike: for each of them the number behind that (4), from where, up to where. */
+/**
+ * Literal bytes, or stretches of stored values whose keys have a common prefix. A stretch is the number after the prefix (4), its start
+ * and its end.
+ */
 export type Section = Uint8Array | Stretches;
 export type Stretches = { readonly base: Uint8Array; readonly at: readonly number[] };
 type PackedSection = Uint8Array | [base: Uint8Array, ...at: number[]];
 
-/** Where stored values are found by their keys. */
+/** Reads stored values by key. */
 export type PartReader = {
   get(key: Uint8Array): Uint8Array | undefined;
   has(key: Uint8Array): boolean;
@@ -18,10 +23,10 @@ export type PartReader = {
 
 export const partedMark = 0xc1;
 const headBytes = 5;
-/** Of what is read or sent at once. */
+/** The number of bytes that are read or sent at once. */
 const chunkBytes = 256 * 2 ** 10;
 
-/** A stored value that is named is there no more. */
+/** A stored value that is referred to no longer exists. */
 export class PartGone extends Error {}
 const gone = 'a part of the value is no longer kept';
 
@@ -29,7 +34,7 @@ export function isParted(value: Uint8Array): boolean {
   return value[0] === partedMark;
 }
 
-/** How long the packed bytes are, in parts or not. */
+/** The length of the packed bytes, whether they are in parts or not. */
 export function lengthOf(value: Uint8Array): number {
   return isParted(value) ? asBuffer(value).readUInt32LE(1) : value.length;
 }
@@ -43,7 +48,7 @@ export function encodeParted(sections: readonly Section[]): Uint8Array {
   return parted;
 }
 
-/** How long what they stand for is. */
+/** The length of the represented bytes. */
 export function bytesOf(sections: readonly Section[]): number {
   return sections.reduce((sum, section) => sum + sectionBytes(section), 0);
 }
@@ -64,12 +69,12 @@ export function sectionsOf(parted: Uint8Array): Section[] {
   });
 }
 
-/** The sections of any value: of one that is not in parts it is itself. */
+/** The sections of any value. A value that is not in parts is its own section. */
 export function asSections(value: Uint8Array): readonly Section[] {
   return isParted(value) ? sectionsOf(value) : [value];
 }
 
-/** What lies between two places of what the sections stand for. */
+/** The sections between two offsets of the represented bytes. */
 export function sectionsWithin(sections: readonly Section[], from: number, to: number): Section[] {
   const within: Section[] = [];
   let start = 0;
@@ -81,7 +86,7 @@ export function sectionsWithin(sections: readonly Section[], from: number, to: n
   return within;
 }
 
-/** The same with bytes that lie side by side put together, or divided, into such of this length at most. */
+/** The sections with adjacent literal bytes joined, and long ones divided, to at most this length. */
 export function* joinedSections(sections: readonly Section[], bytesMax: number): Iterable<Section> {
   let pieces: Uint8Array[] = [];
   let room = bytesMax;
@@ -118,7 +123,7 @@ function cut(section: Section, from: number, to: number): Section {
   return { base: section.base, at };
 }
 
-/** The keys of the stored values that it names. */
+/** The keys of the stored values that it refers to. */
 export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) continue;
@@ -128,7 +133,7 @@ export function* partKeys(parted: Uint8Array): Iterable<Uint8Array> {
   }
 }
 
-/** Throws PartGone where it cannot be read any more. */
+/** Throws PartGone if it is no longer readable. */
 export function checkParts(parts: PartReader, parted: Uint8Array): void {
   for (const key of partKeys(parted)) if (!parts.has(key)) throw new PartGone(gone);
 }
@@ -140,7 +145,7 @@ function partKey(base: Uint8Array, number: number): Uint8Array {
   return key;
 }
 
-/** What it stands for, piece by piece. Throws PartGone. */
+/** The represented bytes, piece by piece. Throws PartGone. */
 export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   for (const section of sectionsOf(parted)) {
     if (section instanceof Uint8Array) {
@@ -157,7 +162,7 @@ export function* partsOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8A
   }
 }
 
-/** The same in pieces of equal length, whatever the parts are. */
+/** The represented bytes in pieces of equal length. */
 export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8Array> {
   let left = lengthOf(parted);
   let chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, left));
@@ -177,7 +182,7 @@ export function* chunksOf(parts: PartReader, parted: Uint8Array): Iterable<Uint8
   }
 }
 
-/** The packed bytes, whole. Throws PartGone. */
+/** The represented bytes as a whole. Throws PartGone. */
 export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   const work = wholeInSteps(parts, value);
   for (;;) {
@@ -186,7 +191,7 @@ export function wholeOf(parts: PartReader, value: Uint8Array): Uint8Array {
   }
 }
 
-/** The same, a part a step. */
+/** Like `wholeOf`, one part per step. */
 export function* wholeInSteps(parts: PartReader, value: Uint8Array): Sliced<Uint8Array> {
   if (!isParted(value)) return value;
   const whole = Buffer.allocUnsafeSlow(lengthOf(value));

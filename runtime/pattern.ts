@@ -1,19 +1,20 @@
-// Regular expressions with linear time (RE2 syntax), for patterns that meet text from outside. The only file that knows re2js.
+// Regular expressions with linear time (RE2 syntax), for patterns on text from outside. The only file that imports re2js.
 import { RE2JS } from 're2js';
 
 export const patternCharsMax = 1000;
 export const patternProgramMax = 5000;
 
 /**
- * A match takes as many steps as the text has characters, times the instructions of the pattern, at most; 10⁶ steps take 30 to 50 ms
- * at the worst. Of all patterns in a condition, which hold up the ledger meanwhile, and of all texts in a value that a schema checks.
+ * Limits the steps of a match, which takes at most the number of characters times the instructions of the pattern; 10⁶ steps take up to
+ * 50 ms. The limit holds for all patterns of a condition together, which block the ledger meanwhile, and for all texts of a value that
+ * a schema checks.
  */
 export const matchStepsMax = 5e5;
 export const checkStepsMax = 1e8;
 
 /** A compiled pattern. */
 export type Pattern = {
-  /** The steps that a match with the text takes, at most. */
+  /** The maximum number of steps of a match with this text. */
   steps(text: string): number;
   /** Whether it matches anywhere in the text. */
   test(text: string): boolean;
@@ -38,17 +39,17 @@ export function patternProblem(source: string): string | undefined {
   }
 }
 
-/** The texts of a value are too long, together, for the patterns that check them. */
+/** The texts of a value are, in total, too long for the patterns that check them. */
 export class TooManySteps extends Error {}
 
 let stepsLeft = 0;
 
-/** Gives what follows, which is one check of one value, its steps. */
+/** Resets the steps for the next check of a value. */
 export function allowSteps(): void {
   stepsLeft = checkStepsMax;
 }
 
-/** The engine for `pattern` in JSON Schemas: JavaScript's syntax where it can be had in linear time. Throws TooManySteps. */
+/** The engine for `pattern` in JSON Schemas: JavaScript's syntax, as far as it can be matched in linear time. Throws TooManySteps. */
 export const schemaPatterns = Object.assign(
   (source: string, flags: string) => {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(source));
@@ -58,7 +59,7 @@ export const schemaPatterns = Object.assign(
       if (stepsLeft < 0) throw new TooManySteps('has more text than its patterns can be matched with');
       return compiled.test(text);
     };
-    // Schema compilers keep patterns by their text: the prefix keeps these apart from those of another engine.
+    // Schema compilers cache patterns by text. The prefix distinguishes these from the patterns of another engine.
     return { test, toString: () => `re2:${flags}:${source}` };
   },
   { code: 're2' },

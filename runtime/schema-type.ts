@@ -1,17 +1,17 @@
-// JSON Schemas written in code: a word for each kind of value. What they give is plain JSON.
+// Builds JSON Schemas in code, with a function for each kind of value. The results are plain JSON.
 import type { Json, JsonObject } from './packing.ts';
 
 export type Schema = JsonObject;
 export type Properties = { readonly [name: string]: Schema };
 
-/** Properties that an object may go without; the mark is not part of the schema. */
+/** Marks the optional properties of an object; not part of the schema. */
 const optional = new WeakSet<Schema>();
 
 function kind(type: string): (options?: Schema) => Schema {
   return (options = {}) => ({ ...options, type });
 }
 
-/** The last argument of each: further keywords, such as `description` or `minimum`. */
+/** The last argument of each function has further keywords, such as `description` or `minimum`. */
 export const Type = {
   String: kind('string'),
   Integer: kind('integer'),
@@ -30,7 +30,7 @@ export const Type = {
 
   Array: (items: Schema, options: Schema = {}): Schema => ({ ...options, type: 'array', items }),
 
-  /** One of them. */
+  /** Any one of these schemas. */
   Union: (schemas: readonly Schema[], options: Schema = {}): Schema => ({ ...options, anyOf: schemas }),
 
   /** Properties are required unless they are wrapped in `Optional`. */
@@ -39,7 +39,7 @@ export const Type = {
     return { ...options, type: 'object', ...(required.length > 0 ? { required } : {}), properties };
   },
 
-  /** An object with any keys, and values of one kind. */
+  /** An object with any keys whose values match one schema. */
   Map: (values: Schema, options: Schema = {}): Schema => ({
     ...options,
     type: 'object',

@@ -1,46 +1,46 @@
-// Long work in short slices: between two of them the thread's loop turns, and nothing is held open.
+// Divides long work into short slices. Between two slices the event loop runs, and nothing is held open.
 
-/** Work that yields where it can be interrupted; what it yields is ignored. It holds no scan open over a yield. */
+/** Work that yields wherever it can be interrupted; yielded values are ignored. It must not hold a scan open across a yield. */
 export type Sliced<T> = Generator<unknown, T, void>;
 
-/** The time of all slices in one turn of the loop. */
+/** The total time of the slices in one iteration of the event loop. */
 export const sliceMsMax = 4;
-/** The time of one piece of work, before the next one has its turn. */
+/** The time of one piece of work before the next one continues. */
 const quantumMsMax = 1;
 
-/** Its share was closed before it was done. */
+/** The share of the work was closed before the work was done. */
 export class Dropped extends Error {}
 
-/** The time that the work of one share has had. */
+/** The time that the work of one share has used. */
 type Used = { ms: number };
 
 type Waiting = {
   readonly used: Used;
-  /** Runs on for one quantum. True when it is over, well or not. */
+  /** Continues for one quantum. True: it has ended, with or without success. */
   readonly advance: () => boolean;
   readonly drop: () => void;
 };
 
-/** Work that belongs together, and counts as one. */
+/** Pieces of work that count as one. */
 export type Share = {
-  /** Rejects with `Dropped` when the share is closed meanwhile. */
+  /** Rejects with `Dropped` if the share is closed first. */
   run<T>(work: Sliced<T>): Promise<T>;
-  /** Drops what is not done yet. */
+  /** Drops unfinished work. */
   close(): void;
 };
 
 /**
- * Divides a thread between several pieces of sliced work. The work that has had the least time is next, and new work starts
- * at that level, so short work ends soon even beside long work.
+ * Divides a thread between several pieces of sliced work. The piece that has used the least time continues next, and new work starts at
+ * that level. So short work ends soon even beside long work.
  */
 export class Slices {
   readonly #begin: () => void;
   #waiting: Waiting[] = [];
-  /** The time that the one whose turn it is has had. */
+  /** The time used by the piece that is running. */
   #levelMs = 0;
   #scheduled = false;
 
-  /** `begin` is called once in each turn of the loop that has slices, before them. */
+  /** `begin` is called before the slices of each iteration of the event loop. */
   constructor(begin: () => void) {
     this.#begin = begin;
   }
@@ -102,7 +102,7 @@ export class Slices {
   }
 }
 
-/** At least one step. */
+/** Runs at least one step. */
 function quantum<T>(work: Sliced<T>): IteratorResult<unknown, T> {
   const endMs = performance.now() + quantumMsMax;
   for (;;) {

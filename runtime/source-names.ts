@@ -1,11 +1,11 @@
-// Which source the code at a place in a bundle comes from: each source's code begins with a line that names it.
+// Maps positions in a bundle to source files: the code of each source begins with a line that names it.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** From the root of the project; the line counts from where the source's code begins. */
+/** Relative to the root of the project; the line is counted from the beginning of the source's code. */
 export type SourcePlace = { readonly source: string; readonly line: number };
 
-/** A place in a file, as V8 writes it. */
+/** A position in a file, as V8 prints it. */
 const place = /(file:\/\/[^\s()]+\.js):(\d+):\d+/g;
 const beginning = /^\/\/ ([\w@.-]+(?:\/[\w@.-]+)*\.[cm]?[jt]s)$/;
 
@@ -13,7 +13,7 @@ const beginning = /^\/\/ ([\w@.-]+(?:\/[\w@.-]+)*\.[cm]?[jt]s)$/;
 export class Bundles {
   readonly #lines = new Map<string, readonly string[]>();
 
-  /** Null: this is no line of a bundle. The first line is 1. */
+  /** Null: the line is not part of a bundle. Lines start at 1. */
   placeOf(url: string, line: number): SourcePlace | null {
     const lines = this.#linesOf(url);
     for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {
@@ -35,7 +35,7 @@ export class Bundles {
   }
 }
 
-/** The stack, with the source before each place in a bundle. For faults alone: it reads files. */
+/** The stack with the source added to each position in a bundle. Only for errors, since it reads files. */
 export function withSourceNames(stack: string): string {
   const bundles = new Bundles();
   return stack.replaceAll(place, (found, url: string, line: string) => {

@@ -1,4 +1,4 @@
-// Moves parts of packed bytes (MessagePack) about without decoding them: skipping, looking up, putting together.
+// Works on packed bytes (MessagePack) without decoding them: skips, finds and combines values.
 import type { Sliced } from './slices.ts';
 
 /** A packed value inside larger bytes. */
@@ -12,23 +12,23 @@ function u32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
-/** Bytes of the fixed-size forms 0xc0 to 0xdf, head and body; 0 where the size stands in the value. */
+/** The sizes of the forms 0xc0 to 0xdf, head and body; 0: the value contains its size. */
 const sizes: readonly number[] = [
   1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 3, 4, 6, 10, 18, 0, 0, 0, 0, 0, 0, 0,
 ];
 
-/** Where the value that begins at `at` ends. */
+/** The end of the value that begins at `at`. */
 export function skipValue(bytes: Uint8Array, at: number): number {
   return skip(bytes, at, bytes.length);
 }
 
-/** The same; -1 when it goes on beyond `limit`, which is found without reading on. */
+/** The end of the value; -1 if it lies beyond `limit`, which is found without reading further. */
 export function endWithin(bytes: Uint8Array, at: number, limit: number): number {
   const end = skip(bytes, at, Math.min(limit, bytes.length));
   return end > limit ? -1 : end;
 }
 
-/** How many values the last call of `skip` left. */
+/** How many values the last call of `skip` did not reach. */
 let unskipped = 0;
 
 function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
@@ -72,7 +72,7 @@ function skip(bytes: Uint8Array, at: number, limit: number, count = 1): number {
   return here;
 }
 
-/** Skips so many values, in steps of about so many bytes. */
+/** Skips this many values, in steps of about `stepBytes`. */
 export function* skipInSteps(bytes: Uint8Array, at: number, count: number, stepBytes: number): Sliced<number> {
   let here = at;
   for (let left = count; left > 0; ) {
@@ -83,7 +83,7 @@ export function* skipInSteps(bytes: Uint8Array, at: number, count: number, stepB
   return here;
 }
 
-/** How many elements the list at `at` has; -1 when it is no list. */
+/** The number of elements of the list at `at`; -1: the value is not a list. */
 export function listCount(bytes: Uint8Array, at = 0): number {
   const head = bytes[at]!;
   if (head >= 0x90 && head < 0xa0) return head & 0x0f;
@@ -91,7 +91,7 @@ export function listCount(bytes: Uint8Array, at = 0): number {
   return head === 0xdd ? u32(bytes, at + 1) : -1;
 }
 
-/** How many entries the map at `at` has; -1 when it is no map. */
+/** The number of entries of the map at `at`; -1: the value is not a map. */
 export function mapCount(bytes: Uint8Array, at = 0): number {
   const head = bytes[at]!;
   if (head >= 0x80 && head < 0x90) return head & 0x0f;
@@ -103,14 +103,14 @@ export function isNil(bytes: Uint8Array): boolean {
   return bytes[0] === 0xc0;
 }
 
-/** Where the first element of the list or map at `at` begins. */
+/** The offset of the first element of the list or map at `at`. */
 export function contentsOf(bytes: Uint8Array, at = 0): number {
   const head = bytes[at]!;
   if (head < 0xa0) return at + 1;
   return head === 0xdc || head === 0xde ? at + 3 : at + 5;
 }
 
-/** The whole number from 0 to 2³² − 1 at `at`; -1 when it is none, or in a longer form. */
+/** The integer from 0 to 2³² − 1 at `at`; -1: the value is another one, or has a longer form. */
 export function wholeAt(bytes: Uint8Array, at: number): number {
   const head = bytes[at]!;
   if (head < 0x80) return head;
@@ -119,7 +119,7 @@ export function wholeAt(bytes: Uint8Array, at: number): number {
   return head === 0xce ? u32(bytes, at + 1) : -1;
 }
 
-/** The content of the text at `at`; null when it is no text. */
+/** The content of the text at `at`; null: the value is not a text. */
 export function textSpan(bytes: Uint8Array, at: number): Span | null {
   const head = bytes[at]!;
   if (head >= 0xa0 && head < 0xc0) return { from: at + 1, to: at + 1 + (head & 0x1f) };
@@ -128,7 +128,7 @@ export function textSpan(bytes: Uint8Array, at: number): Span | null {
   return head === 0xdb ? { from: at + 5, to: at + 5 + u32(bytes, at + 1) } : null;
 }
 
-/** Where the content of the text at `at` begins: it goes to the end of the value. -1 when it is no text. */
+/** The offset of the content of the text at `at`, which extends to the end of the value. -1: the value is not a text. */
 export function textFrom(bytes: Uint8Array, at: number): number {
   const head = bytes[at]!;
   if (head >= 0xa0 && head < 0xc0) return at + 1;
@@ -148,7 +148,7 @@ export function isText(bytes: Uint8Array, at: number, wanted: Uint8Array): boole
   return true;
 }
 
-/** The value under a key (UTF-8) of the map at `at`; null when there is none. */
+/** The value under a key (UTF-8) of the map at `at`; null: there is none. */
 export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | null {
   let here = contentsOf(bytes, at);
   for (let left = mapCount(bytes, at); left > 0; left--) {
@@ -160,10 +160,10 @@ export function entryAt(bytes: Uint8Array, at: number, key: Uint8Array): Span | 
   return null;
 }
 
-/** A key that is a place in a list. */
+/** A key that is an index of a list. */
 export const place = /^(0|[1-9]\d{0,8})$/;
 
-/** The value that the keys lead to, through maps by name and lists by place; null when there is none. */
+/** The value under these keys, through maps by name and lists by index; null: there is none. */
 export function spanAt(bytes: Uint8Array, keys: readonly string[]): Span | null {
   let span: Span | null = { from: 0, to: bytes.length };
   for (const key of keys) {
@@ -207,7 +207,7 @@ function head(count: number, small: number, large: number): Uint8Array {
   return Uint8Array.of(large + 1, count >>> 24, (count >> 16) & 0xff, (count >> 8) & 0xff, count & 0xff);
 }
 
-/** Writes a whole number from 0 to 2^32-1; returns where it ends. */
+/** Writes an integer from 0 to 2^32-1; returns its end. */
 export function writeUint(into: Uint8Array, at: number, value: number): number {
   if (value < 0x80) {
     into[at] = value;

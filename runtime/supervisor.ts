@@ -1,6 +1,6 @@
-// Starts the parts of the service in the order of one table, stops them in reverse, and starts again what dies.
+// Starts the parts of the service in the order of one table, stops them in reverse, and restarts those that die.
 
-/** The pause before a part is started again. */
+/** The pause before a restart. */
 export const patienceMs = 250;
 
 /** A running part. `died` resolves with the reason when it ends by itself; it never resolves after `stop`. */
@@ -9,18 +9,20 @@ export type Running = {
   stop(): Promise<void>;
 };
 
-/** One line of the table. */
+/** A line of the table. */
 export type Child = {
   readonly name: string;
   start(): Promise<Running>;
-  /** Whether it alone is started again, however often it dies: the others can do without it. If not, its death ends the service. */
+  /**
+   * True: it is restarted on its own, however often it dies, because the others can work without it. False: its death ends the service.
+   */
   readonly restarts: boolean;
-  /** A part that has not stopped by then is left behind. */
+  /** A part that has not stopped within this time is abandoned. */
   readonly stopMsMax: number;
 };
 
 export type Supervisor = {
-  /** Resolves when all are up; rejects, with the others stopped again, when one cannot start. */
+  /** Resolves when all parts are up. If one cannot start, stops the others and rejects. */
   start(): Promise<void>;
   /** Stops all, in reverse order. */
   stop(): Promise<void>;
@@ -29,7 +31,7 @@ export type Supervisor = {
 export type SupervisorOptions = {
   readonly tree: readonly Child[];
   readonly onDeath: (child: string, reason: Error) => void;
-  /** Nothing more can be done: everything has been stopped. */
+  /** Called when the service cannot continue, after everything has been stopped. */
   readonly onGiveUp: (child: string, reason: Error) => void;
 };
 
@@ -84,7 +86,7 @@ export function supervise({ tree, onDeath, onGiveUp }: SupervisorOptions): Super
   };
 }
 
-/** Waits for the promise, but not longer. A refusal to stop is a death like another. */
+/** Waits for the promise, but no longer than this. A failure to stop counts as a death. */
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>(resolve => {

@@ -1,11 +1,11 @@
-// Calls of the system's own library that Node does not offer. The only file that loads koffi, when the first call is asked for.
+// Calls functions of the C library that Node does not offer. The only file that loads koffi, at the first call.
 import { createRequire } from 'node:module';
 
 type Koffi = typeof import('koffi');
 
 let loaded: { readonly koffi: Koffi; readonly system: ReturnType<Koffi['load']> } | null = null;
 
-/** The function with this prototype in C; it returns 0 or more where it succeeds. The returned one throws what the system refuses. */
+/** The function with this C prototype, which must return 0 or more on success. The returned function throws errors of the system. */
 export function systemCall(prototype: string): (...values: readonly number[]) => number {
   const { koffi, system } = load();
   const call = system.func(prototype);

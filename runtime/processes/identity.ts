@@ -41,8 +41,8 @@ function startTicksOf(pid: number): string | null {
 }
 
 /**
- * Whether a process that /proc does not show exists and belongs to this user. Where /proc is mounted with `hidepid`, it hides processes
- * that forbid inspection also from their own user; the number is theirs for all that can be known.
+ * Whether a process that /proc does not show exists and belongs to this user. With the mount option `hidepid`, /proc hides processes
+ * that forbid inspection even from their own user; such a process must be assumed to have this number.
  */
 function isHidden(pid: number): boolean {
   try {

@@ -12,7 +12,7 @@ import { killByOrigin } from './stray-processes.ts';
 type Mark = ProcessIdentity;
 
 const pollMs = 5;
-/** A program starts before its pid is written. Within this time its number is not given to another process. */
+/** The maximum time from the start of a program until its pid is written. Meanwhile its number is not reused. */
 const slackTicks = 100;
 
 /** Hosts of this thread that watch their own processes. */

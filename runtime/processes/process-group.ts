@@ -1,4 +1,4 @@
-// The process group that a child leads. It is signalled only while its number can belong to no other process.
+// The process group that a child leads. It is signalled only while no other process can have its number.
 import type { ChildProcess } from 'node:child_process';
 import { isAlive } from './identity.ts';
 import { killGroup } from './pid-files.ts';

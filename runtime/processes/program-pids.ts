@@ -1,4 +1,4 @@
-// The pids of a host's programs, in one file with a slot for each: a file for each would cost a tenth of a start.
+// The pids of a host's programs, in one file with a slot for each. Separate files would take a tenth of the time of a start.
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { steadyUs } from '../clock.ts';
@@ -53,7 +53,7 @@ export class ProgramPids {
     try {
       this.#write(this.#file!, place, 0, 0);
     } catch {
-      // Harmless: the entry names a program that is gone.
+      // Harmless: the program of this entry has ended.
     }
   }
 

@@ -26,7 +26,7 @@ export type Sandbox = {
   readonly hidden?: readonly string[];
 };
 
-/** The parts of a plugin that its command line is made of. */
+/** The parts of a plugin that determine its command line. */
 type Caged = {
   readonly instance: string;
   readonly directory: string;
@@ -89,7 +89,7 @@ function prlimit({ memoryBytesMax, cpuSMax, fileBytesMax, openFilesMax, processe
   ];
 }
 
-/** All namespaces unshared, no capabilities, a read-only system, and no other files. */
+/** Unshares all namespaces, drops all capabilities, and mounts a read-only system without other files. */
 function bwrap(): string[] {
   return [
     ...['bwrap', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
@@ -109,8 +109,8 @@ function bwrapPlaces(directory: string, work: string): string[] {
 }
 
 /**
- * Empty directories and unreadable files over what is hidden and would be seen, below the system's directories or in the plugin's
- * own. What the plugin lies in is covered before its directory is bound, which lies on top.
+ * Mounts empty directories and unreadable files over hidden paths that would be visible: those in system directories, and those in the
+ * plugin's directory. What contains the plugin is covered first, because the plugin's directory is bound over it.
  */
 function shadows(hidden: readonly string[], directory: string | null): { before: string[]; after: string[] } {
   const own = directory === null ? null : realpathOf(directory);

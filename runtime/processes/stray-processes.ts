@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { Alarm } from '../alarm.ts';
 import { processNumbers } from './identity.ts';
 
-/** Names the host that started the process, then a dot and the number of the start. Children inherit it. */
+/** The name of the host that started the process, a dot, and the number of the start. Children inherit it. */
 export const originVariable = 'LC_HEADGATE_ORIGIN';
 
 /** After a search, the next one waits this many times as long as the search took. */
 const restFactor = 4;
 /** Processes left by a program that ended are searched for within this time. */
 const idleLookMs = 500;
-/** A process that forks faster than it is found is given up after this many searches. */
+/** A process that forks faster than it is found is no longer searched for after this many attempts. */
 const looksMax = 20;
 
 /** Kills all processes with an origin that is `doomed`; returns how many it has found. Finds none outside Linux. */
@@ -23,7 +23,7 @@ export function killByOrigin(doomed: (origin: string) => boolean): number {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // Gone meanwhile.
+      // It has ended in the meantime.
     }
   }
   return found;
@@ -57,20 +57,20 @@ export class StrayProcesses {
     this.#host = host;
   }
 
-  /** The origin for another start. */
+  /** The origin of the next start. */
   begin(): string {
     const origin = `${this.#host}.${++this.#starts}`;
     this.#living.add(origin);
     return origin;
   }
 
-  /** Kills the processes that are left of a program's start with this origin, within half a second. */
+  /** Kills, within half a second, what is left of the start with this origin. */
   end(origin: string): void {
     this.#living.delete(origin);
     this.#look.set(Math.max(performance.now() + idleLookMs, this.#restUntilMs));
   }
 
-  /** Resolves when no process is left of starts that have ended. Called before a job is attempted again. */
+  /** Resolves when ended starts have left no process behind. Called before a job is attempted again. */
   gone(): Promise<void> {
     return new Promise(resolve => {
       this.#waiting.push(resolve);
@@ -78,7 +78,7 @@ export class StrayProcesses {
     });
   }
 
-  /** Kills at once every process that this host and its threads have ever started. */
+  /** Kills every process that this host and its threads have started. */
   killAll(): void {
     for (let look = 0; look < looksMax; look++) if (killByOrigin(origin => this.#isOurs(origin)) === 0) return;
   }

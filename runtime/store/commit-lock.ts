@@ -13,14 +13,14 @@ const LOCK_EX = 2;
 const LOCK_UN = 8;
 
 export type CommitLock = {
-  /** For a commit. Waits while another process opens the store. */
+  /** Locks for a commit. Waits while another process opens the store. */
   commit<T>(act: () => T): T;
-  /** For opening the store. Waits while another process commits. */
+  /** Locks for opening the store. Waits while another process commits. */
   open<T>(act: () => T): T;
   close(): void;
 };
 
-/** The gate of this state directory, which must be there. The system lets go of what a dead process holds. */
+/** The lock of this state directory, which must exist. The system releases the lock of a dead process. */
 export function openCommitLock(directory: string): CommitLock {
   const descriptor = openSync(join(directory, 'gate.lock'), 'a', 0o600);
   const flock = systemCall('int flock(int descriptor, int operation)');

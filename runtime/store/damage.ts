@@ -1,10 +1,11 @@
-// Checks a data file before LMDB maps it. LMDB trusts the page numbers it reads: a wrong one ends the process by SIGSEGV or SIGBUS.
+// Checks a data file before LMDB maps it. LMDB trusts the page numbers that it reads: a wrong one ends the process with SIGSEGV or
+// SIGBUS.
 //
-// The check costs some 40 reads of a page whatever the size of the file: both meta pages, the free list's root, the directory of
-// databases, and the root of each. Only a file that is shorter than its last page is walked whole.
+// The check reads about 40 pages, whatever the size of the file: both meta pages, the root of the free list, the directory of
+// databases, and the root of each. A file that ends before its last page is read completely.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 
-/** Of LMDB's format, as lmdb-js 3 writes it on machines of 64 bits. All numbers are little endian. */
+/** LMDB's format, as lmdb-js 3 writes it on 64-bit machines. All numbers are little endian. */
 const magic = 0xbeefc0de;
 const dataVersion = 2;
 /** Page header: number (8), transaction (8), padding (2), flags (2), end of the node pointers (2), start of the nodes (2). */
@@ -37,7 +38,7 @@ const pageBytesMax = 65_536;
 /** The root of an empty database. */
 const noPage = 2 ** 64;
 const depthMax = 32;
-/** Another process may write the file during a look. A file that changed during each look is in working order. */
+/** Another process may write the file during a check. A file that changed during each of several checks is in working order. */
 const looksMax = 3;
 
 type Tree = { readonly depth: number; readonly root: number };
@@ -45,7 +46,7 @@ type Tree = { readonly depth: number; readonly root: number };
 /** What makes a file unusable. */
 class Damage extends Error {}
 
-/** What is wrong with the file, in a few words; null: it can be opened. LMDB creates a file that is missing or empty. */
+/** A short description of what is wrong with the file; null: it can be opened. LMDB creates a missing or empty file. */
 export function damageOf(path: string): string | null {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return null;
   const descriptor = openSync(path, 'r');
@@ -65,17 +66,17 @@ class DataFile {
   readonly #descriptor: number;
   readonly #bytes: number;
   #pageBytes = pageBytesMin;
-  /** The meta pages as they were when the look began: they change with each commit. */
+  /** The meta pages at the beginning of the check: each commit changes them. */
   readonly #metas: Buffer;
-  /** Every page that is in use lies before this one. */
+  /** All used pages are before this one. */
   #pages = 0;
-  /** Whether all pages are walked, or roots alone. */
+  /** Whether all pages are read, or only roots. */
   #isWhole = false;
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
     this.#metas = this.#readMetas();
-    // Later than the meta pages: what they name was written before them.
+    // Read after the meta pages: the pages that they refer to were written before them.
     this.#bytes = fstatSync(descriptor).size;
   }
 
@@ -89,7 +90,7 @@ class DataFile {
       return null;
     } catch (error) {
       if (error instanceof Damage) return error.message;
-      // A number in a page led out of the page.
+      // A number in the page led out of the page.
       if (error instanceof RangeError) return 'a page of it has no sense';
       throw error;
     }
@@ -131,7 +132,7 @@ class DataFile {
     return meta;
   }
 
-  /** The root alone, or all of the tree with what its records lead to. */
+  /** Checks only the root, or the whole tree with everything its records refer to. */
   #checkTree({ depth, root }: Tree, isWhole: boolean): void {
     if (root === noPage && depth === 0) return;
     if (depth < 1 || depth > depthMax) throw new Damage(`one of its trees is ${depth} pages deep`);
@@ -157,7 +158,7 @@ class DataFile {
     else if ((flags & bigFlag) !== 0) this.#checkBig(pageNumber(page, valueAt), pageNumber(page, valueAt + 16));
   }
 
-  /** A value with pages of its own. */
+  /** Checks a value with pages of its own. */
   #checkBig(number: number, count: number): void {
     this.#page(number, overflowFlag);
     if (number + count > this.#pages) throw new Damage(`it was cut off: page ${number + count - 1} is missing`);
@@ -187,7 +188,7 @@ function treeAt(page: Buffer, at: number): Tree {
   return { depth: page.readUInt16LE(at + depthAt), root: pageNumber(page, at + rootAt) };
 }
 
-/** One that is too large for a number is wrong, and stays large. */
+/** A page number too large for a double is wrong in any case, and remains large. */
 function pageNumber(page: Buffer, at: number): number {
   return Number(page.readBigUInt64LE(at));
 }

@@ -1,10 +1,10 @@
-// What an error of LMDB means: no room, or a disk that fails.
+// Interprets errors of LMDB: no room, or a failing disk.
 import { statfsSync } from 'node:fs';
 import { StoreFault, StoreFull } from './store.ts';
 
 const noSpace = new Set<unknown>(['ENOSPC', 28, 'EDQUOT', 122, -30792]);
 
-/** With less free room than this a write may have found too little. */
+/** If less room than this is free, a write may have failed for lack of room. */
 const roomBytesMin = 2 ** 20;
 
 export function asStoreError(error: unknown, path: string): Error {
@@ -18,14 +18,14 @@ export function asStoreError(error: unknown, path: string): Error {
   return full ? new StoreFull(message, { cause: error }) : new StoreFault(message, { cause: error });
 }
 
-/** A write that only part of found room is an input/output error in the words of LMDB. */
+/** LMDB reports a write that was only partly possible as an input/output error. */
 function isShortWrite(message: string, path: string): boolean {
   if (!/EIO|input\/output error/i.test(message)) return false;
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize < roomBytesMin;
 }
 
-/** Whether the store cannot be used any more: LMDB refuses every read, too, once it could not write its first pages. */
+/** Whether the store is unusable: LMDB also refuses every read if it could not write its first pages. */
 export function isStoreFault(error: unknown): error is Error {
   return error instanceof StoreFault || (error instanceof Error && error.message.includes('MDB_PANIC'));
 }

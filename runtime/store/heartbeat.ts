@@ -1,4 +1,5 @@
-// The holder of a state directory shows that it lives by renewing the time of a file, for processes that cannot ask for its process.
+// The holder of a state directory shows that it is alive by renewing the time of a file, for processes that cannot look it up by its
+// pid.
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -6,13 +7,13 @@ import { Worker } from 'node:worker_threads';
 const renewMs = 1_000;
 const lookMs = 50;
 
-/** State of the renewing thread; any other value ends it. */
+/** The state of the renewing thread; any other value ends it. */
 const renewing = 0;
 const over = 1;
 
 /**
- * The thread that renews the time. It shares nothing with the thread that commits, so a commit that waits for the disk, or a long
- * turn, does not stop it. Its code is text, because it must start from the sources and from the build alike.
+ * The thread that renews the time. It shares nothing with the committing thread, so that neither a slow disk nor a long turn stops it.
+ * Its code is text, because it must work from the sources and from the build.
  */
 const code = `
   const { closeSync, futimesSync, openSync } = require('node:fs');
@@ -27,7 +28,7 @@ const code = `
   closeSync(file);
 `;
 
-/** Shows it until the returned function is called. Throws where the file cannot be made. */
+/** Renews the time until the returned function is called. Throws if the file cannot be created. */
 export function startHeartbeat(directory: string): () => void {
   const path = signPath(directory);
   closeSync(openSync(path, 'a', 0o600));
@@ -47,14 +48,14 @@ export function startHeartbeat(directory: string): () => void {
   };
 }
 
-/** Whether the holder shows life within so long. Holds the thread meanwhile. */
+/** Whether the holder shows a sign of life within this time. Blocks the thread meanwhile. */
 export function hasHeartbeat(directory: string, withinMs: number): boolean {
   const path = signPath(directory);
   const nap = new Int32Array(new SharedArrayBuffer(4));
   const firstMs = timeOf(path);
   for (const endMs = performance.now() + withinMs; performance.now() < endMs; ) {
     Atomics.wait(nap, 0, 0, lookMs);
-    // Another time, not a later one: clocks are set.
+    // Any change counts, not only to a later time, because clocks can be set.
     if (timeOf(path) !== firstMs) return true;
   }
   return false;

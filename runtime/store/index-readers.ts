@@ -1,19 +1,19 @@
-// Readers of the search index, for a thread that searches: the indexer may put a new index in the place of the one they read.
+// Readers of the search index, for a thread that searches. The indexer may replace the index while it is being read.
 import { statSync } from 'node:fs';
 import { indexFile, openIndexReader } from './lmdb.ts';
 import { type IndexTable, IndexUnavailable, type Reader } from './store.ts';
 
 export class IndexReaders {
   readonly #path: string;
-  /** By the identity of the file. A read under way goes on with the one it began with. */
+  /** By the identity of the file. A running read continues with the index that it began with. */
   readonly #readers = new Map<string, Reader<IndexTable>>();
 
-  /** `path`: the directory of the state. */
+  /** `path`: the state directory. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Of the index as it is now, for one read. Throws IndexUnavailable where there is none that can be opened. */
+  /** A reader of the current index, for one read. Throws IndexUnavailable if there is none that can be opened. */
   current(): Reader<IndexTable> {
     try {
       const identity = this.#identity();
@@ -27,14 +27,14 @@ export class IndexReaders {
     }
   }
 
-  /** Closes those of files that are no index any more. Only while no read is under way. */
+  /** Closes readers of replaced files. Must not be called during a read. */
   closeGone(): void {
     if (this.#readers.size === 0) return;
     let identity: string | null = null;
     try {
       identity = this.#identity();
     } catch {
-      // There is none: nobody needs any of them.
+      // There is no index, so that no reader is needed.
     }
     for (const [known, reader] of this.#readers) {
       if (known === identity) continue;
@@ -48,7 +48,7 @@ export class IndexReaders {
     return `${dev}:${ino}`;
   }
 
-  /** They see what has been committed up to now. */
+  /** Makes all commits so far visible. */
   refresh(): void {
     for (const reader of this.#readers.values()) reader.refresh();
   }

@@ -1,4 +1,5 @@
-// The ledger on disk, and the index: an LMDB environment each, one database a table, one synchronous durable transaction a commit.
+// The ledger on disk, and the index: an LMDB environment each, with one database per table and one synchronous, durable transaction per
+// commit.
 
 import {
   accessSync,
@@ -34,28 +35,30 @@ import {
   tables,
 } from './store.ts';
 
-/** The files' mode: the ledger has every payload and result. The library knows this option, and its types do not. */
+/**
+ * The mode of the files, since the ledger contains every payload and result. The library supports this option, but its types lack it.
+ */
 const ownerOnly = { permissionsMode: 0o600 };
-/** File descriptors that an environment needs, and a spare one. */
+/** The file descriptors that an environment needs, and a spare one. */
 const descriptorsNeeded = 4;
-/** Address space set aside for the file; the file itself grows as it is filled. */
+/** The address space reserved for the file; the file itself grows with its contents. */
 export const mapBytesMax = 256 * 2 ** 30;
-/** What this version writes. */
+/** The format that this version writes. */
 export const formatVersion = 10;
-/** The format before is read as it is: the tables that are new are empty, the fields that are new are absent. */
+/** The previous format is read without conversion: new tables are empty and new fields are absent. */
 export const formatsRead = [9, formatVersion];
-/** An index of another format is built again from the ledger. */
+/** An index of another format is rebuilt from the ledger. */
 const indexFormatVersion = 2;
-/** An index that could not be used lies in a directory of this name and the time, until the next one. */
+/** The prefix, before a time, of the directory to which an unusable index is moved. It is kept until the next one. */
 const asidePrefix = 'search-aside-';
 /** MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_VERSION_MISMATCH, MDB_INVALID and MDB_INCOMPATIBLE. */
 const damageCodes = new Set<unknown>([-30797, -30796, -30794, -30793, -30784]);
-/** A holder in another pid namespace that shows no life for this long is considered dead. */
+/** A holder in another pid namespace counts as dead if it shows no sign of life for this long. */
 const silenceMsMax = 5_000;
-/** A longer wait for the write lock means that its holder lives: LMDB frees the lock of a dead process at once. */
+/** A longer wait for the write lock means that its holder is alive: LMDB releases the lock of a dead process at once. */
 const lockMsMax = 100;
 
-/** The state directory is held by another running process. */
+/** Another running process holds the state directory. */
 export class StoreHeld extends Error {
   readonly code = 'store_held';
   readonly holder: ProcessIdentity;
@@ -66,7 +69,7 @@ export class StoreHeld extends Error {
   }
 }
 
-/** The data file cannot be opened; it is left as it is. */
+/** The data file cannot be opened. It is not changed. */
 export class StoreDamaged extends StoreFault {
   readonly damage: string;
   constructor(directory: string, file: string, damage: string) {
@@ -78,7 +81,7 @@ export class StoreDamaged extends StoreFault {
 
 type Sheets<T extends string> = { env: RootDatabase; of: Record<T, Database<Uint8Array, Uint8Array>> };
 
-/** Throws StoreDamaged where the file cannot be mapped. */
+/** Throws StoreDamaged if the file cannot be mapped. */
 function openChecked<T extends string>(path: string, names: readonly T[]): Sheets<T> {
   makeDirectory(path, 0o700);
   const file = join(path, 'data.mdb');
@@ -89,8 +92,8 @@ function openChecked<T extends string>(path: string, names: readonly T[]): Sheet
 }
 
 /**
- * LMDB writes the first pages of a new file in place, and nobody syncs its name: a cut of the power leaves half of it, or nothing of
- * what was committed. So it is made aside, and put in its place whole.
+ * LMDB writes the first pages of a new file in place and does not sync its name, so that a power cut could leave half of it, or lose
+ * commits. Therefore the file is created under another name and then renamed.
  */
 function makeEmpty<T extends string>(path: string, file: string, names: readonly T[]): void {
   const aside = join(path, '.empty');
@@ -106,12 +109,12 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
   tryFiles(path);
   const env = open({
     path,
-    // The library takes a path with a dot in its name for a file.
+    // Otherwise the library would take a path with a dot in its name for a file.
     noSubdir: false,
     mapSize: mapBytesMax,
     maxDbs: names.length + 16,
     maxReaders: 256,
-    // The default leaves a write readable whose sync failed; without it a commit returns when it is on disk.
+    // With overlapping syncs, the default, a write stays readable although its sync failed. Without them a commit returns when it is on disk.
     overlappingSync: false,
     encoding: 'binary',
     keyEncoding: 'binary',
@@ -119,14 +122,14 @@ function openSheets<T extends string>(path: string, names: readonly T[]): Sheets
   });
   for (const name of ['data.mdb', 'lock.mdb']) closeToOthers(join(path, name));
   const openOne = (name: T) => env.openDB<Uint8Array, Uint8Array>({ name, encoding: 'binary', keyEncoding: 'binary' });
-  // One transaction: each database that is new would be a commit of its own, and wait for the disk.
+  // One transaction: otherwise each new database would be a commit of its own, and wait for the disk.
   const of = env.transactionSync(() => Object.fromEntries(names.map(name => [name, openOne(name)]))) as Sheets<T>['of'];
   return { env, of };
 }
 
 /**
- * The library ends the process where LMDB cannot open its files: what would keep it from that is found before, and thrown. The lock
- * file is not opened: closing it would drop the locks that this process holds on it.
+ * The library ends the process if LMDB cannot open its files. This function finds the reasons beforehand and throws them. It does not
+ * open the lock file, because closing that would release this process's locks.
  */
 function tryFiles(path: string): void {
   const lock = join(path, 'lock.mdb');
@@ -142,12 +145,12 @@ function tryFiles(path: string): void {
   }
 }
 
-/** Files of an earlier version, or of another umask, were readable. */
+/** Files that were created by an earlier version, or under another umask, may be readable. */
 function closeToOthers(file: string): void {
   try {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, ownerOnly.permissionsMode);
   } catch {
-    // The doctor names a file that belongs to somebody else.
+    // The doctor reports files that belong to another user.
   }
 }
 
@@ -173,8 +176,8 @@ function readerOf<T extends string>({ env, of }: Sheets<T>): Reader<T> {
 }
 
 /**
- * The value outlives the page, and the room that the library copies every value into; of that only the length is the value's.
- * Node's pool is five times as quick as the slice that `getBinary` makes of it.
+ * A copy, because the value outlives the page, and the library's buffer is longer than the value. Allocating from Node's pool is five
+ * times as fast as the slice that `getBinary` makes.
  */
 function copyOf(room: Buffer): Uint8Array {
   const own = Buffer.allocUnsafe(room.length);
@@ -189,12 +192,12 @@ function bounds({ from, to, reverse, limit }: Range): object {
   return limit === undefined ? ends : { ...ends, limit };
 }
 
-/** For threads that only look. The ledger thread of this process must have opened the store before. */
+/** For threads that only read. The ledger thread of this process must have opened the store before. */
 export function openReader(path: string): Reader {
   return readerOf(openSheets(path, tables));
 }
 
-/** For a process that only looks, beside the one that owns the store. */
+/** For a process that only reads, beside the owner of the store. */
 export function openReaderBeside(path: string): Reader {
   const lock = openCommitLock(path);
   try {
@@ -210,8 +213,8 @@ export function openIndexReader(path: string): Reader<IndexTable> {
 }
 
 /**
- * For the indexer. A damaged index, or one of another format, is set aside, and an empty one stands in its place; `warn` hears why, and
- * where it lies now. Whatever else keeps it from being opened is thrown, and leaves it as it is.
+ * For the indexer. A damaged index, or one of another format, is set aside and replaced by an empty one; `warn` receives the reason and
+ * the new path. Any other error is thrown and changes nothing.
  */
 export function openIndexStore(path: string, warn: (reason: string, setAside: string) => void): Store<IndexTable> {
   const reason = unusable(path);
@@ -222,7 +225,7 @@ export function openIndexStore(path: string, warn: (reason: string, setAside: st
   return storeOf(sheets, indexPath(path));
 }
 
-/** The index where it can be used; else why a new one is needed. */
+/** The index if it is usable, otherwise the reason why it is not. */
 function unusable(path: string): Sheets<IndexTable> | string {
   try {
     const sheets = openChecked(indexPath(path), indexTables);
@@ -247,7 +250,7 @@ export function indexFile(path: string): string {
   return join(indexPath(path), 'data.mdb');
 }
 
-/** Renamed, so that nothing is lost that only it knew, and readers that have it open keep a file. The one before it is removed. */
+/** Renames the index, so that no data is lost and readers keep their file. Removes the index that was set aside before. */
 function setAsideIndex(path: string): string {
   for (const name of readdirSync(path)) {
     if (name.startsWith(asidePrefix)) rmSync(join(path, name), { recursive: true, force: true });
@@ -268,8 +271,8 @@ function formatIn({ env, of }: Sheets<IndexTable>): number {
 }
 
 /**
- * For the ledger thread. Throws StoreHeld when another living process has the directory; `close` lets go of it. One in another
- * pid namespace is given `silenceMs` to show that it lives, for which the thread waits; `watch` looks whether it does.
+ * For the ledger thread. Throws StoreHeld if another living process holds the directory; `close` releases it. A holder in another pid
+ * namespace has `silenceMs` to show a sign of life, during which the thread waits; `watch` looks for it.
  */
 export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHeartbeat): Store {
   makeDirectory(path, 0o700);
@@ -280,7 +283,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
   const isOurs = () => claimed.equals(of.meta.get(ownerKey) ?? Buffer.alloc(0));
   const hide = startHeartbeat(path);
   const store = storeOf(sheets, path, lock.commit, () => {
-    // It was taken for dead, since it stood still.
+    // It was considered dead because it stood still.
     if (!isOurs()) throw new Error(`${path} was taken over by another process`);
   });
   return {
@@ -294,7 +297,7 @@ export function openStore(path: string, silenceMs = silenceMsMax, watch = hasHea
   };
 }
 
-/** `within` runs the commit, and `check` throws where it must not be. After a fault of the disk the store commits nothing more. */
+/** `within` runs the commit; `check` throws if the commit is not allowed. After a disk fault the store commits nothing more. */
 function storeOf<T extends string>(
   sheets: Sheets<T>,
   path: string,
@@ -329,7 +332,7 @@ function storeOf<T extends string>(
 
 const ownerKey = Buffer.from('owner');
 
-/** Writes this process down as the owner, and returns what it has written. */
+/** Registers this process as the owner, and returns the record. */
 function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: () => boolean): Buffer {
   const self = Buffer.from(JSON.stringify(identify(process.pid)));
   for (let silent: Uint8Array | null = null; ; ) {
@@ -341,8 +344,8 @@ function claim(sheets: Sheets<Table>, lock: CommitLock, path: string, isAwake: (
 }
 
 /**
- * Null: it was done. Else the owner, which is in another pid namespace and is not the one that is `silent`, or may just have ended a
- * commit that held the write lock for long. That lock decides between two that start at the same moment.
+ * Replaces the owner. Null: done. Otherwise the owner is returned: it is in another pid namespace and is not `silent`, or it may just
+ * have ended a commit that held the write lock for long. The write lock decides between two processes that start at the same moment.
  */
 function replaceOwner(
   { env, of }: Sheets<Table>,

@@ -1,16 +1,16 @@
-// Records that cannot be used, by table and key: the actors pass over them, and everything else goes on. They stay in the store as they
-// are. The list is of one life of the process: each start finds them again.
+// Unusable records, by table and key. The actors skip them, and everything else continues. They stay unchanged in the store. The list
+// is in memory: each start finds them again.
 import type { Table } from './store.ts';
 
 /** In hex, since keys are bytes. */
 export type SetAsideRecord = { readonly table: Table; readonly key: string; readonly error: string };
 
-/** Of these the list has so many; the others are passed over just the same. */
+/** The maximum length of the list. Further records are skipped in the same way. */
 export const setAsideListedMax = 100;
 
 export class SetAside {
   readonly #keys = new Set<string>();
-  /** Those that are not even tried again. */
+  /** Records that are not decoded again. */
   readonly #blamed = new Set<string>();
   #listed: SetAsideRecord[] = [];
   readonly #onAdded: (record: SetAsideRecord) => void;
@@ -20,7 +20,7 @@ export class SetAside {
     this.#onAdded = onAdded;
   }
 
-  /** What uses the record fails, though it can be decoded. */
+  /** Adds a record that can be decoded, but whose use fails. */
   add(table: Table, key: Uint8Array, error: unknown): void {
     this.#blamed.add(nameOf(table, key));
     this.#list(table, key, error);
@@ -47,7 +47,7 @@ export class SetAside {
     return this.#listed;
   }
 
-  /** What `decode` makes of a record; undefined, and the record is set aside, where it throws or is to blame. */
+  /** Decodes a record. If that throws, or the record failed before, it is set aside and the result is undefined. */
   read<T>(table: Table, key: Uint8Array, decode: () => T): T | undefined {
     if (this.#blamed.size > 0 && this.#blamed.has(nameOf(table, key))) return undefined;
     try {
@@ -60,7 +60,7 @@ export class SetAside {
     }
   }
 
-  /** It has been written anew since. */
+  /** Called when the record was written again. */
   #forget(table: Table, key: Uint8Array): void {
     if (!this.#keys.delete(nameOf(table, key))) return;
     const text = textOf(key);

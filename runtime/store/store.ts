@@ -1,4 +1,4 @@
-// The narrow door to durable storage: commit a batch, read by key, scan a range. Nothing above it knows LMDB.
+// The interface of durable storage: commit a batch, read by key, scan a range. Only its implementation knows LMDB.
 
 /** The tables of the ledger. Keys and values are bytes; keys sort bytewise. */
 export const tables = [
@@ -39,7 +39,7 @@ export const tables = [
 ] as const;
 export type Table = (typeof tables)[number];
 
-/** The tables of the index: an environment of its own, which can be made again from the ledger at any time. */
+/** The tables of the index, a separate environment that can be rebuilt from the ledger at any time. */
 export const indexTables = [
   'positions', // consumer -> the commit of the journal up to which it has taken the entries
   'logs', // page (4) -> a record for each log of it; only logs that have something to search
@@ -55,17 +55,17 @@ export type Value = Uint8Array;
 /** A half-open range of keys: `from` inclusive, `to` exclusive. In reverse, it is walked from `to` down. */
 export type Range = { readonly from?: Key; readonly to?: Key; readonly reverse?: boolean; readonly limit?: number };
 
-/** What any thread may do. A scan must be used up before the caller gives up its turn: it pins old pages. */
+/** What any thread may do. Finish a scan before yielding to the event loop: an open scan pins old pages. */
 export interface Reader<T extends string = Table> {
-  /** The value, as bytes that stay valid, or undefined. */
+  /** The value, as bytes that stay valid; undefined: there is none. */
   get(table: T, key: Key): Uint8Array | undefined;
-  /** The same, as bytes that stay valid until the next read: nothing large is copied for them. */
+  /** Like `get`, but the bytes are valid only until the next read, so that large values are not copied. */
   peek(table: T, key: Key): Uint8Array | undefined;
   scan(table: T, range: Range): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }>;
-  /** The keys alone: no value is copied. */
+  /** Only the keys; no value is copied. */
   keys(table: T, range: Range): Iterable<Key>;
   count(table: T): number;
-  /** Sees what has been committed up to now: call once at the start of a read that must be fresh. */
+  /** Makes all commits so far visible. Must be called at the start of a read that needs them. */
   refresh(): void;
   close(): void;
 }
@@ -81,24 +81,32 @@ export interface Batch<T extends string = Table> {
   readonly size: number;
 }
 
-/** What one thread alone may do, with the same answers from every implementation (test/unit/runtime/store.test.ts): of the ledger the ledger thread, of the index the indexer. */
+/**
+ * What only one thread may do: the ledger thread for the ledger, the indexer for the index. All implementations behave alike
+ * (test/unit/runtime/store.test.ts).
+ */
 export interface Store<T extends string = Table> extends Reader<T> {
   batch(): Batch<T>;
-  /** Durable when it returns, and then the next read of this store shows it. All of a batch is written, or nothing. Throws StoreFull when there is no room, StoreFault when the disk fails. */
+  /**
+   * Durable when it returns; reads of this store then show it. Writes all of the batch or nothing. Throws StoreFull if there is no
+   * room, StoreFault if the disk fails.
+   */
   commit(batch: Batch<T>): void;
 }
 
-/** There is no room for this commit; nothing of it was written. */
+/** There is no room for this commit, none of which was written. */
 export class StoreFull extends Error {
   readonly code = 'store_full';
 }
 
-/** The disk failed. What of the commit was written is unknown until the store is opened anew: until then every further commit is refused. */
+/**
+ * The disk failed. How much of the commit was written is unknown until the store is opened again; until then it refuses every commit.
+ */
 export class StoreFault extends Error {
   readonly code = 'store_fault';
 }
 
-/** There is no index, or it cannot be opened now. */
+/** There is no index, or it cannot be opened at the moment. */
 export class IndexUnavailable extends Error {
   readonly code = 'index_unavailable';
 }
